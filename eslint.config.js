@@ -1,0 +1,104 @@
+import { readdirSync } from 'node:fs';
+import eslint from '@eslint/js';
+import tseslint from 'typescript-eslint';
+
+const apps = readdirSync('apps');
+
+/** Words of the shop. `libs/platform` holds mechanisms only: a word of this list there means a rule has strayed. */
+const domainWords = 'plant|order|stock|user|session|image|tag|category|inventory|webhook|shipment|payment|customer';
+
+/** Packages that may not be imported at all, and why. */
+const never = {
+  name: '@nestjs/microservices',
+  importNames: ['ClientNats', 'EventPattern', 'Transport'],
+  message: 'The transport is ours: libs/platform/src/rpc (docs/decisions/transport.md).',
+};
+
+export default tseslint.config(
+  { ignores: ['**/dist/**', '**/node_modules/**', '.data/**', '**/*.tsbuildinfo'] },
+  eslint.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
+    languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    rules: {
+      '@typescript-eslint/explicit-module-boundary-types': 'error',
+      '@typescript-eslint/switch-exhaustiveness-check': 'error',
+      '@typescript-eslint/no-extraneous-class': ['error', { allowWithDecorator: true }],
+      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/require-await': 'off',
+      '@typescript-eslint/no-unnecessary-condition': ['error', { allowConstantLoopConditions: true }],
+      '@typescript-eslint/prefer-nullish-coalescing': 'off',
+      '@typescript-eslint/consistent-type-definitions': 'off',
+      'no-restricted-imports': ['error', { paths: [never] }],
+      'no-console': 'error',
+      eqeqeq: 'error',
+    },
+  },
+  {
+    files: ['**/*spec.ts', 'libs/testing/**/*.ts', 'tests/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-non-null-assertion': 'off',
+      '@typescript-eslint/no-unsafe-assignment': 'off',
+      '@typescript-eslint/no-unsafe-member-access': 'off',
+      '@typescript-eslint/no-unsafe-argument': 'off',
+    },
+  },
+  // Walls between teams: an app knows libs only, libs know no app, mechanisms know no domain word.
+  ...apps.map((app) => ({
+    files: [`apps/${app}/**/*.ts`],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: [never],
+          patterns: apps
+            .filter((other) => other !== app)
+            .map((other) => ({
+              regex: `(^@plant-shop/${other}(/|$))|(\\.\\./${other}/)|(apps/${other}(/|$))`,
+              message: 'An app never imports another app: talk over its contract (libs/contracts).',
+            })),
+        },
+      ],
+    },
+  })),
+  {
+    files: ['libs/**/*.ts', 'tests/**/*.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: [never],
+          patterns: [
+            {
+              regex: `(^@plant-shop/(${apps.join('|')})(/|$))|(/apps/)`,
+              message: 'Only the app itself knows its insides: libs and black-box tests import no app.',
+            },
+          ],
+        },
+      ],
+    },
+  },
+  {
+    files: ['libs/platform/src/**/*.ts'],
+    ignores: ['**/*spec.ts'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        {
+          selector: `Identifier[name=/(^|[a-z_])(${domainWords.replaceAll(/\b([a-z])/g, (first) => `[${first}${first.toUpperCase()}]`)})s?([A-Z_]|$)/]`,
+          message: 'libs/platform knows no domain word: move the rule to the service that owns it.',
+        },
+      ],
+    },
+  },
+  {
+    files: ['**/*.mjs', '**/*.js'],
+    languageOptions: {
+      globals: Object.fromEntries(
+        ['process', 'console', 'URL', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'fetch', 'AbortController', 'AbortSignal', 'Buffer', 'TextDecoder', 'performance'].map((name) => [name, 'readonly']),
+      ),
+    },
+  },
+);
