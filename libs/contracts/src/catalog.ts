@@ -1,0 +1,238 @@
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { Type } from 'class-transformer';
+import { IsBase64, IsOptional, Matches, ValidateBy, ValidateNested } from 'class-validator';
+import { ExpectedVersion, Id, IdToAssign, Integer, ListOf, OneOf, PageRequest, Text, Texts, Uuid } from './fields.js';
+
+export const plantStatuses = ['available', 'pending', 'sold'] as const;
+export type PlantStatus = (typeof plantStatuses)[number];
+
+// What clients send
+
+export class Category {
+  @IdToAssign()
+  id?: number;
+
+  @IsOptional()
+  @Text()
+  name?: string;
+}
+
+export class Tag {
+  @IdToAssign()
+  id?: number;
+
+  @Text()
+  name: string;
+}
+
+const PhotoUrls = (): PropertyDecorator =>
+  ValidateBy({
+    name: 'photoUrls',
+    validator: {
+      validate: (value) =>
+        // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+        Array.isArray(value) && value.every((one) => typeof one === 'string' && /^[^\s\u0000-\u001f\u007f]+$/u.test(one)),
+      defaultMessage: () => 'must hold addresses without spaces or control characters',
+    },
+  });
+
+/** All attributes that a plant's own representation has, but its id. */
+class PlantAttributes {
+  @Text()
+  name: string;
+
+  @IsOptional()
+  @ValidateNested({ message: 'must be an object with id and name' })
+  @Type(() => Category)
+  category?: Category;
+
+  @IsOptional()
+  @Texts(64, 2_048)
+  @PhotoUrls()
+  photoUrls?: string[];
+
+  @IsOptional()
+  @ListOf(64)
+  @ValidateNested({ each: true, message: 'must hold objects with id and name' })
+  @Type(() => Tag)
+  tags?: Tag[];
+
+  @IsOptional()
+  @OneOf(plantStatuses)
+  status?: PlantStatus;
+}
+
+export class NewPlant extends PlantAttributes {
+  @IdToAssign()
+  id?: number;
+
+  /** Free units to begin with; absent: the store's `INITIAL_STOCK`. */
+  @IsOptional()
+  @Integer(0, 1_000_000_000)
+  quantity?: number;
+}
+
+/** Replaces all attributes: absent optional ones are cleared, an absent status keeps the current one. */
+export class PlantReplacement extends PlantAttributes {
+  @Id()
+  id: number;
+}
+
+// What services ask
+
+export class CreatePlant {
+  @ValidateNested({ message: 'must be a JSON object' })
+  @Type(() => NewPlant)
+  plant: NewPlant;
+}
+
+export class ReplacePlant {
+  @ValidateNested({ message: 'must be a JSON object' })
+  @Type(() => PlantReplacement)
+  plant: PlantReplacement;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+/** The form of `POST /plant/{plantId}`: at least one of both (`invalid-input` otherwise). */
+export class ChangePlant {
+  @Id()
+  plantId: number;
+
+  @IsOptional()
+  @Text()
+  name?: string;
+
+  @IsOptional()
+  @OneOf(plantStatuses)
+  status?: PlantStatus;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class GetPlant {
+  @Id()
+  plantId: number;
+}
+
+export class DeletePlant {
+  @Id()
+  plantId: number;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class FindPlantsByStatus extends PageRequest {
+  @ListOf(3, 1)
+  @ValidateBy({
+    name: 'statuses',
+    validator: {
+      validate: (value) => Array.isArray(value) && value.every((one) => (plantStatuses as readonly unknown[]).includes(one)),
+      defaultMessage: () => `must be one or more of ${plantStatuses.join(', ')}`,
+    },
+  })
+  status: PlantStatus[];
+}
+
+export class FindPlantsByTags extends PageRequest {
+  @ListOf(64, 1)
+  @Texts(64)
+  tags: string[];
+}
+
+/** Begins an upload. Chunks follow in order, each acknowledged; `finishImage` makes it an image of the plant. */
+export class BeginImage {
+  @Id()
+  plantId: number;
+}
+
+/** Bytes of a chunk, at most 256 KiB; base64 since payloads are JSON. */
+export const imageChunkBytes = 256 * 1024;
+export const maxImageBytes = 10 * 1024 * 1024;
+
+export class WriteImageChunk {
+  @Uuid()
+  uploadId: string;
+
+  /** 0, 1, 2, …; a repeated one replaces itself. */
+  @Integer(0, Math.ceil(maxImageBytes / imageChunkBytes))
+  index: number;
+
+  @IsBase64({}, { message: 'must be base64' })
+  data: string;
+}
+
+export class FinishImage {
+  @Uuid()
+  uploadId: string;
+}
+
+export class GetImage {
+  @Matches(/^[0-9a-f-]{36}$/, { message: 'must be an image id' })
+  imageId: string;
+}
+
+export class ReadImageChunk extends GetImage {
+  @Integer(0, Math.ceil(maxImageBytes / imageChunkBytes))
+  index: number;
+}
+
+// What it answers
+
+export interface Plant {
+  readonly id: number;
+  readonly name: string;
+  readonly category?: { readonly id?: number; readonly name?: string };
+  readonly photoUrls: readonly string[];
+  readonly tags: readonly { readonly id: number; readonly name: string }[];
+  readonly status: PlantStatus;
+}
+
+export interface StoredImage {
+  readonly imageId: string;
+  /** Absolute, on the public address of the API. */
+  readonly url: string;
+}
+
+/** How an image is to be served. Only recognised pictures are `inline`. */
+export interface ImageHead {
+  readonly contentType: string;
+  readonly disposition: 'inline' | 'attachment';
+  readonly bytes: number;
+  readonly chunks: number;
+  /** SHA-256 of the content in hex: its entity tag. */
+  readonly sha256: string;
+}
+
+const { read, write } = operationsOf('catalog');
+
+export const catalog = {
+  /** `plant-exists`. Versioned. Answers after the store has opened stock for the plant. */
+  createPlant: write<Plant>()('createPlant', CreatePlant),
+  /** `plant-not-found`, `precondition-failed`. Versioned. */
+  replacePlant: write<Plant>()('replacePlant', ReplacePlant),
+  /** `plant-not-found`, `precondition-failed`. Versioned. */
+  changePlant: write<Plant>()('changePlant', ChangePlant),
+  /** `plant-not-found`. Versioned. */
+  getPlant: read<Plant>()('getPlant', GetPlant),
+  /** `invalid-cursor`. A page. */
+  findPlantsByStatus: read<Plant[]>()('findPlantsByStatus', FindPlantsByStatus),
+  /** Plants with any of the names, each once. `invalid-cursor`. A page. */
+  findPlantsByTags: read<Plant[]>()('findPlantsByTags', FindPlantsByTags),
+  /** `plant-not-found`, `plant-has-pending-orders` with `orders` (ids), `precondition-failed`. */
+  deletePlant: write<{ plantId: number }>()('deletePlant', DeletePlant),
+
+  /** `plant-not-found`. */
+  beginImage: write<{ uploadId: string }>()('beginImage', BeginImage),
+  /** The acknowledgement of one chunk. `upload-not-found`, `image-too-large`, `image-type-refused` (seen in the first chunk). */
+  writeImageChunk: write<{ bytes: number }>()('writeImageChunk', WriteImageChunk),
+  /** `upload-not-found`, `plant-not-found` (deleted meanwhile), `image-type-refused`. */
+  finishImage: write<StoredImage>()('finishImage', FinishImage),
+  /** `image-not-found`. */
+  getImage: read<ImageHead>()('getImage', GetImage),
+  /** `image-not-found`. */
+  readImageChunk: read<{ data: string }>()('readImageChunk', ReadImageChunk),
+};

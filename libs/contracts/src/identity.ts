@@ -1,0 +1,269 @@
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { Type } from 'class-transformer';
+import { ArrayUnique, IsOptional, Matches, ValidateNested } from 'class-validator';
+import { DateTime, ExpectedVersion, IdToAssign, Integer, ListOf, OneOf, Text, Texts, Uuid } from './fields.js';
+import { type CredentialKind, type Permission, permissions } from './permissions.js';
+
+/** Published by identity (core NATS, may be lost) when the revocation log has grown; followers then read it. */
+export const revocationsSubject = 'identity.revocations';
+
+const Username = (): PropertyDecorator =>
+  Matches(/^(?!(?:login|logout|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i, {
+    message:
+      'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout or createWithList',
+  });
+
+// What clients send
+
+class Profile {
+  @IsOptional()
+  @Text({ min: 0 })
+  firstName?: string;
+
+  @IsOptional()
+  @Text({ min: 0 })
+  lastName?: string;
+
+  @IsOptional()
+  @Text({ min: 0 })
+  email?: string;
+
+  @IsOptional()
+  @Text({ min: 0 })
+  phone?: string;
+
+  @IsOptional()
+  @Integer(-2_147_483_648, 2_147_483_647)
+  userStatus?: number;
+}
+
+export class NewUser extends Profile {
+  @IdToAssign()
+  id?: number;
+
+  @Username()
+  username: string;
+
+  /** Identity also asks for `PASSWORD_MIN_LENGTH` characters. */
+  @Text({ max: 256 })
+  password: string;
+}
+
+/** Changes the given fields. */
+export class UserChanges extends Profile {
+  @IdToAssign()
+  id?: number;
+
+  @IsOptional()
+  @Username()
+  username?: string;
+
+  @IsOptional()
+  @Text({ max: 256 })
+  password?: string;
+}
+
+export class NewApiKey {
+  @Text()
+  name: string;
+
+  /** Absent: all that the user may do. Never more than that (`forbidden`). */
+  @IsOptional()
+  @ListOf(permissions.length)
+  @ArrayUnique({ message: 'must not repeat a permission' })
+  @Texts(permissions.length)
+  permissions?: Permission[];
+
+  @IsOptional()
+  @DateTime()
+  expiresAt?: string;
+}
+
+// What services ask
+
+export class CreateUser {
+  @ValidateNested({ message: 'must be a JSON object' })
+  @Type(() => NewUser)
+  user: NewUser;
+}
+
+export class CreateUsers {
+  @ListOf(500, 1)
+  @ValidateNested({ each: true, message: 'must be a JSON object' })
+  @Type(() => NewUser)
+  users: NewUser[];
+}
+
+class OfUser {
+  /** Any text: a name that cannot exist is `user-not-found`, like one that does not. */
+  @Text()
+  username: string;
+}
+
+export class GetUser extends OfUser {}
+
+export class UpdateUser extends OfUser {
+  @ValidateNested({ message: 'must be a JSON object' })
+  @Type(() => UserChanges)
+  user: UserChanges;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class DeleteUser extends OfUser {
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class Login {
+  @Text({ max: 1_000 })
+  username: string;
+
+  @Text({ max: 1_000 })
+  password: string;
+
+  /** The client's network address, for the limit per address. */
+  @Text()
+  address: string;
+}
+
+const Digest = (): PropertyDecorator => Matches(/^[\w-]{43}$/, { message: 'must be a SHA-256 in base64url' });
+
+/** Ends a session by the SHA-256 of its token; one that does not exist is no error. */
+export class Logout {
+  @Digest()
+  digest: string;
+}
+
+export class CreateApiKey extends OfUser {
+  @ValidateNested({ message: 'must be a JSON object' })
+  @Type(() => NewApiKey)
+  apiKey: NewApiKey;
+}
+
+export class ListApiKeys extends OfUser {}
+
+export class RevokeApiKey extends OfUser {
+  @Uuid()
+  apiKeyId: string;
+}
+
+/** From whoever was shown a secret: its SHA-256, never itself. Access tokens are checked where they are shown. */
+export class CheckCredential {
+  @OneOf(['session', 'apiKey'])
+  kind: 'session' | 'apiKey';
+
+  @Digest()
+  digest: string;
+}
+
+/** The owner of an OAuth client or the subject of its tokens must still exist: what a valid access token leads to. */
+export class ResolveSubject {
+  @Uuid()
+  userId: string;
+}
+
+export class ReadRevocations {
+  /** The last number that is known. */
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  after: number;
+}
+
+export class ReadSigningKeys {}
+
+// What it answers
+
+/** Own profile, or with `write:users`; others see the fields of `PublicUser`. */
+export interface User {
+  readonly id: number;
+  readonly username: string;
+  readonly firstName?: string;
+  readonly lastName?: string;
+  readonly email?: string;
+  readonly phone?: string;
+  readonly userStatus?: number;
+}
+
+export interface Session {
+  /** Shown once, kept only as a hash. */
+  readonly token: string;
+  readonly expiresAt: string;
+  /** Logins that the name may still fail in the present window. */
+  readonly attemptsLeft: number;
+}
+
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  /** First characters of the key, to recognise it by. */
+  readonly prefix: string;
+  readonly permissions: readonly Permission[];
+  readonly createdAt: string;
+  readonly expiresAt?: string;
+  readonly lastUsedAt?: string;
+}
+
+/** `key` is shown once and kept only as a hash. */
+export type CreatedApiKey = ApiKey & { readonly key: string };
+
+/** What a live credential leads to. */
+export interface Credential {
+  readonly kind: CredentialKind;
+  /** Id of the key or session, as the revocation log names it. */
+  readonly id: string;
+  readonly userId: string;
+  readonly permissions: readonly Permission[];
+  readonly expiresAt?: string;
+  /** Position of the revocation log in the snapshot that this answer was read from. */
+  readonly position: number;
+}
+
+/** What is revoked for ever: a key, a session, a user with all credentials, an access token (`jti`), an OAuth client. */
+export interface Revocation {
+  readonly position: number;
+  readonly kind: 'apiKey' | 'session' | 'user' | 'accessToken' | 'client';
+  readonly id: string;
+}
+
+export interface Revocations {
+  /** Head of the log when this was read. */
+  readonly head: number;
+  /** In ascending order without a gap, at most 1,000; more may follow when the last one is below `head`. */
+  readonly entries: readonly Revocation[];
+}
+
+/** RFC 7517, public keys only. */
+export interface SigningKeys {
+  readonly keys: readonly Readonly<Record<string, unknown>>[];
+}
+
+const { read, write } = operationsOf('identity');
+
+export const identity = {
+  /** `username-taken`, `user-id-taken`, each with the pointer of the field. Versioned. */
+  createUser: write<User>()('createUser', CreateUser),
+  /** All or none; pointers name the index: `/users/3/username`. */
+  createUsers: write<User[]>()('createUsers', CreateUsers),
+  /** `user-not-found`. Versioned. */
+  getUser: read<User>()('getUser', GetUser),
+  /** `user-not-found`, `forbidden`, `username-taken`, `user-id-taken`, `precondition-failed`. Versioned. */
+  updateUser: write<User>()('updateUser', UpdateUser),
+  /** `user-not-found`, `forbidden`, `user-has-open-orders` with `orders` (ids), `precondition-failed`. */
+  deleteUser: write<{ username: string }>()('deleteUser', DeleteUser),
+  /** `login-failed` for a wrong name as for a wrong password, `too-many-logins` with `retryAfter` (seconds). */
+  login: write<Session>()('login', Login),
+  logout: write<{ ended: boolean }>()('logout', Logout),
+  /** `user-not-found`, `forbidden`, `too-many-api-keys`. */
+  createApiKey: write<CreatedApiKey>()('createApiKey', CreateApiKey),
+  listApiKeys: read<ApiKey[]>()('listApiKeys', ListApiKeys),
+  /** `api-key-not-found`. */
+  revokeApiKey: write<ApiKey>()('revokeApiKey', RevokeApiKey),
+
+  /** `credential-refused`. */
+  checkCredential: read<Credential>()('checkCredential', CheckCredential),
+  /** `credential-refused` when the user is gone. */
+  resolveSubject: read<{ permissions: Permission[]; position: number }>()('resolveSubject', ResolveSubject),
+  readRevocations: read<Revocations>()('readRevocations', ReadRevocations),
+  readSigningKeys: read<SigningKeys>()('readSigningKeys', ReadSigningKeys),
+};

@@ -1,0 +1,186 @@
+import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { Type } from 'class-transformer';
+import { IsBoolean, IsOptional, ValidateNested } from 'class-validator';
+import { type PlantStatus, plantStatuses } from './catalog.js';
+import { DateTime, ExpectedVersion, Id, IdToAssign, Integer, OneOf, Uuid } from './fields.js';
+
+export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
+export type OrderStatus = (typeof orderStatuses)[number];
+
+// What clients send
+
+export class NewOrder {
+  @IdToAssign()
+  id?: number;
+
+  @Id()
+  plantId: number;
+
+  /** Absent: 1. */
+  @IsOptional()
+  @Integer(1, 1_000_000)
+  quantity?: number;
+
+  @IsOptional()
+  @DateTime()
+  shipDate?: string;
+
+  /** Must be a status that exists, and is otherwise ignored: the store owns it. */
+  @IsOptional()
+  @OneOf(orderStatuses)
+  status?: OrderStatus;
+
+  /** Ignored like `status`. */
+  @IsOptional()
+  @IsBoolean({ message: 'must be true or false' })
+  complete?: boolean;
+}
+
+export class StockChange {
+  @Integer(0, 1_000_000_000)
+  free: number;
+}
+
+// What services ask
+
+export class PlaceOrder {
+  @ValidateNested({ message: 'must be a JSON object' })
+  @Type(() => NewOrder)
+  order: NewOrder;
+}
+
+export class GetOrder {
+  @Id()
+  orderId: number;
+}
+
+export class CancelOrder {
+  @Id()
+  orderId: number;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class ReadInventory {}
+
+export class GetStock {
+  @Id()
+  plantId: number;
+}
+
+export class SetStock {
+  @Id()
+  plantId: number;
+
+  @ValidateNested({ message: 'must be a JSON object' })
+  @Type(() => StockChange)
+  stock: StockChange;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+/** From the catalog. Per plant id, the highest incarnation wins: a late or repeated call changes nothing. */
+export class OpenStock {
+  @Id()
+  plantId: number;
+
+  @Id()
+  incarnation: number;
+
+  @OneOf(plantStatuses)
+  status: PlantStatus;
+
+  /** The plant's version that `status` belongs to. */
+  @Id()
+  version: number;
+
+  /** Absent: `INITIAL_STOCK`. */
+  @IsOptional()
+  @Integer(0, 1_000_000_000)
+  units?: number;
+}
+
+/** From the catalog: staff list the plant under another status. Within one incarnation, the highest version wins. */
+export class ListStock {
+  @Id()
+  plantId: number;
+
+  @Id()
+  incarnation: number;
+
+  @Id()
+  version: number;
+
+  @OneOf(plantStatuses)
+  status: PlantStatus;
+}
+
+/** From the catalog: the plant is about to be deleted. Leaves a tombstone whatever was there, unless orders are open. */
+export class RetirePlant {
+  @Id()
+  plantId: number;
+
+  @Id()
+  incarnation: number;
+}
+
+/** From identity: the user is about to be deleted and may place nothing any more. */
+export class CloseCustomer {
+  @Uuid()
+  userId: string;
+}
+
+// What it answers
+
+export interface Order {
+  readonly id: number;
+  readonly plantId: number;
+  readonly quantity: number;
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly shipDate?: string;
+  readonly status: OrderStatus;
+  readonly complete: boolean;
+}
+
+/** Units per status, summed over all plants. Always all three. */
+export type Inventory = Readonly<Record<PlantStatus, number>>;
+
+export interface Stock {
+  readonly plantId: number;
+  readonly free: number;
+  readonly reserved: number;
+  readonly sold: number;
+}
+
+/** What retiring or closing found: open orders keep it from happening, and nothing was changed. */
+export interface OpenOrders {
+  readonly openOrders: readonly number[];
+}
+
+const { read, write } = operationsOf('store');
+
+export const store = {
+  /**
+   * `plant-not-found`, `plant-not-available`, `insufficient-stock` with `available`, `order-exists`,
+   * `customer-closed`. Versioned.
+   */
+  placeOrder: write<Order>()('placeOrder', PlaceOrder),
+  /** `order-not-found`, also for others' orders without `read:orders`. Versioned. */
+  getOrder: read<Order>()('getOrder', GetOrder),
+  /** `order-not-found`, `order-not-cancellable`, `precondition-failed`. Versioned. Again: the same order. */
+  cancelOrder: write<Order>()('cancelOrder', CancelOrder),
+  readInventory: read<Inventory>()('readInventory', ReadInventory),
+  /** `plant-not-found`. Versioned. */
+  getStock: read<Stock>()('getStock', GetStock),
+  /** Sets the free units. `plant-not-found`, `precondition-failed`. Versioned. */
+  setStock: write<Stock>()('setStock', SetStock),
+
+  openStock: write<{ plantId: number }>()('openStock', OpenStock),
+  listStock: write<{ plantId: number }>()('listStock', ListStock),
+  /** Retired when `openOrders` is empty. */
+  retirePlant: write<OpenOrders>()('retirePlant', RetirePlant),
+  /** Closed when `openOrders` is empty. */
+  closeCustomer: write<OpenOrders>()('closeCustomer', CloseCustomer),
+};

@@ -1,0 +1,108 @@
+/**
+ * One setting: the variable it is read from, how its text becomes a value, and the line that documents it.
+ * Without a default it must be given.
+ */
+export interface Setting<T> {
+  readonly variable: string;
+  readonly description: string;
+  readonly defaultText: string | undefined;
+  /** Throws an Error whose message completes the sentence "VARIABLE must …". */
+  readonly parse: (text: string) => T;
+}
+
+export type Settings = Readonly<Record<string, Setting<unknown>>>;
+export type Config<S extends Settings> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
+
+/** All faults of the environment at once, so that one start shows everything that is to be mended. */
+export class ConfigError extends Error {
+  constructor(readonly faults: readonly string[]) {
+    super(`The configuration is not usable:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    this.name = 'ConfigError';
+  }
+}
+
+interface Documented {
+  readonly description: string;
+  /** The text used when the variable is absent or empty. */
+  readonly default?: string;
+}
+
+const setting = <T>(variable: string, documented: Documented, parse: (text: string) => T): Setting<T> => ({
+  variable,
+  description: documented.description,
+  defaultText: documented.default,
+  parse,
+});
+
+export const text = (variable: string, documented: Documented): Setting<string> =>
+  setting(variable, documented, (given) => given);
+
+export const integer = (
+  variable: string,
+  documented: Documented & { readonly min: number; readonly max: number },
+): Setting<number> =>
+  setting(variable, documented, (given) => {
+    const value = Number(given);
+    if (!/^-?\d+$/.test(given) || value < documented.min || value > documented.max) {
+      throw new Error(`be a whole number from ${documented.min} to ${documented.max}`);
+    }
+    return value;
+  });
+
+/** A TCP port; 0 lets the system choose one. */
+export const port = (variable: string, documented: Documented): Setting<number> =>
+  integer(variable, { ...documented, min: 0, max: 65_535 });
+
+export const flag = (variable: string, documented: Documented): Setting<boolean> =>
+  setting(variable, documented, (given) => {
+    if (given !== 'true' && given !== 'false') throw new Error('be true or false');
+    return given === 'true';
+  });
+
+export const choice = <const T extends string>(
+  variable: string,
+  choices: readonly T[],
+  documented: Documented,
+): Setting<T> =>
+  setting(variable, documented, (given) => {
+    const found = choices.find((one) => one === given);
+    if (found === undefined) throw new Error(`be one of ${choices.join(', ')}`);
+    return found;
+  });
+
+export const url = (variable: string, schemes: readonly string[], documented: Documented): Setting<string> =>
+  setting(variable, documented, (given) => {
+    const scheme = URL.canParse(given) ? new URL(given).protocol.slice(0, -1) : undefined;
+    if (scheme === undefined || !schemes.includes(scheme)) throw new Error(`be a URL with ${schemes.join(' or ')}`);
+    return given.replace(/\/$/, '');
+  });
+
+/** A secret of at least 32 characters; it is never part of a fault's text. */
+export const secret = (variable: string, documented: Documented): Setting<string> =>
+  setting(variable, documented, (given) => {
+    if (given.length < 32) throw new Error('have at least 32 characters');
+    return given;
+  });
+
+/**
+ * Reads the environment once. Called from a service's `main.ts` only, never at import.
+ * @throws ConfigError with every fault
+ */
+export function readConfig<S extends Settings>(settings: S, environment: NodeJS.ProcessEnv): Config<S> {
+  const faults: string[] = [];
+  const values = Object.entries(settings).map(([name, one]) => {
+    const given = environment[one.variable] || one.defaultText;
+    if (given === undefined) {
+      faults.push(`${one.variable} is missing (${one.description})`);
+      return [name, undefined];
+    }
+    try {
+      return [name, one.parse(given)];
+    } catch (fault) {
+      faults.push(`${one.variable} must ${(fault as Error).message}`);
+      return [name, undefined];
+    }
+  });
+  if (faults.length > 0) throw new ConfigError(faults);
+  return Object.fromEntries(values) as Config<S>;
+}

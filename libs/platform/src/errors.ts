@@ -1,0 +1,59 @@
+/** One invalid field: an RFC 6901 JSON pointer into what the caller sent, and what to do about it. */
+export interface FieldFault {
+  readonly pointer: string;
+  readonly detail: string;
+}
+
+/** What an error carries beside its text. Owners add their own members (`available`, `orders`, …). */
+export interface ErrorDetails {
+  readonly errors?: readonly FieldFault[];
+  readonly [member: string]: unknown;
+}
+
+/**
+ * Codes that mechanisms answer with; the owners' codes are in `libs/contracts`.
+ *
+ * - `unavailable`: surely nothing happened; the caller may try again.
+ * - `outcome-unknown`: it was sent and no answer came, or a COMMIT was lost with its connection. Never retried blindly.
+ */
+export const platformCodes = [
+  'invalid-input',
+  'unavailable',
+  'outcome-unknown',
+  'overloaded',
+  'malformed-frame',
+  'unknown-operation',
+  'payload-too-large',
+  'internal',
+] as const;
+export type PlatformCode = (typeof platformCodes)[number];
+
+/** An error that may cross a border: a stable code, a text that says what the caller can do, and details. */
+export class CodedError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly details: ErrorDetails = {},
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = 'CodedError';
+  }
+}
+
+export const invalidInput = (errors: readonly FieldFault[]): CodedError =>
+  new CodedError('invalid-input', 'Correct the fields named in errors and send the request again.', { errors });
+
+export const unavailable = (what: string, cause?: unknown): CodedError =>
+  new CodedError('unavailable', `${what} cannot be reached. Nothing happened; try again.`, {}, { cause });
+
+export const outcomeUnknown = (what: string, cause?: unknown): CodedError =>
+  new CodedError(
+    'outcome-unknown',
+    `${what} took the request but its answer was lost. Look whether it took effect, or repeat it with the same Idempotency-Key.`,
+    {},
+    { cause },
+  );
+
+export const overloaded = (what: string): CodedError =>
+  new CodedError('overloaded', `${what} has more work than it can take. Nothing happened; try again later.`);

@@ -1,0 +1,26 @@
+import { CodedError } from '../errors.js';
+import type { Deadline } from './deadline.js';
+import type { Principal } from './principal.js';
+
+/**
+ * What travels with a request from service to service: on whose behalf, under which request id and until when.
+ * A handler passes its own context on to the calls that it makes, so one deadline bounds the whole chain.
+ */
+export class RpcContext {
+  constructor(
+    readonly requestId: string,
+    readonly deadline: Deadline,
+    readonly principal?: Principal,
+    readonly traceparent?: string,
+  ) {}
+
+  /** @throws CodedError `internal` when the caller sent no principal: the gateway asks for a credential first */
+  get caller(): Principal {
+    if (this.principal === undefined) throw new CodedError('internal', 'This operation needs a principal.');
+    return this.principal;
+  }
+
+  has(permission: string): boolean {
+    return this.principal?.permissions.includes(permission) ?? false;
+  }
+}

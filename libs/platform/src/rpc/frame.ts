@@ -1,0 +1,133 @@
+import { CodedError, type ErrorDetails } from '../errors.js';
+import type { Principal } from './principal.js';
+
+// The wire format, documented for other languages in libs/contracts/README.md. All integers are big endian.
+//
+//   frame  = "RP" version:u8 kind:u8 count:u32 entry{count}
+//   entry  = metaLength:u32 payloadLength:u32 meta:UTF-8 JSON payload:UTF-8 JSON
+//
+// A reader ignores members of `meta` that it does not know: that is how adjacent releases stay compatible.
+
+export const frameVersion = 1;
+const magic = 0x52_50;
+const headerLength = 8;
+const entryHeaderLength = 8;
+
+export const frameKinds = { calls: 1, answers: 2, refusal: 3 } as const;
+export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
+
+/** Metadata of one call. */
+export interface CallMeta {
+  /** Chosen by the caller, unique in its process; the answer carries it back. */
+  readonly id: number;
+  readonly op: string;
+  readonly request: string;
+  readonly traceparent?: string;
+  readonly principal?: Principal;
+  /** Milliseconds that were left when it was sent, and the same as an absolute time (ms since the epoch). */
+  readonly budgetMs: number;
+  readonly deadline: number;
+}
+
+export interface WireError {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: ErrorDetails;
+}
+
+/** Metadata of one answer; `id` is absent in a refusal, which answers the frame as a whole. */
+export interface AnswerMeta {
+  readonly id?: number;
+  /** The version of the resource in the payload, where the operation has one. */
+  readonly version?: number;
+  /** The cursor of the next page, where the payload is a list that goes on. */
+  readonly next?: string;
+  readonly error?: WireError;
+}
+
+export interface Entry<Meta> {
+  readonly meta: Meta;
+  readonly payload: Uint8Array;
+}
+
+const emptyPayload = new Uint8Array(0);
+
+/** An entry with its metadata already as bytes, so that its size is known before a frame is chosen for it. */
+export interface EncodedEntry {
+  readonly meta: Buffer;
+  readonly payload: Uint8Array;
+  readonly length: number;
+}
+
+export function encodeEntry(meta: CallMeta | AnswerMeta, payload: Uint8Array = emptyPayload): EncodedEntry {
+  const metaBytes = Buffer.from(JSON.stringify(meta));
+  return { meta: metaBytes, payload, length: entryHeaderLength + metaBytes.length + payload.length };
+}
+
+export function encodeFrame(kind: FrameKind, entries: readonly EncodedEntry[]): Buffer {
+  const length = entries.reduce((sum, entry) => sum + entry.length, headerLength);
+  const frame = Buffer.allocUnsafe(length);
+  frame.writeUInt16BE(magic, 0);
+  frame.writeUInt8(frameVersion, 2);
+  frame.writeUInt8(kind, 3);
+  frame.writeUInt32BE(entries.length, 4);
+  let at = headerLength;
+  for (const { meta, payload } of entries) {
+    frame.writeUInt32BE(meta.length, at);
+    frame.writeUInt32BE(payload.length, at + 4);
+    frame.set(meta, at + entryHeaderLength);
+    frame.set(payload, at + entryHeaderLength + meta.length);
+    at += entryHeaderLength + meta.length + payload.length;
+  }
+  return frame;
+}
+
+const malformed = (why: string): CodedError => new CodedError('malformed-frame', `The frame is malformed: ${why}.`);
+
+/** @throws CodedError `malformed-frame` for anything that is not exactly one frame of this version */
+export function decodeFrame<Meta>(data: Uint8Array): { kind: number; entries: Entry<Meta>[] } {
+  const frame = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  if (frame.length < headerLength) throw malformed('it is shorter than its header');
+  if (frame.readUInt16BE(0) !== magic) throw malformed('it does not begin with RP');
+  const version = frame.readUInt8(2);
+  if (version !== frameVersion) throw malformed(`its version is ${version}, known is ${frameVersion}`);
+  const count = frame.readUInt32BE(4);
+  const entries: Entry<Meta>[] = [];
+  let at = headerLength;
+  for (let n = 0; n < count; n++) {
+    if (at + entryHeaderLength > frame.length) throw malformed(`entry ${n} is cut off`);
+    const metaEnd = at + entryHeaderLength + frame.readUInt32BE(at);
+    const payloadEnd = metaEnd + frame.readUInt32BE(at + 4);
+    if (payloadEnd > frame.length) throw malformed(`entry ${n} is cut off`);
+    entries.push({
+      meta: parseMeta(frame.toString('utf8', at + entryHeaderLength, metaEnd), n) as Meta,
+      payload: frame.subarray(metaEnd, payloadEnd),
+    });
+    at = payloadEnd;
+  }
+  if (at !== frame.length) throw malformed('bytes follow its last entry');
+  return { kind: frame.readUInt8(3), entries };
+}
+
+function parseMeta(text: string, n: number): object {
+  try {
+    const meta: unknown = JSON.parse(text);
+    if (typeof meta === 'object' && meta !== null) return meta;
+  } catch {
+    // answered below, like metadata that is JSON but no object
+  }
+  throw malformed(`the metadata of entry ${n} is not a JSON object`);
+}
+
+/** @throws CodedError `malformed-frame` when what every call must carry is missing */
+export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta {
+  if (
+    !Number.isSafeInteger(meta.id) ||
+    typeof meta.op !== 'string' ||
+    typeof meta.request !== 'string' ||
+    !Number.isFinite(meta.budgetMs) ||
+    !Number.isFinite(meta.deadline)
+  ) {
+    throw malformed('a call needs id, op, request, budgetMs and deadline');
+  }
+}

@@ -1,0 +1,211 @@
+import type { Msg, Subscription } from '@nats-io/nats-core';
+import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
+import { type Observable, firstValueFrom } from 'rxjs';
+import { CodedError, overloaded, unavailable } from '../errors.js';
+import type { Logger } from '../logging.js';
+import type { Nats } from '../nats.js';
+import { Page, Versioned } from './answer.js';
+import { RpcContext } from './context.js';
+import { Deadline } from './deadline.js';
+import {
+  type AnswerMeta,
+  type CallMeta,
+  checkCallMeta,
+  decodeFrame,
+  type EncodedEntry,
+  encodeEntry,
+  encodeFrame,
+  type Entry,
+  frameKinds,
+  type WireError,
+} from './frame.js';
+import type { Operation } from './operation.js';
+import { callsSubject, isAnswersSubject } from './subjects.js';
+import { parseJson, validated } from './validation.js';
+
+const flushBytes = 512 * 1024;
+const maxAnswerBytes = 900 * 1024;
+
+export interface RpcServerOptions {
+  readonly service: string;
+  /** Entries carried out at the same time; beyond it callers get `overloaded`. */
+  readonly maxInFlight: number;
+  readonly onAnswered?: (operation: string, code: string, seconds: number) => void;
+}
+
+/**
+ * Nest's transport on our frames: each entry of a frame is carried out on its own, and the answers that are ready in one
+ * turn of the event loop go back in one frame, so a slow entry delays nobody.
+ */
+export class RpcServer extends Server implements CustomTransportStrategy {
+  private subscription: Subscription | undefined;
+  private running = 0;
+  private readonly answers = new Map<string, { entries: EncodedEntry[]; bytes: number }>();
+
+  constructor(
+    private readonly nats: Nats,
+    private readonly options: RpcServerOptions,
+    private readonly log: Logger,
+  ) {
+    super();
+  }
+
+  /** Entries being carried out. */
+  get inFlight(): number {
+    return this.running;
+  }
+
+  listen(callback: () => void): void {
+    this.subscription = this.nats.connection.subscribe(callsSubject(this.options.service), {
+      queue: this.options.service,
+      callback: (error, message) => {
+        if (error) this.log.error({ err: error }, 'subscription failed');
+        else this.receive(message);
+      },
+    });
+    callback();
+  }
+
+  /** Takes no new frame; what already came in is still carried out. */
+  async stopAccepting(): Promise<void> {
+    const { subscription } = this;
+    this.subscription = undefined;
+    if (!subscription) return;
+    if (this.nats.isUp) await subscription.drain();
+    else subscription.unsubscribe();
+  }
+
+  /** Resolves when the last entry is answered, or after the limit with the number of those that were not. */
+  async finish(limitMs: number): Promise<number> {
+    const end = performance.now() + limitMs;
+    while (this.running > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 10));
+    for (const reply of [...this.answers.keys()]) this.flush(reply);
+    return this.running;
+  }
+
+  /** Nest calls this last; the ordered drain is the caller's (`service/lifecycle.ts`). */
+  close(): void {
+    this.subscription?.unsubscribe();
+  }
+
+  on(): never {
+    throw new Error('RpcServer has no events of its own');
+  }
+
+  unwrap<T>(): T {
+    return this.nats.connection as T;
+  }
+
+  private receive(message: Msg): void {
+    const reply = message.reply;
+    if (reply === undefined || !isAnswersSubject(reply)) {
+      this.log.warn('call without a reply subject of ours');
+      return;
+    }
+    let calls: Entry<CallMeta>[];
+    try {
+      calls = readCalls(message.data);
+    } catch (error) {
+      const refusal = encodeEntry({ error: toWireError(error) });
+      this.nats.connection.publish(reply, encodeFrame(frameKinds.refusal, [refusal]));
+      return;
+    }
+    for (const call of calls) void this.answer(reply, call);
+  }
+
+  private async answer(reply: string, { meta, payload }: Entry<CallMeta>): Promise<void> {
+    const started = performance.now();
+    const deadline = Deadline.received(meta.budgetMs, meta.deadline);
+    let code = 'ok';
+    let entry: EncodedEntry;
+    this.running++;
+    try {
+      entry = encodeAnswer(meta.id, await this.carryOut(meta, payload, deadline));
+    } catch (error) {
+      const wire = toWireError(error);
+      code = wire.code;
+      if (code === 'internal') this.log.error({ err: error, rpc: this.patternOf(meta.op), requestId: meta.request });
+      entry = encodeEntry({ id: meta.id, error: wire });
+    } finally {
+      this.running--;
+    }
+    this.options.onAnswered?.(this.handlerOf(meta.op) ? meta.op : 'unknown', code, (performance.now() - started) / 1e3);
+    this.enqueue(reply, entry);
+  }
+
+  private async carryOut(meta: CallMeta, payload: Uint8Array, deadline: Deadline): Promise<unknown> {
+    if (this.running > this.options.maxInFlight) throw overloaded(this.options.service);
+    // Nobody waits for it any more, and whoever asked may have been told so: carrying it out now would be a ghost.
+    if (deadline.isPast) throw unavailable(this.options.service);
+    const handler = this.handlerOf(meta.op);
+    if (!handler) throw new CodedError('unknown-operation', `${this.options.service} has no operation ${meta.op}.`);
+    const { operation } = handler.extras as { operation: Operation<object, unknown> };
+    const value = validated(operation.payload, parseJson(payload));
+    const context = new RpcContext(meta.request, deadline, meta.principal, meta.traceparent);
+    const stream = (await handler(value, context)) as Observable<unknown>;
+    return firstValueFrom(stream, { defaultValue: undefined });
+  }
+
+  private patternOf(op: string): string {
+    return `${this.options.service}.${op}`;
+  }
+
+  private handlerOf(op: string): MessageHandler | undefined {
+    return this.messageHandlers.get(this.patternOf(op));
+  }
+
+  private enqueue(reply: string, entry: EncodedEntry): void {
+    let waiting = this.answers.get(reply);
+    if (waiting && waiting.bytes + entry.length > flushBytes) {
+      this.flush(reply);
+      waiting = undefined;
+    }
+    if (!waiting) {
+      waiting = { entries: [], bytes: 0 };
+      this.answers.set(reply, waiting);
+      setImmediate(() => this.flush(reply));
+    }
+    waiting.entries.push(entry);
+    waiting.bytes += entry.length;
+  }
+
+  private flush(reply: string): void {
+    const waiting = this.answers.get(reply);
+    if (!waiting) return;
+    this.answers.delete(reply);
+    try {
+      this.nats.connection.publish(reply, encodeFrame(frameKinds.answers, waiting.entries));
+    } catch (error) {
+      // The callers' deadlines end these calls as outcome-unknown, which is what they are.
+      this.log.warn({ err: error, answers: waiting.entries.length }, 'answers not sent');
+    }
+  }
+}
+
+function readCalls(data: Uint8Array): Entry<CallMeta>[] {
+  const { kind, entries } = decodeFrame<Partial<CallMeta>>(data);
+  if (kind !== frameKinds.calls) throw new CodedError('malformed-frame', 'A frame of calls was expected.');
+  return entries.map(({ meta, payload }) => {
+    checkCallMeta(meta);
+    return { meta, payload };
+  });
+}
+
+function encodeAnswer(id: number, result: unknown): EncodedEntry {
+  const value = result instanceof Versioned || result instanceof Page ? (result.value as unknown) : result;
+  const payload = value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value ?? null));
+  const meta: AnswerMeta = {
+    id,
+    ...(result instanceof Versioned && { version: result.version }),
+    ...(result instanceof Page && result.next !== undefined && { next: result.next }),
+  };
+  const entry = encodeEntry(meta, payload);
+  if (entry.length > maxAnswerBytes) throw new CodedError('internal', 'The answer is larger than a frame carries.');
+  return entry;
+}
+
+/** What is not coded is a defect of ours: its text stays in our log. */
+function toWireError(error: unknown): WireError {
+  if (!(error instanceof CodedError)) return { code: 'internal', message: 'This is a defect of the service.' };
+  return { code: error.code, message: error.message, details: error.details };
+}

@@ -1,0 +1,66 @@
+import type { Logger } from '../logging.js';
+
+export interface LoopOptions {
+  readonly name: string;
+  /** Pause between two runs that found nothing more to do. */
+  readonly intervalMs: number;
+}
+
+/**
+ * Work that goes on by itself, one run at a time. A run returns whether there is more to do at once; a run that fails is
+ * logged and repeated after the interval, since what it works on is rows that are still there.
+ */
+export class BackgroundLoop {
+  private stopped = false;
+  private poked = false;
+  private wake: (() => void) | undefined;
+  private running: Promise<void> | undefined;
+
+  constructor(
+    private readonly options: LoopOptions,
+    private readonly run: () => Promise<boolean>,
+    private readonly logger: Logger,
+  ) {}
+
+  start(): void {
+    this.running ??= this.loop();
+  }
+
+  /** Runs as soon as the present run, if any, has ended. */
+  poke(): void {
+    this.poked = true;
+    this.wake?.();
+  }
+
+  /** Resolves when the run under way has ended. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.wake?.();
+    await this.running;
+  }
+
+  private async loop(): Promise<void> {
+    while (!this.stopped) {
+      this.poked = false;
+      let more = false;
+      try {
+        more = await this.run();
+      } catch (error) {
+        this.logger.warn({ err: error, loop: this.options.name }, 'background run failed, trying again');
+      }
+      if (!more) await this.pause();
+    }
+  }
+
+  private async pause(): Promise<void> {
+    if (this.stopped || this.poked) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, this.options.intervalMs);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.wake = undefined;
+  }
+}

@@ -1,0 +1,32 @@
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+
+/** A registry of its own per process, served by the operations port in Prometheus' text format. */
+export function createMetrics(service: string): Registry {
+  const registry = new Registry();
+  registry.setDefaultLabels({ service });
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+/** Duration of operations by name and outcome code, in seconds. */
+export function operationDurations(registry: Registry): Histogram<'operation' | 'code'> {
+  return new Histogram({
+    name: 'rpc_operation_duration_seconds',
+    help: 'Time from reading a call to having its answer ready',
+    labelNames: ['operation', 'code'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers: [registry],
+  });
+}
+
+/** A value that is read when somebody asks. */
+export function gauge(registry: Registry, name: string, help: string, read: () => number): void {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    collect() {
+      this.set(read());
+    },
+  });
+}

@@ -1,0 +1,37 @@
+import { createServer, type Server } from 'node:http';
+import { once } from 'node:events';
+import type { Registry } from 'prom-client';
+import type { Readiness } from './readiness.js';
+
+/**
+ * `/livez` (this process runs its event loop), `/readyz` (it should get work) and `/metrics`, on a port that is not
+ * reachable for customers.
+ */
+export async function listenForOperations(
+  address: { readonly host: string; readonly port: number },
+  readiness: Readiness,
+  metrics: Registry,
+): Promise<Server> {
+  const answers: Record<string, () => Promise<{ status: number; type: string; body: string }>> = {
+    '/livez': async () => ({ status: 200, type: 'text/plain', body: 'ok\n' }),
+    '/readyz': async () => {
+      const report = await readiness.report();
+      return { status: report.ready ? 200 : 503, type: 'application/json', body: JSON.stringify(report) };
+    },
+    '/metrics': async () => ({ status: 200, type: metrics.contentType, body: await metrics.metrics() }),
+  };
+  const server = createServer((request, response) => {
+    const answer = answers[(request.url ?? '').split('?', 1)[0] ?? ''];
+    if (!answer || request.method !== 'GET') {
+      response.writeHead(404).end();
+      return;
+    }
+    void answer().then(
+      ({ status, type, body }) => response.writeHead(status, { 'content-type': type }).end(body),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(address.port, address.host);
+  await once(server, 'listening');
+  return server;
+}

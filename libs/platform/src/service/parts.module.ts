@@ -1,0 +1,46 @@
+import { type DynamicModule, Inject, Module, type Type } from '@nestjs/common';
+import { Registry } from 'prom-client';
+import type { Logger } from '../logging.js';
+import { Nats } from '../nats.js';
+import { Database } from '../postgres/database.js';
+import { RpcClient } from '../rpc/client.js';
+import { ReadinessController } from './readiness.controller.js';
+import { Readiness } from './readiness.js';
+
+const LOGGER = Symbol('logger');
+
+/** Injects the service's logger (an interface has no class to inject by). */
+export const InjectLogger = (): ParameterDecorator & PropertyDecorator => Inject(LOGGER);
+
+interface Parts {
+  readonly name: string;
+  readonly logger: Logger;
+  readonly nats: Nats;
+  readonly rpc: RpcClient;
+  readonly metrics: Registry;
+  readonly readiness: Readiness;
+  readonly database: Database | undefined;
+}
+
+@Module({})
+class PartsModule {}
+
+/** The app's module with the service's parts injectable everywhere in it, by their classes. */
+export function partsModule(app: Type | DynamicModule, parts: Parts): DynamicModule {
+  const providers = [
+    { provide: LOGGER, useValue: parts.logger },
+    { provide: Nats, useValue: parts.nats },
+    { provide: RpcClient, useValue: parts.rpc },
+    { provide: Registry, useValue: parts.metrics },
+    { provide: Readiness, useValue: parts.readiness },
+    ...(parts.database ? [{ provide: Database, useValue: parts.database }] : []),
+  ];
+  return {
+    module: PartsModule,
+    global: true,
+    imports: [app],
+    controllers: [ReadinessController(parts.name)],
+    providers,
+    exports: providers.map((one) => one.provide),
+  };
+}

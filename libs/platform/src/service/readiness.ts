@@ -1,0 +1,46 @@
+/** One thing a service cannot do without; throws or rejects while it is away. */
+export type Check = () => Promise<void> | void;
+
+export interface ReadinessReport {
+  readonly ready: boolean;
+  /** `ok`, or why not, for each check. */
+  readonly checks: Readonly<Record<string, string>>;
+}
+
+const checkLimitMs = 2_000;
+
+/** Whether a process should get work now: every check passes and it is not shutting down. */
+export class Readiness {
+  private readonly checks = new Map<string, Check>();
+  private draining = false;
+
+  require(name: string, check: Check): void {
+    this.checks.set(name, check);
+  }
+
+  /** From now on not ready: the first phase of every shutdown. */
+  drain(): void {
+    this.draining = true;
+  }
+
+  async report(): Promise<ReadinessReport> {
+    const results = await Promise.all([...this.checks].map(async ([name, check]) => [name, await outcome(check)] as const));
+    const checks = { ...Object.fromEntries(results), ...(this.draining && { shutdown: 'draining' }) };
+    return { ready: Object.values(checks).every((one) => one === 'ok'), checks };
+  }
+}
+
+async function outcome(check: Check): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${checkLimitMs} ms`)), checkLimitMs);
+  });
+  try {
+    await Promise.race([check(), limit]);
+    return 'ok';
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}

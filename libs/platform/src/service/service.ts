@@ -1,0 +1,200 @@
+import type { Server } from 'node:http';
+import type { DynamicModule, INestApplicationContext, Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { Registry } from 'prom-client';
+import { type Config, ConfigError, readConfig, type Settings } from '../config.js';
+import { createLogger, type Logger, NestLogger } from '../logging.js';
+import { Nats } from '../nats.js';
+import { Database, type DatabaseSettings } from '../postgres/database.js';
+import { RpcClient } from '../rpc/client.js';
+import { RpcErrorsFilter } from '../rpc/rpc-errors.filter.js';
+import { RpcServer } from '../rpc/server.js';
+import { createMetrics, gauge, operationDurations } from './metrics.js';
+import { listenForOperations } from './operations-server.js';
+import { partsModule } from './parts.module.js';
+import { Readiness } from './readiness.js';
+import type { serviceSettings } from './settings.js';
+import { shutDown, type ShutdownPhase } from './shutdown.js';
+
+export type ServiceConfig = Config<typeof serviceSettings>;
+
+/** Reads a service's environment; with faults it says all of them and ends the process. */
+export function configOrExit<S extends Settings>(settings: S): Config<S> {
+  try {
+    return readConfig(settings, process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(78); // EX_CONFIG of sysexits.h
+  }
+}
+
+/**
+ * What every service is made of, in the order in which it comes up: operations port, NATS, database, then the app. It
+ * goes down in the opposite order, each phase within its own limit: readiness off → stop accepting → finish what is in
+ * flight → stop background work → close connections.
+ */
+export class Service {
+  readonly readiness = new Readiness();
+  readonly metrics: Registry;
+  private readonly entrances: ShutdownPhase[] = [];
+  private readonly exits: ShutdownPhase[] = [];
+  private stopping: Promise<void> | undefined;
+  private up = false;
+
+  private constructor(
+    readonly name: string,
+    readonly config: ServiceConfig,
+    readonly logger: Logger,
+  ) {
+    this.metrics = createMetrics(name);
+  }
+
+  nats!: Nats;
+  rpc!: RpcClient;
+  private operations!: Server;
+  database: Database | undefined;
+
+  /** For a process that is this service: SIGTERM and SIGINT lead to an ordered end. */
+  static async start(name: string, config: ServiceConfig): Promise<Service> {
+    const service = new Service(name, config, createLogger(name, config.logLevel));
+    service.handleSignals();
+    await service.comeUp();
+    return service;
+  }
+
+  /** For tests, which run several in one process and stop them themselves. */
+  static async embedded(name: string, config: ServiceConfig): Promise<Service> {
+    const service = new Service(name, config, createLogger(name, config.logLevel));
+    await service.comeUp();
+    return service;
+  }
+
+  /** Waits until the database answers and has the schema of this build; until then the service is not ready. */
+  async useDatabase(settings: DatabaseSettings): Promise<Database> {
+    let state = 'not connected yet';
+    this.readiness.require('database', async () => {
+      if (!this.database) throw new Error(state);
+      await this.database.check();
+    });
+    for (;;) {
+      try {
+        const database = await Database.connect(settings, this.logger);
+        if (!(await database.hasPendingMigrations())) return (this.database = database);
+        await database.close();
+        state = 'migrations are pending: run migrate';
+        this.logger.warn(state);
+      } catch (error) {
+        state = error instanceof Error ? error.message : String(error);
+        this.logger.warn({ err: error }, 'database not there yet');
+      }
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+
+  /** Answers the operations of the module's controllers over NATS. */
+  async answer(module: Type | DynamicModule, options: { readonly maxInFlight: number }): Promise<INestApplicationContext> {
+    const durations = operationDurations(this.metrics);
+    const server = new RpcServer(
+      this.nats,
+      {
+        service: this.name,
+        maxInFlight: options.maxInFlight,
+        onAnswered: (operation, code, seconds) => durations.observe({ operation, code }, seconds),
+      },
+      this.logger,
+    );
+    gauge(this.metrics, 'rpc_in_flight', 'Calls being carried out', () => server.inFlight);
+    const app = await NestFactory.createMicroservice(partsModule(module, this), {
+      strategy: server,
+      logger: new NestLogger(this.logger),
+      // A failed start ends with its own error in our log instead of a bare abort.
+      abortOnError: false,
+    });
+    app.useGlobalFilters(new RpcErrorsFilter());
+    this.beforeClose({ name: 'stop accepting calls', limitMs: 2_000, run: () => server.stopAccepting() });
+    this.beforeClose({
+      name: 'finish calls',
+      limitMs: 6_000,
+      run: async () => {
+        const left = await server.finish(5_500);
+        if (left > 0) this.logger.warn({ left }, 'calls not finished');
+      },
+    });
+    this.onClose({ name: 'stop background work', limitMs: 3_000, run: () => app.close() });
+    await app.listen();
+    this.up = true;
+    this.logger.info('answering');
+    return app;
+  }
+
+  /** A phase that runs while connections are still there, in the order of registration. */
+  beforeClose(phase: ShutdownPhase): void {
+    this.entrances.push(phase);
+  }
+
+  /** A phase that runs after all of `beforeClose`, the last one registered first. */
+  onClose(phase: ShutdownPhase): void {
+    this.exits.unshift(phase);
+  }
+
+  stop(): Promise<void> {
+    this.stopping ??= this.goDown();
+    return this.stopping;
+  }
+
+  private handleSignals(): void {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => void this.stop().then(() => process.exit(0)));
+    }
+    // State in memory can no longer be trusted; whoever started us starts a fresh process.
+    process.on('uncaughtException', (error) => {
+      this.logger.fatal({ err: error }, 'uncaught error, the process ends');
+      process.exit(1);
+    });
+  }
+
+  private async comeUp(): Promise<void> {
+    const { config, logger } = this;
+    this.readiness.require('start', () => {
+      if (!this.up) throw new Error('still starting');
+    });
+    this.readiness.require('nats', () => {
+      if (!(this.nats as Nats | undefined)?.isUp) throw new Error('not connected');
+    });
+    this.operations = await listenForOperations(
+      { host: config.opsHost, port: config.opsPort },
+      this.readiness,
+      this.metrics,
+    );
+    this.nats = await Nats.connect(
+      { url: config.natsUrl, name: this.name, ...(config.natsUser && { user: config.natsUser, password: config.natsPassword }) },
+      logger,
+    );
+    this.rpc = new RpcClient(this.nats, this.name, logger);
+    gauge(this.metrics, 'rpc_calls_in_flight', 'Calls to other services under way', () => this.rpc.inFlight);
+  }
+
+  private async goDown(): Promise<void> {
+    this.logger.info('stopping');
+    await shutDown(
+      [
+        { name: 'readiness off', limitMs: 100, run: () => this.readiness.drain() },
+        ...this.entrances,
+        ...this.exits,
+        {
+          name: 'close nats',
+          limitMs: 2_000,
+          run: async () => {
+            this.rpc.close();
+            await this.nats.close(1_500);
+          },
+        },
+        { name: 'close database', limitMs: 2_000, run: () => this.database?.close() },
+        { name: 'close operations port', limitMs: 500, run: () => void this.operations.close() },
+      ],
+      this.logger,
+    );
+    this.logger.info('stopped');
+  }
+}

@@ -1,0 +1,71 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { createLogger } from '@plant-shop/platform/logging';
+import pg from 'pg';
+
+/** A database of its own for one test file. */
+export interface TestDatabase {
+  readonly url: string;
+  drop(): Promise<void>;
+}
+
+const serverUrl = (): string => {
+  const url = process.env['TEST_POSTGRES_URL'];
+  if (!url) throw new Error('TEST_POSTGRES_URL is missing: run the tests with npm test, which brings a server.');
+  return url;
+};
+
+/**
+ * Clones a database that has all migrations of the folder. The template is made once per content of the folder, so
+ * that a test file costs a copy of files and not a run of migrations.
+ */
+export async function createDatabase(migrations: URL): Promise<TestDatabase> {
+  const template = await templateOf(migrations);
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await asAdmin((admin) => admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  return {
+    url: urlOf(name),
+    drop: () => asAdmin(async (admin) => void (await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`))),
+  };
+}
+
+async function templateOf(migrations: URL): Promise<string> {
+  const hash = createHash('sha256').update(migrations.pathname);
+  for (const file of (await readdir(migrations)).sort()) hash.update(file).update(await readFile(new URL(file, migrations)));
+  const name = `template_${hash.digest('hex').slice(0, 16)}`;
+  await asAdmin(async (admin) => {
+    // Test files run in parallel processes: one makes the template, the others wait.
+    await admin.query('SELECT pg_advisory_lock(hashtext($1))', [name]);
+    const { rowCount } = await admin.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount) return;
+    await admin.query(`CREATE DATABASE ${name}_new`);
+    const database = await Database.connect(
+      { url: urlOf(`${name}_new`), applicationName: 'template', poolSize: 2, entities: [], migrations },
+      createLogger('template', 'error'),
+    );
+    try {
+      await database.migrate();
+    } finally {
+      await database.close();
+    }
+    await admin.query(`ALTER DATABASE ${name}_new RENAME TO ${name}`);
+  });
+  return name;
+}
+
+function urlOf(name: string): string {
+  const url = new URL(serverUrl());
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+async function asAdmin<T>(work: (admin: pg.Client) => Promise<T>): Promise<T> {
+  const admin = new pg.Client({ connectionString: serverUrl() });
+  await admin.connect();
+  try {
+    return await work(admin);
+  } finally {
+    await admin.end();
+  }
+}

@@ -1,0 +1,97 @@
+import { createLogger } from '@plant-shop/platform/logging';
+import { Nats } from '@plant-shop/platform/nats';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { RpcServer } from '@plant-shop/platform/rpc/server';
+import { Service, type ServiceConfig } from '@plant-shop/platform/service/service';
+import { of } from 'rxjs';
+
+/** What every service reads, for one that runs inside a test. Set TEST_LOG_LEVEL=debug to see its log. */
+export const testConfig = (natsUrl: string): ServiceConfig => ({
+  nodeEnv: 'test',
+  logLevel: process.env['TEST_LOG_LEVEL'] === 'debug' ? 'debug' : 'error',
+  natsUrl,
+  natsUser: '',
+  natsPassword: '',
+  opsHost: '127.0.0.1',
+  opsPort: 0,
+});
+
+/** Starts a service inside the test's process: the same parts, the same order, real NATS and Postgres. */
+export async function startService(
+  name: string,
+  natsUrl: string,
+  start: (service: Service) => Promise<unknown>,
+): Promise<Service> {
+  const service = await Service.embedded(name, testConfig(natsUrl));
+  await start(service);
+  return service;
+}
+
+/** A caller that stands where the gateway or another service would. */
+export class TestCaller {
+  private constructor(
+    private readonly nats: Nats,
+    readonly client: RpcClient,
+  ) {}
+
+  static async connect(natsUrl: string, name = 'gateway'): Promise<TestCaller> {
+    const logger = createLogger('test', 'fatal');
+    const nats = await Nats.connect({ url: natsUrl, name }, logger);
+    return new TestCaller(nats, new RpcClient(nats, name, logger));
+  }
+
+  call<Payload, Answer>(
+    operation: Operation<Payload, Answer>,
+    payload: Payload,
+    principal?: Principal,
+    budgetMs = 10_000,
+  ): Promise<Answer> {
+    return this.client.call(operation, payload, contextFor(principal, budgetMs));
+  }
+
+  async close(): Promise<void> {
+    this.client.close();
+    await this.nats.close(1_000);
+  }
+}
+
+export const contextFor = (principal?: Principal, budgetMs = 10_000): RpcContext =>
+  new RpcContext('test', Deadline.in(budgetMs), principal);
+
+/** An operation of a service that is not there, and what it answers instead. */
+export interface Fake {
+  readonly operation: Operation<never, unknown>;
+  readonly answer: (payload: never, context: RpcContext) => unknown;
+}
+
+export const fake = <Payload, Answer>(
+  operation: Operation<Payload, Answer>,
+  answer: (payload: Payload, context: RpcContext) => Promise<Answer> | Answer,
+): Fake => ({ operation, answer }) as unknown as Fake;
+
+/** Another service, answering over real NATS with the contract's payloads validated; only its inside is made up. */
+export async function startFake(natsUrl: string, service: string, fakes: readonly Fake[]): Promise<{ stop: () => Promise<void> }> {
+  const logger = createLogger(`fake ${service}`, 'fatal');
+  const nats = await Nats.connect({ url: natsUrl, name: service }, logger);
+  const server = new RpcServer(nats, { service, maxInFlight: 1_000 }, logger);
+  for (const { operation, answer } of fakes) {
+    server.addHandler(
+      operation.pattern,
+      async (payload: unknown, context: unknown) => of(await answer(payload as never, context as RpcContext)),
+      false,
+      { operation },
+    );
+  }
+  await new Promise<void>((resolve) => server.listen(resolve));
+  await nats.connection.flush();
+  return {
+    stop: async () => {
+      await server.stopAccepting();
+      await nats.close(1_000);
+    },
+  };
+}
