@@ -1,12 +1,12 @@
+import { Ctx, MessagePattern, Payload as PayloadParameter } from '@nestjs/microservices';
 import type { Returned } from './answer.js';
 import type { RpcContext } from './context.js';
 import type { Operation } from './operation.js';
-import { MessagePattern } from '@nestjs/microservices';
 
 type Handler<Payload, Answer> = (payload: Payload, context: RpcContext) => Promise<Returned<Answer>>;
 
 /**
- * Nest's `@MessagePattern` for an operation of a contract. The compiler holds the handler against the contract,
+ * Nest's `@MessagePattern` for an operation of a contract; the handler gets the payload and the context. The compiler holds the handler against the contract,
  * and the transport validates the payload against the operation's class before the handler runs.
  */
 export const Answers =
@@ -16,5 +16,7 @@ export const Answers =
     key: string,
     descriptor: TypedPropertyDescriptor<T>,
   ): void => {
+    PayloadParameter()(target, key, 0);
+    Ctx()(target, key, 1);
     MessagePattern(operation.pattern, { operation })(target, key, descriptor);
   };

@@ -150,9 +150,14 @@ export class RpcClient {
     this.outboxes.delete(service);
     const frame = String(++this.lastFrame);
     // A call may have ended with its deadline before its frame was sent.
-    const ids = outbox.ids.filter((id) => this.pending.has(id));
-    this.frames.set(frame, new Set(ids));
-    for (const id of ids) (this.pending.get(id) as PendingCall).frame = frame;
+    const ids = new Set<number>();
+    for (const id of outbox.ids) {
+      const call = this.pending.get(id);
+      if (!call) continue;
+      call.frame = frame;
+      ids.add(id);
+    }
+    this.frames.set(frame, ids);
     try {
       this.nats.connection.publish(callsSubject(service), encodeFrame(frameKinds.calls, outbox.entries), {
         reply: `${this.prefix}.${frame}`,

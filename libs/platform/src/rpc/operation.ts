@@ -14,17 +14,22 @@ export interface Operation<Payload, Answer> {
   readonly answer?: Answer;
 }
 
-/** Declares an operation; `operationsOf('store')` is called once per contract file. */
-export function operationsOf(service: string) {
-  const declare =
-    (effect: 'read' | 'write') =>
-    <Answer>() =>
-    <Payload extends object>(name: string, payload: ClassConstructor<Payload>): Operation<Payload, Answer> => ({
-      service,
-      name,
-      pattern: `${service}.${name}`,
-      payload,
-      effect,
-    });
+type Declare = <Answer>() => <Payload extends object>(
+  name: string,
+  payload: ClassConstructor<Payload>,
+) => Operation<Payload, Answer>;
+
+/** Declares operations: `read<Answer>()('name', PayloadClass)`. Called once per contract file. */
+export function operationsOf(service: string): { readonly read: Declare; readonly write: Declare } {
+  const declare = (effect: 'read' | 'write'): Declare => {
+    return <Answer>() =>
+      <Payload extends object>(name: string, payload: ClassConstructor<Payload>): Operation<Payload, Answer> => ({
+        service,
+        name,
+        pattern: `${service}.${name}`,
+        payload,
+        effect,
+      });
+  };
   return { read: declare('read'), write: declare('write') };
 }

@@ -1,6 +1,6 @@
 import type { Msg, Subscription } from '@nats-io/nats-core';
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
-import { type Observable, firstValueFrom } from 'rxjs';
+import { firstValueFrom, isObservable } from 'rxjs';
 import { CodedError, overloaded, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Nats } from '../nats.js';
@@ -92,6 +92,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     throw new Error('RpcServer has no events of its own');
   }
 
+  // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the signature is Nest's
   unwrap<T>(): T {
     return this.nats.connection as T;
   }
@@ -142,8 +143,8 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     const { operation } = handler.extras as { operation: Operation<object, unknown> };
     const value = validated(operation.payload, parseJson(payload));
     const context = new RpcContext(meta.request, deadline, meta.principal, meta.traceparent);
-    const stream = (await handler(value, context)) as Observable<unknown>;
-    return firstValueFrom(stream, { defaultValue: undefined });
+    const result: unknown = await handler(value, context);
+    return isObservable(result) ? firstValueFrom(result) : result;
   }
 
   private patternOf(op: string): string {
