@@ -1,0 +1,33 @@
+/**
+ * What one sees once everything answers.
+ * @param {{ gatewayUrl: string, streamUrl: string, dataDir: string, logs: string, seconds: number }} shop
+ */
+export function banner({ gatewayUrl, streamUrl, dataDir, logs, seconds }) {
+  return `
+  The plant shop is open (after ${seconds.toFixed(1)} s).
+
+  HTTP API         ${gatewayUrl}/v3
+  API reference    ${gatewayUrl}/docs
+  event stream     ${streamUrl}/v1/orders/updates?api_key=special-key
+  health           ${gatewayUrl}/readyz
+
+  admin            admin / admin-password
+  API key          special-key
+  OAuth client     plant-admin / plant-secret
+
+  add a plant      curl -H 'api_key: special-key' -H 'content-type: application/json' ${gatewayUrl}/v3/plant \\
+                     -d '{"id": 7, "name": "Monstera", "photoUrls": [], "status": "available"}'
+  order it         curl -H 'api_key: special-key' -H 'content-type: application/json' ${gatewayUrl}/v3/store/order \\
+                     -d '{"plantId": 7, "quantity": 1}'
+  log in           curl '${gatewayUrl}/v3/user/login?username=admin&password=admin-password'
+  get a token      curl -u plant-admin:plant-secret -d grant_type=client_credentials ${gatewayUrl}/oauth/token
+  watch orders     curl -N -H 'api_key: special-key' -H 'accept: text/event-stream' ${httpOf(streamUrl)}/v1/orders/updates
+
+  data             ${dataDir}    (npm start -- --fresh begins anew)
+  logs             ${logs}
+  stop             Ctrl-C
+`;
+}
+
+/** @param {string} url */
+const httpOf = (url) => url.replace(/^ws/, 'http');

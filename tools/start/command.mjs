@@ -1,0 +1,78 @@
+import { spawn } from 'node:child_process';
+import { StartError } from './errors.mjs';
+import { sendSignal } from './processes.mjs';
+
+/**
+ * @typedef {object} CommandOptions
+ * @property {string} [cwd]
+ * @property {NodeJS.ProcessEnv} [env]
+ * @property {{ uid: number, gid: number }} [as] the user to run it as
+ * @property {string} [input] written to its standard input
+ * @property {boolean} [show] pass its output through instead of keeping it
+ * @property {AbortSignal} [signal] ends it with everything it started
+ */
+
+/**
+ * Runs a command to its end.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {CommandOptions} [options]
+ * @returns {Promise<{ code: number, output: string }>} output is what it printed (both streams), unless it was shown
+ */
+export function attempt(command, args, options = {}) {
+  const { cwd, env, as, input, show = false, signal } = options;
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    // A group of its own: Ctrl-C in a terminal reaches only us, and one kill reaches all that the command started.
+    const child = spawn(command, args, {
+      cwd,
+      env,
+      ...as,
+      detached: true,
+      stdio: [input === undefined ? 'ignore' : 'pipe', show ? 'inherit' : 'pipe', show ? 'inherit' : 'pipe'],
+    });
+    let output = '';
+    child.stdout?.setEncoding('utf8').on('data', (text) => (output += text));
+    child.stderr?.setEncoding('utf8').on('data', (text) => (output += text));
+    // A command that fails early closes its input; its exit code tells more than our broken pipe.
+    child.stdin?.on('error', () => {}).end(input);
+
+    const group = child.pid === undefined ? undefined : -child.pid;
+    let overdue = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    const end = () => {
+      if (group === undefined) return;
+      sendSignal(group, 'SIGTERM');
+      overdue = setTimeout(() => sendSignal(group, 'SIGKILL'), 5_000);
+    };
+    signal?.addEventListener('abort', end, { once: true });
+    const settle = () => {
+      clearTimeout(overdue);
+      signal?.removeEventListener('abort', end);
+    };
+    child.once('error', (error) => {
+      settle();
+      reject(error);
+    });
+    child.once('close', (code) => {
+      settle();
+      if (signal?.aborted) reject(signal.reason);
+      else resolve({ code: code ?? 1, output });
+    });
+  });
+}
+
+/**
+ * Like `attempt`, but a command that fails is an error that shows what it printed.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {CommandOptions & { what: string }} options what: named in the error, as in "installing packages"
+ * @returns {Promise<string>}
+ */
+export async function run(command, args, { what, ...options }) {
+  const { code, output } = await attempt(command, args, options).catch((error) => {
+    if (options.signal?.aborted) throw error;
+    throw new StartError(`${what} failed: ${error.message}`);
+  });
+  if (code !== 0) throw new StartError(`${what} failed (exit code ${code})${output ? `:\n${output.trimEnd()}` : ''}`);
+  return output;
+}

@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { writePrivately } from './files.mjs';
+
+/** Services with a database. */
+export const DATABASES = /** @type {const} */ (['catalog', 'store', 'identity', 'notifications']);
+
+/** @typedef {typeof DATABASES[number]} Database */
+
+/**
+ * What must stay the same from start to start.
+ * @typedef {object} Credentials
+ * @property {string} admin password of the Postgres superuser
+ * @property {Record<Database, string>} databases password of each service's role
+ * @property {string} identitySecret
+ * @property {string} notificationsSecret
+ */
+
+/** Reads the credentials, or draws and saves them. @param {string} path @returns {Credentials} */
+export function loadCredentials(path) {
+  if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8'));
+  const credentials = {
+    admin: secret(),
+    databases: { catalog: secret(), store: secret(), identity: secret(), notifications: secret() },
+    identitySecret: secret(),
+    notificationsSecret: secret(),
+  };
+  writePrivately(path, JSON.stringify(credentials, null, 2));
+  return credentials;
+}
+
+/** 256 random bits that need no escaping in a URL, in SQL, or (beginning with a letter) in a NATS configuration. */
+export function secret() {
+  return `s${randomBytes(32).toString('hex')}`;
+}

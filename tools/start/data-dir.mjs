@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { makePassage, writePrivately } from './files.mjs';
+import { canReach } from './system-user.mjs';
+
+/** The folder of one demo shop: its databases, passwords and logs. */
+export class DataDir {
+  /** @param {string} path */
+  constructor(path) {
+    this.path = resolve(path);
+    this.lock = join(this.path, 'lock');
+    this.runFile = join(this.path, 'run.json');
+    this.credentials = join(this.path, 'credentials.json');
+    this.logs = join(this.path, 'logs');
+    this.migrated = join(this.path, 'migrated');
+    this.postgresLocation = join(this.path, 'postgres-location');
+  }
+
+  create() {
+    makePassage(this.path);
+    mkdirSync(this.logs, { recursive: true });
+  }
+
+  /**
+   * The folder of the Postgres cluster: here, unless the user Postgres runs as cannot get here.
+   * @param {import('./system-user.mjs').SystemUser | undefined} user
+   */
+  postgres(user) {
+    if (existsSync(this.postgresLocation)) return readFileSync(this.postgresLocation, 'utf8');
+    if (canReach(this.path, user)) return join(this.path, 'postgres');
+    const key = createHash('sha256').update(this.path).digest('hex').slice(0, 12);
+    const elsewhere = `/var/lib/plant-shop-${key}`;
+    makePassage(elsewhere);
+    writePrivately(this.postgresLocation, join(elsewhere, 'postgres'));
+    return join(elsewhere, 'postgres');
+  }
+
+  /** Removes what we made here, and nothing that somebody else put beside it. */
+  empty() {
+    if (existsSync(this.postgresLocation)) {
+      const elsewhere = resolve(readFileSync(this.postgresLocation, 'utf8'), '..');
+      if (/^plant-shop-[0-9a-f]{12}$/.test(basename(elsewhere))) rmSync(elsewhere, { recursive: true, force: true });
+    }
+    const cluster = join(this.path, 'postgres');
+    for (const made of [cluster, `${cluster}.new`, this.logs, this.credentials, this.migrated, this.postgresLocation, this.runFile]) {
+      rmSync(made, { recursive: true, force: true });
+    }
+  }
+}

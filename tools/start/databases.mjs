@@ -1,0 +1,100 @@
+import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DATABASES } from './credentials.mjs';
+import { StartError } from './errors.mjs';
+import { freePort } from './ports.mjs';
+import { lastLinesOf } from './watch.mjs';
+import { findPostgres } from './postgres-binaries.mjs';
+import { createCluster, majorOf, serverOf, serverReady, stopOrphan } from './postgres.mjs';
+import { postgresUser } from './system-user.mjs';
+
+/** @typedef {import('./credentials.mjs').Database} Database */
+
+const settings = {
+  max_connections: 200,
+  shared_buffers: '256MB',
+  max_wal_size: '2GB',
+  log_checkpoints: 'off',
+  log_line_prefix: '%m [%p] %u@%d ',
+};
+
+/**
+ * The four databases that the user's environment names. All or none: half of a shop elsewhere is a mistake.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Record<Database, string> | undefined} their URLs
+ */
+export function givenDatabases(env) {
+  const variables = DATABASES.map((name) => /** @type {const} */ ([name, `${name.toUpperCase()}_DATABASE_URL`]));
+  const missing = variables.map(([, variable]) => variable).filter((variable) => !env[variable]);
+  if (missing.length === variables.length) return undefined;
+  if (missing.length > 0) throw new StartError(`Databases are given for some services only; missing: ${missing.join(', ')}.`);
+  return byDatabase((name) => env[`${name.toUpperCase()}_DATABASE_URL`] ?? '');
+}
+
+/**
+ * Starts our own Postgres with a database and a role for each service.
+ * @param {import('./shop.mjs').Site} site
+ * @returns {Promise<Record<Database, string>>} their URLs
+ */
+export async function ownDatabases({ dataDir, credentials, runFile, screen, shutdown, stop, watch }) {
+  const { signal } = stop;
+  const say = (/** @type {string} */ message) => screen.say(message);
+  const user = postgresUser();
+  const folder = dataDir.postgres(user);
+  await stopOrphan(folder);
+  const binaries = await findPostgres({ user, major: majorOf(folder), signal, say });
+  if (majorOf(folder) === undefined) say(`Creating a Postgres ${binaries.major} cluster in ${folder}`);
+  await createCluster({ folder, binaries, user }, { statements: provisioning(credentials), durable: true, signal });
+
+  const port = await freePort();
+  const url = (/** @type {string} */ role, /** @type {string} */ password) => `postgresql://${role}:${password}@127.0.0.1:${port}/${role}`;
+  const urls = byDatabase((name) => url(name, credentials.databases[name]));
+  const adminUrl = url('postgres', credentials.admin);
+  const logFile = boundedLog(dataDir);
+  const server = serverOf(
+    { folder, binaries, user },
+    {
+      port,
+      logFile,
+      settings,
+      onEnd: watch.over('postgres', () => lastLinesOf(logFile)),
+      onChange: () => runFile.update({ postgres: { ...server.mark, port, adminUrl, urls } }),
+    },
+  );
+  shutdown.add('Postgres', () => server.stop());
+  server.start();
+  await serverReady(folder, server, signal);
+  return urls;
+}
+
+/**
+ * Each service gets a database that nobody else can so much as connect to.
+ * @param {import('./credentials.mjs').Credentials} credentials
+ */
+export function provisioning(credentials) {
+  return [
+    `ALTER ROLE postgres PASSWORD '${credentials.admin}'`,
+    'REVOKE ALL ON DATABASE postgres FROM PUBLIC',
+    'REVOKE ALL ON DATABASE template1 FROM PUBLIC',
+    ...DATABASES.flatMap((name) => [
+      `CREATE ROLE ${name} LOGIN PASSWORD '${credentials.databases[name]}'`,
+      `CREATE DATABASE ${name} OWNER ${name}`,
+      `REVOKE ALL ON DATABASE ${name} FROM PUBLIC`,
+    ]),
+  ];
+}
+
+/** Postgres writes its log by itself, so it is cut between runs only. @param {import('./data-dir.mjs').DataDir} dataDir */
+function boundedLog(dataDir) {
+  const log = join(dataDir.logs, 'postgres.log');
+  if (existsSync(log) && statSync(log).size > 10_000_000) {
+    rmSync(`${log}.1`, { force: true });
+    renameSync(log, `${log}.1`);
+  }
+  return log;
+}
+
+/** @param {(name: Database) => string} value @returns {Record<Database, string>} */
+function byDatabase(value) {
+  return /** @type {Record<Database, string>} */ (Object.fromEntries(DATABASES.map((name) => [name, value(name)])));
+}

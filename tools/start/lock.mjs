@@ -1,0 +1,92 @@
+import { linkSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { markOf, sleep, stillRuns } from './processes.mjs';
+import { writePrivately } from './files.mjs';
+
+/** Thrown when a living process has the lock. */
+export class Held extends Error {
+  /** @param {number} pid */
+  constructor(pid) {
+    super(`held by process ${pid}`);
+    this.pid = pid;
+  }
+}
+
+/**
+ * Takes a lock file, also from a holder that died. Node has no `flock`, so the file names its holder, and the two
+ * steps that matter (creating, taking over) are single atomic calls.
+ * @param {string} path
+ * @returns {() => void} gives it back
+ */
+export function takeLock(path) {
+  const mine = `${path}.${process.pid}`;
+  const text = JSON.stringify(markOf(process.pid));
+  writePrivately(mine, text);
+  try {
+    for (;;) {
+      try {
+        linkSync(mine, path);
+        return () => {
+          if (read(path) === text) rmSync(path, { force: true });
+        };
+      } catch (error) {
+        if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
+      }
+      const found = read(path);
+      const holder = parse(found);
+      if (stillRuns(holder)) throw new Held(holder.pid);
+      takeAway(path, found);
+    }
+  } finally {
+    rmSync(mine, { force: true });
+  }
+}
+
+/**
+ * The same, but waits for a living holder.
+ * @param {string} path
+ * @param {{ signal: AbortSignal, onWait: (pid: number) => void }} options
+ */
+export async function awaitLock(path, { signal, onWait }) {
+  for (let told = false; ; told = true) {
+    try {
+      return takeLock(path);
+    } catch (error) {
+      if (!(error instanceof Held)) throw error;
+      if (!told) onWait(error.pid);
+    }
+    await sleep(200);
+    signal.throwIfAborted();
+  }
+}
+
+/** @param {string} path @param {string | undefined} stale */
+function takeAway(path, stale) {
+  const aside = `${path}.${process.pid}.stale`;
+  try {
+    renameSync(path, aside);
+    // Somebody took the stale lock over between our look and our move: theirs goes back.
+    if (read(aside) !== stale) linkSync(aside, path);
+  } catch (error) {
+    if (!['ENOENT', 'EEXIST'].includes(/** @type {NodeJS.ErrnoException} */ (error).code ?? '')) throw error;
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+/** @param {string} path */
+function read(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {string | undefined} text @returns {import('./processes.mjs').Mark | undefined} */
+function parse(text) {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { KeptProcess } from './kept-process.mjs';
+import { sleep } from './processes.mjs';
+
+/** SIGTERM lets nats-server close its connections; it has no data that could be lost. */
+/** @type {import('./processes.mjs').StopStep[]} */
+const stopSteps = [{ signal: 'SIGTERM', limitMs: 5_000 }];
+
+/**
+ * A NATS server on loopback, not started yet.
+ * @param {import('./nats-binary.mjs').NatsServer} found
+ * @param {object} serving
+ * @param {number} serving.port
+ * @param {string} [serving.config] without it anybody on this machine may say anything: for tests
+ * @param {Record<string, string>} [serving.passwords] the variables the configuration refers to
+ * @param {string} serving.logFile
+ * @param {import('./kept-process.mjs').Keeping['onEnd']} serving.onEnd
+ * @param {() => void} [serving.onChange]
+ */
+export function natsServer(found, { port, config, passwords = {}, logFile, onEnd, onChange }) {
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...passwords };
+  const [command, args] =
+    'binary' in found
+      ? /** @type {const} */ ([found.binary, ['-a', '127.0.0.1', '-p', `${port}`, ...(config ? ['-c', config] : [])]])
+      : /** @type {const} */ (['docker', dockerRun(found.image, port, config, Object.keys(passwords))]);
+  return new KeptProcess({
+    name: 'nats',
+    stopSteps,
+    onEnd,
+    onChange,
+    launch: () => {
+      const log = openSync(logFile, 'w', 0o600);
+      try {
+        return spawn(command, [...args], { env, detached: true, stdio: ['ignore', log, log] });
+      } finally {
+        closeSync(log);
+      }
+    },
+  });
+}
+
+/** @param {string} image @param {number} port @param {string | undefined} config @param {string[]} variables */
+function dockerRun(image, port, config, variables) {
+  const mount = config ? ['-v', `${config}:/nats.conf:ro`] : [];
+  const names = variables.flatMap((name) => ['-e', name]);
+  return ['run', '--rm', '--init', '-p', `127.0.0.1:${port}:4222`, ...names, ...mount, image, '-a', '0.0.0.0', ...(config ? ['-c', '/nats.conf'] : [])];
+}
+
+/** Waits until the server greets. @param {number} port @param {AbortSignal} signal */
+export async function natsReady(port, signal) {
+  while (!(await greets(port))) {
+    await sleep(20);
+    signal.throwIfAborted();
+  }
+}
+
+/** @param {number} port @returns {Promise<boolean>} */
+function greets(port) {
+  return new Promise((resolve) => {
+    const socket = createConnection({ host: '127.0.0.1', port });
+    const answer = (/** @type {boolean} */ yes) => {
+      socket.destroy();
+      resolve(yes);
+    };
+    socket.setTimeout(1_000, () => answer(false));
+    socket.once('data', (greeting) => answer(greeting.toString('latin1').startsWith('INFO ')));
+    socket.once('error', () => answer(false));
+    socket.once('close', () => answer(false));
+  });
+}

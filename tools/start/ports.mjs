@@ -1,0 +1,88 @@
+import { createServer } from 'node:net';
+import { StartError } from './errors.mjs';
+
+/** Ports handed out and perhaps not bound yet: the system may offer the same one twice within a moment. */
+const given = new Set();
+
+/** @returns {Promise<number>} a loopback port that nobody uses */
+export async function freePort() {
+  for (;;) {
+    const port = await listenOnce(0, '127.0.0.1');
+    if (given.has(port)) continue;
+    given.add(port);
+    return port;
+  }
+}
+
+/**
+ * The first free port from `first` on, for replicas of a service whose first port the user chose.
+ * @param {number} first
+ */
+export async function nextFreePort(first) {
+  for (let port = first; port < 65_536; port += 1) {
+    if (given.has(port) || (await whyNot(port))) continue;
+    given.add(port);
+    return port;
+  }
+  throw new StartError(`No free port from ${first} on.`);
+}
+
+/**
+ * Reads the ports that the user may choose and refuses to go on while one cannot be had.
+ * @template {string} Name
+ * @param {Record<Name, number>} defaults variable → its default
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {Promise<Record<Name, number>>}
+ */
+export async function claimPorts(defaults, env) {
+  const problems = [];
+  const ports = /** @type {Record<Name, number>} */ ({});
+  for (const [variable, fallback] of /** @type {[Name, number][]} */ (Object.entries(defaults))) {
+    const port = parsePort(env[variable], fallback);
+    const reason = port === undefined ? 'not-a-port' : given.has(port) ? 'EADDRINUSE' : await whyNot(port);
+    if (reason) problems.push(portProblem(variable, env[variable] ?? `${fallback}`, reason));
+    else given.add((ports[variable] = /** @type {number} */ (port)));
+  }
+  if (problems.length > 0) throw new StartError(problems.join('\n'));
+  return ports;
+}
+
+/** @param {string} variable @param {string} value @param {string} reason */
+export function portProblem(variable, value, reason) {
+  const example = `Choose another one: ${variable}=9090 npm start`;
+  if (reason === 'not-a-port') return `${variable}=${value} is not a port (1 to 65535). ${example}`;
+  if (reason === 'EADDRINUSE') return `Port ${value} (${variable}) is taken. ${example}`;
+  return `Port ${value} (${variable}) cannot be used (${reason}). ${example}`;
+}
+
+/** @param {string | undefined} text @param {number} fallback @returns {number | undefined} */
+function parsePort(text, fallback) {
+  if (text === undefined || text === '') return fallback;
+  const port = Number(text);
+  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : undefined;
+}
+
+/** @param {number} port @returns {Promise<string | undefined>} */
+async function whyNot(port) {
+  // Both: some systems let a loopback listener stand beside one on all addresses and vice versa.
+  for (const host of ['127.0.0.1', '0.0.0.0']) {
+    try {
+      await listenOnce(port, host);
+    } catch (error) {
+      return /** @type {NodeJS.ErrnoException} */ (error).code ?? String(error);
+    }
+  }
+  return undefined;
+}
+
+/** @param {number} port @param {string} host @returns {Promise<number>} */
+function listenOnce(port, host) {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen({ port, host, exclusive: true }, () => {
+      const bound = /** @type {import('node:net').AddressInfo} */ (server.address()).port;
+      server.close(() => resolve(bound));
+    });
+  });
+}

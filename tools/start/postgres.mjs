@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import { chownSync, existsSync, mkdirSync, openSync, closeSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from './command.mjs';
+import { StartError } from './errors.mjs';
+import { KeptProcess } from './kept-process.mjs';
+import { commandLine, markOf, sleep, stopStranger } from './processes.mjs';
+
+/**
+ * A Postgres cluster of our own.
+ * @typedef {object} Cluster
+ * @property {string} folder its data
+ * @property {import('./postgres-binaries.mjs').Binaries} binaries
+ * @property {import('./system-user.mjs').SystemUser | undefined} user who runs it, when that is not us
+ */
+
+/** SIGINT is Postgres' fast shutdown (sessions are ended, everything is written), SIGQUIT its immediate one. */
+/** @type {import('./processes.mjs').StopStep[]} */
+const stopSteps = [
+  { signal: 'SIGINT', limitMs: 15_000 },
+  { signal: 'SIGQUIT', limitMs: 5_000 },
+];
+
+/** Nothing of our own environment reaches the server; the time zone would otherwise be guessed from the machine. */
+const environment = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', LANG: 'C', TZ: 'UTC' };
+
+/** @param {string} folder @returns {number | undefined} the major version that made it, if it exists */
+export function majorOf(folder) {
+  const file = join(folder, 'PG_VERSION');
+  return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined;
+}
+
+/**
+ * Makes the cluster unless it is there. It is built beside its place and moved there when it is whole, so that an
+ * interrupted start leaves nothing half made.
+ * @param {Cluster} cluster
+ * @param {object} content
+ * @param {string[]} content.statements SQL run once, one statement each, before anybody can connect
+ * @param {boolean} content.durable
+ * @param {AbortSignal} content.signal
+ */
+export async function createCluster({ folder, binaries, user }, { statements, durable, signal }) {
+  const major = majorOf(folder);
+  if (major === binaries.major) return;
+  if (major !== undefined) {
+    throw new StartError(
+      `The data in ${folder} was made by Postgres ${major}, but ${binaries.folder} holds Postgres ${binaries.major}.\n` +
+        `Name the folder of the old binaries in POSTGRES_BIN_DIR, or throw the data away: npm start -- --fresh`,
+    );
+  }
+  const draft = `${folder}.new`;
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { mode: 0o700 });
+  if (user) chownSync(draft, user.uid, user.gid);
+
+  /** @type {(command: string, args: string[], input?: string) => Promise<unknown>} */
+  const asServer = (command, args, input = '') =>
+    run(join(binaries.folder, command), args, { what: `Creating the Postgres cluster (${command})`, env: environment, cwd: '/', as: user, input, signal });
+  // Locale C sorts and compares the same on every system, and is what the Kubernetes operators create.
+  const locale = ['--encoding=UTF8', '--locale=C'];
+  await asServer('initdb', ['-D', draft, '-U', 'postgres', ...locale, '--auth=reject', ...(durable ? [] : ['--no-sync'])]);
+  writeFileSync(join(draft, 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n');
+  // Single-user mode needs no client, and passwords on standard input show neither in `ps` nor in a log.
+  const quiet = ['-c', 'exit_on_error=on', '-c', 'log_min_error_statement=panic'];
+  await asServer('postgres', ['--single', '-D', draft, ...quiet, 'postgres'], statements.map((sql) => `${sql}\n`).join(''));
+  renameSync(draft, folder);
+}
+
+/**
+ * @typedef {object} Serving
+ * @property {number} port
+ * @property {string} logFile
+ * @property {Record<string, string | number>} settings
+ * @property {import('./kept-process.mjs').Keeping['onEnd']} onEnd
+ * @property {() => void} [onChange]
+ */
+
+/**
+ * The server of a cluster, on loopback only, not started yet.
+ * @param {Cluster} cluster
+ * @param {Serving} serving
+ */
+export function serverOf({ folder, binaries, user }, { port, logFile, settings, onEnd, onChange }) {
+  const all = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', ...settings };
+  const args = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  return new KeptProcess({
+    name: 'postgres',
+    stopSteps,
+    onEnd,
+    onChange,
+    launch: () => {
+      const log = openSync(logFile, 'a', 0o600);
+      try {
+        const stdio = /** @type {const} */ (['ignore', log, log]);
+        // Its working directory would otherwise be ours, which its user may not be allowed to enter.
+        return spawn(join(binaries.folder, 'postgres'), ['-D', folder, ...args], { cwd: '/', env: environment, ...user, detached: true, stdio: [...stdio] });
+      } finally {
+        closeSync(log);
+      }
+    },
+  });
+}
+
+/**
+ * Waits until the server accepts connections, which it tells in its pid file as `pg_ctl` reads it.
+ * @param {string} folder
+ * @param {KeptProcess} server
+ * @param {AbortSignal} signal
+ */
+export async function serverReady(folder, server, signal) {
+  while (!(server.mark && pidFile(folder)?.pid === server.mark.pid && pidFile(folder)?.ready)) {
+    await sleep(20);
+    signal.throwIfAborted();
+  }
+}
+
+/** Stops a server that an earlier run of ours, killed before it could, left running on this data. @param {string} folder */
+export async function stopOrphan(folder) {
+  const pid = pidFile(folder)?.pid;
+  const mark = pid === undefined ? undefined : markOf(pid);
+  if (mark && commandLine(mark.pid).includes(`-D ${folder} `)) await stopStranger(mark, stopSteps);
+}
+
+/** @param {string} folder */
+function pidFile(folder) {
+  try {
+    const lines = readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
+    return { pid: Number(lines[0]), ready: lines[7]?.trim() === 'ready' };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,95 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/**
+ * Names one process for good. A pid alone is used again by the system sooner or later, and killing whoever has it
+ * now would be a crime; together with the moment the process began it is unique.
+ * @typedef {{ pid: number, began: string }} Mark
+ */
+
+/** @param {number} pid @returns {Mark | undefined} nothing when no such process runs */
+export function markOf(pid) {
+  const began = process.platform === 'linux' ? beganLinux(pid) : beganElsewhere(pid);
+  return began === undefined ? undefined : { pid, began };
+}
+
+/** @param {Mark | undefined} mark @returns {mark is Mark} */
+export function stillRuns(mark) {
+  return mark !== undefined && markOf(mark.pid)?.began === mark.began;
+}
+
+/** @param {number} pid the whole command line, or an empty text when there is no such process */
+export function commandLine(pid) {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+    return execFileSync('ps', ['-ww', '-o', 'command=', '-p', `${pid}`], { encoding: 'utf8', stdio: 'pipe' }).trim();
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * Stops a process that is no child of ours: each signal in turn with its time limit, in the end SIGKILL for its group.
+ * @param {Mark} mark
+ * @param {StopStep[]} steps
+ */
+export async function stopStranger(mark, steps) {
+  for (const { signal, limitMs } of steps) {
+    if (!stillRuns(mark)) return;
+    sendSignal(mark.pid, signal);
+    await until(() => !stillRuns(mark), limitMs);
+  }
+  if (!stillRuns(mark)) return;
+  sendSignal(-mark.pid, 'SIGKILL');
+  sendSignal(mark.pid, 'SIGKILL');
+  await until(() => !stillRuns(mark), 5_000);
+}
+
+/** @typedef {{ signal: NodeJS.Signals, limitMs: number }} StopStep */
+
+/** Like `process.kill`, but a process that is gone already is no error. @param {number} pid @param {NodeJS.Signals} signal */
+export function sendSignal(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
+  }
+}
+
+/** @param {() => boolean} condition @param {number} limitMs @returns {Promise<boolean>} whether it came true in time */
+export async function until(condition, limitMs) {
+  for (const end = Date.now() + limitMs; Date.now() < end; ) {
+    if (condition()) return true;
+    await sleep(20);
+  }
+  return condition();
+}
+
+/** @param {number} ms */
+export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** @param {number} pid */
+function beganLinux(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The second field is the command in brackets and may itself hold brackets and spaces: count from its end.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const [state, ticksSinceBoot] = [fields[0], fields[19]];
+    // A zombie is dead; where pid 1 never reaps, as in many containers, it would otherwise look alive for ever.
+    if (state === 'Z' || state === 'X') return undefined;
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}/${ticksSinceBoot}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** @param {number} pid */
+function beganElsewhere(pid) {
+  try {
+    const out = execFileSync('ps', ['-o', 'stat=,lstart=', '-p', `${pid}`], { encoding: 'utf8', stdio: 'pipe' }).trim();
+    const [state = '', ...start] = out.split(/\s+/);
+    return state.startsWith('Z') || start.length === 0 ? undefined : start.join(' ');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,24 @@
+import { StartError } from './errors.mjs';
+import { sleep } from './processes.mjs';
+
+/**
+ * Waits until an address answers 200.
+ * @param {string} url
+ * @param {{ limitMs: number, signal: AbortSignal }} options
+ */
+export async function answers(url, { limitMs, signal }) {
+  let last = 'no answer';
+  for (const end = Date.now() + limitMs; Date.now() < end; await sleep(50)) {
+    signal.throwIfAborted();
+    try {
+      const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]) });
+      const body = await response.text();
+      if (response.ok) return;
+      last = `${response.status} ${body}`;
+    } catch (error) {
+      signal.throwIfAborted();
+      last = `no answer (${error instanceof Error ? (error.cause ?? error) : error})`;
+    }
+  }
+  throw new StartError(`${url} was not 200 within ${limitMs / 1000} s; last: ${last}`);
+}

@@ -1,0 +1,71 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { writePrivately } from './files.mjs';
+import { stopStranger } from './processes.mjs';
+
+/**
+ * What runs, and where: written for tests that kill or inspect single parts, and for the next start, should this one
+ * die without cleaning up.
+ * @typedef {object} Run
+ * @property {number} pid of the launcher
+ * @property {string} [gatewayUrl]
+ * @property {string} [streamUrl]
+ * @property {Record<string, (Partial<import('./processes.mjs').Mark> & { opsPort: number, port?: number })[]>} services
+ * @property {Partial<import('./processes.mjs').Mark> & { port?: number, adminUrl?: string, urls: Record<string, string> }} [postgres]
+ * @property {Partial<import('./processes.mjs').Mark> & { url: string, users: Record<string, string> }} [nats]
+ */
+
+export class RunFile {
+  /** @type {Run} */
+  run = { pid: process.pid, services: {} };
+
+  /** @param {string} path */
+  constructor(path) {
+    this.path = path;
+  }
+
+  /** @param {Partial<Run>} change */
+  update(change) {
+    this.run = { ...this.run, ...change };
+    writePrivately(this.path, JSON.stringify(this.run, null, 2));
+  }
+
+  /**
+   * One instance of a service has started, or ended when there is no mark.
+   * @param {import('./services.mjs').Instance} instance
+   * @param {import('./processes.mjs').Mark | undefined} mark
+   */
+  record({ service, opsPort, port }, mark) {
+    const others = (this.run.services[service] ?? []).filter((entry) => entry.opsPort !== opsPort);
+    this.update({ services: { ...this.run.services, [service]: [...others, { ...mark, opsPort, port }] } });
+  }
+
+  remove() {
+    rmSync(this.path, { force: true });
+  }
+}
+
+/**
+ * Ends what a launcher that was killed left running, by the marks in its run file; Postgres has its own way (its pid
+ * file), because it needs time and must not be killed.
+ * @param {string} path
+ * @param {(message: string) => void} say
+ */
+export async function endOrphans(path, say) {
+  const run = read(path);
+  if (!run) return;
+  const left = [...Object.values(run.services).flat(), run.nats].filter((entry) => entry?.pid !== undefined);
+  if (left.length > 0) say('The last run ended without cleaning up: doing that now');
+  const mark = (/** @type {Partial<import('./processes.mjs').Mark> | undefined} */ entry) => ({ pid: entry?.pid ?? 0, began: entry?.began ?? '' });
+  await Promise.all(left.map((entry) => stopStranger(mark(entry), [{ signal: 'SIGTERM', limitMs: 5_000 }])));
+  rmSync(path, { force: true });
+}
+
+/** @param {string} path @returns {Run | undefined} */
+function read(path) {
+  if (!existsSync(path)) return undefined;
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,51 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { KeptProcess } from './kept-process.mjs';
+import { LogFile } from './log-file.mjs';
+import { pinnedNode, ROOT } from './toolchain.mjs';
+
+/** @type {import('./processes.mjs').StopStep[]} */
+const stopSteps = [{ signal: 'SIGTERM', limitMs: 15_000 }];
+
+const KEPT_LINES = 25;
+
+/**
+ * The process of one service instance, not started yet. Its output goes to the screen and to a log file.
+ * @param {import('./services.mjs').Instance} instance
+ * @param {object} need
+ * @param {NodeJS.ProcessEnv} need.env
+ * @param {string} need.logs folder of the log files
+ * @param {import('./screen.mjs').Screen} need.screen
+ * @param {import('./watch.mjs').Watch} need.watch
+ * @param {() => void} need.record called whenever it has started or ended
+ */
+export function serviceProcess({ service, label }, { env, logs, screen, watch, record }) {
+  const file = new LogFile(join(logs, `${label}.log`));
+  /** @type {string[]} */
+  const lastLines = [];
+  const take = (/** @type {string} */ line) => {
+    if (lastLines.push(line) > KEPT_LINES) lastLines.shift();
+    file.append(`${line}\n`);
+    screen.line(label, line);
+  };
+  return new KeptProcess({
+    name: label,
+    stopSteps,
+    onEnd: watch.over(label, () => lastLines),
+    onChange: record,
+    launch: () => {
+      const child = spawn(pinnedNode(), [mainOf(service)], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+      for (const stream of [child.stdout, child.stderr]) {
+        createInterface({ input: stream, crlfDelay: Infinity }).on('line', take);
+      }
+      return child;
+    },
+  });
+}
+
+/** @param {string} service */
+export const mainOf = (service) => join(ROOT, 'apps', service, 'dist', 'main.js');
+
+/** @param {string} service */
+export const migrateOf = (service) => join(ROOT, 'apps', service, 'dist', 'migrate.js');

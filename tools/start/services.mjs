@@ -1,0 +1,109 @@
+import { freePort, nextFreePort } from './ports.mjs';
+
+export const SERVICES = /** @type {const} */ (['gateway', 'catalog', 'store', 'identity', 'notifications']);
+
+/** @typedef {typeof SERVICES[number]} ServiceName */
+
+/**
+ * One process to run.
+ * @typedef {object} Instance
+ * @property {ServiceName} service
+ * @property {string} label the service's name, numbered from the second replica on
+ * @property {number} opsPort serves /livez, /readyz and /metrics on loopback
+ * @property {number} [port] where the world (gateway, notifications) or the gateway (identity) reaches it
+ */
+
+/**
+ * What all instances are wired to.
+ * @typedef {object} Wiring
+ * @property {Instance[]} instances
+ * @property {string} publicUrl
+ * @property {import('./broker.mjs').Broker} broker
+ * @property {Record<import('./credentials.mjs').Database, string>} databaseUrls
+ * @property {import('./credentials.mjs').Credentials} credentials
+ */
+
+/**
+ * @param {Record<ServiceName, number>} replicas
+ * @param {{ GATEWAY_PORT: number, STREAM_PORT: number }} ports of the first replicas
+ * @returns {Promise<Instance[]>}
+ */
+export async function planInstances(replicas, ports) {
+  /** @type {Partial<Record<ServiceName, (replica: number) => Promise<number>>>} */
+  const portOf = {
+    gateway: async (replica) => (replica === 1 ? ports.GATEWAY_PORT : nextFreePort(ports.GATEWAY_PORT)),
+    notifications: async (replica) => (replica === 1 ? ports.STREAM_PORT : nextFreePort(ports.STREAM_PORT)),
+    identity: () => freePort(),
+  };
+  const instances = [];
+  for (const service of SERVICES) {
+    for (let replica = 1; replica <= replicas[service]; replica += 1) {
+      const label = replica === 1 ? service : `${service}-${replica}`;
+      instances.push({ service, label, opsPort: await freePort(), port: await portOf[service]?.(replica) });
+    }
+  }
+  return instances;
+}
+
+/**
+ * The environment of one instance. What the user set wins over the demo's defaults, but not over the wiring, which
+ * differs from process to process.
+ * @param {Instance} instance
+ * @param {Wiring} wiring
+ * @param {NodeJS.ProcessEnv} inherited
+ * @returns {NodeJS.ProcessEnv}
+ */
+export function environmentOf(instance, wiring, inherited) {
+  const { service, opsPort } = instance;
+  const password = wiring.broker.passwords[service];
+  return {
+    NODE_ENV: 'development',
+    LOG_LEVEL: 'info',
+    ...demoDefaults[service],
+    ...ownSecrets(service, wiring.credentials),
+    ...withoutOthers(inherited, service),
+    PUBLIC_URL: wiring.publicUrl,
+    NATS_URL: wiring.broker.url,
+    ...(password === undefined ? {} : { NATS_USER: service, NATS_PASSWORD: password }),
+    OPS_PORT: `${opsPort}`,
+    ...ownWiring[service](instance, wiring),
+  };
+}
+
+/** Settings of the demo profile. @type {Record<ServiceName, NodeJS.ProcessEnv>} */
+const demoDefaults = {
+  gateway: { RATE_LIMIT_PER_MINUTE: '6000000' },
+  catalog: {},
+  store: { INITIAL_STOCK: '100', PAYMENT_PROVIDER: 'simulated' },
+  identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
+  notifications: {},
+};
+
+/** @type {Record<ServiceName, (instance: Instance, wiring: Wiring) => NodeJS.ProcessEnv>} */
+const ownWiring = {
+  gateway: ({ port }, { instances }) => {
+    const identity = instances.find(({ service }) => service === 'identity');
+    return { GATEWAY_PORT: `${port}`, IDENTITY_HTTP_URL: `http://127.0.0.1:${identity?.port}` };
+  },
+  catalog: (_, { databaseUrls }) => ({ CATALOG_DATABASE_URL: databaseUrls.catalog }),
+  store: (_, { databaseUrls }) => ({ STORE_DATABASE_URL: databaseUrls.store }),
+  identity: ({ port }, { databaseUrls }) => ({ IDENTITY_DATABASE_URL: databaseUrls.identity, IDENTITY_HTTP_PORT: `${port}` }),
+  notifications: ({ port }, { databaseUrls }) => ({ NOTIFICATIONS_DATABASE_URL: databaseUrls.notifications, STREAM_PORT: `${port}` }),
+};
+
+/** @param {ServiceName} service @param {import('./credentials.mjs').Credentials} credentials @returns {NodeJS.ProcessEnv} */
+function ownSecrets(service, credentials) {
+  if (service === 'identity') return { IDENTITY_SECRET: credentials.identitySecret };
+  if (service === 'notifications') return { NOTIFICATIONS_SECRET: credentials.notificationsSecret };
+  return {};
+}
+
+/**
+ * A variable named after a service (STORE_DATABASE_URL, IDENTITY_SECRET) is that service's and reaches no other.
+ * @param {NodeJS.ProcessEnv} env
+ * @param {ServiceName} service
+ */
+function withoutOthers(env, service) {
+  const others = SERVICES.filter((name) => name !== service).map((name) => `${name.toUpperCase()}_`);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !others.some((prefix) => name.startsWith(prefix))));
+}

@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import { banner } from './banner.mjs';
+import { givenBroker, ownBroker } from './broker.mjs';
+import { run } from './command.mjs';
+import { DATABASES, loadCredentials } from './credentials.mjs';
+import { DataDir } from './data-dir.mjs';
+import { givenDatabases, ownDatabases } from './databases.mjs';
+import { StartError } from './errors.mjs';
+import { Held, takeLock } from './lock.mjs';
+import { claimPorts } from './ports.mjs';
+import { answers } from './readiness.mjs';
+import { endOrphans, RunFile } from './run-file.mjs';
+import { migrateOf, serviceProcess } from './service-process.mjs';
+import { environmentOf, planInstances } from './services.mjs';
+import { together } from './shutdown.mjs';
+import { checkPlatform, pinnedNode, readyToolchain, ROOT } from './toolchain.mjs';
+import { Watch } from './watch.mjs';
+
+const READY_LIMIT_MS = 90_000;
+
+/**
+ * @typedef {object} Means
+ * @property {AbortController} stop aborted by whatever ends the shop: a signal, or a failure
+ * @property {import('./shutdown.mjs').Shutdown<typeof import('./shutdown.mjs').ORDER[number]>} shutdown
+ * @property {import('./screen.mjs').Screen} screen
+ */
+
+/**
+ * What the parts of one shop share while it comes up.
+ * @typedef {object} Site
+ * @property {AbortController} stop
+ * @property {import('./shutdown.mjs').Shutdown<typeof import('./shutdown.mjs').ORDER[number]>} shutdown
+ * @property {import('./screen.mjs').Screen} screen
+ * @property {DataDir} dataDir
+ * @property {RunFile} runFile
+ * @property {Watch} watch
+ * @property {import('./credentials.mjs').Credentials} credentials
+ */
+
+/**
+ * Brings everything up and returns when it answers.
+ * @param {import('./options.mjs').Options} options
+ * @param {Means} means
+ */
+export async function openShop(options, means) {
+  const begun = performance.now();
+  const { stop, shutdown, screen } = means;
+  const say = (/** @type {string} */ message) => screen.say(message);
+  checkPlatform();
+
+  const dataDir = new DataDir(process.env['DATA_DIR'] || join(ROOT, '.data'));
+  dataDir.create();
+  shutdown.add('lock', lock(dataDir));
+  await endOrphans(dataDir.runFile, say);
+  const ports = await claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081 }, process.env);
+  const gatewayUrl = `http://127.0.0.1:${ports.GATEWAY_PORT}`;
+  const streamUrl = `ws://127.0.0.1:${ports.STREAM_PORT}`;
+  const givenUrls = givenDatabases(process.env);
+  if (options.fresh) await dataDir.empty();
+
+  const runFile = new RunFile(dataDir.runFile);
+  shutdown.add('run file', () => runFile.remove());
+  runFile.update({ gatewayUrl, streamUrl });
+  const credentials = loadCredentials(dataDir.credentials);
+  /** @type {Site} */
+  const site = { ...means, dataDir, runFile, watch: new Watch(stop, screen), credentials };
+
+  const [env, databaseUrls, broker] = await together(stop, [
+    readyToolchain({ signal: stop.signal, say }),
+    givenUrls ?? ownDatabases(site),
+    givenBroker(process.env) ?? ownBroker(site),
+  ]);
+  const instances = await planInstances(options.replicas, ports);
+  const wiring = { instances, databaseUrls, broker, credentials, publicUrl: process.env['PUBLIC_URL'] || gatewayUrl };
+  const processes = instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, env) }));
+  await migrate(site, processes);
+  startServices(site, processes);
+  await answers(`${gatewayUrl}/readyz`, { limitMs: READY_LIMIT_MS, signal: stop.signal });
+
+  site.watch.isOpen = true;
+  const seconds = (performance.now() - begun) / 1000;
+  say(banner({ gatewayUrl, streamUrl, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
+}
+
+/** @param {DataDir} dataDir @returns {() => void} gives the lock back */
+function lock(dataDir) {
+  try {
+    return takeLock(dataDir.lock);
+  } catch (error) {
+    if (!(error instanceof Held)) throw error;
+    throw new StartError(
+      `A shop already runs on ${dataDir.path} (process ${error.pid}).\n` +
+        'Stop it first, or give this one a folder and ports of its own: DATA_DIR, GATEWAY_PORT, STREAM_PORT.',
+    );
+  }
+}
+
+/** @typedef {{ instance: import('./services.mjs').Instance, env: NodeJS.ProcessEnv }} Planned */
+
+/**
+ * Brings every database up to this build, as a deployment's migration Jobs do.
+ * @param {Site} site
+ * @param {Planned[]} processes
+ */
+async function migrate({ stop }, processes) {
+  const firsts = DATABASES.flatMap((name) => processes.find(({ instance }) => instance.service === name) ?? []);
+  const migrations = firsts.map(({ instance: { service }, env }) =>
+    run(pinnedNode(), [migrateOf(service)], { what: `Migrating the database of ${service}`, cwd: ROOT, env, signal: stop.signal }),
+  );
+  await together(stop, migrations);
+}
+
+/**
+ * @param {Site} site
+ * @param {Planned[]} processes
+ */
+function startServices({ dataDir, runFile, shutdown, screen, watch }, processes) {
+  const kept = processes.map(({ instance, env }) => {
+    const record = () => runFile.record(instance, service.mark);
+    const service = serviceProcess(instance, { env, logs: dataDir.logs, screen, watch, record });
+    return service;
+  });
+  shutdown.add('services', () => Promise.all(kept.map((service) => service.stop())));
+  for (const service of kept) service.start();
+}

@@ -1,0 +1,52 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { StartError } from './errors.mjs';
+
+/** @typedef {{ uid: number, gid: number }} SystemUser */
+
+/**
+ * The user that Postgres runs as when we are root, because it refuses to be root. For everybody else: nobody, they
+ * run it themselves.
+ * @returns {SystemUser | undefined}
+ */
+export function postgresUser() {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const name of ['postgres', 'nobody']) {
+    try {
+      return { uid: idOf('-u', name), gid: idOf('-g', name) };
+    } catch {
+      // Not on this system.
+    }
+  }
+  throw new StartError('Postgres does not run as root, and there is no user "postgres" or "nobody" to run it as: start as an ordinary user.');
+}
+
+/**
+ * Whether `user` gets as far as into this folder. Root's home, where a checkout may well be, is closed to others.
+ * @param {string} folder one that does not exist yet counts as its nearest parent
+ * @param {SystemUser | undefined} user
+ */
+export function canReach(folder, user) {
+  if (user === undefined) return true;
+  for (let path = resolve(folder); ; path = dirname(path)) {
+    if (existsSync(path)) {
+      const { mode, uid, gid } = statSync(path);
+      const enter = uid === user.uid ? 0o100 : gid === user.gid ? 0o010 : 0o001;
+      if ((mode & enter) === 0) return false;
+    }
+    if (path === dirname(path)) return true;
+  }
+}
+
+/** Where downloaded servers are kept, shared by all checkouts. @param {SystemUser | undefined} user who must be able to run them */
+export function cacheFolder(user) {
+  const own = join(process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'plant-shop');
+  return canReach(own, user) ? own : '/var/cache/plant-shop';
+}
+
+/** @param {string} what @param {string} name */
+function idOf(what, name) {
+  return Number(execFileSync('id', [what, name], { encoding: 'utf8', stdio: 'pipe' }));
+}

@@ -1,0 +1,139 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { attempt, run } from './command.mjs';
+import { StartError } from './errors.mjs';
+import { makePassage } from './files.mjs';
+import { awaitLock } from './lock.mjs';
+import { contentStamp, filesBelow, packageFolders, changeStamp } from './stamp.mjs';
+
+/** The repository. */
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
+
+const OLDEST_NODE = [20, 19];
+
+/**
+ * @typedef {object} Need
+ * @property {AbortSignal} signal
+ * @property {(message: string) => void} say
+ */
+
+/** Refuses what cannot work, before anything is touched. */
+export function checkPlatform() {
+  if (process.platform === 'win32') throw new StartError('Windows itself is not supported; inside WSL everything works.');
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const [oldestMajor = 0, oldestMinor = 0] = OLDEST_NODE;
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
+  throw new StartError(`Node ${OLDEST_NODE.join('.')} or newer is needed; this is ${process.versions.node}.`);
+}
+
+/**
+ * Installs and builds what changed since the last time.
+ * @param {Need} need
+ * @returns {Promise<NodeJS.ProcessEnv>} the environment in which `node` is the pinned runtime
+ */
+export async function readyToolchain({ signal, say }) {
+  const release = await toolchainLock({ signal, say });
+  try {
+    await install({ signal, say });
+    await build({ signal, say });
+    return pinnedEnvironment();
+  } finally {
+    release();
+  }
+}
+
+/**
+ * Installs only: `npm test` builds by itself, to show its outcome as a step.
+ * @param {Need} need
+ */
+export async function readyPackages({ signal, say }) {
+  const release = await toolchainLock({ signal, say });
+  try {
+    await install({ signal, say });
+    return pinnedEnvironment();
+  } finally {
+    release();
+  }
+}
+
+/** Builds everything that is out of date. @param {Need & { env: NodeJS.ProcessEnv }} need @returns {Promise<boolean>} whether it compiles */
+export async function compile({ signal, env }) {
+  const release = await toolchainLock({ signal, say: () => {} });
+  try {
+    const stamp = sourceStamp();
+    const { code } = await attempt(pinnedNode(), tsc(), { cwd: ROOT, env, show: true, signal });
+    if (code === 0) saveStamp('build', stamp);
+    return code === 0;
+  } finally {
+    release();
+  }
+}
+
+/** The pinned Node of this machine's kind. */
+export function pinnedNode() {
+  const binary = join(ROOT, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  if (existsSync(binary)) return binary;
+  throw new StartError(`The Node this project pins has no package for ${process.platform} ${process.arch}.`);
+}
+
+/** Where Node keeps compiled code between starts: a service is up noticeably sooner. */
+const compileCache = join(ROOT, 'node_modules', '.cache', 'compiled');
+
+/** @returns {NodeJS.ProcessEnv} */
+function pinnedEnvironment() {
+  return { ...process.env, PATH: `${dirname(pinnedNode())}:${process.env['PATH'] ?? ''}`, NODE_COMPILE_CACHE: compileCache };
+}
+
+/** @param {Need} need */
+async function install({ signal, say }) {
+  const manifests = packageFolders(ROOT).map((folder) => join(folder, 'package.json'));
+  const inputs = ['pnpm-lock.yaml', 'pnpm-workspace.yaml', 'package.json'].map((file) => join(ROOT, file));
+  const stamp = contentStamp([...inputs, ...manifests], [process.platform, process.arch]);
+  if (savedStamp('install') === stamp) return;
+  const manager = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).packageManager;
+  say(`Installing packages (${manager})`);
+  // CI: never ask anything, also where a terminal is attached.
+  const env = { ...process.env, CI: 'true' };
+  await run('npx', ['--yes', manager, 'install', '--frozen-lockfile'], { what: 'Installing packages', cwd: ROOT, env, show: true, signal });
+  saveStamp('install', stamp);
+}
+
+/** @param {Need} need */
+async function build({ signal, say }) {
+  const stamp = sourceStamp();
+  const unbuilt = packageFolders(ROOT).some((folder) => existsSync(join(folder, 'src')) && !existsSync(join(folder, 'dist')));
+  if (savedStamp('build') === stamp && !unbuilt) return;
+  say('Building');
+  // tsc does not notice that its output was deleted.
+  await run(pinnedNode(), [...tsc(), ...(unbuilt ? ['--force'] : [])], { what: 'Building', cwd: ROOT, env: pinnedEnvironment(), show: true, signal });
+  saveStamp('build', stamp);
+}
+
+const tsc = () => [join(ROOT, 'node_modules/typescript/bin/tsc'), '-b'];
+
+function sourceStamp() {
+  const sources = packageFolders(ROOT).flatMap((folder) => filesBelow(folder, /\.(ts|json|sql)$/));
+  return changeStamp([...sources, join(ROOT, 'tsconfig.json'), join(ROOT, 'tsconfig.base.json')]);
+}
+
+/** Two starts at once in one checkout would write over each other's packages and output. @param {Need} need */
+function toolchainLock({ signal, say }) {
+  const folder = join(ROOT, '.data');
+  makePassage(folder);
+  return awaitLock(join(folder, 'toolchain.lock'), { signal, onWait: (pid) => say(`Waiting for process ${pid}, which installs or builds here`) });
+}
+
+/** Stamps live in node_modules, so that removing it also removes the belief that it is complete. @param {string} name */
+const stampFile = (name) => join(ROOT, 'node_modules', '.cache', `${name}-stamp`);
+
+/** @param {string} name */
+function savedStamp(name) {
+  return existsSync(stampFile(name)) ? readFileSync(stampFile(name), 'utf8') : undefined;
+}
+
+/** @param {string} name @param {string} stamp */
+function saveStamp(name, stamp) {
+  mkdirSync(dirname(stampFile(name)), { recursive: true });
+  writeFileSync(stampFile(name), stamp);
+}
