@@ -58,8 +58,8 @@ export async function readyPackages({ signal, say }) {
 }
 
 /** Builds everything that is out of date. @param {Need & { env: NodeJS.ProcessEnv }} need @returns {Promise<boolean>} whether it compiles */
-export async function compile({ signal, env }) {
-  const release = await toolchainLock({ signal, say: () => {} });
+export async function compile({ signal, say, env }) {
+  const release = await toolchainLock({ signal, say });
   try {
     const stamp = sourceStamp();
     const { code } = await attempt(pinnedNode(), tsc(), { cwd: ROOT, env, show: true, signal });

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readable } from './log.mjs';
+
+test('a line shows time, service, level, message and its own fields', () => {
+  const line = JSON.stringify({ level: 30, time: Date.UTC(2030, 0, 1, 12, 0, 1, 5), pid: 1, hostname: 'h', service: 'store', msg: 'order placed', orderId: 7, tags: ['a'] });
+  assert.deepEqual(readable('store', line, false), { level: 'info', text: '12:00:01.005 store         info  order placed orderId=7 tags=["a"]' });
+});
+
+test('an error shows its stack below the line', () => {
+  const line = JSON.stringify({ level: 50, time: 0, msg: 'failed', err: { message: 'no', stack: 'Error: no\n    at x' } });
+  assert.match(readable('store', line, false).text, /error failed\n {4}Error: no\n {8}at x$/);
+});
+
+test('levels may be names, and what is no JSON is shown as it is', () => {
+  assert.equal(readable('store', '{"level":"warn","msg":"slow"}', false).level, 'warn');
+  assert.match(readable('store', 'Segmentation fault', false).text, /store +Segmentation fault$/);
+});

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { givenDatabases } from './databases.mjs';
+import { parseOptions } from './options.mjs';
+
+test('without options there is one replica of each service and old data stays', () => {
+  const { fresh, quiet, replicas } = parseOptions([]);
+  assert.deepEqual({ fresh, quiet, replicas }, { fresh: false, quiet: false, replicas: { gateway: 1, catalog: 1, store: 1, identity: 1, notifications: 1 } });
+});
+
+test('replicas are asked for by the name of the service', () => {
+  assert.equal(parseOptions(['--fresh', '--store', '3']).replicas.store, 3);
+  assert.throws(() => parseOptions(['--store', 'many']), { message: /1 to 16/ });
+});
+
+test('an unknown option is answered with the known ones', () => {
+  assert.throws(() => parseOptions(['--frehs']), { message: /--frehs[^]*npm start -- --fresh/ });
+});
+
+test('databases are given for all services or for none', () => {
+  assert.equal(givenDatabases({}), undefined);
+  assert.throws(() => givenDatabases({ STORE_DATABASE_URL: 'postgresql://x' }), {
+    message: /missing: CATALOG_DATABASE_URL, IDENTITY_DATABASE_URL, NOTIFICATIONS_DATABASE_URL/,
+  });
+});

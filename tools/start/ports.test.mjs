@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:net';
+import { test } from 'node:test';
+import { claimPorts, freePort, nextFreePort } from './ports.mjs';
+
+/** @param {import('node:test').TestContext} t @returns {Promise<number>} a port somebody else listens on */
+async function takenPort(t) {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  t.after(() => server.close());
+  return /** @type {import('node:net').AddressInfo} */ (server.address()).port;
+}
+
+test('a taken port is refused with its number and its variable', async (t) => {
+  const port = await takenPort(t);
+  await assert.rejects(claimPorts({ GATEWAY_PORT: 8080 }, { GATEWAY_PORT: `${port}` }), { message: new RegExp(`Port ${port} \\(GATEWAY_PORT\\) is taken.*GATEWAY_PORT=`) });
+});
+
+test('all refused ports are named at once', async (t) => {
+  const port = await takenPort(t);
+  const env = { GATEWAY_PORT: `${port}`, STREAM_PORT: 'http' };
+  await assert.rejects(claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081 }, env), { message: /GATEWAY_PORT\) is taken[^]*STREAM_PORT=http is not a port/ });
+});
+
+test('one port cannot serve two purposes', async () => {
+  const port = `${await freePort()}`;
+  const twice = claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081 }, { GATEWAY_PORT: port, STREAM_PORT: port });
+  await assert.rejects(twice, { message: /is taken/ });
+});
+
+test('a replica gets the next free port', async (t) => {
+  const port = await takenPort(t);
+  assert.ok((await nextFreePort(port)) > port);
+});
+
+test('free ports differ from each other', async () => {
+  const ports = await Promise.all(Array.from({ length: 20 }, freePort));
+  assert.equal(new Set(ports).size, 20);
+});

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { environmentOf, planInstances, SERVICES } from './services.mjs';
+
+const replicas = { gateway: 1, catalog: 1, store: 2, identity: 1, notifications: 1 };
+const ports = { GATEWAY_PORT: 18080, STREAM_PORT: 18081 };
+const instances = await planInstances(replicas, ports);
+/** @type {import('./services.mjs').Wiring} */
+const wiring = {
+  instances,
+  publicUrl: 'http://127.0.0.1:18080',
+  broker: { url: 'nats://127.0.0.1:1', passwords: Object.fromEntries(SERVICES.map((name) => [name, `nats-of-${name}`])) },
+  databaseUrls: { catalog: 'database-of-catalog', store: 'database-of-store', identity: 'database-of-identity', notifications: 'database-of-notifications' },
+  credentials: {
+    admin: 'superuser',
+    databases: { catalog: '', store: '', identity: '', notifications: '' },
+    identitySecret: 'secret-of-identity',
+    notificationsSecret: 'secret-of-notifications',
+  },
+};
+
+/** @param {string} service @param {NodeJS.ProcessEnv} [inherited] */
+function environment(service, inherited = {}) {
+  const instance = instances.find((one) => one.service === service);
+  assert.ok(instance);
+  return environmentOf(instance, wiring, inherited);
+}
+
+test('no service is given a secret of another one', () => {
+  const inherited = Object.fromEntries(SERVICES.flatMap((name) => [
+    [`${name.toUpperCase()}_DATABASE_URL`, `given-database-of-${name}`],
+    [`${name.toUpperCase()}_SECRET`, `given-secret-of-${name}`],
+    [`${name.toUpperCase()}_NATS_PASSWORD`, `given-nats-of-${name}`],
+  ]));
+  for (const service of SERVICES) {
+    const values = Object.values(environment(service, inherited)).join(' ');
+    for (const other of SERVICES.filter((name) => name !== service)) assert.doesNotMatch(values, new RegExp(`(database|secret|nats)-of-${other}`));
+    assert.doesNotMatch(values, /superuser/);
+  }
+});
+
+test('what the user sets wins over the settings of the demo, but not over the wiring', () => {
+  const env = environment('store', { INITIAL_STOCK: '5', OPS_PORT: '1', SIMULATED_APPROVAL_DELAY_MS: '500' });
+  assert.equal(env['INITIAL_STOCK'], '5');
+  assert.equal(env['SIMULATED_APPROVAL_DELAY_MS'], '500');
+  assert.notEqual(env['OPS_PORT'], '1');
+});
+
+test('replicas are numbered and have ports of their own', () => {
+  const stores = instances.filter(({ service }) => service === 'store');
+  assert.deepEqual(stores.map(({ label }) => label), ['store', 'store-2']);
+  assert.equal(new Set(instances.map(({ opsPort }) => opsPort)).size, instances.length);
+});
+
+test('the gateway is told where identity serves its pages', () => {
+  const identity = instances.find(({ service }) => service === 'identity');
+  assert.equal(environment('gateway')['IDENTITY_HTTP_URL'], `http://127.0.0.1:${identity?.port}`);
+});

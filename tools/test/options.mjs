@@ -1,0 +1,24 @@
+import { StartError } from '../start/errors.mjs';
+
+export const STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance']);
+
+/** @typedef {typeof STEPS[number]} StepName */
+
+export const usage = `Builds, then runs every check.
+
+  npm test
+  npm test -- --only unit             one of ${STEPS.join(', ')} (after the build)
+  npm test -- --only unit -t oversell    what follows goes to Jest as it is`;
+
+/**
+ * @param {string[]} args
+ * @returns {{ help: boolean, steps: readonly StepName[], jestArgs: string[] }}
+ */
+export function parseOptions(args) {
+  const [first, only, ...rest] = args;
+  if (first === '--help' || first === '-h') return { help: true, steps: [], jestArgs: [] };
+  if (first === undefined) return { help: false, steps: STEPS, jestArgs: [] };
+  const step = STEPS.find((name) => name === only);
+  if (first !== '--only' || step === undefined) throw new StartError(usage);
+  return { help: false, steps: [step], jestArgs: rest };
+}

@@ -1,0 +1,55 @@
+/**
+ * What a step found.
+ * @typedef {{ passed: number, failed: number, skipped: number }} Tally
+ */
+
+/** @type {Tally} */
+export const NOTHING = { passed: 0, failed: 0, skipped: 0 };
+
+/** A step that is one check, as lint is. @param {boolean} good @returns {Tally} */
+export const check = (good) => ({ ...NOTHING, passed: good ? 1 : 0, failed: good ? 0 : 1 });
+
+/** @param {Tally[]} tallies @returns {Tally} */
+export function sum(tallies) {
+  return tallies.reduce(
+    (total, one) => ({ passed: total.passed + one.passed, failed: total.failed + one.failed, skipped: total.skipped + one.skipped }),
+    NOTHING,
+  );
+}
+
+/** The last line of a run; others read it. @param {Tally} tally */
+export function summary({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}
+
+/** A run in which nothing was tested has not succeeded. @param {Tally} tally */
+export const succeeded = ({ passed, failed }) => failed === 0 && passed > 0;
+
+/**
+ * Counts what Jest ran. A file that could not even be loaded has no tests to count and is one failure, and so is a run
+ * that fails for a reason no test shows (a broken set-up, a crash before the report).
+ * @param {{ code: number, report: string | undefined }} outcome exit code and content of the --outputFile
+ * @returns {Tally}
+ */
+export function tallyOfJest({ code, report }) {
+  if (report === undefined) return check(false);
+  const counts = JSON.parse(report);
+  const tally = {
+    passed: counts.numPassedTests,
+    failed: counts.numFailedTests + counts.numRuntimeErrorTestSuites,
+    skipped: counts.numPendingTests + counts.numTodoTests,
+  };
+  return code !== 0 && tally.failed === 0 ? { ...tally, failed: 1 } : tally;
+}
+
+/**
+ * Counts what Node's own test runner ran, by the closing lines of its TAP report.
+ * @param {{ code: number, report: string | undefined }} outcome
+ * @returns {Tally}
+ */
+export function tallyOfTap({ code, report }) {
+  if (report === undefined) return check(false);
+  const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(report)?.[1] ?? 0);
+  const tally = { passed: count('pass'), failed: count('fail') + count('cancelled'), skipped: count('skipped') + count('todo') };
+  return code !== 0 && tally.failed === 0 ? { ...tally, failed: 1 } : tally;
+}

@@ -1,0 +1,65 @@
+import { join } from 'node:path';
+import { secret } from '../start/credentials.mjs';
+import { StartError } from '../start/errors.mjs';
+import { findNats } from '../start/nats-binary.mjs';
+import { natsReady, natsServer } from '../start/nats.mjs';
+import { freePort } from '../start/ports.mjs';
+import { findPostgres } from '../start/postgres-binaries.mjs';
+import { createCluster, serverOf, serverReady } from '../start/postgres.mjs';
+import { postgresUser } from '../start/system-user.mjs';
+import { lastLinesOf } from '../start/watch.mjs';
+
+/** Tests throw their databases away, so nothing is synced to disk; and every test file has connections of its own. */
+const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 400, shared_buffers: '256MB' };
+
+/** @typedef {Pick<import('./steps.mjs').Bench, 'folder' | 'stop' | 'shutdown'>} Need */
+
+/**
+ * A Postgres and a NATS server for tests alone.
+ * @param {Need} need
+ * @returns {Promise<Record<string, string>>} the variables that tell tests of them
+ */
+export async function startServers(need) {
+  return { ...(await startPostgres(need)), ...(await startNats(need)) };
+}
+
+/** @param {Need} need */
+async function startPostgres({ folder, stop, shutdown }) {
+  const user = postgresUser();
+  const { signal } = stop;
+  const binaries = await findPostgres({ user, signal, say: console.log });
+  const cluster = { folder: join(folder, 'postgres'), binaries, user };
+  const password = secret();
+  await createCluster(cluster, { statements: [`ALTER ROLE postgres PASSWORD '${password}'`], durable: false, signal });
+  const port = await freePort();
+  const logFile = join(folder, 'postgres.log');
+  const server = serverOf(cluster, { port, logFile, settings, onEnd: fatal('Postgres', logFile, stop) });
+  shutdown.add('Postgres', () => server.stop());
+  server.start();
+  await serverReady(cluster.folder, server, signal);
+  return { TEST_POSTGRES_URL: `postgresql://postgres:${password}@127.0.0.1:${port}/postgres` };
+}
+
+/** @param {Need} need */
+async function startNats({ folder, stop, shutdown }) {
+  const found = await findNats({ signal: stop.signal, say: console.log });
+  if (!('binary' in found)) throw new StartError('The tests stop and start NATS servers of their own: install nats-server, so that it is on the PATH.');
+  const port = await freePort();
+  const logFile = join(folder, 'nats.log');
+  const server = natsServer(found, { port, logFile, onEnd: fatal('NATS', logFile, stop) });
+  shutdown.add('NATS', () => server.stop());
+  server.start();
+  await natsReady(port, stop.signal);
+  return { TEST_NATS_URL: `nats://127.0.0.1:${port}`, TEST_NATS_SERVER_BINARY: found.binary };
+}
+
+/**
+ * A server that ends under the tests would fail them all for a reason that none of them shows.
+ * @param {string} name @param {string} logFile @param {AbortController} stop
+ */
+function fatal(name, logFile, stop) {
+  return () => {
+    stop.abort(new StartError(`${name} ended during the tests. Its last lines:\n${lastLinesOf(logFile).join('\n')}`));
+    return false;
+  };
+}

@@ -1,0 +1,74 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { attempt } from '../start/command.mjs';
+import { explain } from '../start/errors.mjs';
+import { pinnedNode, ROOT } from '../start/toolchain.mjs';
+import { check, tallyOfJest, tallyOfTap } from './results.mjs';
+import { startServers } from './servers.mjs';
+import { startShop } from './shop.mjs';
+
+/** A step that takes longer hangs. */
+const LONGEST_MS = 10 * 60_000;
+
+/**
+ * @typedef {object} Bench what a step works with
+ * @property {string} folder temporary
+ * @property {NodeJS.ProcessEnv} env in which `node` is the pinned one
+ * @property {string[]} jestArgs
+ * @property {AbortController} stop
+ * @property {import('../start/shutdown.mjs').Shutdown<'shop' | 'NATS' | 'Postgres' | 'temporary folder'>} shutdown
+ */
+
+/** @type {Record<import('./options.mjs').StepName, (bench: Bench) => Promise<import('./results.mjs').Tally>>} */
+export const steps = {
+  lint: async (bench) => {
+    const cache = ['--cache', '--cache-location', 'node_modules/.cache/eslint/'];
+    return check((await node(bench, ['node_modules/eslint/bin/eslint.js', '.', ...cache])) === 0);
+  },
+
+  tools: async (bench) => {
+    const file = join(bench.folder, 'tools.tap');
+    const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${file}`];
+    const code = await node(bench, ['--test', ...reporters, 'tools/**/*.test.mjs']);
+    return tallyOfTap({ code, report: contentOf(file) });
+  },
+
+  unit: async (bench) => jest(bench, 'unit', [], await startServers(bench)),
+
+  acceptance: async (bench) => {
+    const shop = await startShop(bench);
+    const tally = await jest(bench, 'acceptance', ['--config', 'tests/acceptance/jest.config.js', '--runInBand'], shop.env);
+    if (tally.failed > 0) console.log(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
+    return tally;
+  },
+};
+
+/**
+ * @param {Bench} bench
+ * @param {string} name
+ * @param {string[]} args
+ * @param {Record<string, string>} env
+ */
+async function jest(bench, name, args, env) {
+  const file = join(bench.folder, `${name}.json`);
+  const report = ['--ci', '--json', `--outputFile=${file}`];
+  const command = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js', ...args, ...report, ...bench.jestArgs];
+  const code = await node(bench, command, env);
+  return tallyOfJest({ code, report: contentOf(file) });
+}
+
+/** @param {Bench} bench @param {string[]} args @param {Record<string, string>} [env] @returns {Promise<number>} */
+async function node({ env: base, stop }, args, env = {}) {
+  const limit = AbortSignal.timeout(LONGEST_MS);
+  try {
+    const signal = AbortSignal.any([stop.signal, limit]);
+    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: true, signal })).code;
+  } catch (error) {
+    if (stop.signal.aborted || !limit.aborted) throw error;
+    console.log(`It hung: not over after ${LONGEST_MS / 60_000} minutes. ${explain(error)}`);
+    return 1;
+  }
+}
+
+/** @param {string} file */
+const contentOf = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
