@@ -83,6 +83,17 @@ export const DateTime = (): PropertyDecorator => {
   return applyDecorators(
     IsISO8601({ strict: true }, { message }),
     Matches(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i, { message }),
+    ValidateBy({
+      name: 'instant',
+      validator: {
+        // Leap seconds, and years that an offset pushes out of four digits, are no instants that we could give back.
+        validate: (value) => {
+          const year = typeof value === 'string' ? new Date(value).getUTCFullYear() : NaN;
+          return year >= 1 && year <= 9_999;
+        },
+        defaultMessage: () => message,
+      },
+    }),
   );
 };
 

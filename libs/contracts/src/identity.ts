@@ -1,7 +1,7 @@
-import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { Type } from 'class-transformer';
-import { ArrayUnique, IsOptional, Matches, ValidateNested } from 'class-validator';
-import { DateTime, ExpectedVersion, IdToAssign, Integer, ListOf, OneOf, Text, Texts, Uuid } from './fields.js';
+import { ArrayUnique, IsOptional, Matches, ValidateBy, ValidateNested } from 'class-validator';
+import { DateTime, ExpectedVersion, IdToAssign, Integer, ListOf, OneOf, Text, Uuid } from './fields.js';
 import { type CredentialKind, type Permission, permissions } from './permissions.js';
 
 /** Published by identity (core NATS, may be lost) when the revocation log has grown; followers then read it. */
@@ -12,6 +12,17 @@ const Username = (): PropertyDecorator =>
     message:
       'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout or createWithList',
   });
+
+const Permissions = (): PropertyDecorator =>
+  ValidateBy({
+    name: 'permissions',
+    validator: {
+      validate: (value) => Array.isArray(value) && value.every((one) => (permissions as readonly unknown[]).includes(one)),
+      defaultMessage: () => `must hold some of ${permissions.join(', ')}`,
+    },
+  });
+
+const Digest = (): PropertyDecorator => Matches(/^[\w-]{43}$/, { message: 'must be a SHA-256 in base64url' });
 
 // What clients send
 
@@ -69,9 +80,9 @@ export class NewApiKey {
 
   /** Absent: all that the user may do. Never more than that (`forbidden`). */
   @IsOptional()
-  @ListOf(permissions.length)
+  @ListOf(permissions.length, 1)
   @ArrayUnique({ message: 'must not repeat a permission' })
-  @Texts(permissions.length)
+  @Permissions()
   permissions?: Permission[];
 
   @IsOptional()
@@ -107,6 +118,11 @@ export class UpdateUser extends OfUser {
   @Type(() => UserChanges)
   user: UserChanges;
 
+  /** SHA-256 of the session token that the caller showed, if any: the one session that a new password leaves alive. */
+  @IsOptional()
+  @Digest()
+  ownSession?: string;
+
   @ExpectedVersion()
   ifVersion?: number;
 }
@@ -127,8 +143,6 @@ export class Login {
   @Text()
   address: string;
 }
-
-const Digest = (): PropertyDecorator => Matches(/^[\w-]{43}$/, { message: 'must be a SHA-256 in base64url' });
 
 /** Ends a session by the SHA-256 of its token; one that does not exist is no error. */
 export class Logout {
@@ -164,13 +178,17 @@ export class ResolveSubject {
   userId: string;
 }
 
+/**
+ * How to follow the log: pull this every 250 ms and on a nudge, and count an answer as fresh from the moment the pull was
+ * sent, on a monotonic clock. A follower that starts late reads from 0: it gets the entries that are retained (48 hours,
+ * longer than any access token lives). When `after` is above 0 and the first entry is not the next one, or `head` is below
+ * `after`, the history is broken: forget every cached answer and read from 0.
+ */
 export class ReadRevocations {
   /** The last number that is known. */
   @Integer(0, Number.MAX_SAFE_INTEGER)
   after: number;
 }
-
-export class ReadSigningKeys {}
 
 // What it answers
 
@@ -265,5 +283,5 @@ export const identity = {
   /** `credential-refused` when the user is gone. */
   resolveSubject: read<{ permissions: Permission[]; position: number }>()('resolveSubject', ResolveSubject),
   readRevocations: read<Revocations>()('readRevocations', ReadRevocations),
-  readSigningKeys: read<SigningKeys>()('readSigningKeys', ReadSigningKeys),
+  readSigningKeys: read<SigningKeys>()('readSigningKeys', NoPayload),
 };

@@ -1,4 +1,4 @@
-import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { Type } from 'class-transformer';
 import { IsBoolean, IsOptional, ValidateNested } from 'class-validator';
 import { type PlantStatus, plantStatuses } from './catalog.js';
@@ -61,8 +61,6 @@ export class CancelOrder {
   @ExpectedVersion()
   ifVersion?: number;
 }
-
-export class ReadInventory {}
 
 export class GetStock {
   @Id()
@@ -171,7 +169,7 @@ export const store = {
   getOrder: read<Order>()('getOrder', GetOrder),
   /** `order-not-found`, `order-not-cancellable`, `precondition-failed`. Versioned. Again: the same order. */
   cancelOrder: write<Order>()('cancelOrder', CancelOrder),
-  readInventory: read<Inventory>()('readInventory', ReadInventory),
+  readInventory: read<Inventory>()('readInventory', NoPayload),
   /** `plant-not-found`. Versioned. */
   getStock: read<Stock>()('getStock', GetStock),
   /** Sets the free units. `plant-not-found`, `precondition-failed`. Versioned. */

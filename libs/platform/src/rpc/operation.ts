@@ -14,6 +14,9 @@ export interface Operation<Payload, Answer> {
   readonly answer?: Answer;
 }
 
+/** For operations that ask nothing more than their name. */
+export class NoPayload {}
+
 type Declare = <Answer>() => <Payload extends object>(
   name: string,
   payload: ClassConstructor<Payload>,

@@ -1,7 +1,5 @@
-import { type Operation, operationsOf } from '../rpc/operation.js';
+import { NoPayload, type Operation, operationsOf } from '../rpc/operation.js';
 import type { ReadinessReport } from './readiness.js';
-
-export class NoPayload {}
 
 /** Answered by every service, so that the gateway can say which one is away. */
 export const readinessOf = (service: string): Operation<NoPayload, ReadinessReport> =>

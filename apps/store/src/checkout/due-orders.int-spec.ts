@@ -1,0 +1,83 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { store } from '@plant-shop/contracts/store';
+import { until } from '@plant-shop/testing/until';
+import { customer, StoreHarness } from '../store.harness.js';
+
+describe('what happens to orders by itself', () => {
+  let shop: StoreHarness;
+  afterEach(async () => {
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+
+  const place = async (plantId: number) =>
+    (await shop.caller.call(store.placeOrder, { order: { plantId } }, customer(1))).id;
+  const get = (orderId: number) => shop.caller.call(store.getOrder, { orderId }, customer(1));
+  const statusOf = async (orderId: number) => (await get(orderId)).status;
+
+  it('an order whose payment does not come expires, and its units are free again', async () => {
+    shop = await StoreHarness.start({ orderTtlMs: 100 });
+    const plantId = await shop.plant(1);
+    const orderId = await place(plantId);
+    await until(async () => (await statusOf(orderId)) === 'cancelled');
+    await expect(place(plantId)).resolves.toBeGreaterThan(orderId);
+    expect(await shop.rows('SELECT reason FROM order_transitions WHERE order_id = $1 ORDER BY position', [orderId])).toEqual([
+      { reason: 'placed' },
+      { reason: 'expired without payment' },
+    ]);
+  });
+
+  it('the simulated provider approves and delivers, with one event each', async () => {
+    shop = await StoreHarness.start({ paymentProvider: 'simulated', simulatedApprovalDelayMs: 50, simulatedDeliveryDelayMs: 50 });
+    const orderId = await place(await shop.plant(1));
+    await until(async () => (await statusOf(orderId)) === 'delivered');
+    expect(await get(orderId)).toMatchObject({ status: 'delivered', complete: true });
+    const events = await shop.rows<{ body: string | null }>(
+      'SELECT body FROM order_transitions WHERE order_id = $1 ORDER BY position',
+      [orderId],
+    );
+    expect(events.map(({ body }) => (body === null ? null : (JSON.parse(body) as unknown)))).toEqual([
+      null,
+      {
+        event: 'order.status_changed',
+        timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        data: {
+          orderId,
+          plantId: 1,
+          previousStatus: 'placed',
+          newStatus: 'approved',
+          trackingNumber: expect.stringMatching(/^PS\d{16}$/),
+        },
+      },
+      expect.objectContaining({ data: expect.objectContaining({ previousStatus: 'approved', newStatus: 'delivered' }) }),
+    ]);
+  });
+
+  it('what was due while no store ran is done when one comes back, once for two replicas', async () => {
+    shop = await StoreHarness.start({ replicas: 2, orderTtlMs: 3_600_000 });
+    const plantId = await shop.plant(300);
+    const ids = await Promise.all(Array.from({ length: 300 }, () => place(plantId)));
+    // All of them become due at the same instant, with two replicas looking.
+    await shop.rows('UPDATE orders SET due_at = now()');
+    await until(async () => (await shop.rows(`SELECT 1 FROM orders WHERE status = 'placed'`)).length === 0);
+    const moves = await shop.rows(`SELECT order_id, count(*) FROM order_transitions WHERE new_status = 'cancelled' GROUP BY 1`);
+    expect(moves).toHaveLength(ids.length);
+    expect(moves.every((one) => one['count'] === 1)).toBe(true);
+  });
+
+  it('expiry, approval and cancel of one order have one outcome: 300 races', async () => {
+    shop = await StoreHarness.start({ replicas: 2, paymentProvider: 'simulated', simulatedApprovalDelayMs: 30, simulatedDeliveryDelayMs: 3_600_000 });
+    const plantId = await shop.plant(300);
+    const ids = await Promise.all(Array.from({ length: 300 }, () => place(plantId)));
+    await Promise.allSettled(
+      ids.map(async (orderId, n) => {
+        await new Promise((resolve) => setTimeout(resolve, n % 100));
+        await shop.caller.call(store.cancelOrder, { orderId }, customer(1));
+      }),
+    );
+    await until(async () => (await shop.rows(`SELECT 1 FROM orders WHERE status = 'placed'`)).length === 0);
+    const outcomes = await shop.rows(`SELECT status, version, count(*) FROM orders GROUP BY 1, 2 ORDER BY 1`);
+    expect(outcomes.every((one) => one['version'] === 2)).toBe(true);
+    expect(outcomes.reduce((sum, one) => sum + Number(one['count']), 0)).toBe(300);
+  });
+});

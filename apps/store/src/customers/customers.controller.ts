@@ -1,0 +1,14 @@
+import { Controller } from '@nestjs/common';
+import { type CloseCustomer, type OpenOrders, store } from '@plant-shop/contracts/store';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import { CustomersService } from './customers.service.js';
+
+@Controller()
+export class CustomersController {
+  constructor(private readonly customers: CustomersService) {}
+
+  @Answers(store.closeCustomer)
+  closeCustomer({ userId }: CloseCustomer): Promise<OpenOrders> {
+    return this.customers.close(userId);
+  }
+}

@@ -1,0 +1,21 @@
+import { Injectable } from '@nestjs/common';
+import type { OpenOrders } from '@plant-shop/contracts/store';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { openOrdersOfOwner } from '../orders/orders.repository.js';
+import { lockCustomer, markClosed } from './customers.repository.js';
+
+@Injectable()
+export class CustomersService {
+  constructor(private readonly database: Database) {}
+
+  /** Decides here, where orders are placed, whether a user may be deleted. Repeating it changes nothing. */
+  close(userId: string): Promise<OpenOrders> {
+    return this.database.transaction(async (tx) => {
+      await lockCustomer(tx, userId);
+      // A new statement: one that locked and looked at once would look at the time before its wait (write skew).
+      const openOrders = await openOrdersOfOwner(tx, userId);
+      if (openOrders.length === 0) await markClosed(tx, userId);
+      return { openOrders };
+    });
+  }
+}

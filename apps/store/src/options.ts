@@ -1,0 +1,23 @@
+import type { CheckoutPolicy } from './checkout/checkout.js';
+import type { ServiceConfig } from '@plant-shop/platform/service/service';
+import type { StoreConfig } from './config.js';
+
+/** What the store's parts need of its settings, in their own terms. */
+export interface StoreOptions {
+  readonly initialStock: number;
+  readonly placingLanes: number;
+  readonly checkout: CheckoutPolicy;
+}
+
+export const STORE_OPTIONS = Symbol('store options');
+
+export const toOptions = (config: Omit<StoreConfig, keyof ServiceConfig>): StoreOptions => ({
+  initialStock: config.initialStock,
+  placingLanes: config.placingLanes,
+  checkout: {
+    provider: config.paymentProvider,
+    orderTtlMs: config.orderTtlMs,
+    approvalDelayMs: config.simulatedApprovalDelayMs,
+    deliveryDelayMs: config.simulatedDeliveryDelayMs,
+  },
+});

@@ -1,0 +1,44 @@
+import type { Order, OrderStatus } from '@plant-shop/contracts/store';
+
+/** An order as its row holds it. */
+export interface OrderState {
+  readonly id: number;
+  readonly plantId: number;
+  readonly quantity: number;
+  readonly shipDate: Date | null;
+  readonly status: OrderStatus;
+  readonly ownerId: string;
+  readonly version: number;
+  readonly paidAt: Date | null;
+  readonly trackingNumber: string;
+}
+
+export type Move = 'approve' | 'deliver' | 'cancel' | 'expire';
+
+/** The lifecycle, all of it (specification, "Order lifecycle"). */
+export const transitions: Readonly<Record<Move, { readonly from: OrderStatus; readonly to: OrderStatus }>> = {
+  approve: { from: 'placed', to: 'approved' },
+  deliver: { from: 'approved', to: 'delivered' },
+  cancel: { from: 'placed', to: 'cancelled' },
+  expire: { from: 'placed', to: 'cancelled' },
+};
+
+export const canMove = (order: Pick<OrderState, 'status'>, move: Move): boolean => order.status === transitions[move].from;
+
+/** Orders that keep their plant and their owner from being deleted. */
+export const isOpen = (status: OrderStatus): boolean => status === 'placed' || status === 'approved';
+
+/** Approval assigns it; a carrier's own number may replace it later. */
+export const trackingNumberOf = (orderId: number): string => `PS${String(orderId).padStart(16, '0')}`;
+
+/** The order as clients see it; absent members are left out. */
+export function toOrder(state: OrderState): Order {
+  return {
+    id: state.id,
+    plantId: state.plantId,
+    quantity: state.quantity,
+    ...(state.shipDate && { shipDate: state.shipDate.toISOString() }),
+    status: state.status,
+    complete: state.status === 'delivered',
+  };
+}

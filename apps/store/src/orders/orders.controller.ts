@@ -1,0 +1,26 @@
+import { Controller } from '@nestjs/common';
+import { type CancelOrder, type GetOrder, type Order, type PlaceOrder, store } from '@plant-shop/contracts/store';
+import type { Versioned } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { OrdersService } from './orders.service.js';
+
+@Controller()
+export class OrdersController {
+  constructor(private readonly orders: OrdersService) {}
+
+  @Answers(store.placeOrder)
+  placeOrder({ order }: PlaceOrder, context: RpcContext): Promise<Versioned<Order>> {
+    return this.orders.place(context, order);
+  }
+
+  @Answers(store.getOrder)
+  getOrder({ orderId }: GetOrder, context: RpcContext): Promise<Versioned<Order>> {
+    return this.orders.get(context, orderId);
+  }
+
+  @Answers(store.cancelOrder)
+  cancelOrder({ orderId, ifVersion }: CancelOrder, context: RpcContext): Promise<Versioned<Order>> {
+    return this.orders.cancel(context, orderId, ifVersion);
+  }
+}

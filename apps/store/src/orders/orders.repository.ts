@@ -1,0 +1,182 @@
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { OrderStatus } from '@plant-shop/contracts/store';
+import type { Due } from '../checkout/checkout.js';
+import type { OrderState } from './order.js';
+import type { Placing } from './placing.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+const columns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
+  paid_at AS "paidAt", tracking_number AS "trackingNumber"`;
+
+const findOrderById: Statement = { name: 'find-order', text: `SELECT ${columns} FROM orders WHERE id = $1` };
+
+export async function findOrder(db: Reader, orderId: number): Promise<OrderState | undefined> {
+  const [order] = await db.query<OrderState>(findOrderById, [orderId]);
+  return order;
+}
+
+const lockOrdersById: Statement = {
+  name: 'lock-orders',
+  text: `SELECT ${columns} FROM orders WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
+};
+
+/** In ascending order of ids, as everybody locks them. */
+export function lockOrders(tx: Transaction, orderIds: readonly number[]): Promise<OrderState[]> {
+  return tx.query<OrderState>(lockOrdersById, [orderIds]);
+}
+
+const lockDueOrders: Statement = {
+  name: 'lock-due-orders',
+  text: `SELECT id, due_move AS move FROM orders WHERE due_at <= now() ORDER BY due_at LIMIT $1
+         FOR NO KEY UPDATE SKIP LOCKED`,
+};
+
+/** Orders whose time has come and that no other replica is moving right now. */
+export function takeDueOrders(tx: Transaction, limit: number): Promise<{ id: number; move: Due['move'] }[]> {
+  return tx.query(lockDueOrders, [limit]);
+}
+
+/**
+ * Holds ids that clients chose, in ascending order, until the transaction ends, and says which are taken. A lock on a row
+ * cannot do it: there is none yet.
+ */
+export async function claimOrderIds(tx: Transaction, orderIds: readonly number[]): Promise<Set<number>> {
+  if (orderIds.length === 0) return new Set();
+  await tx.query(
+    { name: 'claim-order-ids', text: 'SELECT pg_advisory_xact_lock(id) FROM unnest($1::bigint[]) AS id ORDER BY id' },
+    [[...orderIds].sort((a, b) => a - b)],
+  );
+  // A new statement: the one above may have waited, and its snapshot is older than its wait.
+  return findTakenIds(tx, orderIds);
+}
+
+export async function findTakenIds(db: Reader, orderIds: readonly number[]): Promise<Set<number>> {
+  const rows = await db.query<{ id: number }>(
+    { name: 'taken-order-ids', text: 'SELECT id FROM orders WHERE id = ANY($1)' },
+    [orderIds],
+  );
+  return new Set(rows.map((row) => row.id));
+}
+
+/** 1,000 ids that no other process draws; clients may have taken some of them. */
+export async function drawIdBlock(db: Reader): Promise<number[]> {
+  const { first } = onlyRow(await db.query<{ first: number }>(`SELECT nextval('order_ids') AS first`));
+  return Array.from({ length: 1_000 }, (_, n) => first + n);
+}
+
+// Everything is locked by now, so one statement may write it all: what modifying CTEs cannot promise is an order, and
+// none is needed any more.
+const writePlaced: Statement = {
+  name: 'write-placed-orders',
+  text: `
+    WITH placed AS (
+      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::timestamptz[], $5::uuid[])
+        AS t (id, plant_id, quantity, ship_date, owner_id)
+    ), new_orders AS (
+      INSERT INTO orders (id, plant_id, quantity, ship_date, status, owner_id, due_at, due_move)
+      SELECT id, plant_id, quantity, ship_date, 'placed', owner_id, now() + $6 * interval '1 millisecond', $7 FROM placed
+    ), timeline AS (
+      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
+      SELECT id, 1, 'placed', now(), owner_id, 'placed', owner_id FROM placed
+    ), inventory AS (
+      INSERT INTO inventory_deltas (available, pending, sold)
+      SELECT -sum(quantity), sum(quantity), 0 FROM placed
+    ), reserved AS (
+      SELECT plant_id, sum(quantity) AS units FROM placed GROUP BY plant_id
+    )
+    UPDATE stock SET free = free - units, reserved = stock.reserved + units, version = version + 1
+    FROM reserved WHERE stock.plant_id = reserved.plant_id`,
+};
+
+/** Orders, their timeline, their units and the inventory's delta, for plants that are listed available. */
+export async function writePlacedOrders(tx: Transaction, placings: readonly Placing[], due: Due): Promise<void> {
+  await tx.execute(writePlaced, [
+    placings.map((one) => one.orderId),
+    placings.map((one) => one.plantId),
+    placings.map((one) => one.quantity),
+    placings.map((one) => one.shipDate),
+    placings.map((one) => one.ownerId),
+    due.inMs,
+    due.move,
+  ]);
+}
+
+/** One order's way to its next status, decided and ready to be written. */
+export interface WrittenMove {
+  readonly orderId: number;
+  readonly version: number;
+  readonly previousStatus: OrderStatus;
+  readonly newStatus: OrderStatus;
+  readonly ownerId: string;
+  readonly trackingNumber: string;
+  readonly paid: boolean;
+  readonly due: Due | undefined;
+  readonly actor: string;
+  readonly reason: string;
+  readonly eventId: string;
+  /** The event's bytes, serialised once. */
+  readonly body: string;
+}
+
+// `position` is drawn here, after the orders were locked: per order it goes up with the version.
+const writeMoved: Statement = {
+  name: 'write-moved-orders',
+  text: `
+    WITH moved AS (
+      SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::boolean[],
+                           $9::bigint[], $10::text[], $11::text[], $12::text[], $13::uuid[], $14::text[])
+        AS t (id, version, previous_status, new_status, owner_id, tracking_number, paid,
+              due_in, due_move, actor, reason, event_id, body)
+    ), timeline AS (
+      INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, reason, owner_id,
+                                     event_id, body)
+      SELECT id, version, previous_status, new_status, $1, actor, reason, owner_id, event_id, body FROM moved ORDER BY id
+    )
+    UPDATE orders SET
+      status = moved.new_status,
+      version = moved.version,
+      tracking_number = moved.tracking_number,
+      paid_at = CASE WHEN moved.paid THEN $1 ELSE orders.paid_at END,
+      due_at = now() + moved.due_in * interval '1 millisecond',
+      due_move = moved.due_move
+    FROM moved WHERE orders.id = moved.id`,
+};
+
+/** State and event together, in the transaction of the move. */
+export async function writeMoves(tx: Transaction, at: Date, moves: readonly WrittenMove[]): Promise<void> {
+  await tx.execute(writeMoved, [
+    at,
+    moves.map((one) => one.orderId),
+    moves.map((one) => one.version),
+    moves.map((one) => one.previousStatus),
+    moves.map((one) => one.newStatus),
+    moves.map((one) => one.ownerId),
+    moves.map((one) => one.trackingNumber),
+    moves.map((one) => one.paid),
+    moves.map((one) => one.due?.inMs ?? null),
+    moves.map((one) => one.due?.move ?? null),
+    moves.map((one) => one.actor),
+    moves.map((one) => one.reason),
+    moves.map((one) => one.eventId),
+    moves.map((one) => one.body),
+  ]);
+}
+
+/** At most 100 ids: enough to act on, and a bounded answer. */
+export async function openOrdersOfPlant(tx: Transaction, plantId: number): Promise<number[]> {
+  const rows = await tx.query<{ id: number }>(
+    `SELECT id FROM orders WHERE plant_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,
+    [plantId],
+  );
+  return rows.map((row) => row.id);
+}
+
+export async function openOrdersOfOwner(tx: Transaction, ownerId: string): Promise<number[]> {
+  const rows = await tx.query<{ id: number }>(
+    `SELECT id FROM orders WHERE owner_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,
+    [ownerId],
+  );
+  return rows.map((row) => row.id);
+}

@@ -1,0 +1,50 @@
+import { Controller } from '@nestjs/common';
+import {
+  type GetStock,
+  type Inventory,
+  type ListStock,
+  type OpenOrders,
+  type OpenStock,
+  type RetirePlant,
+  type SetStock,
+  type Stock,
+  store,
+} from '@plant-shop/contracts/store';
+import type { Versioned } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import { StockService } from './stock.service.js';
+
+@Controller()
+export class StockController {
+  constructor(private readonly stock: StockService) {}
+
+  @Answers(store.readInventory)
+  readInventory(): Promise<Inventory> {
+    return this.stock.readInventory();
+  }
+
+  @Answers(store.getStock)
+  getStock({ plantId }: GetStock): Promise<Versioned<Stock>> {
+    return this.stock.get(plantId);
+  }
+
+  @Answers(store.setStock)
+  setStock({ plantId, stock, ifVersion }: SetStock): Promise<Versioned<Stock>> {
+    return this.stock.set(plantId, stock.free, ifVersion);
+  }
+
+  @Answers(store.openStock)
+  openStock(opening: OpenStock): Promise<{ plantId: number }> {
+    return this.stock.open(opening);
+  }
+
+  @Answers(store.listStock)
+  listStock(listing: ListStock): Promise<{ plantId: number }> {
+    return this.stock.list(listing);
+  }
+
+  @Answers(store.retirePlant)
+  retirePlant(retiring: RetirePlant): Promise<OpenOrders> {
+    return this.stock.retire(retiring);
+  }
+}

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { store } from '@plant-shop/contracts/store';
+import { until } from '@plant-shop/testing/until';
+import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
+
+describe('stock and the catalog', () => {
+  let shop: StoreHarness;
+  beforeAll(async () => {
+    shop = await StoreHarness.start({ replicas: 2, initialStock: 42 });
+  });
+  afterAll(async () => {
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+
+  const stockOf = (plantId: number) => shop.caller.call(store.getStock, { plantId }, staff);
+  const inventory = () => shop.caller.call(store.readInventory, {}, staff);
+  const open = (plantId: number, incarnation: number, units?: number) =>
+    shop.caller.call(store.openStock, {
+      plantId,
+      incarnation,
+      version: 1,
+      status: 'available',
+      ...(units !== undefined && { units }),
+    });
+  const list = (plantId: number, incarnation: number, version: number, status: 'available' | 'pending' | 'sold') =>
+    shop.caller.call(store.listStock, { plantId, incarnation, version, status });
+  const retire = (plantId: number, incarnation: number) =>
+    shop.caller.call(store.retirePlant, { plantId, incarnation });
+
+  it('a plant begins with INITIAL_STOCK unless its creation says otherwise', async () => {
+    await open(100, 1);
+    await open(101, 2, 7);
+    expect(await stockOf(100)).toMatchObject({ free: 42 });
+    expect(await stockOf(101)).toMatchObject({ free: 7 });
+  });
+
+  it('a late or repeated call of the catalog changes nothing', async () => {
+    await open(110, 20, 5);
+    await open(110, 20, 9);
+    await open(110, 19, 9);
+    await list(110, 20, 5, 'pending');
+    await list(110, 20, 4, 'sold');
+    await list(110, 19, 9, 'sold');
+    expect(await shop.rows('SELECT free, listing, supplied FROM stock WHERE plant_id = 110')).toEqual([
+      { free: 5, listing: 'pending', supplied: 5 },
+    ]);
+    await retire(110, 19);
+    expect(await stockOf(110)).toMatchObject({ free: 5 });
+  });
+
+  it('a tombstone keeps a late opening out, and a later incarnation begins anew', async () => {
+    await retire(120, 30);
+    await open(120, 30, 5);
+    await expect(outcomeOf(stockOf(120))).resolves.toBe('plant-not-found');
+    await expect(outcomeOf(list(120, 31, 2, 'sold'))).resolves.toBe('plant-not-found');
+    await open(120, 31, 6);
+    expect(await stockOf(120)).toEqual({ plantId: 120, free: 6, reserved: 0, sold: 0 });
+  });
+
+  it('the inventory follows listing, ordering and retiring at once, and folding does not change it', async () => {
+    const before = await inventory();
+    await open(130, 1, 10);
+    expect(await inventory()).toEqual({ ...before, available: before.available + 10 });
+    const order = await shop.caller.call(store.placeOrder, { order: { plantId: 130, quantity: 4 } }, customer(1));
+    expect(await inventory()).toEqual({ ...before, available: before.available + 6, pending: before.pending + 4 });
+    await list(130, 1, 2, 'sold');
+    expect(await inventory()).toEqual({ ...before, pending: before.pending + 4, sold: before.sold + 6 });
+    await shop.caller.call(store.cancelOrder, { orderId: order.id }, customer(1));
+    expect(await inventory()).toEqual({ ...before, sold: before.sold + 10 });
+    await retire(130, 1);
+    expect(await inventory()).toEqual(before);
+    await until(async () => (await shop.rows('SELECT 1 FROM inventory_deltas')).length === 0);
+    expect(await inventory()).toEqual(before);
+  });
+
+  it('staff set the free units; what is reserved or sold stays', async () => {
+    const plantId = await shop.plant(10);
+    await shop.caller.call(store.placeOrder, { order: { plantId, quantity: 4 } }, customer(1));
+    const set = (free: number, ifVersion?: number) =>
+      shop.caller.call(store.setStock, { plantId, stock: { free }, ...(ifVersion !== undefined && { ifVersion }) }, staff);
+    expect(await set(50)).toEqual({ plantId, free: 50, reserved: 4, sold: 0 });
+    await expect(outcomeOf(set(60, 1))).resolves.toBe('precondition-failed');
+    await expect(outcomeOf(shop.caller.call(store.setStock, { plantId: 999_999, stock: { free: 1 } }, staff))).resolves.toBe(
+      'plant-not-found',
+    );
+  });
+
+  it('a plant with open orders is not retired, and one that is retired takes no order: 500 races, no violation', async () => {
+    const races = Array.from({ length: 500 }, (_, n) => 10_000 + n);
+    await Promise.all(races.map((plantId) => open(plantId, 1, 10)));
+    const ends = await Promise.all(
+      races.map(async (plantId) => {
+        const place = (n: number) =>
+          outcomeOf(shop.caller.call(store.placeOrder, { order: { plantId } }, customer(n)));
+        const [first, retired, second] = await Promise.all([place(1), sometimeSoon().then(() => retire(plantId, 1)), place(2)]);
+        return { placed: [first, second].filter((one) => one === 'placed').length, retired };
+      }),
+    );
+    for (const { placed, retired } of ends) {
+      if (retired.openOrders.length === 0) expect(placed).toBe(0);
+    }
+    expect(new Set(ends.map((end) => end.retired.openOrders.length === 0))).toEqual(new Set([true, false]));
+    expect(await shop.violations()).toEqual([]);
+  });
+
+  it('a customer with open orders is not closed, and one who is closed orders nothing: 500 races, no violation', async () => {
+    const plantId = await shop.plant(10_000);
+    const customers = Array.from({ length: 500 }, (_, n) => customer(50_000 + n));
+    const ends = await Promise.all(
+      customers.map(async (who) => {
+        const place = () => outcomeOf(shop.caller.call(store.placeOrder, { order: { plantId } }, who));
+        const close = () => shop.caller.call(store.closeCustomer, { userId: who.subject });
+        const [first, closed, second] = await Promise.all([place(), sometimeSoon().then(close), place()]);
+        return { outcomes: [first, second], closed: closed.openOrders.length === 0 };
+      }),
+    );
+    for (const { outcomes, closed } of ends) {
+      expect(outcomes).toEqual(closed ? ['customer-closed', 'customer-closed'] : expect.arrayContaining(['placed']));
+    }
+    expect(new Set(ends.map((end) => end.closed))).toEqual(new Set([true, false]));
+    expect(await shop.violations()).toEqual([]);
+  });
+});
+
+/** 0 to 40 ms, so that either side of a race wins sometimes. */
+const sometimeSoon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, Math.random() * 40));

@@ -1,0 +1,115 @@
+import type { Inventory } from '@plant-shop/contracts/store';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { StockState, Units } from './stock.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+const columns = `plant_id AS "plantId", incarnation, listing, listing_version AS "listingVersion",
+  free, reserved, sold, version`;
+
+export async function findStock(db: Reader, plantId: number): Promise<StockState | undefined> {
+  const [stock] = await db.query<StockState>({ name: 'find-stock', text: `SELECT ${columns} FROM stock WHERE plant_id = $1` }, [
+    plantId,
+  ]);
+  return stock;
+}
+
+const lockByPlant: Statement = {
+  name: 'lock-stock',
+  text: `SELECT ${columns} FROM stock WHERE plant_id = ANY($1) ORDER BY plant_id FOR NO KEY UPDATE`,
+};
+
+/** In ascending order of plant ids, as everybody locks them. */
+export function lockStock(tx: Transaction, plantIds: readonly number[]): Promise<StockState[]> {
+  return tx.query<StockState>(lockByPlant, [plantIds]);
+}
+
+/** The row of one plant, locked; a plant that was never heard of gets a tombstone of incarnation 0 to lock. */
+export async function lockOrMakeStock(tx: Transaction, plantId: number): Promise<StockState> {
+  await tx.execute(
+    `INSERT INTO stock (plant_id, incarnation, listing, listing_version, free, supplied)
+     VALUES ($1, 0, 'retired', 0, 0, 0) ON CONFLICT DO NOTHING`,
+    [plantId],
+  );
+  return onlyRow(await lockStock(tx, [plantId]));
+}
+
+/** What staff, the catalog or retiring make of a row; units that come or go here change what was supplied. */
+export async function writeStock(
+  tx: Transaction,
+  stock: Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion'> & Units,
+): Promise<number> {
+  const rows = await tx.query<{ version: number }>(
+    `UPDATE stock SET incarnation = $2, listing = $3, listing_version = $4, free = $5::bigint,
+       supplied = $5::bigint + reserved + sold, version = version + 1
+     WHERE plant_id = $1 RETURNING version`,
+    [stock.plantId, stock.incarnation, stock.listing, stock.listingVersion, stock.free],
+  );
+  return onlyRow(rows).version;
+}
+
+const moveUnitsOfPlants: Statement = {
+  name: 'move-units',
+  text: `
+    UPDATE stock SET free = stock.free + t.free, reserved = stock.reserved + t.reserved, sold = stock.sold + t.sold,
+      version = version + 1
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS t (plant_id, free, reserved, sold)
+    WHERE stock.plant_id = t.plant_id`,
+};
+
+/** Moves units between free, reserved and sold; the CHECK constraints refuse what would lose or invent one. */
+export async function moveUnits(tx: Transaction, moved: ReadonlyMap<number, Units>): Promise<void> {
+  const units = [...moved.values()];
+  await tx.execute(moveUnitsOfPlants, [
+    [...moved.keys()],
+    units.map((one) => one.free),
+    units.map((one) => one.reserved),
+    units.map((one) => one.sold),
+  ]);
+}
+
+/** Every transaction that changes stock appends what it changed: one row that nobody else waits for. */
+export async function appendInventoryDelta(tx: Transaction, delta: Inventory): Promise<void> {
+  if (delta.available === 0 && delta.pending === 0 && delta.sold === 0) return;
+  await tx.execute(
+    { name: 'append-inventory-delta', text: 'INSERT INTO inventory_deltas (available, pending, sold) VALUES ($1, $2, $3)' },
+    [delta.available, delta.pending, delta.sold],
+  );
+}
+
+const readTotals: Statement = {
+  name: 'read-inventory',
+  text: `
+    SELECT (total.available + coalesce(sum(delta.available), 0))::bigint AS available,
+           (total.pending + coalesce(sum(delta.pending), 0))::bigint AS pending,
+           (total.sold + coalesce(sum(delta.sold), 0))::bigint AS sold
+    FROM inventory_total AS total LEFT JOIN inventory_deltas AS delta ON true
+    GROUP BY total.only_row, total.available, total.pending, total.sold`,
+};
+
+/** The folded total and the deltas since, in one snapshot. */
+export async function readInventory(db: Reader): Promise<Inventory> {
+  return onlyRow(await db.query<Inventory>(readTotals));
+}
+
+/** Folds at most `limit` deltas into the total; answers how many. Two replicas wait for each other on the total's row. */
+export async function foldInventory(tx: Transaction, limit: number): Promise<number> {
+  await tx.query('SELECT 1 FROM inventory_total FOR UPDATE');
+  const rows = await tx.query<{ folded: number }>(
+    `WITH gone AS (
+       DELETE FROM inventory_deltas WHERE id IN (SELECT id FROM inventory_deltas ORDER BY id LIMIT $1)
+       RETURNING available, pending, sold
+     ), sums AS (
+       SELECT count(*) AS folded, coalesce(sum(available), 0) AS available, coalesce(sum(pending), 0) AS pending,
+              coalesce(sum(sold), 0) AS sold FROM gone
+     ), total AS (
+       UPDATE inventory_total AS t SET available = t.available + sums.available, pending = t.pending + sums.pending,
+              sold = t.sold + sums.sold FROM sums
+     )
+     SELECT folded FROM sums`,
+    [limit],
+  );
+  return onlyRow(rows).folded;
+}
+

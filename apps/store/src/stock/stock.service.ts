@@ -1,0 +1,99 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Inventory, ListStock, OpenOrders, OpenStock, RetirePlant, Stock } from '@plant-shop/contracts/store';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Versioned } from '@plant-shop/platform/rpc/answer';
+import { openOrdersOfPlant } from '../orders/orders.repository.js';
+import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { inventoryOf, type StockState, subtractInventory } from './stock.js';
+import {
+  appendInventoryDelta,
+  findStock,
+  lockOrMakeStock,
+  lockStock,
+  readInventory,
+  writeStock,
+} from './stock.repository.js';
+
+@Injectable()
+export class StockService {
+  constructor(
+    private readonly database: Database,
+    @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
+  ) {}
+
+  readInventory(): Promise<Inventory> {
+    return readInventory(this.database);
+  }
+
+  async get(plantId: number): Promise<Versioned<Stock>> {
+    const stock = existing(plantId, await findStock(this.database, plantId));
+    return versioned(stock, stock.version);
+  }
+
+  /** Staff count the shelf: free units become what they say, whatever is reserved or sold stays. */
+  set(plantId: number, free: number, ifVersion?: number): Promise<Versioned<Stock>> {
+    return this.database.transaction(async (tx) => {
+      const [locked] = await lockStock(tx, [plantId]);
+      const stock = existing(plantId, locked);
+      if (ifVersion !== undefined && ifVersion !== stock.version) {
+        throw new DomainError('precondition-failed', `The stock is at version ${stock.version} by now. Read it again.`);
+      }
+      const after = { ...stock, free };
+      return versioned(after, await change(tx, stock, after));
+    });
+  }
+
+  /** A plant of a higher incarnation than was known begins with its units; any other call is late and changes nothing. */
+  open({ plantId, incarnation, status, version, units }: OpenStock): Promise<{ plantId: number }> {
+    return this.database.transaction(async (tx) => {
+      const stock = await lockOrMakeStock(tx, plantId);
+      if (incarnation > stock.incarnation) {
+        const free = units ?? this.options.initialStock;
+        await change(tx, stock, { ...stock, incarnation, listing: status, listingVersion: version, free });
+      }
+      return { plantId };
+    });
+  }
+
+  /** @throws DomainError `plant-not-found` while this incarnation's stock was not opened */
+  list({ plantId, incarnation, version, status }: ListStock): Promise<{ plantId: number }> {
+    return this.database.transaction(async (tx) => {
+      const [stock] = await lockStock(tx, [plantId]);
+      if (!stock || stock.incarnation < incarnation) throw plantNotFound(plantId);
+      const isNews = stock.incarnation === incarnation && version > stock.listingVersion && stock.listing !== 'retired';
+      if (isNews) await change(tx, stock, { ...stock, listing: status, listingVersion: version });
+      return { plantId };
+    });
+  }
+
+  /** Decides here, where orders are placed, whether a plant may be deleted; repeating it changes nothing. */
+  retire({ plantId, incarnation }: RetirePlant): Promise<OpenOrders> {
+    return this.database.transaction(async (tx) => {
+      const stock = await lockOrMakeStock(tx, plantId);
+      if (stock.incarnation > incarnation) return { openOrders: [] };
+      // A new statement after the lock: what committed while this one waited must be seen.
+      const openOrders = await openOrdersOfPlant(tx, plantId);
+      if (openOrders.length === 0) await change(tx, stock, { ...stock, incarnation, listing: 'retired', free: 0 });
+      return { openOrders };
+    });
+  }
+}
+
+/** Row and inventory together. @returns the row's new version */
+async function change(tx: Transaction, before: StockState, after: StockState): Promise<number> {
+  const delta = subtractInventory(inventoryOf(after.listing, after), inventoryOf(before.listing, before));
+  const version = await writeStock(tx, after);
+  await appendInventoryDelta(tx, delta);
+  return version;
+}
+
+const plantNotFound = (plantId: number): DomainError => new DomainError('plant-not-found', `There is no plant ${plantId}.`);
+
+function existing(plantId: number, stock: StockState | undefined): StockState {
+  if (!stock || stock.listing === 'retired') throw plantNotFound(plantId);
+  return stock;
+}
+
+const versioned = ({ plantId, free, reserved, sold }: StockState, version: number): Versioned<Stock> =>
+  new Versioned({ plantId, free, reserved, sold }, version);

@@ -1,0 +1,107 @@
+import { permissions } from '@plant-shop/contracts/permissions';
+import { store } from '@plant-shop/contracts/store';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Service } from '@plant-shop/platform/service/service';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { startService, TestCaller, testConfig } from '@plant-shop/testing/service';
+import pg from 'pg';
+import type { StoreConfig } from './config.js';
+import { migrationsFolder } from './database.js';
+import { startStore } from './start.js';
+
+const user = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+/** A customer with the permissions of one; the same number is the same user. */
+export const customer = (n: number): Principal => ({ subject: user(n), permissions: ['write:orders'], shown: ['session'] });
+export const staff: Principal = { subject: user(999_999), permissions: [...permissions], shown: ['session'] };
+
+/** The store (one replica, or several) on real Postgres and NATS. Test code only. */
+export class StoreHarness {
+  private plants = 0;
+
+  private constructor(
+    readonly nats: TestNats,
+    private readonly testDatabase: TestDatabase,
+    readonly replicas: Service[],
+    readonly caller: TestCaller,
+    readonly sql: pg.Pool,
+  ) {}
+
+  static async start({ replicas = 1, ...given }: Partial<StoreConfig> & { replicas?: number } = {}): Promise<StoreHarness> {
+    const nats = await startNats();
+    const database = await createDatabase(migrationsFolder);
+    const config: StoreConfig = {
+      ...testConfig(nats.url),
+      databaseUrl: database.url,
+      initialStock: 100,
+      orderTtlMs: 3_600_000,
+      paymentProvider: 'external',
+      simulatedApprovalDelayMs: 0,
+      simulatedDeliveryDelayMs: 0,
+      placingLanes: 4,
+      maxInFlight: 5_000,
+      ...given,
+    };
+    const services = await Promise.all(
+      Array.from({ length: replicas }, () => startService('store', nats.url, (service) => startStore(service, config))),
+    );
+    const sql = new pg.Pool({ connectionString: database.url, max: 4 });
+    return new StoreHarness(nats, database, services, await TestCaller.connect(nats.url), sql);
+  }
+
+  /** A plant listed available that nobody else in the file uses. */
+  async plant(units = 100): Promise<number> {
+    const plantId = ++this.plants;
+    await this.caller.call(store.openStock, { plantId, incarnation: 1, version: 1, status: 'available', units });
+    return plantId;
+  }
+
+  async rows<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
+    return (await this.sql.query<Row>(text, values)).rows;
+  }
+
+  /** What must hold at any instant; each entry is a violation. */
+  violations(): Promise<Record<string, unknown>[]> {
+    return this.rows(`
+      SELECT 'reserved is not the sum of placed orders' AS what, s.plant_id FROM stock s
+      WHERE s.reserved <> (SELECT coalesce(sum(quantity), 0) FROM orders o WHERE o.plant_id = s.plant_id AND o.status = 'placed')
+      UNION ALL
+      SELECT 'sold is not the sum of approved and delivered orders', s.plant_id FROM stock s
+      WHERE s.sold <> (SELECT coalesce(sum(quantity), 0) FROM orders o
+                       WHERE o.plant_id = s.plant_id AND o.status IN ('approved', 'delivered'))
+      UNION ALL
+      SELECT 'units were lost or invented', plant_id FROM stock WHERE free + reserved + sold <> supplied
+      UNION ALL
+      SELECT 'an order without all of its transitions', id FROM orders o
+      WHERE version <> (SELECT count(*) FROM order_transitions t WHERE t.order_id = o.id)
+      UNION ALL
+      SELECT 'the inventory is not the sum of the stock', 0 WHERE
+        (SELECT total.pending + coalesce((SELECT sum(pending) FROM inventory_deltas), 0) FROM inventory_total total)
+        <> (SELECT coalesce(sum(reserved + CASE WHEN listing = 'pending' THEN free ELSE 0 END), 0) FROM stock)
+      UNION ALL
+      SELECT 'an open order of a retired plant', o.id FROM orders o JOIN stock s USING (plant_id)
+      WHERE o.status IN ('placed', 'approved') AND s.listing = 'retired'
+      UNION ALL
+      SELECT 'an open order of a closed customer', o.id FROM orders o JOIN customers c ON c.user_id = o.owner_id
+      WHERE o.status IN ('placed', 'approved') AND c.closed`);
+  }
+
+  async stop(): Promise<void> {
+    await this.caller.close();
+    await this.sql.end();
+    await Promise.all(this.replicas.map((service) => service.stop()));
+    await this.testDatabase.drop();
+    await this.nats.stop();
+  }
+}
+
+/** `placed`, or the code of the refusal. */
+export async function outcomeOf(placing: Promise<unknown>): Promise<string> {
+  try {
+    await placing;
+    return 'placed';
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}

@@ -1,0 +1,28 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { DueOrders } from './checkout/due-orders.js';
+import { CustomersController } from './customers/customers.controller.js';
+import { CustomersService } from './customers/customers.service.js';
+import { STORE_OPTIONS, type StoreOptions } from './options.js';
+import { OrdersController } from './orders/orders.controller.js';
+import { OrdersService } from './orders/orders.service.js';
+import { InventoryFolder } from './stock/inventory-folder.js';
+import { StockController } from './stock/stock.controller.js';
+import { StockService } from './stock/stock.service.js';
+
+@Module({})
+export class StoreModule {
+  static with(options: StoreOptions): DynamicModule {
+    return {
+      module: StoreModule,
+      controllers: [OrdersController, StockController, CustomersController],
+      providers: [
+        { provide: STORE_OPTIONS, useValue: options },
+        OrdersService,
+        StockService,
+        CustomersService,
+        DueOrders,
+        InventoryFolder,
+      ],
+    };
+  }
+}
