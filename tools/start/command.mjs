@@ -23,13 +23,15 @@ export function attempt(command, args, options = {}) {
   const { cwd, env, as, input, show = false, signal } = options;
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
+    // Both streams shown on one keep their order.
+    const out = show ? process.stdout.fd : 'pipe';
     // A group of its own: Ctrl-C in a terminal reaches only us, and one kill reaches all that the command started.
     const child = spawn(command, args, {
       cwd,
       env,
       ...as,
       detached: true,
-      stdio: [input === undefined ? 'ignore' : 'pipe', show ? 'inherit' : 'pipe', show ? 'inherit' : 'pipe'],
+      stdio: [input === undefined ? 'ignore' : 'pipe', out, out],
     });
     let output = '';
     child.stdout?.setEncoding('utf8').on('data', (text) => (output += text));

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { makePassage, writePrivately } from './files.mjs';
+import { removeDrafts } from './postgres.mjs';
 import { canReach } from './system-user.mjs';
 
 /** The folder of one demo shop: its databases, passwords and logs. */
@@ -13,7 +14,6 @@ export class DataDir {
     this.runFile = join(this.path, 'run.json');
     this.credentials = join(this.path, 'credentials.json');
     this.logs = join(this.path, 'logs');
-    this.migrated = join(this.path, 'migrated');
     this.postgresLocation = join(this.path, 'postgres-location');
   }
 
@@ -36,15 +36,17 @@ export class DataDir {
     return join(elsewhere, 'postgres');
   }
 
-  /** Removes what we made here, and nothing that somebody else put beside it. */
+  /** Begins anew: removes what we made here, and nothing that somebody else put beside it. */
   empty() {
     if (existsSync(this.postgresLocation)) {
       const elsewhere = resolve(readFileSync(this.postgresLocation, 'utf8'), '..');
       if (/^plant-shop-[0-9a-f]{12}$/.test(basename(elsewhere))) rmSync(elsewhere, { recursive: true, force: true });
     }
     const cluster = join(this.path, 'postgres');
-    for (const made of [cluster, `${cluster}.new`, this.logs, this.credentials, this.migrated, this.postgresLocation, this.runFile]) {
+    removeDrafts(cluster);
+    for (const made of [cluster, this.logs, this.credentials, this.postgresLocation, this.runFile]) {
       rmSync(made, { recursive: true, force: true });
     }
+    this.create();
   }
 }

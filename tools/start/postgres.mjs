@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, openSync, closeSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chownSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { run } from './command.mjs';
 import { StartError } from './errors.mjs';
 import { KeptProcess } from './kept-process.mjs';
@@ -48,11 +48,24 @@ export async function createCluster({ folder, binaries, user }, { statements, du
         `Name the folder of the old binaries in POSTGRES_BIN_DIR, or throw the data away: npm start -- --fresh`,
     );
   }
-  const draft = `${folder}.new`;
-  rmSync(draft, { recursive: true, force: true });
-  mkdirSync(draft, { mode: 0o700 });
+  removeDrafts(folder);
+  const draft = mkdtempSync(`${folder}.new-`);
   if (user) chownSync(draft, user.uid, user.gid);
+  try {
+    await fill(draft, { binaries, user }, { statements, durable, signal });
+    renameSync(draft, folder);
+  } catch (error) {
+    removeDrafts(folder);
+    throw error;
+  }
+}
 
+/**
+ * @param {string} draft
+ * @param {Omit<Cluster, 'folder'>} cluster
+ * @param {Parameters<typeof createCluster>[1]} content
+ */
+async function fill(draft, { binaries, user }, { statements, durable, signal }) {
   /** @type {(command: string, args: string[], input?: string) => Promise<unknown>} */
   const asServer = (command, args, input = '') =>
     run(join(binaries.folder, command), args, { what: `Creating the Postgres cluster (${command})`, env: environment, cwd: '/', as: user, input, signal });
@@ -63,7 +76,18 @@ export async function createCluster({ folder, binaries, user }, { statements, du
   // Single-user mode needs no client, and passwords on standard input show neither in `ps` nor in a log.
   const quiet = ['-c', 'exit_on_error=on', '-c', 'log_min_error_statement=panic'];
   await asServer('postgres', ['--single', '-D', draft, ...quiet, 'postgres'], statements.map((sql) => `${sql}\n`).join(''));
-  renameSync(draft, folder);
+}
+
+/** Removes what interrupted starts left behind. @param {string} folder of the cluster */
+export function removeDrafts(folder) {
+  const parent = dirname(folder);
+  for (const name of readdirSync(parent).filter((entry) => entry.startsWith(`${basename(folder)}.new-`))) {
+    try {
+      rmSync(join(parent, name), { recursive: true });
+    } catch {
+      // The initdb of a launcher that was killed may still write there; another start will remove it.
+    }
+  }
 }
 
 /**

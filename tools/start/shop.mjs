@@ -56,7 +56,7 @@ export async function openShop(options, means) {
   const gatewayUrl = `http://127.0.0.1:${ports.GATEWAY_PORT}`;
   const streamUrl = `ws://127.0.0.1:${ports.STREAM_PORT}`;
   const givenUrls = givenDatabases(process.env);
-  if (options.fresh) await dataDir.empty();
+  if (options.fresh) dataDir.empty();
 
   const runFile = new RunFile(dataDir.runFile);
   shutdown.add('run file', () => runFile.remove());
