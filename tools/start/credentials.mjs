@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { StartError } from './errors.mjs';
 import { writePrivately } from './files.mjs';
 
 /** Services with a database. */
@@ -16,9 +17,15 @@ export const DATABASES = /** @type {const} */ (['catalog', 'store', 'identity', 
  * @property {string} notificationsSecret
  */
 
-/** Reads the credentials, or draws and saves them. @param {string} path @returns {Credentials} */
-export function loadCredentials(path) {
+/**
+ * Reads the credentials, or draws and saves them.
+ * @param {string} path
+ * @param {{ needed: boolean }} options needed: there are data already that only the old ones open
+ * @returns {Credentials}
+ */
+export function loadCredentials(path, { needed }) {
   if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8'));
+  if (needed) throw new StartError(`${path} is missing: without its passwords the data beside it are lost. Begin anew: npm start -- --fresh`);
   const credentials = {
     admin: secret(),
     databases: { catalog: secret(), store: secret(), identity: secret(), notifications: secret() },

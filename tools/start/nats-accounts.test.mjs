@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { findNats } from './nats-binary.mjs';
+import { natsReady, natsServer } from './nats.mjs';
+import { freePort } from './ports.mjs';
+import { SERVICES } from './services.mjs';
+import { ROOT } from './toolchain.mjs';
+
+/** Who calls whom, and who says what to whom: the architecture, written down a second time on purpose. */
+const calls = {
+  gateway: ['catalog', 'store', 'identity', 'notifications'],
+  catalog: ['store'],
+  store: ['identity'],
+  identity: ['store'],
+  notifications: ['store', 'identity'],
+};
+const broadcasts = {
+  'identity.revocations': { from: ['identity'], to: ['gateway', 'notifications'] },
+  'store.feed': { from: ['store'], to: ['notifications'] },
+  'notifications.fanout': { from: ['notifications'], to: ['notifications'] },
+};
+
+const allowed = {
+  publish: new Set([
+    ...Object.entries(calls).flatMap(([caller, callees]) => callees.flatMap((callee) => [`${caller} rpc.${callee}`, `${callee} reply.${caller}.i.f`])),
+    ...Object.entries(broadcasts).flatMap(([subject, { from }]) => from.map((service) => `${service} ${subject}`)),
+  ]),
+  subscribe: new Set([
+    ...SERVICES.flatMap((service) => (service === 'gateway' ? [] : [`${service} rpc.${service} ${service}`])),
+    ...SERVICES.flatMap((service) => [`${service} reply.${service}.i.>`, `${service} reply.${service}.>`]),
+    ...Object.entries(broadcasts).flatMap(([subject, { to }]) => to.map((service) => `${service} ${subject}`)),
+  ]),
+};
+const subjects = {
+  publish: [...SERVICES.flatMap((name) => [`rpc.${name}`, `reply.${name}.i.f`]), ...Object.keys(broadcasts), '_INBOX.x', '$SYS.REQ.SERVER.PING', 'other'],
+  subscribe: [
+    ...SERVICES.flatMap((name) => [`rpc.${name} ${name}`, `rpc.${name}`, `rpc.${name} other`, `reply.${name}.i.>`, `reply.${name}.>`]),
+    ...Object.keys(broadcasts),
+    ...['>', 'rpc.>', 'reply.>', '_INBOX.>', '$SYS.>', 'other'],
+  ],
+};
+
+const folder = mkdtempSync(join(tmpdir(), 'nats-'));
+const port = await freePort();
+const password = (/** @type {string} */ service) => `p${service}`;
+const signal = AbortSignal.timeout(60_000);
+const server = natsServer(await findNats({ signal, say: () => {} }), {
+  port,
+  config: join(ROOT, 'deploy/nats/nats.conf'),
+  passwords: Object.fromEntries(SERVICES.map((service) => [`${service.toUpperCase()}_NATS_PASSWORD`, password(service)])),
+  logFile: join(folder, 'log'),
+  onEnd: () => false,
+});
+before(async () => {
+  server.start();
+  await natsReady(port, signal);
+});
+after(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
+
+for (const service of SERVICES) {
+  test(`${service} may publish and subscribe to exactly its subjects`, async () => {
+    const publications = subjects.publish.map((subject) => `PUB ${subject} 0\r\n`);
+    const subscriptions = subjects.subscribe.map((subject, id) => `SUB ${subject} ${id}`);
+    const answer = await talk({ user: service, pass: password(service) }, [...publications, ...subscriptions]);
+
+    const isAllowed = (/** @type {string} */ what) => !answer.includes(`-ERR 'Permissions Violation for ${what}'`);
+    for (const subject of subjects.publish) {
+      assert.equal(isAllowed(`Publish to "${subject}"`), allowed.publish.has(`${service} ${subject}`), `publish ${subject}`);
+    }
+    for (const subscription of subjects.subscribe) {
+      const [subject, queue] = subscription.split(' ');
+      const what = `Subscription to "${subject}"${queue ? ` using queue "${queue}"` : ''}`;
+      assert.equal(isAllowed(what), allowed.subscribe.has(`${service} ${subscription}`), `subscribe ${subscription}`);
+    }
+  });
+}
+
+test('nobody gets in without a password, or with that of another service', async () => {
+  for (const login of [{}, { user: 'store' }, { user: 'store', pass: password('catalog') }, { user: 'nobody', pass: 'x' }]) {
+    assert.match(await talk(login, []), /-ERR 'Authorization Violation'/);
+  }
+});
+
+/**
+ * Says some lines of the NATS protocol and answers with all that the server said.
+ * @param {{ user?: string, pass?: string }} login
+ * @param {string[]} lines
+ * @returns {Promise<string>}
+ */
+function talk(login, lines) {
+  return new Promise((resolve, reject) => {
+    let heard = '';
+    const socket = createConnection({ host: '127.0.0.1', port });
+    socket.on('error', reject);
+    socket.on('close', () => resolve(heard));
+    socket.on('data', (text) => {
+      heard += text;
+      if (heard.endsWith('PONG\r\n')) socket.end();
+    });
+    socket.write([`CONNECT ${JSON.stringify({ verbose: false, ...login })}`, ...lines, 'PING', ''].join('\r\n'));
+  });
+}
