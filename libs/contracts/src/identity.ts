@@ -1,7 +1,17 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { Type } from 'class-transformer';
-import { ArrayUnique, IsOptional, Matches, ValidateBy, ValidateNested } from 'class-validator';
-import { DateTime, ExpectedVersion, IdToAssign, Integer, ListOf, OneOf, Text, Uuid } from './fields.js';
+import { ArrayUnique, IsOptional, Matches, ValidateBy } from 'class-validator';
+import {
+  DateTime,
+  ExpectedVersion,
+  IdToAssign,
+  Integer,
+  ListOf,
+  ObjectOf,
+  ObjectsOf,
+  OneOf,
+  Text,
+  Uuid,
+} from './fields.js';
 import { type CredentialKind, type Permission, permissions } from './permissions.js';
 
 /** Published by identity (core NATS, may be lost) when the revocation log has grown; followers then read it. */
@@ -93,15 +103,12 @@ export class NewApiKey {
 // What services ask
 
 export class CreateUser {
-  @ValidateNested({ message: 'must be a JSON object' })
-  @Type(() => NewUser)
+  @ObjectOf(() => NewUser)
   user: NewUser;
 }
 
 export class CreateUsers {
-  @ListOf(500, 1)
-  @ValidateNested({ each: true, message: 'must be a JSON object' })
-  @Type(() => NewUser)
+  @ObjectsOf(() => NewUser, { size: 500, min: 1 })
   users: NewUser[];
 }
 
@@ -114,8 +121,7 @@ class OfUser {
 export class GetUser extends OfUser {}
 
 export class UpdateUser extends OfUser {
-  @ValidateNested({ message: 'must be a JSON object' })
-  @Type(() => UserChanges)
+  @ObjectOf(() => UserChanges)
   user: UserChanges;
 
   /** SHA-256 of the session token that the caller showed, if any: the one session that a new password leaves alive. */
@@ -151,8 +157,7 @@ export class Logout {
 }
 
 export class CreateApiKey extends OfUser {
-  @ValidateNested({ message: 'must be a JSON object' })
-  @Type(() => NewApiKey)
+  @ObjectOf(() => NewApiKey)
   apiKey: NewApiKey;
 }
 

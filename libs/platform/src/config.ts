@@ -85,10 +85,15 @@ export const secret = (variable: string, documented: Documented): Setting<string
   });
 
 /**
- * Reads the environment once. Called from a service's `main.ts` only, never at import.
+ * Reads the environment once. Called from a service's `main.ts` only, never at import. `faultsOf` finds what is wrong with
+ * settings that are each usable, but not together.
  * @throws ConfigError with every fault
  */
-export function readConfig<S extends Settings>(settings: S, environment: NodeJS.ProcessEnv): Config<S> {
+export function readConfig<S extends Settings>(
+  settings: S,
+  environment: NodeJS.ProcessEnv,
+  faultsOf: (config: Config<S>) => readonly string[] = () => [],
+): Config<S> {
   const faults: string[] = [];
   const values = Object.entries(settings).map(([name, one]) => {
     const given = environment[one.variable] || one.defaultText;
@@ -103,6 +108,8 @@ export function readConfig<S extends Settings>(settings: S, environment: NodeJS.
       return [name, undefined];
     }
   });
+  const config = Object.fromEntries(values) as Config<S>;
+  if (faults.length === 0) faults.push(...faultsOf(config));
   if (faults.length > 0) throw new ConfigError(faults);
-  return Object.fromEntries(values) as Config<S>;
+  return config;
 }

@@ -19,9 +19,12 @@ import { shutDown, type ShutdownPhase } from './shutdown.js';
 export type ServiceConfig = Config<typeof serviceSettings>;
 
 /** Reads a service's environment; with faults it says all of them and ends the process. */
-export function configOrExit<S extends Settings>(settings: S): Config<S> {
+export function configOrExit<S extends Settings>(
+  settings: S,
+  faultsOf?: (config: Config<S>) => readonly string[],
+): Config<S> {
   try {
-    return readConfig(settings, process.env);
+    return readConfig(settings, process.env, faultsOf);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);

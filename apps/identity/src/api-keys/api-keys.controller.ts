@@ -1,0 +1,32 @@
+import { Controller } from '@nestjs/common';
+import {
+  type ApiKey,
+  type CreateApiKey,
+  type CreatedApiKey,
+  identity,
+  type ListApiKeys,
+  type RevokeApiKey,
+} from '@plant-shop/contracts/identity';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { ApiKeysService } from './api-keys.service.js';
+
+@Controller()
+export class ApiKeysController {
+  constructor(private readonly apiKeys: ApiKeysService) {}
+
+  @Answers(identity.createApiKey)
+  createApiKey(request: CreateApiKey, context: RpcContext): Promise<CreatedApiKey> {
+    return this.apiKeys.create(context, request);
+  }
+
+  @Answers(identity.listApiKeys)
+  listApiKeys({ username }: ListApiKeys, context: RpcContext): Promise<ApiKey[]> {
+    return this.apiKeys.list(context, username);
+  }
+
+  @Answers(identity.revokeApiKey)
+  revokeApiKey(request: RevokeApiKey, context: RpcContext): Promise<ApiKey> {
+    return this.apiKeys.revoke(context, request);
+  }
+}

@@ -1,0 +1,64 @@
+import { type Config, flag, integer, port, secret, text, url } from '@plant-shop/platform/config';
+import { serviceSettings } from '@plant-shop/platform/service/settings';
+
+export const databaseSetting = {
+  databaseUrl: url('IDENTITY_DATABASE_URL', ['postgres', 'postgresql'], { description: "Identity's own database" }),
+};
+
+export const identitySettings = {
+  ...serviceSettings,
+  ...databaseSetting,
+  publicUrl: url('PUBLIC_URL', ['http', 'https'], {
+    description: "The gateway's origin as clients see it: the issuer of access tokens and what their addresses are built from",
+  }),
+  httpHost: text('IDENTITY_HTTP_HOST', {
+    description: 'Address of the OAuth 2.0 pages, which only the gateway calls',
+    default: '127.0.0.1',
+  }),
+  httpPort: port('IDENTITY_HTTP_PORT', { description: 'Port of the OAuth 2.0 pages', default: '8082' }),
+  identitySecret: secret('IDENTITY_SECRET', {
+    description: 'Encrypts what identity must be able to read again (signing keys, OAuth state); the same on all replicas',
+  }),
+  passwordMinLength: integer('PASSWORD_MIN_LENGTH', {
+    description: 'Fewest characters of a password',
+    default: '8',
+    min: 1,
+    max: 64,
+  }),
+  sessionTtlHours: integer('SESSION_TTL_HOURS', {
+    description: 'How long a session lives, in hours',
+    default: '24',
+    min: 1,
+    max: 8_760,
+  }),
+  loginLimitPerUser: integer('LOGIN_LIMIT_PER_USER', {
+    description: 'Logins that one name may fail in 15 minutes',
+    default: '20',
+    min: 1,
+    max: 1_000_000,
+  }),
+  loginLimitPerAddress: integer('LOGIN_LIMIT_PER_ADDRESS', {
+    description: 'Logins and client authentications that one network (IPv4 address or IPv6 /64) may fail in 15 minutes',
+    default: '100',
+    min: 1,
+    max: 1_000_000,
+  }),
+  demoData: flag('DEMO_DATA', {
+    description: 'Creates the admin, API key and OAuth client of the demo profile; refused in production',
+    default: 'false',
+  }),
+  maxInFlight: integer('MAX_IN_FLIGHT', {
+    description: 'Calls carried out at the same time; beyond it callers are told to come back',
+    default: '2000',
+    min: 1,
+    max: 100_000,
+  }),
+};
+
+export type IdentityConfig = Config<typeof identitySettings>;
+
+/** Faults of settings that are each usable but not together. */
+export const faultsOf = (config: IdentityConfig): string[] =>
+  config.demoData && config.nodeEnv === 'production'
+    ? ['DEMO_DATA must be false when NODE_ENV is production: everybody knows its password and keys']
+    : [];

@@ -1,0 +1,40 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { ApiKeyUses } from './api-keys/api-key-uses.js';
+import { ApiKeysController } from './api-keys/api-keys.controller.js';
+import { ApiKeysService } from './api-keys/api-keys.service.js';
+import { CredentialsController } from './credentials/credentials.controller.js';
+import { CredentialsService } from './credentials/credentials.service.js';
+import { IDENTITY_OPTIONS, type IdentityOptions } from './options.js';
+import { PasswordHasher } from './passwords/password-hasher.js';
+import { RevocationsController } from './revocations/revocations.controller.js';
+import { RevocationsService } from './revocations/revocations.service.js';
+import { LoginAttempts } from './sessions/login-attempts.js';
+import { SessionsController } from './sessions/sessions.controller.js';
+import { SessionsService } from './sessions/sessions.service.js';
+import { Sweeper } from './sweeper.js';
+import { UserDeletionsService } from './users/user-deletions.service.js';
+import { UsersController } from './users/users.controller.js';
+import { UsersService } from './users/users.service.js';
+
+@Module({})
+export class IdentityModule {
+  static with(options: IdentityOptions): DynamicModule {
+    return {
+      module: IdentityModule,
+      controllers: [UsersController, SessionsController, ApiKeysController, CredentialsController, RevocationsController],
+      providers: [
+        { provide: IDENTITY_OPTIONS, useValue: options },
+        { provide: PasswordHasher, useFactory: () => PasswordHasher.create(options.hashingCost) },
+        UsersService,
+        UserDeletionsService,
+        SessionsService,
+        LoginAttempts,
+        ApiKeysService,
+        ApiKeyUses,
+        CredentialsService,
+        RevocationsService,
+        Sweeper,
+      ],
+    };
+  }
+}

@@ -1,0 +1,108 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { type Credential, identity, type Session, type User } from '@plant-shop/contracts/identity';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Service } from '@plant-shop/platform/service/service';
+import { startNats } from '@plant-shop/testing/nats';
+import { createDatabase } from '@plant-shop/testing/postgres';
+import { startService, TestCaller } from '@plant-shop/testing/service';
+import pg from 'pg';
+import { migrationsFolder } from './database.js';
+import type { IdentityOptions } from './options.js';
+import { startIdentity } from './start.js';
+
+export const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
+
+/** Refuses nothing: of whoever may do everything to everybody's account. */
+export const manager: Principal = {
+  subject: '00000000-0000-4000-8000-000000000000',
+  permissions: ['write:users'],
+  shown: ['apiKey'],
+};
+
+type Config = Parameters<typeof startIdentity>[1];
+
+/** Identity with a database and a NATS of its own, and a caller beside it. */
+export class TestIdentity {
+  private constructor(
+    readonly caller: TestCaller,
+    readonly sql: pg.Pool,
+    readonly natsUrl: string,
+    readonly databaseUrl: string,
+    private readonly services: Service[],
+    private readonly closers: (() => Promise<unknown>)[],
+  ) {}
+
+  static async start(changed: Partial<Config> = {}, options: Partial<IdentityOptions> = {}): Promise<TestIdentity> {
+    const nats = await startNats();
+    const database = await createDatabase(migrationsFolder);
+    const sql = new pg.Pool({ connectionString: database.url, max: 2 });
+    const caller = await TestCaller.connect(nats.url);
+    const closers = [() => caller.close(), () => sql.end(), () => database.drop(), () => nats.stop()];
+    const identity = new TestIdentity(caller, sql, nats.url, database.url, [], closers);
+    await identity.addReplica(changed, options);
+    return identity;
+  }
+
+  /** One more process, as far as a test can have one: its own connections, loops and caches on the same database. */
+  async addReplica(changed: Partial<Config> = {}, options: Partial<IdentityOptions> = {}): Promise<Service> {
+    const config = { ...testConfig(this.databaseUrl), ...changed };
+    // 1/30 of production's cost: these tests are about what is done with hashes.
+    const quick = { hashingCost: { memoryCost: 512, timeCost: 2, parallelism: 1 }, deletionIntervalMs: 50, ...options };
+    const service = await startService('identity', this.natsUrl, (one) => startIdentity(one, config, quick));
+    this.services.push(service);
+    return service;
+  }
+
+  async stop(): Promise<void> {
+    for (const service of this.services) await service.stop();
+    for (const close of this.closers) await close();
+  }
+
+  call<Payload, Answer>(operation: Operation<Payload, Answer>, payload: Payload, principal?: Principal): Promise<Answer> {
+    return this.caller.call(operation, payload, principal);
+  }
+
+  async register(given: Partial<{ username: string; password: string; email: string; phone: string }> = {}): Promise<Registered> {
+    const username = given.username ?? `user-${randomBytes(6).toString('hex')}`;
+    const password = given.password ?? 'a-good-password';
+    const user = await this.call(identity.createUser, { user: { ...given, username, password } });
+    return { user, username, password };
+  }
+
+  login(username: string, password: string, address = '192.0.2.1'): Promise<Session> {
+    return this.call(identity.login, { username, password, address });
+  }
+
+  check(kind: 'session' | 'apiKey', secret: string): Promise<Credential> {
+    return this.call(identity.checkCredential, { kind, digest: digestOf(secret) });
+  }
+
+  /** Registers and logs in: the user in person. */
+  async enter(): Promise<Registered & { readonly token: string; readonly userId: string; readonly inPerson: Principal }> {
+    const registered = await this.register();
+    const { token } = await this.login(registered.username, registered.password);
+    const { userId, permissions } = await this.check('session', token);
+    return { ...registered, token, userId, inPerson: { subject: userId, permissions, shown: ['session'] } };
+  }
+}
+
+export interface Registered {
+  readonly user: User;
+  readonly username: string;
+  readonly password: string;
+}
+
+const testConfig = (databaseUrl: string): Config => ({
+  databaseUrl,
+  publicUrl: 'http://shop.test',
+  httpHost: '127.0.0.1',
+  httpPort: 0,
+  identitySecret: 'a secret of the tests, 32 characters or more',
+  passwordMinLength: 8,
+  sessionTtlHours: 24,
+  loginLimitPerUser: 20,
+  loginLimitPerAddress: 10_000,
+  demoData: false,
+  maxInFlight: 2_000,
+});

@@ -1,0 +1,14 @@
+import { Controller } from '@nestjs/common';
+import { identity, type ReadRevocations, type Revocations } from '@plant-shop/contracts/identity';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import { RevocationsService } from './revocations.service.js';
+
+@Controller()
+export class RevocationsController {
+  constructor(private readonly revocations: RevocationsService) {}
+
+  @Answers(identity.readRevocations)
+  readRevocations({ after }: ReadRevocations): Promise<Revocations> {
+    return this.revocations.read(after);
+  }
+}

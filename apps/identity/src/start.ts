@@ -1,0 +1,20 @@
+import { gauge } from '@plant-shop/platform/service/metrics';
+import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
+import type { IdentityConfig } from './config.js';
+import { identityDatabase } from './database.js';
+import { IdentityModule } from './identity.module.js';
+import { type IdentityOptions, toOptions } from './options.js';
+import { PasswordHasher } from './passwords/password-hasher.js';
+
+/** @param changed what a test needs to be other than the settings make it */
+export async function startIdentity(
+  service: Service,
+  config: Omit<IdentityConfig, keyof ServiceConfig>,
+  changed: Partial<IdentityOptions> = {},
+): Promise<void> {
+  await service.useDatabase(identityDatabase(config.databaseUrl));
+  const options = { ...toOptions(config), ...changed };
+  const app = await service.answer(IdentityModule.with(options), { maxInFlight: config.maxInFlight });
+  const hasher = app.get(PasswordHasher);
+  gauge(service.metrics, 'identity_hashes_waiting', 'Passwords that wait for a slot to be hashed', () => hasher.waiting);
+}

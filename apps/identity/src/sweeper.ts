@@ -1,0 +1,37 @@
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { deleteDeadKeys } from './api-keys/api-keys.repository.js';
+import { deleteOldRevocations } from './revocations/revocations.repository.js';
+import { deleteOldFailures } from './sessions/login-attempts.repository.js';
+import { deleteExpiredSessions } from './sessions/sessions.repository.js';
+
+const sweeps = [deleteExpiredSessions, deleteOldFailures, deleteOldRevocations, deleteDeadKeys];
+
+/** Removes what has ended. Nothing relies on it being gone: every reader looks at the time itself. */
+@Injectable()
+export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly loop: BackgroundLoop;
+
+  constructor(
+    private readonly database: Database,
+    @InjectLogger() logger: Logger,
+  ) {
+    this.loop = new BackgroundLoop({ name: 'sweeper', intervalMs: 60_000 }, () => this.sweep(), logger);
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.loop.stop();
+  }
+
+  async sweep(): Promise<boolean> {
+    for (const sweep of sweeps) await this.database.transaction((tx) => sweep(tx));
+    return false;
+  }
+}

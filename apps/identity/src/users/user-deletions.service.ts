@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { DomainError } from '@plant-shop/contracts/errors';
+import type { DeleteUser } from '@plant-shop/contracts/identity';
+import { store } from '@plant-shop/contracts/store';
+import { CodedError, outcomeUnknown } from '@plant-shop/platform/errors';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { appendRevocations } from '../revocations/revocations.repository.js';
+import { RevocationsService } from '../revocations/revocations.service.js';
+import { assertVersion, managed, userNotFound } from './user.js';
+import { beginDeletion, dropDeletion, takeOverDeletion } from './user-deletions.repository.js';
+import { deleteUser, findUser, lockUser } from './users.repository.js';
+
+/** A lease is longer than any call under it, so that two attempts do not work on one user at the same time. */
+const leaseBeyondDeadlineMs = 5_000;
+const storeDeadlineMs = 5_000;
+/** Answers by which a service says that it did nothing. */
+const nothingHappened = ['unavailable', 'overloaded'];
+
+/**
+ * Deletes users, in steps that any process can carry on: note the intent; ask the store, which knows whether orders are
+ * open and from then on takes no more of them; delete, or drop the intent.
+ *
+ * Nothing changes for the user until the last step: it may still be refused, and somebody who cannot log in could not
+ * cancel the orders that it was refused for. What the user orders in between, the store decides.
+ */
+@Injectable()
+export class UserDeletionsService implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly loop: BackgroundLoop;
+
+  constructor(
+    private readonly database: Database,
+    private readonly rpc: RpcClient,
+    private readonly revocations: RevocationsService,
+    @Inject(IDENTITY_OPTIONS) options: IdentityOptions,
+    @InjectLogger() private readonly logger: Logger,
+  ) {
+    const loop = { name: 'user deletions', intervalMs: options.deletionIntervalMs };
+    this.loop = new BackgroundLoop(loop, () => this.carryOnOne(), logger);
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.loop.stop();
+  }
+
+  async delete(context: RpcContext, { username, ifVersion }: DeleteUser): Promise<{ username: string }> {
+    const attemptId = randomUUID();
+    const { user, isFirst } = await this.database.transaction(async (tx) => {
+      const { userId } = managed(context.caller, await findUser(tx, username));
+      const user = await lockUser(tx, userId);
+      if (!user) throw userNotFound();
+      assertVersion(user, ifVersion);
+      const leaseMs = context.deadline.leftMs + leaseBeyondDeadlineMs;
+      return { user, isFirst: await beginDeletion(tx, userId, attemptId, leaseMs) };
+    });
+    const openOrders = await this.closeCustomer(context, user.userId, attemptId, isFirst);
+    if (openOrders.length > 0) {
+      await this.drop(attemptId);
+      throw new DomainError('user-has-open-orders', 'Cancel or transfer the open orders, then delete the user.', {
+        orders: openOrders,
+      });
+    }
+    await this.finishAfterClosing(user.userId);
+    return { username: user.username };
+  }
+
+  /** Carries on one deletion whose process died or lost an answer. @returns whether there may be another */
+  async carryOnOne(): Promise<boolean> {
+    const attemptId = randomUUID();
+    const userId = await this.database.transaction((tx) =>
+      takeOverDeletion(tx, attemptId, storeDeadlineMs + leaseBeyondDeadlineMs),
+    );
+    if (userId === undefined) return false;
+    const context = new RpcContext(`deletion-${attemptId}`, Deadline.in(storeDeadlineMs));
+    const { openOrders } = await this.rpc.call(store.closeCustomer, { userId }, context);
+    if (openOrders.length > 0) await this.drop(attemptId);
+    else await this.finish(userId);
+    this.logger.info({ userId, deleted: openOrders.length === 0 }, 'pending user deletion settled');
+    return true;
+  }
+
+  private async closeCustomer(
+    context: RpcContext,
+    userId: string,
+    attemptId: string,
+    isFirst: boolean,
+  ): Promise<readonly number[]> {
+    try {
+      return (await this.rpc.call(store.closeCustomer, { userId }, context)).openOrders;
+    } catch (error) {
+      if (!(error instanceof CodedError) || !nothingHappened.includes(error.code)) throw error;
+      // "Nothing happened" is true of this attempt only. An earlier one may have closed the customer: that goes on.
+      if (!isFirst) throw outcomeUnknown('store', error);
+      await this.drop(attemptId);
+      throw error;
+    }
+  }
+
+  /** From here on the intent is carried on whatever happens: a failure is never "nothing happened". */
+  private async finishAfterClosing(userId: string): Promise<void> {
+    try {
+      await this.finish(userId);
+    } catch (error) {
+      throw outcomeUnknown('identity', error);
+    }
+  }
+
+  private async finish(userId: string): Promise<void> {
+    const deleted = await this.database.transaction(async (tx) => {
+      const isGone = await deleteUser(tx, userId);
+      // Another attempt was faster: it has written the log, too.
+      if (isGone) await appendRevocations(tx, [{ kind: 'user', id: userId }]);
+      return isGone;
+    });
+    if (!deleted) return;
+    this.revocations.nudge();
+    this.logger.info({ userId }, 'user deleted');
+  }
+
+  /** An intent that cannot be dropped now goes on by itself: then the outcome is open. */
+  private async drop(attemptId: string): Promise<void> {
+    try {
+      await this.database.transaction((tx) => dropDeletion(tx, attemptId));
+    } catch (error) {
+      throw outcomeUnknown('identity', error);
+    }
+  }
+}

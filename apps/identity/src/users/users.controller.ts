@@ -1,0 +1,40 @@
+import { Controller } from '@nestjs/common';
+import { type CreateUser, type CreateUsers, type DeleteUser, type GetUser, identity, type UpdateUser, type User } from '@plant-shop/contracts/identity';
+import type { Versioned } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { UserDeletionsService } from './user-deletions.service.js';
+import { UsersService } from './users.service.js';
+
+@Controller()
+export class UsersController {
+  constructor(
+    private readonly users: UsersService,
+    private readonly deletions: UserDeletionsService,
+  ) {}
+
+  @Answers(identity.createUser)
+  createUser({ user }: CreateUser, context: RpcContext): Promise<Versioned<User>> {
+    return this.users.create(context, user);
+  }
+
+  @Answers(identity.createUsers)
+  createUsers({ users }: CreateUsers, context: RpcContext): Promise<User[]> {
+    return this.users.createAll(context, users);
+  }
+
+  @Answers(identity.getUser)
+  getUser({ username }: GetUser, context: RpcContext): Promise<Versioned<User>> {
+    return this.users.get(context, username);
+  }
+
+  @Answers(identity.updateUser)
+  updateUser(request: UpdateUser, context: RpcContext): Promise<Versioned<User>> {
+    return this.users.update(context, request);
+  }
+
+  @Answers(identity.deleteUser)
+  deleteUser(request: DeleteUser, context: RpcContext): Promise<{ username: string }> {
+    return this.deletions.delete(context, request);
+  }
+}

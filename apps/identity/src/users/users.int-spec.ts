@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { identity } from '@plant-shop/contracts/identity';
+import { manager, TestIdentity } from '../identity.spec.fixture.js';
+
+describe('users', () => {
+  let shop: TestIdentity;
+  beforeAll(async () => {
+    shop = await TestIdentity.start();
+  });
+  afterAll(() => shop.stop());
+
+  const count = async (where: string): Promise<number> =>
+    (await shop.sql.query<{ n: number }>(`SELECT count(*)::int AS n FROM users WHERE ${where}`)).rows[0]!.n;
+
+  it('echoes what was sent, never the password', async () => {
+    const user = { username: 'Rose.1', password: 'rose-password', firstName: 'Rose', email: 'rose@shop.test', userStatus: 1 };
+    const created = await shop.call(identity.createUser, { user });
+    expect(created).toEqual({
+      id: expect.any(Number),
+      username: 'Rose.1',
+      firstName: 'Rose',
+      email: 'rose@shop.test',
+      userStatus: 1,
+    });
+    expect(created.id).toBeGreaterThanOrEqual(1_000_000_001);
+  });
+
+  it('takes an id that is free and refuses one that is taken', async () => {
+    const password = 'a-good-password';
+    await expect(shop.call(identity.createUser, { user: { id: 7, username: 'seven', password } })).resolves.toMatchObject({ id: 7 });
+    await expect(shop.call(identity.createUser, { user: { id: 7, username: 'other-seven', password } })).rejects.toMatchObject({
+      code: 'user-id-taken',
+      details: { errors: [{ pointer: '/user/id' }] },
+    });
+  });
+
+  it('assigns another id when clients took the next ones', async () => {
+    const { user } = await shop.register();
+    const password = 'a-good-password';
+    const users = Array.from({ length: 40 }, (_, n) => ({ id: user.id + 1 + n, username: `squatter-${n}`, password }));
+    await shop.call(identity.createUsers, { users });
+    const next = await shop.register();
+    expect(next.user.id).toBeGreaterThan(user.id + 40);
+  });
+
+  it('compares names without case and keeps the case given', async () => {
+    await shop.register({ username: 'Fern' });
+    await expect(shop.register({ username: 'fERN' })).rejects.toMatchObject({
+      code: 'username-taken',
+      details: { errors: [{ pointer: '/user/username' }] },
+    });
+    await expect(shop.call(identity.getUser, { username: 'FERN' })).resolves.toMatchObject({ username: 'Fern' });
+  });
+
+  it('lets one of many racing registrations of a name through', async () => {
+    const results = await Promise.allSettled(Array.from({ length: 20 }, () => shop.register({ username: 'contested' })));
+    expect(results.filter((one) => one.status === 'fulfilled')).toHaveLength(1);
+    expect(results.flatMap((one) => (one.status === 'rejected' ? [(one.reason as { code: string }).code] : []))).toEqual(
+      Array(19).fill('username-taken'),
+    );
+  });
+
+  it('refuses a password shorter than the shop asks for, naming the field', async () => {
+    await expect(shop.register({ password: 'seven77' })).rejects.toMatchObject({
+      code: 'invalid-input',
+      details: { errors: [{ pointer: '/user/password', detail: 'must have at least 8 characters' }] },
+    });
+  });
+
+  describe('a list', () => {
+    const password = 'a-good-password';
+
+    it('comes back in its order', async () => {
+      const users = ['zinnia', 'aster', 'mallow'].map((username) => ({ username, password }));
+      const created = await shop.call(identity.createUsers, { users });
+      expect(created.map((one) => one.username)).toEqual(['zinnia', 'aster', 'mallow']);
+    });
+
+    it('is created as a whole or not at all, and each bad entry is named', async () => {
+      await shop.register({ username: 'taken' });
+      const users = [
+        { username: 'whole-1', password },
+        { username: 'Taken', password },
+        { username: 'whole-2', password },
+        { username: 'WHOLE-1', password },
+        { id: 901, username: 'whole-3', password },
+        { id: 901, username: 'whole-4', password },
+      ];
+      await expect(shop.call(identity.createUsers, { users })).rejects.toMatchObject({
+        code: 'username-taken',
+        details: { errors: [{ pointer: '/users/1/username' }, { pointer: '/users/3/username' }, { pointer: '/users/5/id' }] },
+      });
+      expect(await count(`username LIKE 'whole-%'`)).toBe(0);
+    });
+
+    it('names the entry with a bad shape or a short password', async () => {
+      const shaped = [{ username: 'shape-1', password }, { username: '-bad', password }];
+      await expect(shop.call(identity.createUsers, { users: shaped })).rejects.toMatchObject({
+        code: 'invalid-input',
+        details: { errors: [{ pointer: '/users/1/username' }] },
+      });
+      const short = [{ username: 'shape-1', password }, { username: 'shape-2', password: 'short' }];
+      await expect(shop.call(identity.createUsers, { users: short })).rejects.toMatchObject({
+        details: { errors: [{ pointer: '/users/1/password' }] },
+      });
+      expect(await count(`username LIKE 'shape-%'`)).toBe(0);
+    });
+
+    it('leaves nothing of the losers when lists with the same names race', async () => {
+      const lists = Array.from({ length: 6 }, (_, list) =>
+        Array.from({ length: 30 }, (_, n) => ({ username: `race-${(n * 7 + list * 11) % 30}`, password, firstName: `list ${list}` })),
+      );
+      const results = await Promise.allSettled(lists.map((users) => shop.call(identity.createUsers, { users })));
+      expect(results.filter((one) => one.status === 'fulfilled')).toHaveLength(1);
+      expect(await count(`username LIKE 'race-%'`)).toBe(30);
+      const { rows } = await shop.sql.query(`SELECT DISTINCT first_name FROM users WHERE username LIKE 'race-%'`);
+      expect(rows).toHaveLength(1);
+    });
+  });
+
+  describe('a profile', () => {
+    it('shows mail and phone to the user in person and to managers only', async () => {
+      const { username, password } = await shop.register({ email: 'ivy@shop.test', phone: '+1 555' });
+      const { token } = await shop.login(username, password);
+      const { userId } = await shop.check('session', token);
+      const get = (shown: string[], subject = userId): Promise<unknown> =>
+        shop.call(identity.getUser, { username }, { subject, permissions: [], shown });
+      const full = expect.objectContaining({ email: 'ivy@shop.test', phone: '+1 555' });
+      await expect(get(['session'])).resolves.toEqual(full);
+      await expect(shop.call(identity.getUser, { username }, manager)).resolves.toEqual(full);
+      for (const outsider of [get(['apiKey']), get(['session'], manager.subject), shop.call(identity.getUser, { username })]) {
+        await expect(outsider).resolves.toEqual({ id: expect.any(Number), username });
+      }
+    });
+
+    it('is changed by the user in person or a manager, field by field', async () => {
+      const { username, inPerson } = await shop.enter();
+      const renamed = `${username}-2`;
+      await expect(
+        shop.call(identity.updateUser, { username, user: { username: renamed, email: 'x@shop.test' } }, inPerson),
+      ).resolves.toMatchObject({ username: renamed, email: 'x@shop.test' });
+      await expect(
+        shop.call(identity.updateUser, { username: renamed, user: { phone: '5' } }, manager),
+      ).resolves.toMatchObject({ email: 'x@shop.test', phone: '5' });
+    });
+
+    it('is changed by nobody else, not even by a key of the user', async () => {
+      const { username, inPerson } = await shop.enter();
+      const other = (await shop.enter()).inPerson;
+      for (const caller of [{ ...inPerson, shown: ['apiKey'] }, other]) {
+        await expect(shop.call(identity.updateUser, { username, user: { phone: '1' } }, caller)).rejects.toMatchObject({
+          code: 'forbidden',
+        });
+      }
+    });
+
+    it('does not tell who may not manage users whether one exists', async () => {
+      const { inPerson } = await shop.enter();
+      const update = { username: 'nobody-there', user: { phone: '1' } };
+      await expect(shop.call(identity.updateUser, update, inPerson)).rejects.toMatchObject({ code: 'forbidden' });
+      await expect(shop.call(identity.updateUser, update, manager)).rejects.toMatchObject({ code: 'user-not-found' });
+    });
+
+    it('keeps names and ids unique through changes', async () => {
+      const first = await shop.register();
+      const second = await shop.register();
+      const change = (user: object): Promise<unknown> => shop.call(identity.updateUser, { username: second.username, user }, manager);
+      await expect(change({ username: first.username.toUpperCase() })).rejects.toMatchObject({
+        code: 'username-taken',
+        details: { errors: [{ pointer: '/user/username' }] },
+      });
+      await expect(change({ id: first.user.id })).rejects.toMatchObject({ code: 'user-id-taken' });
+      await expect(change({ username: second.username.toUpperCase() })).resolves.toMatchObject({ id: second.user.id });
+    });
+
+    it('is left alone when another version was expected', async () => {
+      const { username } = await shop.register();
+      await shop.call(identity.updateUser, { username, user: { phone: '1' }, ifVersion: 1 }, manager);
+      await expect(
+        shop.call(identity.updateUser, { username, user: { phone: '2' }, ifVersion: 1 }, manager),
+      ).rejects.toMatchObject({ code: 'precondition-failed' });
+    });
+  });
+});

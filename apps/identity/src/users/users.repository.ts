@@ -1,0 +1,145 @@
+import type { NewUser, UserChanges } from '@plant-shop/contracts/identity';
+import type { Role } from '@plant-shop/contracts/permissions';
+import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
+import { refuseConflicts, userIdTaken, usernameKey, usernameTaken, type UserRecord } from './user.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+const columns = `user_id AS "userId", id, username, first_name AS "firstName", last_name AS "lastName", email, phone,
+  user_status AS "userStatus", role, version`;
+
+export async function findUser(db: Reader, username: string): Promise<UserRecord | undefined> {
+  const [user] = await db.query<UserRecord>(
+    { name: 'find-user', text: `SELECT ${columns} FROM users WHERE username_key = $1` },
+    [usernameKey(username)],
+  );
+  return user;
+}
+
+/** The user, who cannot be changed or deleted by others until the transaction ends. */
+export async function lockUser(tx: Transaction, userId: string): Promise<UserRecord | undefined> {
+  const [user] = await tx.query<UserRecord>(`SELECT ${columns} FROM users WHERE user_id = $1 FOR NO KEY UPDATE`, [userId]);
+  return user;
+}
+
+export interface Login {
+  readonly userId: string;
+  readonly passwordHash: string;
+}
+
+export async function findLogin(db: Reader, username: string): Promise<Login | undefined> {
+  const [login] = await db.query<Login>(
+    {
+      name: 'find-login',
+      text: 'SELECT user_id AS "userId", password_hash AS "passwordHash" FROM users WHERE username_key = $1',
+    },
+    [usernameKey(username)],
+  );
+  return login;
+}
+
+/** Which of these names and ids somebody has. */
+export async function findTaken(
+  db: Reader,
+  candidates: readonly Pick<NewUser, 'username' | 'id'>[],
+): Promise<{ keys: Set<string>; ids: Set<number> }> {
+  const rows = await db.query<{ key: string; id: number }>(
+    'SELECT username_key AS key, id FROM users WHERE username_key = ANY($1) OR id = ANY($2)',
+    [candidates.map((one) => usernameKey(one.username)), candidates.flatMap((one) => one.id || [])],
+  );
+  return { keys: new Set(rows.map((row) => row.key)), ids: new Set(rows.map((row) => row.id)) };
+}
+
+/** Draws ids until there are enough that nobody has; twice as many each time, since clients may have taken a whole range. */
+export async function drawIds(tx: Transaction, count: number, reserved: readonly number[]): Promise<number[]> {
+  const ids: number[] = [];
+  for (let draw = count; ids.length < count; draw *= 2) {
+    const rows = await tx.query<{ id: number }>(
+      `WITH drawn AS MATERIALIZED (SELECT nextval('assigned_user_ids') AS id FROM generate_series(1, $1))
+       SELECT id FROM drawn
+       WHERE id <> ALL($2::bigint[]) AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = drawn.id)`,
+      [draw, reserved],
+    );
+    ids.push(...rows.map((row) => row.id));
+  }
+  return ids.slice(0, count);
+}
+
+export interface UserToInsert {
+  readonly userId: string;
+  readonly id: number;
+  readonly passwordHash: string;
+  readonly role: Role;
+  /** Where its name and its profile are taken from. */
+  readonly user: NewUser;
+}
+
+/**
+ * Inserts those whose name and id are free. Waits for others that are inserting the same. Sorted by name, so that two
+ * lists with the same names wait for each other in one direction.
+ */
+export function insertUsers(tx: Transaction, users: readonly UserToInsert[]): Promise<UserRecord[]> {
+  return tx.query<UserRecord>(
+    `INSERT INTO users (user_id, id, username, first_name, last_name, email, phone, user_status, password_hash, role)
+     SELECT "userId", id, username, "firstName", "lastName", email, phone, "userStatus", "passwordHash", role
+     FROM jsonb_to_recordset($1::jsonb) AS t (
+       "userId" uuid, id bigint, username text, "firstName" text, "lastName" text, email text, phone text,
+       "userStatus" integer, "passwordHash" text, role text)
+     ORDER BY lower(username COLLATE "C") COLLATE "C"
+     ON CONFLICT DO NOTHING
+     RETURNING ${columns}`,
+    [
+      JSON.stringify(
+        users.map(({ userId, id, passwordHash, role, user }) => {
+          const { username, firstName, lastName, email, phone, userStatus } = user;
+          return { userId, id, username, firstName, lastName, email, phone, userStatus, passwordHash, role };
+        }),
+      ),
+    ],
+  );
+}
+
+/**
+ * Changes the given fields.
+ * @throws DomainError `username-taken`, `user-id-taken`
+ */
+export async function changeUser(
+  tx: Transaction,
+  userId: string,
+  changes: UserChanges,
+  passwordHash: string | undefined,
+): Promise<UserRecord> {
+  try {
+    const changed = await tx.query<UserRecord>(
+      `UPDATE users SET
+         id = coalesce($2, id), username = coalesce($3, username), first_name = coalesce($4, first_name),
+         last_name = coalesce($5, last_name), email = coalesce($6, email), phone = coalesce($7, phone),
+         user_status = coalesce($8, user_status), password_hash = coalesce($9, password_hash), version = version + 1
+       WHERE user_id = $1 RETURNING ${columns}`,
+      [
+        userId,
+        changes.id || null,
+        changes.username ?? null,
+        changes.firstName ?? null,
+        changes.lastName ?? null,
+        changes.email ?? null,
+        changes.phone ?? null,
+        changes.userStatus ?? null,
+        passwordHash ?? null,
+      ],
+    );
+    return onlyRow(changed);
+  } catch (error) {
+    const constraint = constraintOf(error);
+    if (constraint === 'username_taken') refuseConflicts([usernameTaken('/user')]);
+    if (constraint === 'user_id_taken') refuseConflicts([userIdTaken('/user')]);
+    throw error;
+  }
+}
+
+/** With the user go sessions, keys, OAuth clients and the intent to delete. @returns whether there was one */
+export async function deleteUser(tx: Transaction, userId: string): Promise<boolean> {
+  return (await tx.execute('DELETE FROM users WHERE user_id = $1', [userId])) > 0;
+}

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import type { NewUser, UpdateUser, User } from '@plant-shop/contracts/identity';
+import type { Role } from '@plant-shop/contracts/permissions';
+import { CodedError, invalidInput } from '@plant-shop/platform/errors';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { Versioned } from '@plant-shop/platform/rpc/answer';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { fromDigest } from '../credentials/secret.js';
+import { PasswordHasher } from '../passwords/password-hasher.js';
+import { appendRevocations } from '../revocations/revocations.repository.js';
+import { RevocationsService } from '../revocations/revocations.service.js';
+import { endSessionsOf } from '../sessions/sessions.repository.js';
+import {
+  assertVersion,
+  type Candidate,
+  conflictsOf,
+  fullProfile,
+  managed,
+  mayManage,
+  passwordFaults,
+  publicProfile,
+  refuseConflicts,
+  userNotFound,
+  type UserRecord,
+} from './user.js';
+import {
+  changeUser,
+  drawIds,
+  findTaken,
+  findUser,
+  insertUsers,
+  lockUser,
+  type UserToInsert,
+} from './users.repository.js';
+
+/** Rounds of assigning ids: each loses only to somebody who names, at the same moment, an id that was just drawn. */
+const rounds = 10;
+
+type Registration = Omit<UserToInsert, 'id'> & { readonly pointer: string };
+
+const candidate = ({ username, id = 0 }: NewUser, pointer: string): Candidate => ({ username, id, pointer });
+
+@Injectable()
+export class UsersService {
+  constructor(
+    private readonly database: Database,
+    private readonly hasher: PasswordHasher,
+    private readonly revocations: RevocationsService,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
+  ) {}
+
+  async create(context: RpcContext, user: NewUser): Promise<Versioned<User>> {
+    const record = onlyRow(await this.register(context.deadline, [user], () => '/user'));
+    return new Versioned(fullProfile(record), record.version);
+  }
+
+  async createAll(context: RpcContext, users: readonly NewUser[]): Promise<User[]> {
+    const created = await this.register(context.deadline, users, (n) => `/users/${n}`);
+    return created.map(fullProfile);
+  }
+
+  async get(context: RpcContext, username: string): Promise<Versioned<User>> {
+    const user = await findUser(this.database, username);
+    if (!user) throw userNotFound();
+    return new Versioned(mayManage(context.principal, user) ? fullProfile(user) : publicProfile(user), user.version);
+  }
+
+  async update(context: RpcContext, { username, user: changes, ownSession, ifVersion }: UpdateUser): Promise<Versioned<User>> {
+    // Judged before the password is hashed, so that nobody makes us hash for nothing, and again below.
+    const { userId } = managed(context.caller, await findUser(this.database, username));
+    const { password } = changes;
+    if (password !== undefined) this.checkPasswords([{ password, pointer: '/user' }]);
+    const passwordHash = password === undefined ? undefined : await this.hasher.hash(password, context.deadline);
+    const changed = await this.database.transaction(async (tx) => {
+      const user = await lockUser(tx, userId);
+      if (!user) throw userNotFound();
+      assertVersion(user, ifVersion);
+      const record = await changeUser(tx, userId, changes, passwordHash);
+      if (passwordHash !== undefined) {
+        const kept = ownSession === undefined ? undefined : fromDigest(ownSession);
+        const ended = await endSessionsOf(tx, userId, kept);
+        await appendRevocations(tx, ended.map((id) => ({ kind: 'session', id })));
+      }
+      return record;
+    });
+    if (passwordHash !== undefined) this.revocations.nudge();
+    return new Versioned(fullProfile(changed), changed.version);
+  }
+
+  /**
+   * All of them or none, in the order given.
+   * @throws DomainError `username-taken`, `user-id-taken`; CodedError `invalid-input`
+   */
+  async register(
+    deadline: Deadline,
+    users: readonly NewUser[],
+    pointerOf: (n: number) => string,
+    role: Role = 'customer',
+  ): Promise<UserRecord[]> {
+    this.checkPasswords(users.map(({ password }, n) => ({ password, pointer: pointerOf(n) })));
+    const candidates = users.map((user, n) => candidate(user, pointerOf(n)));
+    // What is refused now is not hashed for seconds first; what is taken meanwhile is found by the transaction.
+    refuseConflicts(conflictsOf(candidates, await findTaken(this.database, candidates)));
+    const hashed = await this.hasher.hashAll(users, deadline);
+    const registrations = hashed.map(({ owner: user, passwordHash }, n) => ({
+      user,
+      userId: randomUUID(),
+      passwordHash,
+      role,
+      pointer: pointerOf(n),
+    }));
+    return this.database.transaction((tx) => this.insertAll(tx, registrations));
+  }
+
+  private async insertAll(tx: Transaction, registrations: readonly Registration[]): Promise<UserRecord[]> {
+    const inserted = new Map<string, UserRecord>();
+    const named = registrations.flatMap(({ user }) => user.id || []);
+    for (let round = 1; round <= rounds; round++) {
+      const left = registrations.filter(({ userId }) => !inserted.has(userId));
+      const drawn = (await drawIds(tx, left.filter(({ user }) => !user.id).length, named)).values();
+      const rows = left.map((one) => ({ ...one, id: one.user.id || (drawn.next().value ?? 0) }));
+      for (const record of await insertUsers(tx, rows)) inserted.set(record.userId, record);
+      const losers = registrations.filter(({ userId }) => !inserted.has(userId));
+      if (losers.length === 0) return registrations.flatMap(({ userId }) => inserted.get(userId) ?? []);
+      // A new statement sees who came before us: it waited for them.
+      const candidates = losers.map(({ user, pointer }) => candidate(user, pointer));
+      refuseConflicts(conflictsOf(candidates, await findTaken(tx, candidates)));
+    }
+    throw new CodedError('unavailable', 'No free id was found. Nothing happened; try again.');
+  }
+
+  /** @throws CodedError `invalid-input` */
+  private checkPasswords(users: readonly { readonly password: string; readonly pointer: string }[]): void {
+    const faults = users.flatMap(({ password, pointer }) =>
+      passwordFaults(password, this.options.passwordMinLength, pointer),
+    );
+    if (faults.length > 0) throw invalidInput(faults);
+  }
+}
