@@ -1,0 +1,106 @@
+import { describe, expect, it } from '@jest/globals';
+import { createPlant, gatewayUrl, newCustomer, ok, placeOrder, problem, send, staff } from './shop.js';
+
+interface ApiKey {
+  id: string;
+  name: string;
+  key?: string;
+  prefix: string;
+  permissions: string[];
+}
+
+const plantAdmin = { client_id: 'plant-admin', client_secret: 'plant-secret' };
+async function token(parameters: Record<string, string>, headers: Record<string, string> = {}) {
+  const response = await fetch(`${gatewayUrl()}/oauth/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    body: new URLSearchParams({ grant_type: 'client_credentials', ...parameters }).toString(),
+  });
+  const body = (await response.json()) as Record<string, string>;
+  return { status: response.status, bearer: body['access_token'] ?? '' };
+}
+
+describe('credentials', () => {
+  it('every operation that needs one says so, and refuses a wrong one', async () => {
+    const { id } = await createPlant();
+    for (const [method, path] of [
+      ['POST', '/v3/plant'],
+      ['PUT', '/v3/plant'],
+      ['POST', `/v3/plant/${id}`],
+      ['DELETE', `/v3/plant/${id}`],
+      ['POST', `/v3/plant/${id}/uploadImage`],
+      ['POST', '/v3/store/order'],
+      ['GET', '/v3/store/order/1'],
+      ['DELETE', '/v3/store/order/1'],
+      ['GET', '/v3/store/inventory'],
+      ['PUT', '/v3/user/admin'],
+      ['DELETE', '/v3/user/admin'],
+    ] as const) {
+      const answer = send(method, path);
+      await problem(answer, 401, 'unauthorized');
+      expect((await answer).headers.get('www-authenticate')).toBeTruthy();
+      await problem(send(method, path, { as: { apiKey: 'no-such-key' } }), 401, 'unauthorized');
+    }
+  });
+
+  it('a credential that is sent must be valid, also where none is needed and beside a valid one', async () => {
+    const { id } = await createPlant();
+    await problem(send('GET', `/v3/plant/${id}`, { as: { bearer: 'no-such-token' } }), 401, 'unauthorized');
+    await problem(send('GET', `/v3/plant/${id}`, { as: { ...staff, sessionToken: 'wrong' } }), 401, 'unauthorized');
+  });
+
+  it("a customer's own key places orders, may not write plants, and is refused once revoked", async () => {
+    const customer = await newCustomer();
+    const keys = `/v3/user/${customer.username}/apiKeys`;
+    const created = await ok(send<ApiKey>('POST', keys, { as: customer, json: { name: 'till' } }));
+    expect(created.key).toMatch(/^\S{20,}$/);
+    const key = { apiKey: created.key ?? '' };
+    const plant = await createPlant();
+    expect(await placeOrder({ plantId: plant.id }, key)).toMatchObject({ plantId: plant.id });
+    await problem(send('DELETE', `/v3/plant/${plant.id}`, { as: key }), 403, 'forbidden');
+    await problem(send('POST', '/v3/plant', { as: key, json: { name: 'x' } }), 403, 'forbidden');
+    const more = send('POST', keys, { as: customer, json: { name: 'more', permissions: ['write:plants'] } });
+    await problem(more, 403, 'forbidden');
+    const listed = await ok(send<ApiKey[]>('GET', keys, { as: customer }));
+    expect(listed).toHaveLength(1);
+    expect(listed[0]).toMatchObject({ id: created.id, name: 'till', prefix: created.prefix });
+    expect(listed[0]).not.toHaveProperty('key');
+
+    await ok(send('DELETE', `${keys}/${created.id}`, { as: customer }));
+    await problem(send('GET', '/v3/store/inventory', { as: key }), 401, 'unauthorized');
+    await problem(send('DELETE', `${keys}/${created.id}`, { as: customer }), 404, 'api-key-not-found');
+  });
+
+  it('an OAuth client gets a token with all that it has, or with what it asks for', async () => {
+    const all = await token(plantAdmin);
+    expect(all.status).toBe(200);
+    const plant = { name: 'Ivy', photoUrls: [] };
+    const { id } = await ok(send<{ id: number }>('POST', '/v3/plant', { as: all, json: plant }));
+    const basic = Buffer.from('plant-admin:plant-secret').toString('base64');
+    const some = await token({ scope: 'write:orders' }, { authorization: `Basic ${basic}` });
+    expect(await placeOrder({ plantId: id }, some)).toMatchObject({ plantId: id });
+    await problem(send('POST', '/v3/plant', { as: some, json: plant }), 403, 'forbidden');
+    expect(await token({ ...plantAdmin, client_secret: 'wrong' })).toMatchObject({ status: 401 });
+    expect(await token({ ...plantAdmin, scope: 'no:such' })).toMatchObject({ status: 400 });
+    const forged = { bearer: `${all.bearer.slice(0, -4)}AAAA` };
+    await problem(send('POST', '/v3/plant', { as: forged, json: plant }), 401, 'unauthorized');
+  });
+
+  it('discovery names the issuer and where tokens come from', async () => {
+    for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
+      expect(await (await fetch(gatewayUrl() + path)).json()).toMatchObject({
+        issuer: gatewayUrl(),
+        token_endpoint: `${gatewayUrl()}/oauth/token`,
+        jwks_uri: expect.stringContaining(gatewayUrl()),
+      });
+    }
+  });
+
+  it('permissions of several credentials add up', async () => {
+    const customer = await newCustomer();
+    const { id } = await createPlant();
+    const rename = (as: object) => send('POST', `/v3/plant/${id}`, { as, form: { name: 'x' } });
+    await problem(rename(customer), 403, 'forbidden');
+    await ok(rename({ bearer: customer.bearer, ...staff }));
+  });
+});

@@ -1,0 +1,76 @@
+import { describe, expect, it } from '@jest/globals';
+import { createPlant, newCustomer, ok, type Order, placeOrder, problem, send, staff, until } from './shop.js';
+
+const stockOf = (plantId: number) => ok(send('GET', `/v3/store/inventory/${plantId}`, { as: staff }));
+
+describe('orders', () => {
+  it('POST /store/order answers the placed order, and what it did shows at once', async () => {
+    const { id: plantId } = await createPlant({ quantity: 10 });
+    const shipDate = '2027-01-05T10:00:00.000Z';
+    const order = await placeOrder({ plantId, quantity: 4, shipDate, status: 'delivered', complete: true });
+    expect(order).toEqual({ id: expect.any(Number), plantId, quantity: 4, shipDate, status: 'placed', complete: false });
+    expect(await stockOf(plantId)).toMatchObject({ free: 6 });
+    expect(await ok(send('GET', `/v3/store/order/${order.id}`, { as: staff }))).toMatchObject({ id: order.id });
+  });
+
+  it('GET /store/inventory has all three keys', async () => {
+    expect(await ok(send('GET', '/v3/store/inventory', { as: staff }))).toEqual({
+      available: expect.any(Number),
+      pending: expect.any(Number),
+      sold: expect.any(Number),
+    });
+  });
+
+  it('an order is approved when its payment succeeded and then delivered, by itself in the demo', async () => {
+    const { id: plantId } = await createPlant({ quantity: 1 });
+    const { id } = await placeOrder({ plantId });
+    const get = () => ok(send<Order>('GET', `/v3/store/order/${id}`, { as: staff }));
+    await until(async () => (await get()).complete);
+    expect(await get()).toMatchObject({ status: 'delivered', complete: true });
+    expect(await stockOf(plantId)).toEqual({ plantId, free: 0, reserved: 0, sold: 1 });
+    await problem(send('DELETE', `/v3/store/order/${id}`, { as: staff }), 409, 'order-not-cancellable');
+  });
+
+  it('DELETE /store/order/{orderId} returns the stock at once; again it answers the same', async () => {
+    const { id: plantId } = await createPlant({ quantity: 3 });
+    const { id } = await placeOrder({ plantId, quantity: 3 });
+    const cancel = () => ok(send<Order>('DELETE', `/v3/store/order/${id}`, { as: staff }));
+    const cancelled = await cancel();
+    expect(cancelled).toMatchObject({ id, status: 'cancelled', complete: false });
+    expect(await stockOf(plantId)).toEqual({ plantId, free: 3, reserved: 0, sold: 0 });
+    expect(await cancel()).toEqual(cancelled);
+    expect(await ok(send('GET', `/v3/store/order/${id}`, { as: staff }))).toEqual(cancelled);
+  });
+
+  it('200 parallel orders on 100 units give exactly 100', async () => {
+    const { id: plantId } = await createPlant({ quantity: 100 });
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => send('POST', '/v3/store/order', { as: staff, json: { plantId } })),
+    );
+    const count = (status: number) => answers.filter((answer) => answer.status === status).length;
+    expect({ placed: count(200), refused: count(409) }).toEqual({ placed: 100, refused: 100 });
+    expect(await stockOf(plantId)).toMatchObject({ free: 0 });
+  });
+
+  it('refusals say why and what is left', async () => {
+    const { id: plantId } = await createPlant({ quantity: 2 });
+    const place = (order: unknown) => send('POST', '/v3/store/order', { as: staff, json: order });
+    expect((await problem(place({ plantId, quantity: 3 }), 409, 'insufficient-stock'))['available']).toBe(2);
+    await problem(place({ plantId: 999_999_999_999 }), 404, 'plant-not-found');
+    const { id } = await placeOrder({ plantId });
+    await problem(place({ id, plantId }), 409, 'order-exists');
+    const hidden = await createPlant({ status: 'pending' });
+    await problem(place({ plantId: hidden.id }), 409, 'plant-not-available');
+    await problem(send('GET', '/v3/store/order/999999999999', { as: staff }), 404, 'order-not-found');
+    await problem(send('DELETE', '/v3/store/order/999999999999', { as: staff }), 404, 'order-not-found');
+  });
+
+  it("another customer's order does not exist", async () => {
+    const [mine, theirs] = [await newCustomer(), await newCustomer()];
+    const { id: plantId } = await createPlant();
+    const { id } = await placeOrder({ plantId }, theirs);
+    await problem(send('GET', `/v3/store/order/${id}`, { as: mine }), 404, 'order-not-found');
+    await problem(send('DELETE', `/v3/store/order/${id}`, { as: mine }), 404, 'order-not-found');
+    expect(await ok(send('GET', `/v3/store/order/${id}`, { as: theirs }))).toMatchObject({ id });
+  });
+});

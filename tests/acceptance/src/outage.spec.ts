@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { createPlant, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
+
+interface RunFile {
+  services: Record<string, { pid: number }[]>;
+}
+
+const runFile = process.env['RUN_FILE'] ?? '';
+
+/** The launcher notices and starts a fresh process, as Kubernetes would. */
+function kill(service: string): void {
+  const run = JSON.parse(readFileSync(runFile, 'utf8')) as RunFile;
+  for (const { pid } of run.services[service] ?? []) process.kill(pid, 'SIGKILL');
+}
+const allReady = () => until(async () => (await send('GET', '/readyz')).status === 200);
+
+describe('when a service is away', () => {
+  it.each([
+    ['store', () => send('GET', '/v3/store/inventory', { as: staff })],
+    ['catalog', () => send('GET', '/v3/plant/findByStatus?status=sold')],
+  ])('without the %s its own operations are 503, the others go on, and all works again by itself', async (name, ask) => {
+    const { username } = await newCustomer();
+    await ok(ask());
+    kill(name);
+    try {
+      const answer = ask();
+      await problem(answer, 503, 'unavailable');
+      expect(Number((await answer).headers.get('retry-after'))).toBeGreaterThan(0);
+      expect((await send('GET', '/readyz')).status).toBe(503);
+      await ok(send('GET', `/v3/user/${username}`));
+    } finally {
+      await allReady();
+    }
+    await ok(ask());
+  });
+
+  it('an order placed before the store was killed is there afterwards', async () => {
+    const { id: plantId } = await createPlant({ quantity: 1 });
+    const { id } = await placeOrder({ plantId });
+    kill('store');
+    await until(async () => (await send('GET', '/readyz')).status === 503);
+    await allReady();
+    expect(await ok(send('GET', `/v3/store/order/${id}`, { as: staff }))).toMatchObject({ id, plantId });
+    await problem(send('POST', '/v3/store/order', { as: staff, json: { plantId } }), 409, 'insufficient-stock');
+  });
+});
+
+describe('the log', () => {
+  it('has no password, token, key or query string', async () => {
+    const canary = 'canary-password-31337';
+    const username = `canary-${Date.now().toString(36)}`;
+    const loginWith = (password: string) =>
+      send<{ message: string }>('GET', `/v3/user/login?username=${username}&password=${password}`);
+    await ok(send('POST', '/v3/user', { json: { username, password: canary } }));
+    const { message } = await ok(loginWith(canary));
+    await loginWith(`wrong-${canary}`);
+    await send('GET', `/v3/nothing?secret=${canary}`);
+    await send('GET', '/v3/store/inventory', { as: { bearer: message, apiKey: 'special-key' } });
+    const folder = join(dirname(runFile), 'logs');
+    const log = () => readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+    // Our own last line tells that the log is written as far as it.
+    const last = `last-of-${username}`;
+    await send('GET', '/v3/nothing', { headers: { 'x-request-id': last } });
+    await until(async () => log().includes(last));
+    const found = [canary, message, 'special-key', 'plant-secret', 'admin-password', 'secret=', 'password='].filter((secret) =>
+      log().includes(secret),
+    );
+    expect(found).toEqual([]);
+  });
+});

@@ -1,0 +1,123 @@
+import { describe, expect, it } from '@jest/globals';
+import { createPlant, fresh, login, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
+
+interface User {
+  id: number;
+  username: string;
+  [field: string]: unknown;
+}
+
+const inventoryAs = (bearer: string) => send('GET', '/v3/store/inventory', { as: { bearer } });
+const loginAs = (username: string, password: string) =>
+  send<{ message: string }>('GET', `/v3/user/login?${new URLSearchParams({ username, password }).toString()}`);
+
+describe('users', () => {
+  it('POST /user answers what was sent, without the password', async () => {
+    const sent = {
+      username: fresh('Ada'),
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      email: 'ada@example.org',
+      phone: '+44 20 7946 0000',
+      userStatus: 1,
+    };
+    const create = (json: unknown) => send<User>('POST', '/v3/user', { json });
+    const user = await ok(create({ ...sent, password: 'analytical engine' }));
+    expect(user).toEqual({ id: expect.any(Number), ...sent });
+    await problem(create({ ...sent, password: 'other password' }), 409, 'username-taken');
+    await problem(create({ username: sent.username.toUpperCase(), password: 'p' }), 409, 'username-taken');
+    await problem(create({ username: fresh('x'), password: 'some password', id: user.id }), 409, 'user-id-taken');
+  });
+
+  it('POST /user/createWithList imports all or none and points at what is wrong', async () => {
+    const [one, two] = [fresh('list'), fresh('list')];
+    const user = (username: string) => ({ username, password: 'some password' });
+    const create = (json: unknown) => send<User[]>('POST', '/v3/user/createWithList', { json });
+    const bad = await problem(create([user(one), { username: two }]), 400, 'invalid-input');
+    expect(bad.errors?.map((error) => error.pointer)).toEqual(['/1/password']);
+    const twin = await problem(create([user(one), user(two), user(one)]), 409, 'username-taken');
+    expect(twin.errors?.map((error) => error.pointer)).toEqual(['/2/username']);
+    await problem(send('GET', `/v3/user/${one}`), 404, 'user-not-found');
+    expect((await ok(create([user(one), user(two)]))).map((created) => created.username)).toEqual([one, two]);
+    await problem(create([]), 400, 'invalid-input');
+    await problem(create({ 0: user(fresh('x')) }), 400, 'invalid-input');
+  });
+
+  it('GET /user/{username} shows the public profile to everybody and all of it to its owner', async () => {
+    const customer = await newCustomer();
+    const json = { firstName: 'Rosa', email: 'rosa@example.org' };
+    await ok(send('PUT', `/v3/user/${customer.username}`, { as: customer, json }));
+    const seenBy = (as = {}) => ok(send<User>('GET', `/v3/user/${customer.username}`, { as }));
+    expect(await seenBy()).toEqual({ id: expect.any(Number), username: customer.username, firstName: 'Rosa' });
+    expect(await seenBy(customer)).toMatchObject({ email: 'rosa@example.org' });
+    expect(await seenBy(staff)).toMatchObject({ email: 'rosa@example.org' });
+    await problem(send('GET', `/v3/user/${fresh('nobody')}`), 404, 'user-not-found');
+  });
+
+  it('PUT /user/{username} is for the user in person and for write:users', async () => {
+    const [mine, other] = [await newCustomer(), await newCustomer()];
+    const change = (as: object, json: unknown) => send<User>('PUT', `/v3/user/${mine.username}`, { as, json });
+    await problem(change({}, { firstName: 'x' }), 401, 'unauthorized');
+    await problem(change(other, { firstName: 'x' }), 403, 'forbidden');
+    expect(await ok(change(staff, { firstName: 'Staff' }))).toMatchObject({ firstName: 'Staff' });
+    await problem(change(mine, { username: other.username }), 409, 'username-taken');
+    const renamed = fresh('renamed');
+    expect(await ok(change(mine, { username: renamed }))).toMatchObject({ username: renamed, firstName: 'Staff' });
+    await problem(send('GET', `/v3/user/${mine.username}`), 404, 'user-not-found');
+  });
+
+  it("a new password ends the user's other sessions within a second, and the old one no longer logs in", async () => {
+    const customer = await newCustomer();
+    const other = await login(customer.username, customer.password);
+    await ok(inventoryAs(other));
+    await ok(send('PUT', `/v3/user/${customer.username}`, { as: customer, json: { password: 'a new password' } }));
+    await until(async () => (await inventoryAs(other)).status === 401, 1_000);
+    await ok(inventoryAs(customer.bearer));
+    await problem(loginAs(customer.username, customer.password), 401, 'login-failed');
+    await login(customer.username, 'a new password');
+  });
+
+  it('DELETE /user/{username} waits for open orders to be closed, then removes everything', async () => {
+    const customer = await newCustomer();
+    const { id: plantId } = await createPlant();
+    const order = await placeOrder({ plantId }, customer);
+    const remove = () => send('DELETE', `/v3/user/${customer.username}`, { as: customer });
+    expect((await problem(remove(), 409, 'user-has-open-orders'))['orders']).toEqual([order.id]);
+    await ok(send('DELETE', `/v3/store/order/${order.id}`, { as: customer }));
+    expect(await ok(remove())).toMatchObject({ code: 200, type: 'SUCCESS' });
+    await problem(send('GET', `/v3/user/${customer.username}`), 404, 'user-not-found');
+    await until(async () => (await inventoryAs(customer.bearer)).status === 401, 1_000);
+    expect(await ok(send('GET', `/v3/store/order/${order.id}`, { as: staff }))).toMatchObject({ status: 'cancelled' });
+  });
+});
+
+describe('sessions', () => {
+  it('GET /user/login answers the bare token, its expiry and the attempts left, and is never cached', async () => {
+    const customer = await newCustomer();
+    const answer = await loginAs(customer.username, customer.password);
+    expect(answer.body).toEqual({ code: 200, type: 'SUCCESS', message: expect.stringMatching(/^[\w-]{40,}$/) });
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(Number(answer.headers.get('x-rate-limit'))).toBeGreaterThan(0);
+    expect(Date.parse(answer.headers.get('x-expires-after') ?? '') - Date.now()).toBeGreaterThan(23 * 3_600_000);
+  });
+
+  it('a wrong name and a wrong password are the same answer', async () => {
+    const customer = await newCustomer();
+    const fail = async (username: string) => {
+      const { requestId, ...rest } = await problem(loginAs(username, 'wrong'), 401, 'login-failed');
+      expect(requestId).toBeTruthy();
+      return rest;
+    };
+    expect(await fail(customer.username)).toEqual(await fail(fresh('nobody')));
+    await problem(send('GET', '/v3/user/login'), 400, 'invalid-input');
+    await problem(send('GET', '/v3/user/login?username=a&username=b&password=c'), 400, 'invalid-input');
+  });
+
+  it('GET /user/logout ends the session for the very next request, and answers 200 without one', async () => {
+    const customer = await newCustomer();
+    await ok(send('GET', '/v3/store/inventory', { as: { sessionToken: customer.bearer } }));
+    expect(await ok(send('GET', '/v3/user/logout', { as: customer }))).toMatchObject({ code: 200, type: 'SUCCESS' });
+    await problem(inventoryAs(customer.bearer), 401, 'unauthorized');
+    expect(await ok(send('GET', '/v3/user/logout'))).toMatchObject({ code: 200 });
+  });
+});
