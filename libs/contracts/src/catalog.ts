@@ -1,10 +1,13 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { Type } from 'class-transformer';
-import { IsBase64, IsOptional, Matches, ValidateBy, ValidateNested } from 'class-validator';
+import { IsBase64, IsOptional, ValidateBy, ValidateNested } from 'class-validator';
 import { ExpectedVersion, Id, IdToAssign, Integer, ListOf, OneOf, PageRequest, Text, Texts, Uuid } from './fields.js';
 
 export const plantStatuses = ['available', 'pending', 'sold'] as const;
 export type PlantStatus = (typeof plantStatuses)[number];
+
+/** The most photographs of one plant, uploaded ones included. */
+export const maxPhotoUrls = 64;
 
 // What clients send
 
@@ -47,7 +50,7 @@ class PlantAttributes {
   category?: Category;
 
   @IsOptional()
-  @Texts(64, 2_048)
+  @Texts(maxPhotoUrls, 2_048)
   @PhotoUrls()
   photoUrls?: string[];
 
@@ -171,7 +174,7 @@ export class FinishImage {
 }
 
 export class GetImage {
-  @Matches(/^[0-9a-f-]{36}$/, { message: 'must be an image id' })
+  @Uuid()
   imageId: string;
 }
 
@@ -229,7 +232,10 @@ export const catalog = {
   beginImage: write<{ uploadId: string }>()('beginImage', BeginImage),
   /** The acknowledgement of one chunk. `upload-not-found`, `image-too-large`, `image-type-refused` (seen in the first chunk). */
   writeImageChunk: write<{ bytes: number }>()('writeImageChunk', WriteImageChunk),
-  /** `upload-not-found`, `plant-not-found` (deleted meanwhile), `image-type-refused`. */
+  /**
+   * `upload-not-found`, `plant-not-found` (deleted meanwhile), `image-type-refused`, `too-many-photos`. Again: the same
+   * answer.
+   */
   finishImage: write<StoredImage>()('finishImage', FinishImage),
   /** `image-not-found`. */
   getImage: read<ImageHead>()('getImage', GetImage),

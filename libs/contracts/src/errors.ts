@@ -16,6 +16,7 @@ export const domainCodes = [
   'image-too-large',
   'image-type-refused',
   'upload-not-found',
+  'too-many-photos',
   // store
   'plant-not-available',
   'insufficient-stock',

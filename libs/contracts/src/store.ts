@@ -122,6 +122,14 @@ export class RetirePlant {
 
   @Id()
   incarnation: number;
+
+  /**
+   * Ever increasing per plant. Once the store has answered an attempt with open orders, an older one may retire nothing
+   * any more: it was given up, and would find those orders closed. Absent: such calls are not told apart.
+   */
+  @IsOptional()
+  @Id()
+  attempt?: number;
 }
 
 /** From identity: the user is about to be deleted and may place nothing any more. */

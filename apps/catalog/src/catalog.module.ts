@@ -1,0 +1,22 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { CATALOG_OPTIONS, type CatalogOptions } from './options.js';
+import { PlantsController } from './plants/plants.controller.js';
+import { PlantsService } from './plants/plants.service.js';
+import { StockIntentsLoop } from './stock/stock-intents.loop.js';
+import { StockIntentsService } from './stock/stock-intents.service.js';
+
+@Module({})
+export class CatalogModule {
+  static with(options: CatalogOptions): DynamicModule {
+    return {
+      module: CatalogModule,
+      controllers: [PlantsController],
+      providers: [
+        { provide: CATALOG_OPTIONS, useValue: options },
+        PlantsService,
+        StockIntentsService,
+        StockIntentsLoop,
+      ],
+    };
+  }
+}

@@ -1,0 +1,38 @@
+import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { type Label, type LabelIds, labelKey } from './label.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+/**
+ * The ids that these names have for good. Run outside the transaction of the plant: a name that was once given an id keeps
+ * it whatever becomes of the plant, and nobody waits for somebody else's names.
+ */
+export async function idsOfLabels(db: Reader, labels: readonly Label[]): Promise<LabelIds> {
+  if (labels.length === 0) return new Map();
+  const known = await findLabels(db, labels);
+  const missing = labels.filter((label) => !known.has(labelKey(label)));
+  if (missing.length === 0) return known;
+  // Everybody inserts in the same order: two statements with the same new names would deadlock otherwise.
+  await db.query(
+    `INSERT INTO labels (kind, name) SELECT kind, name FROM unnest($1::text[], $2::text[]) AS t (kind, name)
+     ORDER BY kind, name ON CONFLICT DO NOTHING`,
+    toColumns(missing),
+  );
+  return findLabels(db, labels);
+}
+
+async function findLabels(db: Reader, labels: readonly Label[]): Promise<LabelIds> {
+  const rows = await db.query<Label & { id: number }>(
+    {
+      name: 'find-labels',
+      text: 'SELECT kind, name, id FROM labels JOIN unnest($1::text[], $2::text[]) AS t (kind, name) USING (kind, name)',
+    },
+    toColumns(labels),
+  );
+  return new Map(rows.map((row) => [labelKey(row), row.id]));
+}
+
+const toColumns = (labels: readonly Label[]): [string[], string[]] => [
+  labels.map(({ kind }) => kind),
+  labels.map(({ name }) => name),
+];

@@ -1,0 +1,56 @@
+import { Controller } from '@nestjs/common';
+import {
+  catalog,
+  type ChangePlant,
+  type CreatePlant,
+  type DeletePlant,
+  type FindPlantsByStatus,
+  type FindPlantsByTags,
+  type GetPlant,
+  type Plant,
+  type ReplacePlant,
+} from '@plant-shop/contracts/catalog';
+import type { Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { PlantsService } from './plants.service.js';
+
+@Controller()
+export class PlantsController {
+  constructor(private readonly plants: PlantsService) {}
+
+  @Answers(catalog.createPlant)
+  createPlant({ plant }: CreatePlant, context: RpcContext): Promise<Versioned<Plant>> {
+    return this.plants.create(context, plant);
+  }
+
+  @Answers(catalog.replacePlant)
+  replacePlant({ plant, ifVersion }: ReplacePlant, context: RpcContext): Promise<Versioned<Plant>> {
+    return this.plants.replace(context, plant, ifVersion);
+  }
+
+  @Answers(catalog.changePlant)
+  changePlant(change: ChangePlant, context: RpcContext): Promise<Versioned<Plant>> {
+    return this.plants.change(context, change);
+  }
+
+  @Answers(catalog.getPlant)
+  getPlant({ plantId }: GetPlant): Promise<Versioned<Plant>> {
+    return this.plants.get(plantId);
+  }
+
+  @Answers(catalog.findPlantsByStatus)
+  findPlantsByStatus({ status, ...page }: FindPlantsByStatus): Promise<Page<Plant>> {
+    return this.plants.find({ of: 'status', status }, page);
+  }
+
+  @Answers(catalog.findPlantsByTags)
+  findPlantsByTags({ tags, ...page }: FindPlantsByTags): Promise<Page<Plant>> {
+    return this.plants.find({ of: 'tags', tags }, page);
+  }
+
+  @Answers(catalog.deletePlant)
+  deletePlant({ plantId, ifVersion }: DeletePlant, context: RpcContext): Promise<{ plantId: number }> {
+    return this.plants.delete(context, plantId, ifVersion);
+  }
+}

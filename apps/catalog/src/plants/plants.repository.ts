@@ -1,0 +1,139 @@
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { PageBounds, PlantList } from './page.js';
+import { type PlantAttributes, type PlantState, tagNames, toPlant } from './plant.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+const columns = `plants.id, plants.incarnation, plants.version, plants.name, plants.category,
+  plants.photo_urls AS "photoUrls", plants.tags, plants.status`;
+
+const findById: Statement = { name: 'find-plant', text: `SELECT ${columns} FROM plants WHERE id = $1` };
+
+export async function findPlant(db: Reader, plantId: number): Promise<PlantState | undefined> {
+  const [plant] = await db.query<PlantState>(findById, [plantId]);
+  return plant;
+}
+
+const lockById: Statement = { name: 'lock-plant', text: `SELECT ${columns} FROM plants WHERE id = $1 FOR NO KEY UPDATE` };
+
+export async function lockPlant(tx: Transaction, plantId: number): Promise<PlantState | undefined> {
+  const [plant] = await tx.query<PlantState>(lockById, [plantId]);
+  return plant;
+}
+
+export async function lockPlantOf(tx: Transaction, incarnation: number): Promise<PlantState | undefined> {
+  const [plant] = await tx.query<PlantState>(
+    `SELECT ${columns} FROM plants WHERE incarnation = $1 FOR NO KEY UPDATE`,
+    [incarnation],
+  );
+  return plant;
+}
+
+export async function drawPlantId(tx: Transaction): Promise<number> {
+  return onlyRow(await tx.query<{ id: number }>(`SELECT nextval('plant_ids') AS id`)).id;
+}
+
+/**
+ * Holds an id until the transaction ends. Without it two creations of one id could draw their incarnations in one order and
+ * take the id in the other, with a deletion in between.
+ */
+export async function claimPlantId(tx: Transaction, plantId: number): Promise<void> {
+  await tx.query('SELECT pg_advisory_xact_lock($1)', [plantId]);
+}
+
+const insert: Statement = {
+  name: 'insert-plant',
+  text: `
+    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes)
+    SELECT $1::bigint, drawn, drawn, $2::text, $3::jsonb, $4::text[], $5::jsonb, $6::text, $7::integer
+    FROM nextval('plant_versions') AS drawn
+    ON CONFLICT (id) DO NOTHING RETURNING ${columns}`,
+};
+
+/** A plant of a new incarnation, or undefined when the id is taken. Claim the id in an earlier statement. */
+export async function insertPlant(
+  tx: Transaction,
+  plantId: number,
+  attributes: PlantAttributes,
+): Promise<PlantState | undefined> {
+  const [plant] = await tx.query<PlantState>(insert, toColumns({ id: plantId, ...attributes }));
+  if (plant) await insertTags(tx, plant);
+  return plant;
+}
+
+const write: Statement = {
+  name: 'write-plant',
+  text: `
+    UPDATE plants SET version = nextval('plant_versions'), name = $2, category = $3, photo_urls = $4, tags = $5,
+      status = $6, bytes = $7
+    WHERE id = $1 RETURNING version`,
+};
+
+/** The next version of a plant that this transaction has locked. */
+export async function writePlant(tx: Transaction, before: PlantState, after: PlantState): Promise<PlantState> {
+  const { version } = onlyRow(await tx.query<{ version: number }>(write, toColumns(after)));
+  if (tagNames(before).join('\0') !== tagNames(after).join('\0')) {
+    await tx.execute('DELETE FROM plant_tags WHERE incarnation = $1', [after.incarnation]);
+    await insertTags(tx, after);
+  }
+  return { ...after, version };
+}
+
+async function insertTags(tx: Transaction, plant: PlantState): Promise<void> {
+  const names = tagNames(plant);
+  if (names.length === 0) return;
+  await tx.execute(
+    { name: 'insert-plant-tags', text: 'INSERT INTO plant_tags (name, incarnation) SELECT unnest($1::text[]), $2' },
+    [names, plant.incarnation],
+  );
+}
+
+const toColumns = (plant: PlantAttributes & { readonly id: number }): unknown[] => [
+  plant.id,
+  plant.name,
+  plant.category && JSON.stringify(plant.category),
+  plant.photoUrls,
+  JSON.stringify(plant.tags),
+  plant.status,
+  Buffer.byteLength(JSON.stringify(toPlant(plant))),
+];
+
+/** With what hangs on it; its images are swept later. @returns whether it was there */
+export async function deletePlant(tx: Transaction, incarnation: number): Promise<boolean> {
+  return (await tx.execute('DELETE FROM plants WHERE incarnation = $1', [incarnation])) === 1;
+}
+
+// Each value of the filter is read from its own index in the order of the list and only as far as one page needs, whatever
+// the size of the catalogue. The one row beyond the page, by number or by bytes, says that there are more.
+const pageOf = (newest: string): string => `
+  SELECT * FROM (
+    SELECT ${columns}, plants.bytes, sum(plants.bytes) OVER (ORDER BY plants.incarnation DESC) AS "bytesSoFar"
+    FROM plants JOIN (
+      SELECT DISTINCT hit.incarnation
+      FROM unnest($1::text[]) AS wanted (value) CROSS JOIN LATERAL (${newest} ORDER BY incarnation DESC LIMIT $3 + 1) AS hit
+      ORDER BY hit.incarnation DESC LIMIT $3 + 1
+    ) AS hits USING (incarnation)
+  ) AS page
+  WHERE "bytesSoFar" - bytes <= $4 ORDER BY incarnation DESC`;
+
+const pages: Readonly<Record<PlantList['of'], Statement>> = {
+  status: {
+    name: 'page-by-status',
+    text: pageOf('SELECT incarnation FROM plants WHERE status = wanted.value AND incarnation < $2'),
+  },
+  tags: {
+    name: 'page-by-tags',
+    text: pageOf('SELECT incarnation FROM plant_tags WHERE name = wanted.value AND incarnation < $2'),
+  },
+};
+
+/** The newest plants of a list before a position, and the one that no longer fits, if any. */
+export function findPage(
+  db: Reader,
+  list: PlantList,
+  { before, limit, maxBytes }: PageBounds,
+): Promise<(PlantState & { bytes: number })[]> {
+  const values = list.of === 'status' ? list.status : list.tags;
+  return db.query(pages[list.of], [[...new Set(values)], before, limit, maxBytes]);
+}

@@ -1,0 +1,150 @@
+import { Injectable } from '@nestjs/common';
+import type { ChangePlant, NewPlant, Plant, PlantReplacement } from '@plant-shop/contracts/catalog';
+import { DomainError } from '@plant-shop/contracts/errors';
+import type { PageRequest } from '@plant-shop/contracts/fields';
+import { CodedError } from '@plant-shop/platform/errors';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { labelsToFill } from '../labels/label.js';
+import { idsOfLabels } from '../labels/labels.repository.js';
+import { hasToTell } from '../stock/stock-intent.js';
+import { findIntent, intendToList, intendToOpen, intendToRetire } from '../stock/stock-intents.repository.js';
+import { StockIntentsService } from '../stock/stock-intents.service.js';
+import { boundsOf, cutPage, type PlantList } from './page.js';
+import {
+  attributesOf,
+  changesOf,
+  checkVersion,
+  type PlantAttributes,
+  plantNotFound,
+  type PlantState,
+  toPlant,
+} from './plant.js';
+import {
+  claimPlantId,
+  drawPlantId,
+  findPage,
+  findPlant,
+  insertPlant,
+  lockPlant,
+  writePlant,
+} from './plants.repository.js';
+
+const idAttempts = 100;
+
+@Injectable()
+export class PlantsService {
+  constructor(
+    private readonly database: Database,
+    private readonly intents: StockIntentsService,
+  ) {}
+
+  /** Answers when the store has opened stock for it, so that it can be ordered at once. */
+  async create(context: RpcContext, given: NewPlant): Promise<Versioned<Plant>> {
+    const attributes = attributesOf(given, await idsOfLabels(this.database, labelsToFill(given)), 'available');
+    const plant = await this.database.transaction(async (tx) => {
+      const created = await insertNew(tx, given.id || undefined, attributes);
+      const leaseMs = this.intents.leaseMsOf(context);
+      return { ...created, ...(await intendToOpen(tx, created.incarnation, given.quantity ?? null, leaseMs)) };
+    });
+    await this.intents.orOutcomeUnknown(
+      plant.incarnation,
+      `Plant ${plant.id} is created, but its stock is not open yet; that goes on by itself. Read the plant to see it.`,
+      () => this.intents.tell(context, plant),
+    );
+    return versioned(plant);
+  }
+
+  /** All attributes; absent optional ones are cleared, but an absent status keeps the current one. */
+  async replace(context: RpcContext, given: PlantReplacement, ifVersion?: number): Promise<Versioned<Plant>> {
+    const ids = await idsOfLabels(this.database, labelsToFill(given));
+    return this.update(context, given.id, ifVersion, (plant) => attributesOf(given, ids, plant.status));
+  }
+
+  async change(context: RpcContext, { plantId, ifVersion, ...form }: ChangePlant): Promise<Versioned<Plant>> {
+    const changes = changesOf(form);
+    return this.update(context, plantId, ifVersion, () => changes);
+  }
+
+  async get(plantId: number): Promise<Versioned<Plant>> {
+    return versioned(existing(plantId, await findPlant(this.database, plantId)));
+  }
+
+  async find(list: PlantList, page: PageRequest): Promise<Page<Plant>> {
+    const bounds = boundsOf(list, page);
+    const { rows, next } = cutPage(list, await findPage(this.database, list, bounds), bounds);
+    return new Page(rows.map(toPlant), next);
+  }
+
+  /** The store decides: with orders placed or approved the plant stays. */
+  async delete(context: RpcContext, plantId: number, ifVersion?: number): Promise<{ plantId: number }> {
+    const { incarnation, attempt } = await this.database.transaction(async (tx) => {
+      const plant = existing(plantId, await lockPlant(tx, plantId));
+      checkVersion(plant, ifVersion);
+      const leaseMs = this.intents.leaseMsOf(context);
+      return { ...plant, attempt: await intendToRetire(tx, plant.incarnation, leaseMs) };
+    });
+    const { deleted, openOrders } = await this.intents.orOutcomeUnknown(
+      incarnation,
+      `Deleting plant ${plantId} has begun, but the store has not decided yet; that goes on by itself. Read the plant to see it.`,
+      () => this.intents.retire(context, plantId, incarnation, attempt),
+    );
+    if (openOrders.length > 0) {
+      throw new DomainError(
+        'plant-has-pending-orders',
+        `Plant ${plantId} has orders that are placed or approved. Cancel them or wait for their delivery first.`,
+        { orders: openOrders },
+      );
+    }
+    if (!deleted) throw plantNotFound(plantId);
+    return { plantId };
+  }
+
+  private async update(
+    context: RpcContext,
+    plantId: number,
+    ifVersion: number | undefined,
+    changes: (plant: PlantState) => Partial<PlantAttributes>,
+  ): Promise<Versioned<Plant>> {
+    const { plant, intent } = await this.database.transaction(async (tx) => {
+      const before = existing(plantId, await lockPlant(tx, plantId));
+      checkVersion(before, ifVersion);
+      const after = await writePlant(tx, before, { ...before, ...changes(before) });
+      const { incarnation, version } = after;
+      const pending =
+        after.status === before.status
+          ? await findIntent(tx, incarnation)
+          : await intendToList(tx, incarnation, version, this.intents.leaseMsOf(context));
+      return { plant: after, intent: pending };
+    });
+    if (intent && hasToTell(intent)) {
+      await this.intents.orOutcomeUnknown(
+        plant.incarnation,
+        `Plant ${plantId} is changed, but the store does not know it yet; that goes on by itself. Read the plant to see it.`,
+        () => this.intents.tell(context, { ...plant, ...intent }),
+      );
+    }
+    return versioned(plant);
+  }
+}
+
+async function insertNew(tx: Transaction, chosenId: number | undefined, attributes: PlantAttributes): Promise<PlantState> {
+  for (let attempt = 1; attempt <= idAttempts; attempt++) {
+    const id = chosenId ?? (await drawPlantId(tx));
+    await claimPlantId(tx, id);
+    const plant = await insertPlant(tx, id, attributes);
+    if (plant) return plant;
+    if (chosenId !== undefined) {
+      throw new DomainError('plant-exists', `Plant ${id} exists. Change it by PUT, or leave id out and one is assigned.`);
+    }
+  }
+  throw new CodedError('unavailable', `The next ${idAttempts} ids are all taken. Nothing happened; try again.`);
+}
+
+function existing(plantId: number, plant: PlantState | undefined): PlantState {
+  if (!plant) throw plantNotFound(plantId);
+  return plant;
+}
+
+const versioned = (plant: PlantState): Versioned<Plant> => new Versioned(toPlant(plant), plant.version);

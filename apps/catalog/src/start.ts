@@ -1,0 +1,10 @@
+import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
+import { CatalogModule } from './catalog.module.js';
+import type { CatalogConfig } from './config.js';
+import { catalogDatabase } from './database.js';
+import { toOptions } from './options.js';
+
+export async function startCatalog(service: Service, config: Omit<CatalogConfig, keyof ServiceConfig>): Promise<void> {
+  await service.useDatabase(catalogDatabase(config.databaseUrl));
+  await service.answer(CatalogModule.with(toOptions(config)), { maxInFlight: config.maxInFlight });
+}

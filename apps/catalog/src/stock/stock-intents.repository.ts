@@ -1,0 +1,112 @@
+import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { PendingPlant, StockIntent } from './stock-intent.js';
+
+const columns = `stock_intents.incarnation, opens, units, lists_version AS "listsVersion",
+  retire_attempt AS "retireAttempt"`;
+
+// A lease: for so many milliseconds from now the row is the business of who wrote or took it.
+const leased = (parameter: string): string => `now() + ${parameter} * interval '1 millisecond'`;
+
+export async function intendToOpen(
+  tx: Transaction,
+  incarnation: number,
+  units: number | null,
+  leaseMs: number,
+): Promise<StockIntent> {
+  return onlyRow(
+    await tx.query<StockIntent>(
+      {
+        name: 'intend-to-open',
+        text: `INSERT INTO stock_intents (incarnation, opens, units, next_try_at) VALUES ($1, true, $2, ${leased('$3')})
+               RETURNING ${columns}`,
+      },
+      [incarnation, units, leaseMs],
+    ),
+  );
+}
+
+export async function intendToList(
+  tx: Transaction,
+  incarnation: number,
+  version: number,
+  leaseMs: number,
+): Promise<StockIntent> {
+  return onlyRow(
+    await tx.query<StockIntent>(
+      {
+        name: 'intend-to-list',
+        text: `INSERT INTO stock_intents (incarnation, opens, lists_version, next_try_at)
+               VALUES ($1, false, $2, ${leased('$3')})
+               ON CONFLICT (incarnation) DO UPDATE SET lists_version = $2 RETURNING ${columns}`,
+      },
+      [incarnation, version, leaseMs],
+    ),
+  );
+}
+
+/** A new attempt at deleting the plant; those under way go on beside it. @returns its number */
+export async function intendToRetire(tx: Transaction, incarnation: number, leaseMs: number): Promise<number> {
+  const { attempt } = onlyRow(
+    await tx.query<{ attempt: number }>(
+      `INSERT INTO stock_intents (incarnation, opens, retire_attempt, next_try_at)
+       VALUES ($1, false, nextval('retire_attempts'), ${leased('$2')})
+       ON CONFLICT (incarnation) DO UPDATE
+         -- Drawn anew: the number above may be from before a wait for this row, in which a loop drew a later one.
+         SET retire_attempt = nextval('retire_attempts'), next_try_at = excluded.next_try_at
+       RETURNING retire_attempt AS attempt`,
+      [incarnation, leaseMs],
+    ),
+  );
+  return attempt;
+}
+
+export async function findIntent(tx: Transaction, incarnation: number): Promise<StockIntent | undefined> {
+  const [intent] = await tx.query<StockIntent>(
+    { name: 'find-intent', text: `SELECT ${columns} FROM stock_intents WHERE incarnation = $1` },
+    [incarnation],
+  );
+  return intent;
+}
+
+export async function lockIntent(tx: Transaction, incarnation: number): Promise<StockIntent | undefined> {
+  const [intent] = await tx.query<StockIntent>(
+    { name: 'lock-intent', text: `SELECT ${columns} FROM stock_intents WHERE incarnation = $1 FOR UPDATE` },
+    [incarnation],
+  );
+  return intent;
+}
+
+export async function writeIntent(tx: Transaction, intent: StockIntent): Promise<void> {
+  await tx.execute(
+    'UPDATE stock_intents SET opens = $2, lists_version = $3, retire_attempt = $4 WHERE incarnation = $1',
+    [intent.incarnation, intent.opens, intent.listsVersion, intent.retireAttempt],
+  );
+}
+
+export async function deleteIntent(tx: Transaction, incarnation: number): Promise<void> {
+  await tx.execute({ name: 'delete-intent', text: 'DELETE FROM stock_intents WHERE incarnation = $1' }, [incarnation]);
+}
+
+/** Ends a lease early, so that the background loop need not wait for its end. */
+export async function releaseIntent(tx: Transaction, incarnation: number): Promise<void> {
+  await tx.execute('UPDATE stock_intents SET next_try_at = now() WHERE incarnation = $1', [incarnation]);
+}
+
+// Retiring is a new attempt each time. The pause grows with the tries, from 5 to 30 seconds.
+const takeDue = `
+  WITH due AS MATERIALIZED (
+    SELECT incarnation FROM stock_intents WHERE next_try_at <= now() ORDER BY next_try_at LIMIT $1 FOR UPDATE SKIP LOCKED
+  )
+  UPDATE stock_intents SET
+    tries = tries + 1,
+    next_try_at = now() + least(5 * (tries + 1), 30) * interval '1 second',
+    retire_attempt = CASE WHEN retire_attempt IS NOT NULL THEN nextval('retire_attempts') END
+  FROM due, plants
+  WHERE stock_intents.incarnation = due.incarnation AND plants.incarnation = due.incarnation
+  RETURNING plants.id, plants.version, plants.status, ${columns}`;
+
+/** Intents that nobody is at; taking them is a lease of at least 5 s, so two replicas never work at the same one. */
+export function takeDueIntents(tx: Transaction, limit: number): Promise<PendingPlant[]> {
+  return tx.query<PendingPlant>(takeDue, [limit]);
+}
