@@ -16,6 +16,8 @@ CREATE TABLE stock (
   sold            units   NOT NULL DEFAULT 0,
   -- What was ever put in, less what was taken out again by staff or by retiring.
   supplied        units   NOT NULL,
+  -- The latest attempt to retire the plant that was refused for open orders; older ones decide nothing any more.
+  refused_attempt bigint  NOT NULL DEFAULT 0,
   version         bigint  NOT NULL DEFAULT 1,
   CONSTRAINT every_unit_is_somewhere CHECK (free + reserved + sold = supplied),
   CONSTRAINT retired_has_nothing_left CHECK (listing <> 'retired' OR (free = 0 AND reserved = 0))

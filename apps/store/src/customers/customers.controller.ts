@@ -1,6 +1,7 @@
 import { Controller } from '@nestjs/common';
 import { type CloseCustomer, type OpenOrders, store } from '@plant-shop/contracts/store';
 import { Answers } from '@plant-shop/platform/rpc/answers';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { CustomersService } from './customers.service.js';
 
 @Controller()
@@ -8,7 +9,7 @@ export class CustomersController {
   constructor(private readonly customers: CustomersService) {}
 
   @Answers(store.closeCustomer)
-  closeCustomer({ userId }: CloseCustomer): Promise<OpenOrders> {
-    return this.customers.close(userId);
+  closeCustomer({ userId }: CloseCustomer, context: RpcContext): Promise<OpenOrders> {
+    return this.customers.close(context, userId);
   }
 }

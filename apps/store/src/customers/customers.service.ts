@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { OpenOrders } from '@plant-shop/contracts/store';
+import { unavailable } from '@plant-shop/platform/errors';
 import { Database } from '@plant-shop/platform/postgres/database';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { openOrdersOfOwner } from '../orders/orders.repository.js';
 import { lockCustomer, markClosed } from './customers.repository.js';
 
@@ -8,10 +10,14 @@ import { lockCustomer, markClosed } from './customers.repository.js';
 export class CustomersService {
   constructor(private readonly database: Database) {}
 
-  /** Decides here, where orders are placed, whether a user may be deleted. Repeating it changes nothing. */
-  close(userId: string): Promise<OpenOrders> {
+  /**
+   * Decides here, where orders are placed, whether a user may be deleted. Repeating it changes nothing.
+   * @throws CodedError `unavailable` when identity no longer waits: a deletion that was given up must not happen later
+   */
+  close({ deadline }: RpcContext, userId: string): Promise<OpenOrders> {
     return this.database.transaction(async (tx) => {
       await lockCustomer(tx, userId);
+      if (deadline.isPast) throw unavailable('store');
       // A new statement: one that locked and looked at once would look at the time before its wait (write skew).
       const openOrders = await openOrdersOfOwner(tx, userId);
       if (openOrders.length === 0) await markClosed(tx, userId);

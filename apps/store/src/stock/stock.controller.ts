@@ -12,6 +12,7 @@ import {
 } from '@plant-shop/contracts/store';
 import type { Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { StockService } from './stock.service.js';
 
 @Controller()
@@ -44,7 +45,7 @@ export class StockController {
   }
 
   @Answers(store.retirePlant)
-  retirePlant(retiring: RetirePlant): Promise<OpenOrders> {
-    return this.stock.retire(retiring);
+  retirePlant(retiring: RetirePlant, context: RpcContext): Promise<OpenOrders> {
+    return this.stock.retire(context, retiring);
   }
 }

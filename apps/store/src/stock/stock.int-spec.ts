@@ -58,6 +58,19 @@ describe('stock and the catalog', () => {
     expect(await stockOf(120)).toEqual({ plantId: 120, free: 6, reserved: 0, sold: 0 });
   });
 
+  it('an attempt at deleting a plant that was given up retires nothing after its orders are closed', async () => {
+    const plantId = await shop.plant(1);
+    const attempt = (number: number) =>
+      shop.caller.call(store.retirePlant, { plantId, incarnation: 1, attempt: number });
+    const order = await shop.caller.call(store.placeOrder, { order: { plantId } }, customer(1));
+    expect(await attempt(8)).toEqual({ openOrders: [order.id] });
+    await shop.caller.call(store.cancelOrder, { orderId: order.id }, customer(1));
+    await expect(outcomeOf(attempt(7))).resolves.toBe('unavailable');
+    expect(await stockOf(plantId)).toMatchObject({ free: 1 });
+    expect(await attempt(9)).toEqual({ openOrders: [] });
+    await expect(outcomeOf(stockOf(plantId))).resolves.toBe('plant-not-found');
+  });
+
   it('the inventory follows listing, ordering and retiring at once, and folding does not change it', async () => {
     const before = await inventory();
     await open(130, 1, 10);

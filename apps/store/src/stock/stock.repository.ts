@@ -6,7 +6,7 @@ import type { StockState, Units } from './stock.js';
 type Reader = Pick<Transaction, 'query'>;
 
 const columns = `plant_id AS "plantId", incarnation, listing, listing_version AS "listingVersion",
-  free, reserved, sold, version`;
+  refused_attempt AS "refusedAttempt", free, reserved, sold, version`;
 
 export async function findStock(db: Reader, plantId: number): Promise<StockState | undefined> {
   const [stock] = await db.query<StockState>({ name: 'find-stock', text: `SELECT ${columns} FROM stock WHERE plant_id = $1` }, [
@@ -47,6 +47,10 @@ export async function writeStock(
     [stock.plantId, stock.incarnation, stock.listing, stock.listingVersion, stock.free],
   );
   return onlyRow(rows).version;
+}
+
+export async function noteRefusedAttempt(tx: Transaction, plantId: number, attempt: number): Promise<void> {
+  await tx.execute('UPDATE stock SET refused_attempt = greatest(refused_attempt, $2) WHERE plant_id = $1', [plantId, attempt]);
 }
 
 const moveUnitsOfPlants: Statement = {

@@ -2,7 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Inventory, ListStock, OpenOrders, OpenStock, RetirePlant, Stock } from '@plant-shop/contracts/store';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { unavailable } from '@plant-shop/platform/errors';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { openOrdersOfPlant } from '../orders/orders.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { inventoryOf, type StockState, subtractInventory } from './stock.js';
@@ -11,6 +13,7 @@ import {
   findStock,
   lockOrMakeStock,
   lockStock,
+  noteRefusedAttempt,
   readInventory,
   writeStock,
 } from './stock.repository.js';
@@ -67,14 +70,20 @@ export class StockService {
     });
   }
 
-  /** Decides here, where orders are placed, whether a plant may be deleted; repeating it changes nothing. */
-  retire({ plantId, incarnation }: RetirePlant): Promise<OpenOrders> {
+  /**
+   * Decides here, where orders are placed, whether a plant may be deleted; repeating it changes nothing.
+   * @throws CodedError `unavailable` when the catalog no longer waits for this attempt, or was refused a later one: a
+   * deletion that was given up must not happen after its orders are closed
+   */
+  retire({ deadline }: RpcContext, { plantId, incarnation, attempt = 0 }: RetirePlant): Promise<OpenOrders> {
     return this.database.transaction(async (tx) => {
       const stock = await lockOrMakeStock(tx, plantId);
       if (stock.incarnation > incarnation) return { openOrders: [] };
+      if (deadline.isPast || attempt < stock.refusedAttempt) throw unavailable('store');
       // A new statement after the lock: what committed while this one waited must be seen.
       const openOrders = await openOrdersOfPlant(tx, plantId);
-      if (openOrders.length === 0) await change(tx, stock, { ...stock, incarnation, listing: 'retired', free: 0 });
+      if (openOrders.length > 0) await noteRefusedAttempt(tx, plantId, attempt);
+      else await change(tx, stock, { ...stock, incarnation, listing: 'retired', free: 0 });
       return { openOrders };
     });
   }

@@ -17,6 +17,7 @@ export interface StockState extends Units {
   readonly incarnation: number;
   readonly listing: Listing;
   readonly listingVersion: number;
+  readonly refusedAttempt: number;
   readonly version: number;
 }
 
