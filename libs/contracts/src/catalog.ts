@@ -1,7 +1,19 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
-import { Type } from 'class-transformer';
-import { IsBase64, IsOptional, ValidateBy, ValidateNested } from 'class-validator';
-import { ExpectedVersion, Id, IdToAssign, Integer, ListOf, OneOf, PageRequest, Text, Texts, Uuid } from './fields.js';
+import { IsBase64, IsOptional, ValidateBy } from 'class-validator';
+import {
+  ExpectedVersion,
+  Id,
+  IdToAssign,
+  Integer,
+  ListOf,
+  ObjectOf,
+  ObjectsOf,
+  OneOf,
+  PageRequest,
+  Text,
+  Texts,
+  Uuid,
+} from './fields.js';
 
 export const plantStatuses = ['available', 'pending', 'sold'] as const;
 export type PlantStatus = (typeof plantStatuses)[number];
@@ -45,8 +57,7 @@ class PlantAttributes {
   name: string;
 
   @IsOptional()
-  @ValidateNested({ message: 'must be an object with id and name' })
-  @Type(() => Category)
+  @ObjectOf(() => Category, { message: 'must be an object with id and name' })
   category?: Category;
 
   @IsOptional()
@@ -55,9 +66,7 @@ class PlantAttributes {
   photoUrls?: string[];
 
   @IsOptional()
-  @ListOf(64)
-  @ValidateNested({ each: true, message: 'must hold objects with id and name' })
-  @Type(() => Tag)
+  @ObjectsOf(() => Tag, { size: 64, message: 'must be an object with id and name' })
   tags?: Tag[];
 
   @IsOptional()
@@ -84,14 +93,12 @@ export class PlantReplacement extends PlantAttributes {
 // What services ask
 
 export class CreatePlant {
-  @ValidateNested({ message: 'must be a JSON object' })
-  @Type(() => NewPlant)
+  @ObjectOf(() => NewPlant)
   plant: NewPlant;
 }
 
 export class ReplacePlant {
-  @ValidateNested({ message: 'must be a JSON object' })
-  @Type(() => PlantReplacement)
+  @ObjectOf(() => PlantReplacement)
   plant: PlantReplacement;
 
   @ExpectedVersion()

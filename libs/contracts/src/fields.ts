@@ -1,9 +1,11 @@
 import { applyDecorators } from '@nestjs/common';
+import { type ClassConstructor, Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   IsArray,
   IsInt,
   IsISO8601,
+  IsObject,
   IsOptional,
   IsString,
   Length,
@@ -11,6 +13,7 @@ import {
   Max,
   Min,
   ValidateBy,
+  ValidateNested,
 } from 'class-validator';
 
 // The bounds of 1-api-decisions, "General", each once. The texts are read by the people who sent the value.
@@ -64,7 +67,7 @@ export const Texts = (size: number, max = 200): PropertyDecorator =>
     }),
   );
 
-/** A list of at most `size` entries; its elements are validated by their own class. */
+/** A list of `min` to `size` entries. */
 export const ListOf = (size: number, min = 0): PropertyDecorator =>
   applyDecorators(
     IsArray({ message: 'must be a list' }),
@@ -75,6 +78,30 @@ export const ListOf = (size: number, min = 0): PropertyDecorator =>
         defaultMessage: () => `must have ${min} to ${size} entries`,
       },
     }),
+  );
+
+/** One object of another class. By itself, `@ValidateNested` also takes a list of them, and nothing at all. */
+export const ObjectOf = (
+  type: () => ClassConstructor<object>,
+  { message = 'must be a JSON object' }: { message?: string } = {},
+): PropertyDecorator => applyDecorators(IsObject({ message }), ValidateNested({ message }), Type(type));
+
+/** A list of objects of another class. By itself, `@ValidateNested` also takes lists of lists of them. */
+export const ObjectsOf = (
+  type: () => ClassConstructor<object>,
+  { size, min = 0, message = 'must be a JSON object' }: { size: number; min?: number; message?: string },
+): PropertyDecorator =>
+  applyDecorators(
+    ListOf(size, min),
+    ValidateBy({
+      name: 'noLists',
+      validator: {
+        validate: (value) => Array.isArray(value) && !value.some((one) => Array.isArray(one)),
+        defaultMessage: () => 'must not hold lists',
+      },
+    }),
+    ValidateNested({ each: true, message }),
+    Type(type),
   );
 
 /** An RFC 3339 date-time with an offset. */

@@ -1,8 +1,7 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { Type } from 'class-transformer';
-import { IsBoolean, IsOptional, ValidateNested } from 'class-validator';
+import { IsBoolean, IsOptional } from 'class-validator';
 import { type PlantStatus, plantStatuses } from './catalog.js';
-import { DateTime, ExpectedVersion, Id, IdToAssign, Integer, OneOf, Uuid } from './fields.js';
+import { DateTime, ExpectedVersion, Id, IdToAssign, Integer, ObjectOf, OneOf, Uuid } from './fields.js';
 
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
@@ -44,8 +43,7 @@ export class StockChange {
 // What services ask
 
 export class PlaceOrder {
-  @ValidateNested({ message: 'must be a JSON object' })
-  @Type(() => NewOrder)
+  @ObjectOf(() => NewOrder)
   order: NewOrder;
 }
 
@@ -71,8 +69,7 @@ export class SetStock {
   @Id()
   plantId: number;
 
-  @ValidateNested({ message: 'must be a JSON object' })
-  @Type(() => StockChange)
+  @ObjectOf(() => StockChange)
   stock: StockChange;
 
   @ExpectedVersion()
