@@ -1,57 +1,71 @@
 import type { LoggerService } from '@nestjs/common';
-import { type Logger as PinoLogger, pino } from 'pino';
+import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { errorFields, redacted, withoutCredentials } from './redaction.js';
 
 export type Logger = PinoLogger;
 
-/** Names that must never reach a log, at the top of an entry or one or two objects down. */
-const secretNames = ['password', 'secret', 'token', 'key', 'authorization', 'api_key', 'session_token', 'cookie', 'url'];
-const redactedPaths = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
+/** Children's bindings pass by pino's formatters, so their names are given once more to pino's own redaction. */
+const namesInBindings = ['password', 'secret', 'token', 'key', 'authorization', 'cookie', 'apiKey', 'api_key', 'url'];
 
-/** Connection strings carry passwords, and drivers put them into messages. */
-const withoutCredentials = (message: string): string => message.replaceAll(/\/\/[^/@\s]*@/g, '//…@');
+const redactedFields = (fields: Record<string, unknown>): Record<string, unknown> =>
+  redacted(fields) as Record<string, unknown>;
+
+/** Pino writes an error's own text as `msg` where none is given: ours is written first. */
+function withText(args: readonly unknown[]): unknown[] {
+  const [first, ...rest] = args;
+  if (rest.length > 0 || typeof first !== 'object' || first === null) return [...args];
+  const error = first instanceof Error ? first : (first as { err?: unknown }).err;
+  return error instanceof Error ? [first, error.message] : [...args];
+}
 
 /**
- * One JSON line per event of interest on standard output: `time`, `level`, `service`, `msg` and fields.
- * Query strings are never logged: log a route, not a URL.
+ * One JSON line per event of interest on standard output: `time`, `level`, `service`, `msg` and fields. Secrets are
+ * taken out by the names of fields, connection strings by their look. Query strings are never logged: log a route, not a
+ * URL.
  */
-export function createLogger(service: string, level: string): Logger {
-  return pino({
-    level,
-    base: { service },
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    redact: { paths: redactedPaths, censor: '[redacted]' },
-    serializers: {
-      err: (error: unknown) => {
-        if (!(error instanceof Error)) return String(error);
-        const { code } = error as { code?: unknown };
-        return {
-          type: error.name,
-          ...(typeof code === 'string' && { code }),
-          message: withoutCredentials(error.message),
-          stack: error.stack === undefined ? undefined : withoutCredentials(error.stack),
-          ...(error.cause instanceof Error && { cause: withoutCredentials(error.cause.message) }),
-        };
+export function createLogger(service: string, level: string, destination?: DestinationStream): Logger {
+  return pino(
+    {
+      level,
+      base: { service },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }), log: redactedFields },
+      redact: { paths: namesInBindings, censor: '[redacted]' },
+      // The formatter has seen to errors before; pino's own serializer would only find plain objects.
+      serializers: { err: (error: unknown) => (error instanceof Error ? errorFields(error) : error) },
+      hooks: {
+        logMethod(args, method) {
+          const texts = withText(args).map((one) => (typeof one === 'string' ? withoutCredentials(one) : one));
+          method.apply(this, texts as typeof args);
+        },
       },
     },
-  });
+    ...(destination ? [destination] : []),
+  );
 }
 
 /** Nest's own messages as fields of our log. Its start-up chatter (one line a module) goes to debug. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
-  log(message: unknown, context?: unknown): void {
-    this.logger.debug({ context }, String(message));
+  log(message: unknown, ...rest: unknown[]): void {
+    this.logger.debug({ context: rest.at(-1) }, textOf(message));
   }
-  warn(message: unknown, context?: unknown): void {
-    this.logger.warn({ context }, String(message));
+  warn(message: unknown, ...rest: unknown[]): void {
+    this.logger.warn({ context: rest.at(-1) }, textOf(message));
   }
+  /** Nest gives the stack as a text of its own before the context. */
   error(message: unknown, ...rest: unknown[]): void {
-    const err = message instanceof Error ? message : rest.find((one) => one instanceof Error);
-    this.logger.error({ err, context: rest.at(-1) }, message instanceof Error ? message.message : String(message));
+    const err = [message, ...rest].find((one) => one instanceof Error);
+    const stack = rest.length > 1 && typeof rest[0] === 'string' ? rest[0] : undefined;
+    this.logger.error({ err, stack, context: rest.at(-1) }, textOf(message));
   }
   fatal(message: unknown, ...rest: unknown[]): void {
     this.error(message, ...rest);
   }
+}
+
+function textOf(message: unknown): string {
+  if (message instanceof Error) return message.message;
+  return typeof message === 'string' ? message : JSON.stringify(message);
 }

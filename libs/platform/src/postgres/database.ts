@@ -1,11 +1,18 @@
 import { DataSource, type EntityManager, type EntitySchema, type MixedList, type QueryRunner } from 'typeorm';
 import pg, { type Pool, type PoolClient, type QueryResultRow } from 'pg';
+import { unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
-import { loadMigrations } from './migrations.js';
-import { isRetryable, translateDatabaseError } from './sqlstate.js';
+import { loadMigrations, pendingMigrations, runMigrations } from './migrations.js';
+import { type DatabasePhase, isConnectionError, isRetryable, translateDatabaseError } from './sqlstate.js';
+import { TypeOrmLogger } from './typeorm-logger.js';
 
-// bigint arrives as text by default. Ours are bounded to safe integers by CHECK constraints.
-pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+// bigint arrives as text by default. Ours are bounded to safe integers by CHECK constraints; another one is a defect
+// that must not be rounded.
+pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is beyond the integers that a number holds`);
+  return value;
+});
 
 export interface DatabaseSettings {
   readonly url: string;
@@ -35,62 +42,69 @@ export interface Transaction {
 
 const attempts = 5;
 
+/** By default the pool waits for ever, and so would every request behind a dead database. */
+const connectLimit = { connectionTimeoutMillis: 3_000, keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
+
+const statementLimits = {
+  statement_timeout: 15_000,
+  lock_timeout: 8_000,
+  idle_in_transaction_session_timeout: 10_000,
+  // For a server that no longer keeps its own limits: stopped, or cut off.
+  query_timeout: 20_000,
+};
+
 /** A service's own database: one pool, used by TypeORM and by SQL alike. */
 export class Database {
   private constructor(
     readonly dataSource: DataSource,
+    private readonly settings: DatabaseSettings,
     private readonly logger: Logger,
   ) {}
 
   static async connect(settings: DatabaseSettings, logger: Logger): Promise<Database> {
-    const dataSource = new DataSource({
-      type: 'postgres',
-      url: settings.url,
-      entities: settings.entities,
-      migrations: await loadMigrations(settings.migrations),
-      migrationsTableName: 'migrations',
-      // Each migration is its own transaction, so a failed one leaves the earlier ones done.
-      migrationsTransactionMode: 'each',
-      applicationName: settings.applicationName,
-      poolSize: settings.poolSize,
-      poolErrorHandler: (error: unknown) => logger.warn({ err: error }, 'idle database connection lost'),
-      extra: {
-        // By default the pool waits for ever, and so would every request behind a dead database.
-        connectionTimeoutMillis: 3_000,
-        statement_timeout: 15_000,
-        lock_timeout: 8_000,
-        idle_in_transaction_session_timeout: 10_000,
-        keepAlive: true,
-      },
-    });
-    await dataSource.initialize();
-    return new Database(dataSource, logger);
+    const dataSource = await open(settings, logger, { ...connectLimit, ...statementLimits });
+    return new Database(dataSource, settings, logger);
   }
 
   /**
    * Runs `work` in one READ COMMITTED transaction, again (at most 5 times) when Postgres undid it for a deadlock. No
    * network call belongs inside.
-   * @throws CodedError `unavailable` when the database is away (nothing happened), `outcome-unknown` when the connection
-   * was lost during COMMIT
+   * @throws CodedError `unavailable` when the database is away or too busy (nothing happened), `outcome-unknown` when the
+   * connection was lost during COMMIT
    */
   async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.once(work);
       } catch (error) {
-        if (attempt >= attempts || !isRetryable(error)) throw error;
+        if (!isRetryable(error)) throw error;
+        if (attempt >= attempts) throw unavailable('The database', error);
         this.logger.info({ attempt }, 'transaction undone by a deadlock, running it again');
       }
     }
   }
 
-  /** Rows of one statement outside any transaction of ours. */
+  /**
+   * Rows of one statement outside any transaction of ours.
+   * @throws CodedError `unavailable`; `outcome-unknown` when the connection was lost under a statement that may change
+   * something, since it commits by itself
+   */
   async query<Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []): Promise<Row[]> {
+    const client = await this.takeClient();
+    let lost: Error | undefined;
+    // A connection that ends while nobody listens would end the process.
+    const onError = (error: Error): void => {
+      lost = error;
+    };
+    client.on('error', onError);
     try {
-      const result = await this.pool.query<Row>(toQuery(statement, values));
-      return result.rows;
+      return (await client.query<Row>(toQuery(statement, values))).rows;
     } catch (error) {
-      throw translateDatabaseError(error, 'work');
+      if (isConnectionError(error)) lost = error as Error;
+      throw translateDatabaseError(error, onlyReads(statement) ? 'work' : 'commit');
+    } finally {
+      client.off('error', onError);
+      client.release(lost);
     }
   }
 
@@ -101,20 +115,22 @@ export class Database {
 
   /** Names of the migrations that were run. Two at the same time wait for each other. */
   async migrate(): Promise<string[]> {
-    const client = await this.pool.connect();
+    return Database.migrate(this.settings, this.logger);
+  }
+
+  /** Like the method, on a connection of its own without the limits of requests: building an index takes its time. */
+  static async migrate(settings: DatabaseSettings, logger: Logger): Promise<string[]> {
+    const dataSource = await open({ ...settings, poolSize: 1 }, logger, connectLimit);
     try {
-      await client.query(`SELECT pg_advisory_lock(hashtext('migrations'))`);
-      const done = await this.dataSource.runMigrations();
-      return done.map((migration) => migration.name);
+      return await runMigrations(dataSource);
     } finally {
-      // Ends the session and with it the lock.
-      client.release(true);
+      await dataSource.destroy();
     }
   }
 
   /** Migrations of this build that the database lacks: a service with such a gap is not ready. */
   async hasPendingMigrations(): Promise<boolean> {
-    return this.dataSource.showMigrations();
+    return (await pendingMigrations(this.dataSource, (text) => this.query(text))).length > 0;
   }
 
   async close(): Promise<void> {
@@ -125,23 +141,70 @@ export class Database {
     return (this.dataSource.driver as unknown as { master: Pool }).master;
   }
 
+  private async takeClient(): Promise<PoolClient> {
+    try {
+      return await this.pool.connect();
+    } catch (error) {
+      throw translateDatabaseError(error, 'connect');
+    }
+  }
+
   private async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     const runner = this.dataSource.createQueryRunner();
-    let during: 'work' | 'commit' = 'work';
+    let phase: DatabasePhase = 'connect';
     try {
       const client = (await runner.connect()) as PoolClient;
       await client.query('BEGIN');
+      phase = 'work';
       const result = await work(transactionOn(client, runner));
-      during = 'commit';
-      await client.query('COMMIT');
+      phase = 'commit';
+      const { command } = await client.query('COMMIT');
+      if (command !== 'COMMIT') throw new Error('A statement failed, its error was caught, and Postgres undid the transaction.');
       return result;
     } catch (error) {
-      await rollBack(runner, this.logger);
-      throw translateDatabaseError(error, during);
+      if (phase === 'connect' || isConnectionError(error)) await drop(runner, error);
+      else await this.rollBack(runner);
+      throw translateDatabaseError(error, phase);
     } finally {
       await runner.release();
     }
   }
+
+  /** The first error is what matters; a connection on which even ROLLBACK fails is dropped. */
+  private async rollBack(runner: QueryRunner): Promise<void> {
+    try {
+      await runner.query('ROLLBACK');
+    } catch (error) {
+      this.logger.warn({ err: error }, 'rollback failed, the connection is dropped');
+      await drop(runner, error);
+    }
+  }
+}
+
+async function open(settings: DatabaseSettings, logger: Logger, limits: object): Promise<DataSource> {
+  const dataSource = new DataSource({
+    type: 'postgres',
+    url: settings.url,
+    entities: settings.entities,
+    migrations: await loadMigrations(settings.migrations),
+    migrationsTableName: 'migrations',
+    applicationName: settings.applicationName,
+    poolSize: settings.poolSize,
+    poolErrorHandler: (error: unknown) => logger.warn({ err: error }, 'idle database connection lost'),
+    // By default TypeORM writes to the console.
+    logger: new TypeOrmLogger(logger),
+    extra: limits,
+  });
+  return dataSource.initialize();
+}
+
+/**
+ * Takes the connection out of the pool instead of giving it back. TypeORM does so by itself only when it hears the
+ * connection end; declared private, it is the one way to tell it so.
+ */
+async function drop(runner: QueryRunner, error: unknown): Promise<void> {
+  const droppable = runner as unknown as { releasePostgresConnection(error: unknown): Promise<void> };
+  await droppable.releasePostgresConnection(error);
 }
 
 function transactionOn(client: PoolClient, runner: QueryRunner): Transaction {
@@ -160,11 +223,6 @@ const toQuery = (statement: Statement | string, values: readonly unknown[]): pg.
     ? { text: statement, values: [...values] }
     : { name: statement.name, text: statement.text, values: [...values] };
 
-/** The first error is what matters; a connection on which even ROLLBACK fails is dropped by the pool. */
-async function rollBack(runner: QueryRunner, logger: Logger): Promise<void> {
-  try {
-    await runner.query('ROLLBACK');
-  } catch (error) {
-    logger.warn({ err: error }, 'rollback failed, the connection is dropped');
-  }
-}
+/** A WITH may hold an INSERT, so it does not count as reading. */
+const onlyReads = (statement: Statement | string): boolean =>
+  /^\s*(--[^\n]*\n\s*)*SELECT\b/i.test(typeof statement === 'string' ? statement : statement.text);

@@ -23,19 +23,40 @@ export const isRetryable = (error: unknown): boolean =>
 /** Classes 22 and 23: this data, and no other, is at fault. */
 export const isDataError = (error: unknown): boolean => /^2[23]/.test(sqlStateOf(error) ?? '');
 
-const connectionStates = ['57P01', '57P02', '57P03', '53300', '08000', '08003', '08006', '08001', '08004'];
-const connectionCodes = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN'];
+// Class 08, and what a server says that goes down, comes up or ends our session.
+const connectionStates = /^(08...|57P0[1-5]|25P03)$/;
+const connectionCodes = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
 const connectionTexts =
-  /Connection terminated|timeout exceeded when trying to connect|connection is not queryable|Client has encountered a connection error|Client was closed/;
+  /Connection terminated|timeout exceeded when trying to connect|is not queryable|Query read timeout|timeout expired/;
 
+/** The connection is of no more use. */
 export function isConnectionError(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown };
-  if (typeof code === 'string' && (connectionStates.includes(code) || connectionCodes.includes(code))) return true;
+  if (typeof code === 'string' && (connectionStates.test(code) || connectionCodes.includes(code))) return true;
   return error instanceof Error && connectionTexts.test(error.message);
 }
 
-/** The one place where a lost database becomes a code that callers know; every other error stays what it is. */
-export function translateDatabaseError(error: unknown, during: 'work' | 'commit'): unknown {
+/** The driver knew the connection to be dead and sent nothing. */
+const isUnsent = (error: unknown): boolean => error instanceof Error && error.message.includes('is not queryable');
+
+// The server says itself that it undid the statement: no room (class 53), a lock or a statement that took too long, a
+// standby after a failover.
+const refusedStates = /^(53...|55P03|57014|25006)$/;
+
+/**
+ * How far it came: no connection yet, at work in a transaction that is undone with its connection, or at a COMMIT (or a
+ * statement that commits itself), which may have been carried out although its answer is lost.
+ */
+export type DatabasePhase = 'connect' | 'work' | 'commit';
+
+/**
+ * The one place where a database that is away or too busy becomes a code that callers know; every other error stays what
+ * it is.
+ */
+export function translateDatabaseError(error: unknown, during: DatabasePhase): unknown {
+  if (during === 'connect' || refusedStates.test(sqlStateOf(error) ?? '')) return unavailable('The database', error);
   if (!isConnectionError(error)) return error;
-  return during === 'commit' ? outcomeUnknown('The database', error) : unavailable('The database', error);
+  return during === 'commit' && !isUnsent(error)
+    ? outcomeUnknown('The database', error)
+    : unavailable('The database', error);
 }

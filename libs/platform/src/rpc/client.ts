@@ -1,22 +1,23 @@
-import type { Msg, Subscription } from '@nats-io/nats-core';
+import type { Msg } from '@nats-io/nats-core';
 import { CodedError, outcomeUnknown, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
-import type { Nats } from '../nats.js';
+import type { Listener, Nats } from '../nats.js';
 import type { RpcContext } from './context.js';
 import {
   type AnswerMeta,
+  checkAnswerMeta,
   decodeFrame,
   type EncodedEntry,
   encodeEntry,
   encodeFrame,
+  type Entry,
   frameKinds,
+  maxEntryBytes,
   type WireError,
 } from './frame.js';
 import type { Operation } from './operation.js';
 import { answersPrefix, callsSubject } from './subjects.js';
 
-/** NATS carries 1 MiB; what is left over is for its headers and for one entry more than the limit knew of. */
-export const maxEntryBytes = 900 * 1024;
 const flushBytes = 512 * 1024;
 const flushEntries = 256;
 
@@ -33,6 +34,7 @@ interface PendingCall {
   readonly resolve: (answer: RawAnswer) => void;
   readonly reject: (error: CodedError) => void;
   readonly timer: NodeJS.Timeout;
+  /** The frame that it was sent in; absent while it waits for the end of its turn. */
   frame?: string;
 }
 
@@ -42,11 +44,15 @@ interface Outbox {
   bytes: number;
 }
 
-type TimeoutCode = (operation: Operation<unknown, unknown>) => CodedError;
+type ErrorFor = (operation: Operation<unknown, unknown>) => CodedError;
+
+const notSent: ErrorFor = (operation) => unavailable(operation.service);
 
 /** A lost answer: a read can be asked again, a write may have taken effect. */
-const lostAnswer: TimeoutCode = (operation) =>
+const lostAnswer: ErrorFor = (operation) =>
   operation.effect === 'read' ? unavailable(operation.service) : outcomeUnknown(operation.service);
+
+const noBytes = new Uint8Array(0);
 
 /**
  * Calls other services: one reply inbox per process, and one frame for all calls that one turn of the event loop makes
@@ -56,13 +62,14 @@ const lostAnswer: TimeoutCode = (operation) =>
  */
 export class RpcClient {
   private readonly prefix: string;
-  private readonly subscription: Subscription;
+  private readonly inbox: Listener;
   private readonly pending = new Map<number, PendingCall>();
   /** The calls of each frame that have no answer yet. */
   private readonly frames = new Map<string, Set<number>>();
   private readonly outboxes = new Map<string, Outbox>();
   private lastId = 0;
   private lastFrame = 0;
+  private closed = false;
 
   constructor(
     private readonly nats: Nats,
@@ -70,12 +77,7 @@ export class RpcClient {
     private readonly logger: Logger,
   ) {
     this.prefix = answersPrefix(service);
-    this.subscription = nats.connection.subscribe(`${this.prefix}.*`, {
-      callback: (error, message) => {
-        if (error) this.logger.error({ err: error }, 'reply inbox failed');
-        else this.receive(message);
-      },
-    });
+    this.inbox = nats.listen(`${this.prefix}.*`, (message) => this.receive(message));
   }
 
   /**
@@ -91,10 +93,9 @@ export class RpcClient {
   }
 
   /** Like `call`, for a payload that its owner has yet to validate and an answer that is passed on as bytes. */
-  callRaw(operation: Operation<unknown, unknown>, payload: unknown, context: RpcContext): Promise<RawAnswer> {
-    if (!this.nats.isUp) return Promise.reject(unavailable(operation.service));
+  async callRaw(operation: Operation<unknown, unknown>, payload: unknown, context: RpcContext): Promise<RawAnswer> {
     const budgetMs = context.deadline.leftMs;
-    if (budgetMs === 0) return Promise.reject(unavailable(operation.service));
+    if (!this.canSend || budgetMs === 0) throw notSent(operation);
     const id = ++this.lastId;
     const entry = encodeEntry(
       {
@@ -106,13 +107,13 @@ export class RpcClient {
         ...(context.principal && { principal: context.principal }),
         ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
       },
-      payload instanceof Uint8Array ? payload : Buffer.from(JSON.stringify(payload)),
+      toBytes(payload),
     );
     if (entry.length > maxEntryBytes) {
-      return Promise.reject(new CodedError('payload-too-large', 'The request is larger than a service takes.'));
+      throw new CodedError('payload-too-large', 'The request is larger than a service takes.');
     }
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.fail(id, lostAnswer), Math.ceil(budgetMs));
+      const timer = setTimeout(() => this.end(id), Math.ceil(budgetMs));
       this.pending.set(id, { operation, resolve, reject, timer });
       this.enqueue(operation.service, id, entry);
     });
@@ -124,8 +125,13 @@ export class RpcClient {
   }
 
   close(): void {
-    this.subscription.unsubscribe();
-    for (const id of [...this.pending.keys()]) this.fail(id, lostAnswer);
+    this.closed = true;
+    this.inbox.stop();
+    for (const id of [...this.pending.keys()]) this.end(id);
+  }
+
+  private get canSend(): boolean {
+    return this.nats.isUp && !this.closed;
   }
 
   private enqueue(service: string, id: number, entry: EncodedEntry): void {
@@ -148,18 +154,25 @@ export class RpcClient {
     const outbox = this.outboxes.get(service);
     if (!outbox) return;
     this.outboxes.delete(service);
+    if (!this.canSend) {
+      for (const id of outbox.ids) this.fail(id, notSent);
+      return;
+    }
     const frame = String(++this.lastFrame);
-    // A call may have ended with its deadline before its frame was sent.
     const ids = new Set<number>();
-    for (const id of outbox.ids) {
+    // A call may have ended with its deadline while it waited here.
+    const entries = outbox.entries.filter((_, n) => {
+      const id = outbox.ids[n] ?? 0;
       const call = this.pending.get(id);
-      if (!call) continue;
+      if (!call) return false;
       call.frame = frame;
       ids.add(id);
-    }
+      return true;
+    });
+    if (ids.size === 0) return;
     this.frames.set(frame, ids);
     try {
-      this.nats.connection.publish(callsSubject(service), encodeFrame(frameKinds.calls, outbox.entries), {
+      this.nats.connection.publish(callsSubject(service), encodeFrame(frameKinds.calls, entries), {
         reply: `${this.prefix}.${frame}`,
       });
     } catch (error) {
@@ -171,41 +184,54 @@ export class RpcClient {
   private receive(message: Msg): void {
     const frame = message.subject.slice(this.prefix.length + 1);
     // The server itself answers a frame that nobody listens for: an empty message with status 503.
-    if (message.headers?.code === 503) {
-      this.failFrame(frame, (operation) => unavailable(operation.service));
+    if (message.data.length === 0 && message.headers?.code === 503) {
+      this.failFrame(frame, notSent);
       return;
     }
+    // What is not understood leaves its calls pending: they end with their deadlines, since their outcome is unknown.
+    const { kind, entries } = decodeFrame<Partial<AnswerMeta>>(message.data);
+    if (kind === frameKinds.answers) for (const entry of entries) this.take(entry, frame);
+    else if (kind === frameKinds.refusal) this.refuse(entries[0], frame);
+  }
+
+  private take({ meta, payload }: Entry<Partial<AnswerMeta>>, frame: string): void {
     try {
-      const { kind, entries } = decodeFrame<AnswerMeta>(message.data);
-      if (kind === frameKinds.refusal) {
-        const error = entries[0]?.meta.error;
-        if (error) this.failFrame(frame, () => toCodedError(error));
-        return;
-      }
-      for (const { meta, payload } of entries) this.settle(meta, payload);
+      checkAnswerMeta(meta);
+      this.settle(meta, payload);
     } catch (error) {
-      // What was asked stays pending and ends with its deadline: the answer can no longer be known.
-      this.logger.error({ err: error }, 'answer not understood');
+      this.logger.error({ err: error, frame }, 'answer not understood');
     }
   }
 
+  private refuse(refusal: Entry<Partial<AnswerMeta>> | undefined, frame: string): void {
+    const meta = refusal?.meta ?? {};
+    checkAnswerMeta(meta);
+    const { error } = meta;
+    if (error) this.failFrame(frame, () => toCodedError(error));
+  }
+
   private settle(meta: AnswerMeta, payload: Uint8Array): void {
-    const call = meta.id === undefined ? undefined : this.take(meta.id);
+    const call = meta.id === undefined ? undefined : this.remove(meta.id);
     if (!call) return;
     if (meta.error) call.reject(toCodedError(meta.error));
     else call.resolve({ payload, version: meta.version, next: meta.next });
   }
 
-  private failFrame(frame: string, code: TimeoutCode): void {
-    for (const id of [...(this.frames.get(frame) ?? [])]) this.fail(id, code);
+  private failFrame(frame: string, error: ErrorFor): void {
+    for (const id of [...(this.frames.get(frame) ?? [])]) this.fail(id, error);
   }
 
-  private fail(id: number, code: TimeoutCode): void {
-    const call = this.take(id);
-    call?.reject(code(call.operation));
+  /** The end of waiting. */
+  private end(id: number): void {
+    this.fail(id, this.pending.get(id)?.frame === undefined ? notSent : lostAnswer);
   }
 
-  private take(id: number): PendingCall | undefined {
+  private fail(id: number, error: ErrorFor): void {
+    const call = this.remove(id);
+    call?.reject(error(call.operation));
+  }
+
+  private remove(id: number): PendingCall | undefined {
     const call = this.pending.get(id);
     if (!call) return undefined;
     this.pending.delete(id);
@@ -220,3 +246,8 @@ export class RpcClient {
 }
 
 const toCodedError = (error: WireError): CodedError => new CodedError(error.code, error.message, error.details ?? {});
+
+function toBytes(payload: unknown): Uint8Array {
+  if (payload === undefined) return noBytes;
+  return payload instanceof Uint8Array ? payload : Buffer.from(JSON.stringify(payload));
+}

@@ -1,3 +1,11 @@
+/** What a timer of Node can wait; one that is asked for more fires at once. */
+export const maxTimerMs = 2 ** 31 - 1;
+
+function bounded(budgetMs: number): number {
+  if (Number.isNaN(budgetMs)) throw new RangeError('A budget is a number of milliseconds.');
+  return Math.min(budgetMs, maxTimerMs);
+}
+
 /**
  * Until when an answer is of use. Two clocks: what is left of the budget counts on the monotonic clock of this process;
  * the absolute time travels with the call, so that a process that was paused drops what it finds in its socket
@@ -10,13 +18,15 @@ export class Deadline {
     private readonly monotonic: number,
   ) {}
 
+  /** @throws RangeError when the budget is not a number: such a deadline would never be past */
   static in(budgetMs: number): Deadline {
-    return new Deadline(Date.now() + budgetMs, performance.now() + budgetMs);
+    const budget = bounded(budgetMs);
+    return new Deadline(Date.now() + budget, performance.now() + budget);
   }
 
   /** The deadline of a call that just came in with its remaining budget and absolute time. */
   static received(budgetMs: number, absolute: number): Deadline {
-    return new Deadline(absolute, performance.now() + budgetMs);
+    return new Deadline(absolute, performance.now() + bounded(budgetMs));
   }
 
   /** Milliseconds left, 0 when it is past. */

@@ -13,6 +13,9 @@ const magic = 0x52_50;
 const headerLength = 8;
 const entryHeaderLength = 8;
 
+/** NATS carries 1 MiB; what is left over is for its headers and for the frame's. */
+export const maxEntryBytes = 900 * 1024;
+
 export const frameKinds = { calls: 1, answers: 2, refusal: 3 } as const;
 export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
 
@@ -112,14 +115,22 @@ export function decodeFrame<Meta>(data: Uint8Array): { kind: number; entries: En
 function parseMeta(text: string, n: number): object {
   try {
     const meta: unknown = JSON.parse(text);
-    if (typeof meta === 'object' && meta !== null) return meta;
+    if (typeof meta === 'object' && meta !== null && !Array.isArray(meta)) return meta;
   } catch {
     // answered below, like metadata that is JSON but no object
   }
   throw malformed(`the metadata of entry ${n} is not a JSON object`);
 }
 
-/** @throws CodedError `malformed-frame` when what every call must carry is missing */
+const isListOfTexts = (value: unknown): boolean => Array.isArray(value) && value.every((one) => typeof one === 'string');
+
+function isPrincipal(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { subject, permissions, shown } = value as Partial<Principal>;
+  return typeof subject === 'string' && isListOfTexts(permissions) && isListOfTexts(shown);
+}
+
+/** @throws CodedError `malformed-frame` when what every call must carry is missing or of another type */
 export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta {
   if (
     !Number.isSafeInteger(meta.id) ||
@@ -130,4 +141,23 @@ export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta
   ) {
     throw malformed('a call needs id, op, request, budgetMs and deadline');
   }
+  if (meta.traceparent !== undefined && typeof meta.traceparent !== 'string') throw malformed('traceparent is no text');
+  if (meta.principal !== undefined && !isPrincipal(meta.principal)) {
+    throw malformed('a principal needs subject, permissions and shown');
+  }
+}
+
+/** @throws CodedError `malformed-frame` for an answer that its caller could not be given */
+export function checkAnswerMeta(meta: Partial<AnswerMeta>): asserts meta is AnswerMeta {
+  const { id, version, next, error } = meta;
+  if (id !== undefined && !Number.isSafeInteger(id)) throw malformed('the id of an answer is no integer');
+  if (version !== undefined && !Number.isSafeInteger(version)) throw malformed('the version of an answer is no integer');
+  if (next !== undefined && typeof next !== 'string') throw malformed('the cursor of an answer is no text');
+  if (error !== undefined && !isWireError(error)) throw malformed('an error needs code and message');
+}
+
+function isWireError(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { code, message, details } = value as Partial<WireError>;
+  return typeof code === 'string' && typeof message === 'string' && (details === undefined || typeof details === 'object');
 }

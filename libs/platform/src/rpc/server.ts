@@ -1,9 +1,9 @@
-import type { Msg, Subscription } from '@nats-io/nats-core';
+import type { Msg } from '@nats-io/nats-core';
 import { type CustomTransportStrategy, type MessageHandler, Server } from '@nestjs/microservices';
 import { firstValueFrom, isObservable } from 'rxjs';
 import { CodedError, overloaded, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
-import type { Nats } from '../nats.js';
+import type { Listener, Nats } from '../nats.js';
 import { Page, Versioned } from './answer.js';
 import { RpcContext } from './context.js';
 import { Deadline } from './deadline.js';
@@ -17,14 +17,14 @@ import {
   encodeFrame,
   type Entry,
   frameKinds,
+  maxEntryBytes,
   type WireError,
 } from './frame.js';
 import type { Operation } from './operation.js';
-import { callsSubject, isAnswersSubject } from './subjects.js';
+import { callsSubject, isAnswersSubject, prefixOf } from './subjects.js';
 import { parseJson, validated } from './validation.js';
 
 const flushBytes = 512 * 1024;
-const maxAnswerBytes = 900 * 1024;
 
 export interface RpcServerOptions {
   readonly service: string;
@@ -33,14 +33,21 @@ export interface RpcServerOptions {
   readonly onAnswered?: (operation: string, code: string, seconds: number) => void;
 }
 
+interface Outbox {
+  readonly reply: string;
+  readonly entries: EncodedEntry[];
+  bytes: number;
+}
+
 /**
- * Nest's transport on our frames: each entry of a frame is carried out on its own, and the answers that are ready in one
- * turn of the event loop go back in one frame, so a slow entry delays nobody.
+ * Nest's transport on our frames: each entry of a frame is carried out on its own, so a slow one delays nobody, and what
+ * is ready for one caller in one turn of the event loop goes back in one frame, whatever frames it was asked in.
  */
 export class RpcServer extends Server implements CustomTransportStrategy {
-  private subscription: Subscription | undefined;
+  private listener: Listener | undefined;
   private running = 0;
-  private readonly answers = new Map<string, { entries: EncodedEntry[]; bytes: number }>();
+  /** By the caller's process: it knows its calls by their ids. */
+  private readonly outboxes = new Map<string, Outbox>();
 
   constructor(
     private readonly nats: Nats,
@@ -55,37 +62,32 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     return this.running;
   }
 
+  /** Calls back when the NATS server knows that we listen: whoever is told so then may call at once. */
   listen(callback: () => void): void {
-    this.subscription = this.nats.connection.subscribe(callsSubject(this.options.service), {
-      queue: this.options.service,
-      callback: (error, message) => {
-        if (error) this.log.error({ err: error }, 'subscription failed');
-        else this.receive(message);
-      },
-    });
-    callback();
+    const { service } = this.options;
+    this.listener = this.nats.listen(callsSubject(service), (message) => this.receive(message), { queue: service });
+    // Disconnected just now: the subscription is made when the connection is back.
+    void this.nats.connection.flush().then(callback, callback);
   }
 
   /** Takes no new frame; what already came in is still carried out. */
   async stopAccepting(): Promise<void> {
-    const { subscription } = this;
-    this.subscription = undefined;
-    if (!subscription) return;
-    if (this.nats.isUp) await subscription.drain();
-    else subscription.unsubscribe();
+    const { listener } = this;
+    this.listener = undefined;
+    await listener?.drain();
   }
 
   /** Resolves when the last entry is answered, or after the limit with the number of those that were not. */
   async finish(limitMs: number): Promise<number> {
     const end = performance.now() + limitMs;
     while (this.running > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 10));
-    for (const reply of [...this.answers.keys()]) this.flush(reply);
+    for (const caller of [...this.outboxes.keys()]) this.flush(caller);
     return this.running;
   }
 
-  /** Nest calls this last; the ordered drain is the caller's (`service/lifecycle.ts`). */
+  /** Nest calls this last; the ordered drain is the caller's (`service/service.ts`). */
   close(): void {
-    this.subscription?.unsubscribe();
+    this.listener?.stop();
   }
 
   on(): never {
@@ -126,12 +128,24 @@ export class RpcServer extends Server implements CustomTransportStrategy {
       const wire = toWireError(error);
       code = wire.code;
       if (code === 'internal') this.log.error({ err: error, rpc: this.patternOf(meta.op), requestId: meta.request });
-      entry = encodeEntry({ id: meta.id, error: wire });
+      entry = this.encodeError(meta, wire);
     } finally {
       this.running--;
     }
     this.options.onAnswered?.(this.handlerOf(meta.op) ? meta.op : 'unknown', code, (performance.now() - started) / 1e3);
     this.enqueue(reply, entry);
+  }
+
+  /** Details that cannot travel must not keep the code from it, nor what else is in the frame. */
+  private encodeError(meta: CallMeta, error: WireError): EncodedEntry {
+    try {
+      const entry = encodeEntry({ id: meta.id, error });
+      if (entry.length <= maxEntryBytes) return entry;
+      throw new RangeError(`${entry.length} bytes are more than an entry may have`);
+    } catch (failure) {
+      this.log.error({ err: failure, rpc: this.patternOf(meta.op), requestId: meta.request }, 'details not sent');
+      return encodeEntry({ id: meta.id, error: { code: error.code, message: error.message.slice(0, 1_000) } });
+    }
   }
 
   private async carryOut(meta: CallMeta, payload: Uint8Array, deadline: Deadline): Promise<unknown> {
@@ -156,36 +170,39 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   }
 
   private enqueue(reply: string, entry: EncodedEntry): void {
-    let waiting = this.answers.get(reply);
-    if (waiting && waiting.bytes + entry.length > flushBytes) {
-      this.flush(reply);
-      waiting = undefined;
+    const caller = prefixOf(reply);
+    let outbox = this.outboxes.get(caller);
+    if (outbox && outbox.bytes + entry.length > flushBytes) {
+      this.flush(caller);
+      outbox = undefined;
     }
-    if (!waiting) {
-      waiting = { entries: [], bytes: 0 };
-      this.answers.set(reply, waiting);
-      setImmediate(() => this.flush(reply));
+    if (!outbox) {
+      outbox = { reply, entries: [], bytes: 0 };
+      this.outboxes.set(caller, outbox);
+      setImmediate(() => this.flush(caller));
     }
-    waiting.entries.push(entry);
-    waiting.bytes += entry.length;
+    outbox.entries.push(entry);
+    outbox.bytes += entry.length;
   }
 
-  private flush(reply: string): void {
-    const waiting = this.answers.get(reply);
-    if (!waiting) return;
-    this.answers.delete(reply);
+  private flush(caller: string): void {
+    const outbox = this.outboxes.get(caller);
+    if (!outbox) return;
+    this.outboxes.delete(caller);
     try {
-      this.nats.connection.publish(reply, encodeFrame(frameKinds.answers, waiting.entries));
+      this.nats.connection.publish(outbox.reply, encodeFrame(frameKinds.answers, outbox.entries));
     } catch (error) {
       // The callers' deadlines end these calls as outcome-unknown, which is what they are.
-      this.log.warn({ err: error, answers: waiting.entries.length }, 'answers not sent');
+      this.log.warn({ err: error, answers: outbox.entries.length }, 'answers not sent');
     }
   }
 }
 
 function readCalls(data: Uint8Array): Entry<CallMeta>[] {
   const { kind, entries } = decodeFrame<Partial<CallMeta>>(data);
-  if (kind !== frameKinds.calls) throw new CodedError('malformed-frame', 'A frame of calls was expected.');
+  if (kind !== frameKinds.calls || entries.length === 0) {
+    throw new CodedError('malformed-frame', 'A frame of calls was expected.');
+  }
   return entries.map(({ meta, payload }) => {
     checkCallMeta(meta);
     return { meta, payload };
@@ -201,7 +218,7 @@ function encodeAnswer(id: number, result: unknown): EncodedEntry {
     ...(result instanceof Page && result.next !== undefined && { next: result.next }),
   };
   const entry = encodeEntry(meta, payload);
-  if (entry.length > maxAnswerBytes) throw new CodedError('internal', 'The answer is larger than a frame carries.');
+  if (entry.length > maxEntryBytes) throw new CodedError('internal', 'The answer is larger than a frame carries.');
   return entry;
 }
 

@@ -9,4 +9,7 @@ export const callsSubject = (service: string): string => `rpc.${service}`;
 export const answersPrefix = (service: string): string => `reply.${service}.${randomBytes(9).toString('base64url')}`;
 
 /** A responder publishes nowhere else, whatever reply subject a caller names. */
-export const isAnswersSubject = (subject: string): boolean => subject.startsWith('reply.');
+export const isAnswersSubject = (subject: string): boolean => /^reply(\.[\w-]+){3}$/.test(subject);
+
+/** The caller's process that a reply subject belongs to. */
+export const prefixOf = (subject: string): string => subject.slice(0, subject.lastIndexOf('.'));

@@ -3,19 +3,32 @@ import { type ValidationError, validateSync } from 'class-validator';
 import { CodedError, type FieldFault, invalidInput } from '../errors.js';
 import { NoPayload } from './operation.js';
 
+/** Levels of objects and lists: 16 for what a client sent, one for the payload around it. */
+const maxDepth = 17;
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `null` in an optional field means absent, at every depth of the value; elements of lists are kept. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).flatMap(([key, one]) => (one === null ? [] : [[key, withoutNulls(one)]])),
-  );
-}
-
 const pointerPart = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+
+/**
+ * The value without what means nothing: `null` in an optional field is absent, at every depth (elements of lists are
+ * kept), and so is a member named `constructor`, which class-transformer would call.
+ * @throws CodedError `invalid-input` for `__proto__` and for deeper nesting than anything of ours has, before the recursion
+ * of class-transformer and class-validator meets it
+ */
+function withoutNoise(value: unknown, pointer = '', depth = 1): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > maxDepth) throw invalidInput([{ pointer: '', detail: `must be nested at most ${maxDepth - 1} levels deep` }]);
+  if (Array.isArray(value)) return value.map((one, n) => withoutNoise(one, `${pointer}/${n}`, depth + 1));
+  const kept: Record<string, unknown> = {};
+  for (const [key, one] of Object.entries(value)) {
+    if (key === '__proto__') throw invalidInput([{ pointer: `${pointer}/__proto__`, detail: 'is not a name of a field' }]);
+    if (one === null || key === 'constructor') continue;
+    kept[key] = withoutNoise(one, pointer + pointerPart(key), depth + 1);
+  }
+  return kept;
+}
 
 function faultsOf(errors: readonly ValidationError[], parent = ''): FieldFault[] {
   return errors.flatMap((error) => {
@@ -34,7 +47,7 @@ export function validated<T extends object>(type: ClassConstructor<T>, value: un
   if (!isObject(value)) throw invalidInput([{ pointer: '', detail: 'must be a JSON object' }]);
   // class-validator takes an object of a class without rules for one that it was not told about.
   if ((type as unknown) === NoPayload) return new type();
-  const instance = plainToInstance(type, withoutNulls(value), { enableImplicitConversion: false });
+  const instance = plainToInstance(type, withoutNoise(value), { enableImplicitConversion: false });
   const errors = validateSync(instance, { whitelist: true, forbidUnknownValues: true, stopAtFirstError: true });
   if (errors.length > 0) throw invalidInput(faultsOf(errors));
   return instance;

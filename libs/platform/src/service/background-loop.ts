@@ -1,4 +1,5 @@
 import type { Logger } from '../logging.js';
+import { maxTimerMs } from '../rpc/deadline.js';
 
 export interface LoopOptions {
   readonly name: string;
@@ -8,7 +9,8 @@ export interface LoopOptions {
 
 /**
  * Work that goes on by itself, one run at a time. A run returns whether there is more to do at once; a run that fails is
- * logged and repeated after the interval, since what it works on is rows that are still there.
+ * logged and repeated after the interval, since what it works on is rows that are still there. Poking does not hurry that:
+ * while the database is away, every request would poke one more failure into the log.
  */
 export class BackgroundLoop {
   private stopped = false;
@@ -42,21 +44,22 @@ export class BackgroundLoop {
   private async loop(): Promise<void> {
     while (!this.stopped) {
       this.poked = false;
-      let more = false;
       try {
-        more = await this.run();
+        if (await this.run()) continue;
+        await this.pause(() => this.stopped || this.poked);
       } catch (error) {
         this.logger.warn({ err: error, loop: this.options.name }, 'background run failed, trying again');
+        await this.pause(() => this.stopped);
       }
-      if (!more) await this.pause();
     }
   }
 
-  private async pause(): Promise<void> {
-    if (this.stopped || this.poked) return;
+  private async pause(isOver: () => boolean): Promise<void> {
+    if (isOver()) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, this.options.intervalMs);
+      const timer = setTimeout(resolve, Math.min(this.options.intervalMs, maxTimerMs));
       this.wake = () => {
+        if (!isOver()) return;
         clearTimeout(timer);
         resolve();
       };

@@ -4,10 +4,5 @@ import { Database, type DatabaseSettings } from '../postgres/database.js';
 /** What a service's `migrate.ts` runs: brings its schema up to this build and ends; the migration Job of a deployment. */
 export async function migrate(service: string, settings: DatabaseSettings): Promise<void> {
   const logger = createLogger(service, 'info');
-  const database = await Database.connect(settings, logger);
-  try {
-    logger.info({ migrations: await database.migrate() }, 'schema is up to date');
-  } finally {
-    await database.close();
-  }
+  logger.info({ migrations: await Database.migrate(settings, logger) }, 'schema is up to date');
 }

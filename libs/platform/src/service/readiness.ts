@@ -1,3 +1,5 @@
+import { withoutCredentials } from '../redaction.js';
+
 /** One thing a service cannot do without; throws or rejects while it is away. */
 export type Check = () => Promise<void> | void;
 
@@ -39,8 +41,15 @@ async function outcome(check: Check): Promise<string> {
     await Promise.race([check(), limit]);
     return 'ok';
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return withoutCredentials(reasonOf(error));
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The cause says more to an operator than what callers are told. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  return cause instanceof Error && cause.message !== '' ? cause.message : error.message;
 }

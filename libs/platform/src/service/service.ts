@@ -34,8 +34,8 @@ export function configOrExit<S extends Settings>(
 
 /**
  * What every service is made of, in the order in which it comes up: operations port, NATS, database, then the app. It
- * goes down in the opposite order, each phase within its own limit: readiness off → stop accepting → finish what is in
- * flight → stop background work → close connections.
+ * goes down in the opposite order, each phase within its own limit (13 s in all): readiness off → stop accepting → finish
+ * what is in flight → stop background work → close connections.
  */
 export class Service {
   readonly readiness = new Readiness();
@@ -55,8 +55,8 @@ export class Service {
 
   nats!: Nats;
   rpc!: RpcClient;
-  private operations!: Server;
   database: Database | undefined;
+  private operations: Server | undefined;
 
   /** For a process that is this service: SIGTERM and SIGINT lead to an ordered end. */
   static async start(name: string, config: ServiceConfig): Promise<Service> {
@@ -73,26 +73,24 @@ export class Service {
     return service;
   }
 
-  /** Waits until the database answers and has the schema of this build; until then the service is not ready. */
+  /**
+   * Waits until the database answers and has the schema of this build; until then the service is not ready.
+   * @throws Error when the service is stopped meanwhile
+   */
   async useDatabase(settings: DatabaseSettings): Promise<Database> {
-    let state = 'not connected yet';
+    let state: unknown = new Error('not connected yet');
     this.readiness.require('database', async () => {
-      if (!this.database) throw new Error(state);
+      if (!this.database) throw state;
       await this.database.check();
     });
-    for (;;) {
-      try {
-        const database = await Database.connect(settings, this.logger);
-        if (!(await database.hasPendingMigrations())) return (this.database = database);
-        await database.close();
-        state = 'migrations are pending: run migrate';
-        this.logger.warn(state);
-      } catch (error) {
-        state = error instanceof Error ? error.message : String(error);
-        this.logger.warn({ err: error }, 'database not there yet');
-      }
+    for (let attempt = 0; this.stopping === undefined; attempt++) {
+      const found = await connected(settings, this.logger);
+      if (found instanceof Database) return (this.database = found);
+      state = found;
+      if (attempt % 20 === 0) this.logger.warn({ err: found }, 'database not usable yet');
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
+    throw new Error('stopped while waiting for the database');
   }
 
   /** Answers the operations of the module's controllers over NATS. */
@@ -115,20 +113,25 @@ export class Service {
       abortOnError: false,
     });
     app.useGlobalFilters(new RpcErrorsFilter());
-    this.beforeClose({ name: 'stop accepting calls', limitMs: 2_000, run: () => server.stopAccepting() });
+    this.beforeClose({ name: 'stop accepting calls', limitMs: 1_500, run: () => server.stopAccepting() });
     this.beforeClose({
       name: 'finish calls',
-      limitMs: 6_000,
+      limitMs: 5_500,
       run: async () => {
-        const left = await server.finish(5_500);
+        const left = await server.finish(5_000);
         if (left > 0) this.logger.warn({ left }, 'calls not finished');
       },
     });
-    this.onClose({ name: 'stop background work', limitMs: 3_000, run: () => app.close() });
+    this.onClose({ name: 'stop background work', limitMs: 2_500, run: () => app.close() });
     await app.listen();
-    this.up = true;
+    this.started();
     this.logger.info('answering');
     return app;
+  }
+
+  /** All that it offers can be reached: from now on it may be ready. `answer` says so itself. */
+  started(): void {
+    this.up = true;
   }
 
   /** A phase that runs while connections are still there, in the order of registration. */
@@ -153,7 +156,8 @@ export class Service {
     // State in memory can no longer be trusted; whoever started us starts a fresh process.
     process.on('uncaughtException', (error) => {
       this.logger.fatal({ err: error }, 'uncaught error, the process ends');
-      process.exit(1);
+      // On the way out, whatever was still coming up fails: the ordered end goes on.
+      if (this.stopping === undefined) process.exit(1);
     });
   }
 
@@ -163,7 +167,10 @@ export class Service {
       if (!this.up) throw new Error('still starting');
     });
     this.readiness.require('nats', () => {
-      if (!(this.nats as Nats | undefined)?.isUp) throw new Error('not connected');
+      const nats = this.nats as Nats | undefined;
+      if (!nats?.isUp) throw new Error('not connected');
+      const refused = nats.refusedSubjects;
+      if (refused.length > 0) throw new Error(`its accounts do not let us hear ${refused.join(', ')}`);
     });
     this.operations = await listenForOperations(
       { host: config.opsHost, port: config.opsPort },
@@ -187,17 +194,39 @@ export class Service {
         ...this.exits,
         {
           name: 'close nats',
-          limitMs: 2_000,
+          limitMs: 1_500,
           run: async () => {
-            this.rpc.close();
-            await this.nats.close(1_500);
+            // A service may be stopped before it is up.
+            (this.rpc as RpcClient | undefined)?.close();
+            await (this.nats as Nats | undefined)?.close(1_200);
           },
         },
-        { name: 'close database', limitMs: 2_000, run: () => this.database?.close() },
-        { name: 'close operations port', limitMs: 500, run: () => void this.operations.close() },
+        { name: 'close database', limitMs: 1_500, run: () => this.database?.close() },
+        {
+          name: 'close operations port',
+          limitMs: 500,
+          run: () => {
+            this.operations?.close();
+            this.operations?.closeAllConnections();
+          },
+        },
       ],
       this.logger,
     );
     this.logger.info('stopped');
+  }
+}
+
+/** The database, or why there is none that can be used. */
+async function connected(settings: DatabaseSettings, logger: Logger): Promise<unknown> {
+  let database: Database | undefined;
+  try {
+    database = await Database.connect(settings, logger);
+    if (!(await database.hasPendingMigrations())) return database;
+    await database.close();
+    return new Error('migrations are pending: run migrate');
+  } catch (error) {
+    await database?.close();
+    return error;
   }
 }

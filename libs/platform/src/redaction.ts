@@ -1,0 +1,50 @@
+/** Names whose values must never reach a log, however they are spelt: `password`, `apiKey`, `api_key`, `accessToken`, … */
+const secretName = /pass(word|wd|phrase)|secret|token|authorization|cookie|credential|api[-_]?key|private[-_]?key|^key$|^ur[il]$/i;
+
+const censored = '[redacted]';
+const maxDepth = 6;
+
+/** Connection strings carry passwords, and drivers put them into messages; a query string may hold a key. */
+export function withoutCredentials(text: string): string {
+  return text
+    .replaceAll(/([a-z][a-z0-9+.-]*:\/\/)[^\s'"<>]*@/gi, '$1…@')
+    .replaceAll(/((?:api_key|password|token|secret)=)[^&\s'"]+/gi, `$1${censored}`);
+}
+
+/** What of an error is worth a line: neither the rows that Postgres adds nor the parameters that TypeORM adds. */
+export function errorFields(error: unknown): unknown {
+  if (!(error instanceof Error)) return redacted(error);
+  const { code } = error as { code?: unknown };
+  return {
+    type: error.name,
+    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+    message: withoutCredentials(error.message),
+    ...(error.stack !== undefined && { stack: withoutCredentials(error.stack) }),
+    ...(error.cause !== undefined && { cause: causeOf(error.cause) }),
+    ...(error instanceof AggregateError && { errors: error.errors.slice(0, 5).map(causeOf) }),
+  };
+}
+
+function causeOf(cause: unknown): unknown {
+  if (!(cause instanceof Error)) return redacted(cause);
+  const { code } = cause as { code?: unknown };
+  return withoutCredentials(typeof code === 'string' ? `${code}: ${cause.message}` : cause.message);
+}
+
+/** A copy of the fields of a log entry with nothing secret in it, at any depth. */
+export function redacted(value: unknown, depth = 0): unknown {
+  if (typeof value === 'string') return withoutCredentials(value);
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Error) return errorFields(value);
+  if (value instanceof Date) return value;
+  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  if (depth >= maxDepth) return '…';
+  if (Array.isArray(value)) return value.map((one) => redacted(one, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      secretName.test(name) && one !== undefined ? censored : redacted(one, depth + 1),
+    ]),
+  );
+}
