@@ -1,6 +1,9 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 /** A NATS server of its own for one test file: files run in parallel and would answer each other's calls. */
 export interface TestNats {
@@ -9,15 +12,33 @@ export interface TestNats {
   /** Ends the server; `restart` brings an empty one back on the same port. */
   stop(): Promise<void>;
   restart(): Promise<void>;
+  /** Stops and continues the process: a server that is there and says nothing. */
+  pause(): void;
+  resume(): void;
+  /** Replaces the configuration of the running server. */
+  reconfigure(config: string): Promise<void>;
 }
 
-export async function startNats(): Promise<TestNats> {
+/** `config` is text in the server's own format, for tests of accounts and permissions. */
+export async function startNats({ config = '' }: { readonly config?: string } = {}): Promise<TestNats> {
   const binary = process.env['TEST_NATS_SERVER_BINARY'];
   if (!binary) throw new Error('TEST_NATS_SERVER_BINARY is missing: run the tests with npm test, which brings one.');
   const port = await freePort();
-  let server = await launch(binary, port);
+  const folder = await mkdtemp(join(tmpdir(), 'test-nats-'));
+  const configFile = join(folder, 'nats.conf');
+  const launch = async (): Promise<ChildProcess> => {
+    await mkdir(folder, { recursive: true });
+    await writeFile(configFile, config);
+    const started = spawn(binary, ['-c', configFile, '-a', '127.0.0.1', '-p', String(port)], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    await said(started, 'Server is ready');
+    return started;
+  };
+  let server = await launch();
   const stop = async (): Promise<void> => {
-    if (server.exitCode !== null) return;
+    await rm(folder, { recursive: true, force: true });
+    if (server.exitCode !== null || server.signalCode !== null) return;
     const gone = once(server, 'exit');
     server.kill('SIGKILL');
     await gone;
@@ -30,22 +51,36 @@ export async function startNats(): Promise<TestNats> {
     stop,
     restart: async () => {
       await stop();
-      server = await launch(binary, port);
+      server = await launch();
+    },
+    pause: () => void server.kill('SIGSTOP'),
+    resume: () => void server.kill('SIGCONT'),
+    reconfigure: async (text) => {
+      await writeFile(configFile, text);
+      const reloaded = said(server, 'Reloaded server configuration');
+      server.kill('SIGHUP');
+      await reloaded;
     },
   };
 }
 
-async function launch(binary: string, port: number): Promise<ReturnType<typeof spawn>> {
-  const server = spawn(binary, ['-a', '127.0.0.1', '-p', String(port)], { stdio: ['ignore', 'ignore', 'pipe'] });
-  await new Promise<void>((resolve, reject) => {
+/** Waits for a line of the server's log. */
+function said(server: ChildProcess, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
     let log = '';
-    server.stderr.on('data', (chunk: Buffer) => {
+    const onData = (chunk: Buffer): void => {
       log += chunk.toString();
-      if (log.includes('Server is ready')) resolve();
-    });
-    server.once('exit', (code) => reject(new Error(`nats-server ended with ${String(code)}: ${log}`)));
+      if (!log.includes(text)) return;
+      server.off('exit', onExit);
+      server.stderr?.off('data', onData).resume();
+      resolve();
+    };
+    const onExit = (code: number | null): void => {
+      reject(new Error(`nats-server ended with ${String(code)}: ${log}`));
+    };
+    server.stderr?.on('data', onData);
+    server.once('exit', onExit);
   });
-  return server;
 }
 
 /** A port that was free a moment ago. */

@@ -41,16 +41,13 @@ async function templateOf(migrations: URL): Promise<string> {
     await admin.query('SELECT pg_advisory_lock(hashtext($1))', [name]);
     const { rowCount } = await admin.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
     if (rowCount) return;
+    // A run that was killed half-way left it behind.
+    await admin.query(`DROP DATABASE IF EXISTS ${name}_new WITH (FORCE)`);
     await admin.query(`CREATE DATABASE ${name}_new`);
-    const database = await Database.connect(
-      { url: urlOf(`${name}_new`), applicationName: 'template', poolSize: 2, entities: [], migrations },
+    await Database.migrate(
+      { url: urlOf(`${name}_new`), applicationName: 'template', poolSize: 1, entities: [], migrations },
       createLogger('template', 'error'),
     );
-    try {
-      await database.migrate();
-    } finally {
-      await database.close();
-    }
     await admin.query(`ALTER DATABASE ${name}_new RENAME TO ${name}`);
   });
   return name;
