@@ -27,6 +27,9 @@ export function readable(label, line, colours) {
   return { level, text: head.filter((part) => part !== undefined && part !== '').join(' ') + stackOf(entry['err']) };
 }
 
+/** Tells without parsing, as pino writes the level first. @param {string} line */
+export const isSurelyNoProblem = (line) => /^\{"level":[123]0,/.test(line);
+
 /** @param {LogLine['level']} level */
 export const isProblem = (level) => level === 'warn' || level === 'error' || level === 'fatal';
 

@@ -1,11 +1,14 @@
-import { isProblem, readable } from './log.mjs';
+import { fstatSync } from 'node:fs';
+import { Socket } from 'node:net';
+import { isProblem, isSurelyNoProblem, readable } from './log.mjs';
 import { sleep } from './processes.mjs';
 
-/** Beyond this many unread bytes (a stopped terminal, a slow pipe) lines are left out: services must never wait for a reader. */
+/** Beyond this many unread bytes lines are left out: services must never wait for a reader. */
 const MOST_UNREAD = 1_000_000;
 
 /** Everything the launcher shows, on standard output. */
 export class Screen {
+  #out = standardOutput();
   #leftOut = 0;
 
   /** Whether services' lines below a warning are left out. */
@@ -14,12 +17,12 @@ export class Screen {
   constructor() {
     this.colours = process.stdout.isTTY === true && !process.env['NO_COLOR'];
     // `npm start | head` closes the pipe: the shop goes on, unseen.
-    process.stdout.on('error', () => {});
+    this.#out.on('error', () => {});
   }
 
   /** @param {string} message of the launcher itself */
   say(message) {
-    process.stdout.write(`${message}\n`);
+    this.#out.write(`${message}\n`);
   }
 
   /** Something that must not be overlooked. @param {string} message */
@@ -29,19 +32,29 @@ export class Screen {
 
   /** Waits until all was written, but not for a reader who has gone. */
   async flush() {
-    await Promise.race([new Promise((resolve) => process.stdout.write('', resolve)), sleep(1_000)]);
+    await Promise.race([new Promise((resolve) => this.#out.write('', resolve)), sleep(1_000)]);
   }
 
-  /** @param {string} label @param {string} line of a service */
-  line(label, line) {
-    const { level, text } = readable(label, line, this.colours);
-    if (this.quiet && !isProblem(level)) return;
-    if (process.stdout.writableLength > MOST_UNREAD) {
-      this.#leftOut += 1;
+  /** @param {string} label @param {string[]} lines of a service */
+  log(label, lines) {
+    const wanted = this.quiet ? lines.filter((line) => !isSurelyNoProblem(line)) : lines;
+    if (this.#out.writableLength > MOST_UNREAD) {
+      this.#leftOut += wanted.length;
       return;
     }
+    const shown = wanted.map((line) => readable(label, line, this.colours)).filter(({ level }) => !this.quiet || isProblem(level));
+    if (shown.length === 0) return;
     if (this.#leftOut > 0) this.say(`(${this.#leftOut} lines left out here; the log files have them)`);
     this.#leftOut = 0;
-    this.say(text);
+    this.say(shown.map(({ text }) => text).join('\n'));
   }
+}
+
+/**
+ * Node writes to a pipe synchronously: a reader who stops reading (a script that waits for the banner and no longer) would
+ * stop us and, once their pipes are full, all services. Opened as a socket, the same pipe is written to without waiting.
+ */
+function standardOutput() {
+  const kind = fstatSync(1);
+  return kind.isFIFO() || kind.isSocket() ? new Socket({ fd: 1, readable: false, writable: true }) : process.stdout;
 }

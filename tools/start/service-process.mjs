@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { KeptProcess } from './kept-process.mjs';
+import { onLines } from './lines.mjs';
 import { LogFile } from './log-file.mjs';
 import { pinnedNode, ROOT } from './toolchain.mjs';
 
@@ -24,10 +24,11 @@ export function serviceProcess({ service, label }, { env, logs, screen, watch, r
   const file = new LogFile(join(logs, `${label}.log`));
   /** @type {string[]} */
   const lastLines = [];
-  const take = (/** @type {string} */ line) => {
-    if (lastLines.push(line) > KEPT_LINES) lastLines.shift();
-    file.append(`${line}\n`);
-    screen.line(label, line);
+  const take = (/** @type {string[]} */ lines) => {
+    lastLines.push(...lines);
+    lastLines.splice(0, lastLines.length - KEPT_LINES);
+    file.append(`${lines.join('\n')}\n`);
+    screen.log(label, lines);
   };
   return new KeptProcess({
     name: label,
@@ -36,9 +37,8 @@ export function serviceProcess({ service, label }, { env, logs, screen, watch, r
     onChange: record,
     launch: () => {
       const child = spawn(pinnedNode(), [mainOf(service)], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-      for (const stream of [child.stdout, child.stderr]) {
-        createInterface({ input: stream, crlfDelay: Infinity }).on('line', take);
-      }
+      onLines(child.stdout, take);
+      onLines(child.stderr, take);
       return child;
     },
   });
