@@ -18,6 +18,7 @@ export interface ErrorDetails {
  */
 export const platformCodes = [
   'invalid-input',
+  'invalid-cursor',
   'unavailable',
   'outcome-unknown',
   'overloaded',

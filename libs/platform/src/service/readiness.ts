@@ -9,12 +9,16 @@ export interface ReadinessReport {
   readonly checks: Readonly<Record<string, string>>;
 }
 
-const checkLimitMs = 2_000;
-
 /** Whether a process should get work now: every check passes and it is not shutting down. */
 export class Readiness {
   private readonly checks = new Map<string, Check>();
+  private readonly limitMs: number;
   private draining = false;
+
+  /** A check that takes longer than `limitMs` has failed. */
+  constructor({ limitMs = 2_000 }: { readonly limitMs?: number } = {}) {
+    this.limitMs = limitMs;
+  }
 
   require(name: string, check: Check): void {
     this.checks.set(name, check);
@@ -26,24 +30,24 @@ export class Readiness {
   }
 
   async report(): Promise<ReadinessReport> {
-    const results = await Promise.all([...this.checks].map(async ([name, check]) => [name, await outcome(check)] as const));
+    const results = await Promise.all([...this.checks].map(async ([name, check]) => [name, await this.outcome(check)] as const));
     const checks = { ...Object.fromEntries(results), ...(this.draining && { shutdown: 'draining' }) };
     return { ready: Object.values(checks).every((one) => one === 'ok'), checks };
   }
-}
 
-async function outcome(check: Check): Promise<string> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${checkLimitMs} ms`)), checkLimitMs);
-  });
-  try {
-    await Promise.race([check(), limit]);
-    return 'ok';
-  } catch (error) {
-    return withoutCredentials(reasonOf(error));
-  } finally {
-    clearTimeout(timer);
+  private async outcome(check: Check): Promise<string> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer in ${this.limitMs} ms`)), this.limitMs);
+    });
+    try {
+      await Promise.race([check(), limit]);
+      return 'ok';
+    } catch (error) {
+      return withoutCredentials(reasonOf(error));
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }
 

@@ -1,0 +1,72 @@
+import { describe, expect, it } from '@jest/globals';
+import { choice, ConfigError, flag, integer, port, readConfig, secret, text, url } from './config.js';
+
+const settings = {
+  address: url('ADDRESS', ['https', 'postgres'], { description: 'where it is' }),
+  level: choice('LEVEL', ['low', 'high'], { description: 'how much', default: 'low' }),
+  limit: integer('LIMIT', { description: 'how many', default: '10', min: 1, max: 100 }),
+  port: port('PORT', { description: 'where to listen', default: '0' }),
+  demo: flag('DEMO', { description: 'whether to show off', default: 'false' }),
+  note: text('NOTE', { description: 'anything', default: '' }),
+  key: secret('KEY', { description: 'signs tokens' }),
+};
+const usable = { ADDRESS: 'https://example.test/', KEY: 'k'.repeat(32) };
+
+const faultsOf = (environment: NodeJS.ProcessEnv): readonly string[] => {
+  try {
+    readConfig(settings, environment);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+};
+
+describe('a configuration', () => {
+  it('is read with its types, defaults filled in', () => {
+    expect(readConfig(settings, { ...usable, LIMIT: '7', DEMO: 'true' })).toEqual({
+      address: 'https://example.test',
+      level: 'low',
+      limit: 7,
+      port: 0,
+      demo: true,
+      note: '',
+      key: 'k'.repeat(32),
+    });
+  });
+
+  it('takes an empty variable for an absent one', () => {
+    expect(readConfig(settings, { ...usable, LIMIT: '' }).limit).toBe(10);
+    expect(faultsOf({ ...usable, KEY: '' })).toEqual(['KEY is missing (signs tokens)']);
+  });
+
+  it('is refused with all faults at once', () => {
+    const faults = faultsOf({ ADDRESS: 'ftp://x', LEVEL: 'middle', LIMIT: '101', PORT: '65536', DEMO: 'yes', KEY: 'short' });
+    expect(faults).toEqual([
+      'ADDRESS must be a URL with https or postgres',
+      'LEVEL must be one of low, high',
+      'LIMIT must be a whole number from 1 to 100',
+      'PORT must be a whole number from 0 to 65535',
+      'DEMO must be true or false',
+      'KEY must have at least 32 characters',
+    ]);
+    expect(faultsOf({})).toEqual(['ADDRESS is missing (where it is)', 'KEY is missing (signs tokens)']);
+  });
+
+  it.each(['1e2', '7.5', ' 7', '0x10', 'seven', '-1', '99999999999999999999'])('takes no number written as %s', (LIMIT) => {
+    expect(faultsOf({ ...usable, LIMIT })).toHaveLength(1);
+  });
+
+  it('shows no value in its faults: it may be a secret in the wrong place', () => {
+    const values = { ADDRESS: 'canary-1://user:pw@h', LEVEL: 'canary-2', LIMIT: 'canary-3', DEMO: 'canary-4', KEY: 'canary-5' };
+    const error = new ConfigError(faultsOf(values));
+    expect(error.faults).toHaveLength(5);
+    expect(error.message).not.toMatch(/canary|pw/);
+  });
+
+  it('is refused for settings that are usable each, but not together', () => {
+    const together = (config: { demo: boolean }): string[] => (config.demo ? ['DEMO is refused here'] : []);
+    expect(() => readConfig(settings, { ...usable, DEMO: 'true' }, together)).toThrow('DEMO is refused here');
+    expect(readConfig(settings, usable, together).demo).toBe(false);
+  });
+});

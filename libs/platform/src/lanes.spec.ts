@@ -1,0 +1,87 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Lanes } from './lanes.js';
+
+const dataError = Object.assign(new Error('out of range'), { code: '22003' });
+
+/** Lanes that note their batches; a batch with a 13 fails on its data. */
+function noting(options: { count: number; maxBatch: number }): { batches: number[][]; lanes: Lanes<number, string> } {
+  const batches: number[][] = [];
+  const lanes = new Lanes<number, string>(options, async (batch) => {
+    batches.push([...batch]);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (batch.includes(13)) throw dataError;
+    return batch.map((one) => (one < 0 ? new Error(`no ${one}`) : `done ${one}`));
+  });
+  return { batches, lanes };
+}
+
+describe('lanes', () => {
+  it('run a request alone at once, in a batch of one', async () => {
+    const { batches, lanes } = noting({ count: 2, maxBatch: 10 });
+    await expect(lanes.submit(0, 1)).resolves.toBe('done 1');
+    expect(batches).toEqual([[1]]);
+    expect(lanes.waiting).toBe(0);
+  });
+
+  it('join the requests of one turn, and those that come while a batch is under way, in order of arrival', async () => {
+    const { batches, lanes } = noting({ count: 1, maxBatch: 10 });
+    const first = [1, 2, 3].map((one) => lanes.submit(0, one));
+    await new Promise((resolve) => setImmediate(resolve));
+    const second = [4, 5].map((one) => lanes.submit(0, one));
+    await Promise.all([...first, ...second]);
+    expect(batches).toEqual([[1, 2, 3], [4, 5]]);
+  });
+
+  it('keep a batch below its limit', async () => {
+    const { batches, lanes } = noting({ count: 1, maxBatch: 2 });
+    await Promise.all([1, 2, 3, 4, 5].map((one) => lanes.submit(0, one)));
+    expect(batches).toEqual([[1, 2], [3, 4], [5]]);
+  });
+
+  it('fail a request alone, when its result is an error or its data is at fault', async () => {
+    const { lanes } = noting({ count: 1, maxBatch: 100 });
+    const requests = [1, -2, 3, 13, 5, 13, 7];
+    const results = await Promise.allSettled(requests.map((one) => lanes.submit(0, one)));
+    expect(results.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as Error).message))).toEqual([
+      'done 1', 'no -2', 'done 3', 'out of range', 'done 5', 'out of range', 'done 7',
+    ]);
+  });
+
+  it('fail all requests of a batch for every other reason, without running it again, and go on', async () => {
+    let runs = 0;
+    const lanes = new Lanes<number, number>({ count: 1, maxBatch: 10 }, async (batch) => {
+      if (++runs === 1) throw new Error('the database is away');
+      return batch;
+    });
+    const results = await Promise.allSettled([1, 2].map((one) => lanes.submit(0, one)));
+    expect(results.map((one) => one.status)).toEqual(['rejected', 'rejected']);
+    expect(runs).toBe(1);
+    await expect(lanes.submit(0, 3)).resolves.toBe(3);
+  });
+
+  it('answer everybody exactly once and keep the order within a key, whatever comes', async () => {
+    const requests = fc.array(fc.record({ key: fc.nat(1_000_000), wait: fc.boolean() }), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(requests, fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 8 }), async (list, count, maxBatch) => {
+        const ran: { key: number; n: number }[] = [];
+        const lanes = new Lanes<{ key: number; n: number }, number>({ count, maxBatch }, async (batch) => {
+          ran.push(...batch);
+          await Promise.resolve();
+          return batch.map((one) => one.n);
+        });
+        const answers: Promise<number>[] = [];
+        for (const [n, { key, wait }] of list.entries()) {
+          answers.push(lanes.submit(key, { key, n }));
+          if (wait) await new Promise((resolve) => setImmediate(resolve));
+        }
+        expect(await Promise.all(answers)).toEqual(list.map((_, n) => n));
+        for (const { key } of list) {
+          const order = ran.filter((one) => one.key === key).map((one) => one.n);
+          expect(order).toEqual([...order].sort((a, b) => a - b));
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+});

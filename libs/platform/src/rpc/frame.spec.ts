@@ -1,0 +1,162 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { CodedError } from '../errors.js';
+import {
+  type AnswerMeta,
+  type CallMeta,
+  checkAnswerMeta,
+  checkCallMeta,
+  decodeFrame,
+  encodeEntry,
+  encodeFrame,
+  type FrameKind,
+  frameKinds,
+} from './frame.js';
+
+const call: CallMeta = { id: 7, op: 'getPlant', request: 'r-1', budgetMs: 2000, deadline: 1_767_225_600_000 };
+const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+const frameOf = (...payloads: unknown[]): Buffer =>
+  encodeFrame(frameKinds.calls, payloads.map((payload, n) => encodeEntry({ ...call, id: n + 1 }, json(payload))));
+
+const anyCall: fc.Arbitrary<CallMeta> = fc.record(
+  {
+    id: fc.maxSafeNat(),
+    op: fc.string({ unit: 'binary' }),
+    request: fc.string(),
+    traceparent: fc.string(),
+    principal: fc.record({
+      subject: fc.uuid(),
+      permissions: fc.array(fc.string()),
+      shown: fc.array(fc.string()),
+    }),
+    budgetMs: fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }),
+    deadline: fc.maxSafeNat(),
+  },
+  { requiredKeys: ['id', 'op', 'request', 'budgetMs', 'deadline'] },
+);
+
+const codeOf = (work: () => unknown): string => {
+  try {
+    work();
+    return 'none';
+  } catch (error) {
+    if (error instanceof CodedError) return error.code;
+    throw error;
+  }
+};
+
+describe('a frame', () => {
+  it('is these bytes, in this release and every later one of version 1', () => {
+    const frame = encodeFrame(frameKinds.calls, [encodeEntry(call, json({ plantId: 1 }))]);
+    expect(frame.toString('latin1')).toBe(
+      'RP\x01\x01\0\0\0\x01' +
+        '\0\0\0\x51\0\0\0\x0d' +
+        '{"id":7,"op":"getPlant","request":"r-1","budgetMs":2000,"deadline":1767225600000}' +
+        '{"plantId":1}',
+    );
+  });
+
+  it('comes back as it was sent, whatever is in it', () => {
+    const anyEntries = fc.array(fc.tuple(anyCall, fc.uint8Array({ maxLength: 64 })), { maxLength: 5 });
+    fc.assert(
+      fc.property(fc.constantFrom<FrameKind>(1, 2, 3), anyEntries, (kind, entries) => {
+        const frame = encodeFrame(kind, entries.map(([meta, payload]) => encodeEntry(meta, payload)));
+        const decoded = decodeFrame<CallMeta>(frame);
+        expect(decoded.kind).toBe(kind);
+        expect(decoded.entries.map(({ meta }) => JSON.stringify(meta))).toEqual(entries.map(([meta]) => JSON.stringify(meta)));
+        expect(decoded.entries.map(({ payload }) => [...payload])).toEqual(entries.map(([, payload]) => [...payload]));
+        for (const { meta } of decoded.entries) checkCallMeta(meta);
+      }),
+    );
+  });
+
+  it('is read from the middle of a larger buffer, as sockets deliver it', () => {
+    const frame = frameOf({ a: 1 }, { b: 2 });
+    const buffer = Buffer.concat([Buffer.from('before'), frame, Buffer.from('after')]);
+    expect(decodeFrame(buffer.subarray(6, 6 + frame.length)).entries).toHaveLength(2);
+  });
+
+  it('may carry members that this release does not know', () => {
+    const entry = encodeEntry({ ...call, invented: { later: true } } as CallMeta, json({}));
+    const [decoded] = decodeFrame<Partial<CallMeta>>(encodeFrame(frameKinds.calls, [entry])).entries;
+    expect(() => checkCallMeta(decoded!.meta)).not.toThrow();
+  });
+});
+
+describe('what is not a frame', () => {
+  const frame = frameOf({ a: 1 }, { b: 2 });
+
+  it.each([
+    ['nothing', Buffer.alloc(0)],
+    ['less than a header', frame.subarray(0, 7)],
+    ['other magic', Buffer.concat([Buffer.from('XX'), frame.subarray(2)])],
+    ['another version', Buffer.concat([frame.subarray(0, 2), Buffer.from([2]), frame.subarray(3)])],
+    ['a cut-off entry header', frame.subarray(0, 12)],
+    ['a cut-off payload', frame.subarray(0, frame.length - 1)],
+    ['bytes after the last entry', Buffer.concat([frame, Buffer.from([0])])],
+    ['a count beyond its entries', Buffer.concat([frame.subarray(0, 4), Buffer.from([255, 255, 255, 255]), frame.subarray(8)])],
+    ['a length beyond its bytes', Buffer.concat([frame.subarray(0, 8), Buffer.from([255, 255, 255, 255]), frame.subarray(12)])],
+    ['metadata that is no JSON', encodeFrame(1, [{ meta: Buffer.from('{'), payload: json({}), length: 11 }])],
+    ['metadata that is a list', encodeFrame(1, [{ meta: Buffer.from('[]'), payload: json({}), length: 12 }])],
+    ['metadata that is null', encodeFrame(1, [{ meta: Buffer.from('null'), payload: json({}), length: 14 }])],
+  ])('is refused: %s', (_what, bytes) => {
+    expect(codeOf(() => decodeFrame(bytes))).toBe('malformed-frame');
+  });
+
+  it('is refused with a code and never with another error, for any bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        expect(codeOf(() => decodeFrame(bytes))).toBe('malformed-frame');
+      }),
+    );
+  });
+
+  it('is refused with a code or read, for any frame with bytes changed', () => {
+    const change = fc.tuple(fc.nat(frame.length - 1), fc.nat(255));
+    fc.assert(
+      fc.property(fc.array(change, { minLength: 1, maxLength: 4 }), (changes) => {
+        const changed = Buffer.from(frame);
+        for (const [at, byte] of changes) changed[at] = byte;
+        const code = codeOf(() => {
+          for (const { meta } of decodeFrame<Partial<CallMeta>>(changed).entries) checkCallMeta(meta);
+        });
+        expect(['none', 'malformed-frame']).toContain(code);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('the metadata of a call', () => {
+  it.each([
+    ['an id that is no integer', { ...call, id: 1.5 }],
+    ['an id as text', { ...call, id: '7' }],
+    ['no operation', { ...call, op: undefined }],
+    ['no request id', { ...call, request: 5 }],
+    ['no budget', { ...call, budgetMs: null }],
+    ['no deadline', { ...call, deadline: '2026-01-01' }],
+    ['a traceparent that is no text', { ...call, traceparent: 5 }],
+    ['a principal without permissions', { ...call, principal: { subject: 'a', shown: [] } }],
+    ['a principal that is null', { ...call, principal: null }],
+    ['permissions that are no texts', { ...call, principal: { subject: 'a', permissions: [5], shown: [] } }],
+  ])('is refused with %s', (_what, meta) => {
+    expect(codeOf(() => checkCallMeta(meta as Partial<CallMeta>))).toBe('malformed-frame');
+  });
+});
+
+describe('the metadata of an answer', () => {
+  it.each([
+    ['an id as text', { id: '7' }],
+    ['a version that is no integer', { id: 7, version: 1.5 }],
+    ['a cursor that is no text', { id: 7, next: 5 }],
+    ['an error that is null', { id: 7, error: null }],
+    ['an error without a code', { id: 7, error: { message: 'm' } }],
+    ['details that are no object', { id: 7, error: { code: 'c', message: 'm', details: 5 } }],
+  ])('is refused with %s', (_what, meta) => {
+    expect(codeOf(() => checkAnswerMeta(meta as Partial<AnswerMeta>))).toBe('malformed-frame');
+  });
+
+  it('needs nothing but the id', () => {
+    expect(codeOf(() => checkAnswerMeta({ id: 7 }))).toBe('none');
+  });
+});

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { Server } from 'node:http';
+import { createMetrics, gauge } from './metrics.js';
+import { listenForOperations } from './operations-server.js';
+import { Readiness } from './readiness.js';
+
+describe('the operations port', () => {
+  let server: Server;
+  let readiness: Readiness;
+  const metrics = createMetrics('store');
+  gauge(metrics, 'things', 'how many', () => 42);
+  const port = (): number => (server.address() as AddressInfo).port;
+  const get = (path: string, method = 'GET'): Promise<Response> =>
+    fetch(`http://127.0.0.1:${port()}${path}`, { method, headers: { connection: 'close' } });
+
+  beforeEach(async () => {
+    readiness = new Readiness();
+    server = await listenForOperations({ host: '127.0.0.1', port: 0 }, readiness, metrics);
+  });
+  afterEach(async () => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  });
+
+  it('says that the process lives, also when it is not ready', async () => {
+    readiness.drain();
+    expect((await get('/livez')).status).toBe(200);
+  });
+
+  it('says whether it is ready, and what is missing', async () => {
+    expect((await get('/readyz')).status).toBe(200);
+    readiness.require('nats', () => {
+      throw new Error('not connected');
+    });
+    const answer = await get('/readyz?verbose');
+    expect(answer.status).toBe(503);
+    await expect(answer.json()).resolves.toEqual({ ready: false, checks: { nats: 'not connected' } });
+  });
+
+  it('shows metrics, read when they are asked for, labelled with the service', async () => {
+    const text = await (await get('/metrics')).text();
+    expect(text).toContain('things{service="store"} 42');
+    expect(text).toContain('process_cpu_seconds_total');
+  });
+
+  it.each([['GET', '/'], ['GET', '/metrics/x'], ['GET', '/__proto__'], ['POST', '/livez'], ['DELETE', '/metrics']])(
+    'has nothing at %s %s',
+    async (method, path) => expect((await get(path, method)).status).toBe(404),
+  );
+
+  it('outlives what is not HTTP', async () => {
+    for (const bytes of ['constructor\r\n\r\n', 'GET constructor HTTP/1.1\r\nHost: x\r\n\r\n', 'GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n']) {
+      const socket = connect(port(), '127.0.0.1');
+      socket.resume().end(bytes);
+      await once(socket, 'close');
+    }
+    expect((await get('/livez')).status).toBe(200);
+  });
+
+  it('names the setting of a port that is taken', async () => {
+    const taken = { host: '127.0.0.1', port: port() };
+    await expect(listenForOperations(taken, readiness, metrics)).rejects.toThrow(`OPS_PORT: cannot listen on 127.0.0.1:${taken.port}`);
+  });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, it } from '@jest/globals';
+import { unavailable } from '../errors.js';
+import { Readiness } from './readiness.js';
+
+describe('readiness', () => {
+  it('is there when every check passes', async () => {
+    const readiness = new Readiness();
+    readiness.require('nats', () => undefined);
+    readiness.require('database', async () => undefined);
+    await expect(readiness.report()).resolves.toEqual({ ready: true, checks: { nats: 'ok', database: 'ok' } });
+  });
+
+  it('is gone while one check fails, and says which one and why', async () => {
+    const readiness = new Readiness();
+    readiness.require('nats', () => {
+      throw new Error('not connected');
+    });
+    readiness.require('database', () => Promise.reject(unavailable('The database', new Error('connect ECONNREFUSED'))));
+    readiness.require('start', () => undefined);
+    await expect(readiness.report()).resolves.toEqual({
+      ready: false,
+      checks: { nats: 'not connected', database: 'connect ECONNREFUSED', start: 'ok' },
+    });
+  });
+
+  it('is gone while a check does not answer', async () => {
+    const readiness = new Readiness({ limitMs: 20 });
+    readiness.require('database', () => new Promise(() => undefined));
+    await expect(readiness.report()).resolves.toEqual({ ready: false, checks: { database: 'no answer in 20 ms' } });
+  });
+
+  it('is gone for good once the service drains', async () => {
+    const readiness = new Readiness();
+    readiness.require('nats', () => undefined);
+    readiness.drain();
+    await expect(readiness.report()).resolves.toEqual({ ready: false, checks: { nats: 'ok', shutdown: 'draining' } });
+  });
+
+  it('shows no credentials of a connection string', async () => {
+    const readiness = new Readiness();
+    readiness.require('database', () => Promise.reject(new Error('cannot reach postgres://user:canary@host/db')));
+    expect(JSON.stringify(await readiness.report())).not.toContain('canary');
+  });
+});
