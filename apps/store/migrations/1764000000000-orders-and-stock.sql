@@ -50,6 +50,8 @@ CREATE SEQUENCE order_ids START 1000000001 INCREMENT 1000 MAXVALUE 9007199254740
 
 CREATE TABLE orders (
   id              safe_id     PRIMARY KEY,
+  -- Lists are paged by it: it only goes up, whatever ids clients choose.
+  position        bigint      GENERATED ALWAYS AS IDENTITY,
   plant_id        safe_id     NOT NULL,
   quantity        integer     NOT NULL CHECK (quantity BETWEEN 1 AND 1000000),
   ship_date       timestamptz,
@@ -69,7 +71,18 @@ CREATE TABLE orders (
 
 CREATE INDEX orders_due ON orders (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX orders_open_of_plant ON orders (plant_id) WHERE status IN ('placed', 'approved');
+CREATE INDEX orders_of_owner ON orders (owner_id, position DESC);
 CREATE INDEX orders_open_of_owner ON orders (owner_id) WHERE status IN ('placed', 'approved');
+
+-- What the payment provider reported. A success that came too late or twice is owed back.
+CREATE TABLE payments (
+  order_id   safe_id     NOT NULL REFERENCES orders,
+  reference  text        NOT NULL,
+  state      text        NOT NULL CHECK (state IN ('accepted', 'failed', 'refund-due')),
+  at         timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (order_id, reference)
+);
+CREATE INDEX payments_refund_due ON payments (at) WHERE state = 'refund-due';
 
 -- Timeline and outbox in one, append-only. `position` is drawn after the order's row was locked, so per order it goes up;
 -- `feed_seq` is the dense number that followers count by, given later by one replica at a time. A row without a previous

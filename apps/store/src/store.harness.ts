@@ -1,10 +1,11 @@
+import { identity } from '@plant-shop/contracts/identity';
 import { permissions } from '@plant-shop/contracts/permissions';
 import { store } from '@plant-shop/contracts/store';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { Service } from '@plant-shop/platform/service/service';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
-import { startService, TestCaller, testConfig } from '@plant-shop/testing/service';
+import { fake, startFake, startService, TestCaller, testConfig } from '@plant-shop/testing/service';
 import pg from 'pg';
 import type { StoreConfig } from './config.js';
 import { migrationsFolder } from './database.js';
@@ -26,6 +27,7 @@ export class StoreHarness {
     readonly replicas: Service[],
     readonly caller: TestCaller,
     readonly sql: pg.Pool,
+    private readonly fakeIdentity: { stop: () => Promise<void> },
   ) {}
 
   static async start({ replicas = 1, ...given }: Partial<StoreConfig> & { replicas?: number } = {}): Promise<StoreHarness> {
@@ -46,8 +48,12 @@ export class StoreHarness {
     const services = await Promise.all(
       Array.from({ length: replicas }, () => startService('store', nats.url, (service) => startStore(service, config))),
     );
+    // Identity knows `user-7` as customer 7.
+    const fakeIdentity = await startFake(nats.url, 'identity', [
+      fake(identity.resolveUsername, ({ username }) => ({ userId: user(Number(/^user-(\d+)$/.exec(username)?.[1] ?? 0)) })),
+    ]);
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
-    return new StoreHarness(nats, database, services, await TestCaller.connect(nats.url), sql);
+    return new StoreHarness(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity);
   }
 
   /** A plant listed available that nobody else in the file uses. */
@@ -91,6 +97,7 @@ export class StoreHarness {
     await this.caller.close();
     await this.sql.end();
     await Promise.all(this.replicas.map((service) => service.stop()));
+    await this.fakeIdentity.stop();
     await this.testDatabase.drop();
     await this.nats.stop();
   }

@@ -5,6 +5,10 @@ import { CustomersService } from './customers/customers.service.js';
 import { STORE_OPTIONS, type StoreOptions } from './options.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { OrdersService } from './orders/orders.service.js';
+import { PaymentsController } from './payments/payments.controller.js';
+import { PaymentsService } from './payments/payments.service.js';
+import { ShipmentsController } from './shipments/shipments.controller.js';
+import { ShipmentsService } from './shipments/shipments.service.js';
 import { InventoryFolder } from './stock/inventory-folder.js';
 import { StockController } from './stock/stock.controller.js';
 import { StockService } from './stock/stock.service.js';
@@ -14,10 +18,12 @@ export class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [OrdersController, StockController, CustomersController],
+      controllers: [OrdersController, PaymentsController, ShipmentsController, StockController, CustomersController],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrdersService,
+        PaymentsService,
+        ShipmentsService,
         StockService,
         CustomersService,
         DueOrders,

@@ -5,7 +5,6 @@ import { CodedError, type ErrorDetails, type PlatformCode } from '@plant-shop/pl
  * statuses does not compile while one is missing there.
  */
 export const domainCodes = [
-  'invalid-cursor',
   'precondition-failed',
   'forbidden',
   // catalog
@@ -23,6 +22,7 @@ export const domainCodes = [
   'order-not-found',
   'order-exists',
   'order-not-cancellable',
+  'order-not-payable',
   'order-transition-refused',
   'customer-closed',
   // identity

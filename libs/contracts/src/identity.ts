@@ -189,6 +189,8 @@ export class ResolveSubject {
  * longer than any access token lives). When `after` is above 0 and the first entry is not the next one, or `head` is below
  * `after`, the history is broken: forget every cached answer and read from 0.
  */
+export class ResolveUsername extends OfUser {}
+
 export class ReadRevocations {
   /** The last number that is known. */
   @Integer(0, Number.MAX_SAFE_INTEGER)
@@ -287,6 +289,8 @@ export const identity = {
   checkCredential: read<Credential>()('checkCredential', CheckCredential),
   /** `credential-refused` when the user is gone. */
   resolveSubject: read<{ permissions: Permission[]; position: number }>()('resolveSubject', ResolveSubject),
+  /** For services that know users by their UUID only. `user-not-found`. */
+  resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername),
   readRevocations: read<Revocations>()('readRevocations', ReadRevocations),
   readSigningKeys: read<SigningKeys>()('readSigningKeys', NoPayload),
 };

@@ -1,7 +1,18 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsBoolean, IsOptional } from 'class-validator';
 import { type PlantStatus, plantStatuses } from './catalog.js';
-import { DateTime, ExpectedVersion, Id, IdToAssign, Integer, ObjectOf, OneOf, Uuid } from './fields.js';
+import {
+  DateTime,
+  ExpectedVersion,
+  Id,
+  IdToAssign,
+  Integer,
+  ObjectOf,
+  OneOf,
+  PageRequest,
+  Text,
+  Uuid,
+} from './fields.js';
 
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
@@ -40,6 +51,29 @@ export class StockChange {
   free: number;
 }
 
+export class Transfer {
+  /** The user who gets the order. */
+  @Text()
+  username: string;
+}
+
+export class Payment {
+  @OneOf(['succeeded', 'failed'])
+  outcome: 'succeeded' | 'failed';
+
+  /** The provider's name for this payment: reported twice, it counts once. */
+  @Text()
+  reference: string;
+}
+
+export class Shipment {
+  @Text()
+  carrier: string;
+
+  @Text()
+  trackingNumber: string;
+}
+
 // What services ask
 
 export class PlaceOrder {
@@ -50,6 +84,56 @@ export class PlaceOrder {
 export class GetOrder {
   @Id()
   orderId: number;
+}
+
+/** One's own orders, newest first. */
+export class ListOrders extends PageRequest {
+  @IsOptional()
+  @OneOf(orderStatuses)
+  status?: OrderStatus;
+}
+
+export class GetTimeline {
+  @Id()
+  orderId: number;
+}
+
+export class TransferOrder {
+  @Id()
+  orderId: number;
+
+  @ObjectOf(() => Transfer)
+  transfer: Transfer;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class ReportPayment {
+  @Id()
+  orderId: number;
+
+  @ObjectOf(() => Payment)
+  payment: Payment;
+}
+
+export class ShipOrder {
+  @Id()
+  orderId: number;
+
+  @ObjectOf(() => Shipment)
+  shipment: Shipment;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class DeliverOrder {
+  @Id()
+  orderId: number;
+
+  @ExpectedVersion()
+  ifVersion?: number;
 }
 
 export class CancelOrder {
@@ -147,6 +231,20 @@ export interface Order {
   readonly complete: boolean;
 }
 
+/** One step of an order's life. */
+export interface TimelineEntry {
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly at: string;
+  /** Absent: the step changed no status (placing, shipping, a transfer). */
+  readonly previousStatus?: OrderStatus;
+  readonly newStatus: OrderStatus;
+  /** `owner` of that time, `staff`, or the `store` itself. */
+  readonly actor: 'owner' | 'staff' | 'store';
+  readonly reason: string;
+  /** Id of the `order.status_changed` that clients got of it. */
+  readonly eventId?: string;
+}
+
 /** Units per status, summed over all plants. Always all three. */
 export type Inventory = Readonly<Record<PlantStatus, number>>;
 
@@ -174,6 +272,21 @@ export const store = {
   getOrder: read<Order>()('getOrder', GetOrder),
   /** `order-not-found`, `order-not-cancellable`, `precondition-failed`. Versioned. Again: the same order. */
   cancelOrder: write<Order>()('cancelOrder', CancelOrder),
+  /** A page. `invalid-cursor`. */
+  listOrders: read<Order[]>()('listOrders', ListOrders),
+  /** From placing on. `order-not-found`. */
+  getTimeline: read<TimelineEntry[]>()('getTimeline', GetTimeline),
+  /** Hands an open order to another user. `order-not-found`, `user-not-found`, `order-transition-refused`, `customer-closed`. Versioned. */
+  transferOrder: write<Order>()('transferOrder', TransferOrder),
+  /**
+   * A failed payment leaves the order as it is. `order-not-found`, `order-not-payable`: a payment that came too late or
+   * twice, noted as `refund-due`. Versioned.
+   */
+  reportPayment: write<Order>()('reportPayment', ReportPayment),
+  /** Replaces carrier and tracking number. `order-not-found`, `order-transition-refused`. Versioned. */
+  shipOrder: write<Order>()('shipOrder', ShipOrder),
+  /** `order-not-found`, `order-transition-refused`. Versioned. */
+  deliverOrder: write<Order>()('deliverOrder', DeliverOrder),
   readInventory: read<Inventory>()('readInventory', NoPayload),
   /** `plant-not-found`. Versioned. */
   getStock: read<Stock>()('getStock', GetStock),

@@ -1,5 +1,5 @@
 import { Controller } from '@nestjs/common';
-import { type CreateUser, type CreateUsers, type DeleteUser, type GetUser, identity, type UpdateUser, type User } from '@plant-shop/contracts/identity';
+import { type CreateUser, type CreateUsers, type DeleteUser, type GetUser, identity, type ResolveUsername, type UpdateUser, type User } from '@plant-shop/contracts/identity';
 import type { Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -21,6 +21,11 @@ export class UsersController {
   @Answers(identity.createUsers)
   createUsers({ users }: CreateUsers, context: RpcContext): Promise<User[]> {
     return this.users.createAll(context, users);
+  }
+
+  @Answers(identity.resolveUsername)
+  resolveUsername({ username }: ResolveUsername): Promise<{ userId: string }> {
+    return this.users.resolve(username);
   }
 
   @Answers(identity.getUser)

@@ -63,6 +63,13 @@ export class UsersService {
     return created.map(fullProfile);
   }
 
+  /** @throws DomainError `user-not-found` */
+  async resolve(username: string): Promise<{ userId: string }> {
+    const user = await findUser(this.database, username);
+    if (!user) throw userNotFound();
+    return { userId: user.userId };
+  }
+
   async get(context: RpcContext, username: string): Promise<Versioned<User>> {
     const user = await findUser(this.database, username);
     if (!user) throw userNotFound();

@@ -1,4 +1,4 @@
-import type { Order, OrderStatus } from '@plant-shop/contracts/store';
+import type { Order, OrderStatus, TimelineEntry } from '@plant-shop/contracts/store';
 
 /** An order as its row holds it. */
 export interface OrderState {
@@ -10,6 +10,7 @@ export interface OrderState {
   readonly ownerId: string;
   readonly version: number;
   readonly paidAt: Date | null;
+  readonly carrier: string | null;
   readonly trackingNumber: string;
 }
 
@@ -41,4 +42,32 @@ export function toOrder(state: OrderState): Order {
     status: state.status,
     complete: state.status === 'delivered',
   };
+}
+
+/** One row of an order's timeline, as it was written. */
+export interface Transition {
+  readonly at: Date;
+  readonly previousStatus: OrderStatus | null;
+  readonly newStatus: OrderStatus;
+  /** The acting user, or `store`. */
+  readonly actor: string;
+  readonly reason: string;
+  /** The owner from this step on. */
+  readonly ownerId: string;
+  readonly eventId: string | null;
+}
+
+/** Who acted is told by their part in it: a user's inner name means nothing to clients. */
+export const toTimelineEntry = (transition: Transition): TimelineEntry => ({
+  at: transition.at.toISOString(),
+  ...(transition.previousStatus && { previousStatus: transition.previousStatus }),
+  newStatus: transition.newStatus,
+  actor: actorOf(transition),
+  reason: transition.reason,
+  ...(transition.eventId !== null && { eventId: transition.eventId }),
+});
+
+function actorOf({ actor, ownerId }: Transition): TimelineEntry['actor'] {
+  if (actor === 'store') return 'store';
+  return actor === ownerId ? 'owner' : 'staff';
 }

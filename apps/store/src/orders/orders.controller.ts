@@ -1,6 +1,16 @@
 import { Controller } from '@nestjs/common';
-import { type CancelOrder, type GetOrder, type Order, type PlaceOrder, store } from '@plant-shop/contracts/store';
-import type { Versioned } from '@plant-shop/platform/rpc/answer';
+import {
+  type CancelOrder,
+  type GetOrder,
+  type GetTimeline,
+  type ListOrders,
+  type Order,
+  type PlaceOrder,
+  store,
+  type TimelineEntry,
+  type TransferOrder,
+} from '@plant-shop/contracts/store';
+import type { Page, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrdersService } from './orders.service.js';
@@ -17,6 +27,21 @@ export class OrdersController {
   @Answers(store.getOrder)
   getOrder({ orderId }: GetOrder, context: RpcContext): Promise<Versioned<Order>> {
     return this.orders.get(context, orderId);
+  }
+
+  @Answers(store.listOrders)
+  listOrders(request: ListOrders, context: RpcContext): Promise<Page<Order>> {
+    return this.orders.list(context, request);
+  }
+
+  @Answers(store.getTimeline)
+  getTimeline({ orderId }: GetTimeline, context: RpcContext): Promise<TimelineEntry[]> {
+    return this.orders.timeline(context, orderId);
+  }
+
+  @Answers(store.transferOrder)
+  transferOrder(transferring: TransferOrder, context: RpcContext): Promise<Versioned<Order>> {
+    return this.orders.transfer(context, transferring);
   }
 
   @Answers(store.cancelOrder)

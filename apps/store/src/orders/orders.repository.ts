@@ -1,20 +1,63 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { PageBounds } from '@plant-shop/platform/paging';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { OrderStatus } from '@plant-shop/contracts/store';
 import type { Due } from '../checkout/checkout.js';
-import type { OrderState } from './order.js';
+import type { OrderState, Transition } from './order.js';
 import type { Placing } from './placing.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
 const columns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
-  paid_at AS "paidAt", tracking_number AS "trackingNumber"`;
+  paid_at AS "paidAt", carrier, tracking_number AS "trackingNumber"`;
 
 const findOrderById: Statement = { name: 'find-order', text: `SELECT ${columns} FROM orders WHERE id = $1` };
 
 export async function findOrder(db: Reader, orderId: number): Promise<OrderState | undefined> {
   const [order] = await db.query<OrderState>(findOrderById, [orderId]);
   return order;
+}
+
+const ownOrders: Statement = {
+  name: 'list-orders-of-owner',
+  text: `SELECT ${columns}, position FROM orders
+         WHERE owner_id = $1 AND position < $2 AND ($3::text IS NULL OR status = $3) ORDER BY position DESC LIMIT $4`,
+};
+
+/** Newest first, one more than the page holds. */
+export function listOrdersOf(
+  db: Reader,
+  ownerId: string,
+  status: OrderStatus | undefined,
+  { before, limit }: PageBounds,
+): Promise<(OrderState & { position: number })[]> {
+  return db.query(ownOrders, [ownerId, before, status ?? null, limit + 1]);
+}
+
+/** From placing on. An order has few: the lifecycle is short, and what may be repeated is bounded by who may do it. */
+export function findTransitions(db: Reader, orderId: number): Promise<Transition[]> {
+  return db.query<Transition>(
+    `SELECT at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason, owner_id AS "ownerId",
+       event_id AS "eventId"
+     FROM order_transitions WHERE order_id = $1 ORDER BY order_version LIMIT 1000`,
+    [orderId],
+  );
+}
+
+/** A change that moves no status: a new owner, a shipment. It stands in the timeline and sends no event. */
+export async function amendOrder(
+  tx: Transaction,
+  after: OrderState,
+  step: { readonly actor: string; readonly reason: string },
+): Promise<void> {
+  await tx.execute(
+    `WITH timeline AS (
+       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
+       VALUES ($1, $2, $3, clock_timestamp(), $4, $5, $6)
+     )
+     UPDATE orders SET version = $2, owner_id = $6, carrier = $7, tracking_number = $8 WHERE id = $1`,
+    [after.id, after.version, after.status, step.actor, step.reason, after.ownerId, after.carrier, after.trackingNumber],
+  );
 }
 
 const lockOrdersById: Statement = {

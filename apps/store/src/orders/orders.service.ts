@@ -1,21 +1,26 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { NewOrder, Order } from '@plant-shop/contracts/store';
+import { identity } from '@plant-shop/contracts/identity';
+import type { ListOrders, NewOrder, Order, TimelineEntry, TransferOrder } from '@plant-shop/contracts/store';
 import { unavailable } from '@plant-shop/platform/errors';
 import { Lanes } from '@plant-shop/platform/lanes';
+import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf, sqlStateOf, uniqueViolation } from '@plant-shop/platform/postgres/sqlstate';
-import { Versioned } from '@plant-shop/platform/rpc/answer';
+import { type Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
-import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { type CheckoutPolicy, dueAfterPlacing } from '../checkout/checkout.js';
+import { shareCustomers } from '../customers/customers.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { assertVersion, lockOrder, transitionRefused, visible } from './lock-order.js';
 import { moveOrders } from './move-orders.js';
-import { type OrderState, toOrder } from './order.js';
+import { isOpen, type OrderState, toOrder, toTimelineEntry } from './order.js';
 import { OrderIds } from './order-ids.js';
-import { findOrder, lockOrders } from './orders.repository.js';
+import { amendOrder, findOrder, findTransitions, listOrdersOf, lockOrders } from './orders.repository.js';
 import { type BatchEntry, placeBatch } from './place-batch.js';
+import { customerClosed } from './placing.js';
 
 interface PlaceRequest extends Omit<BatchEntry, 'orderId'> {
   /** Absent: one is drawn for each attempt. */
@@ -36,6 +41,7 @@ export class OrdersService {
 
   constructor(
     private readonly database: Database,
+    private readonly rpc: RpcClient,
     @Inject(STORE_OPTIONS) options: StoreOptions,
   ) {
     this.policy = options.checkout;
@@ -63,9 +69,35 @@ export class OrdersService {
     return versioned(placed);
   }
 
-  /** Others' orders do not exist for those who may not read them. */
   async get({ caller }: RpcContext, orderId: number): Promise<Versioned<Order>> {
     return versioned(visible(caller, orderId, await findOrder(this.database, orderId)));
+  }
+
+  /** One's own orders, newest first. */
+  async list({ caller }: RpcContext, { status, ...requested }: ListOrders): Promise<Page<Order>> {
+    const paging = new Paging('orders', [caller.subject, status ?? 'any']);
+    const bounds = paging.bounds(requested);
+    const rows = await listOrdersOf(this.database, caller.subject, status, bounds);
+    return paging.page(rows, bounds, { entry: toOrder, position: (row) => row.position });
+  }
+
+  async timeline({ caller }: RpcContext, orderId: number): Promise<TimelineEntry[]> {
+    visible(caller, orderId, await findOrder(this.database, orderId));
+    return (await findTransitions(this.database, orderId)).map(toTimelineEntry);
+  }
+
+  /** Hands an open order to another user: events so far stay the former owner's, later ones are the new one's. */
+  async transfer(context: RpcContext, { orderId, transfer, ifVersion }: TransferOrder): Promise<Versioned<Order>> {
+    const { userId } = await this.rpc.call(identity.resolveUsername, { username: transfer.username }, context);
+    return this.database.transaction(async (tx) => {
+      const closed = await shareCustomers(tx, [userId]);
+      const order = await lockOrder(tx, orderId, ifVersion);
+      if (closed.has(userId)) throw customerClosed();
+      if (!isOpen(order.status)) throw transitionRefused(order, 'only open orders are transferred');
+      const transferred = { ...order, ownerId: userId, version: order.version + 1 };
+      await amendOrder(tx, transferred, { actor: context.caller.subject, reason: 'transferred' });
+      return versioned(transferred);
+    });
   }
 
   /** A cancelled order stays readable, and cancelling it again answers the same. */
@@ -76,7 +108,7 @@ export class OrdersService {
       if (order.ownerId !== caller.subject && !caller.permissions.includes('manage:orders')) {
         throw new DomainError('forbidden', "Cancelling another user's order needs the permission manage:orders.");
       }
-      if (ifVersion !== undefined && ifVersion !== order.version) throw changedMeanwhile(order);
+      assertVersion(order, ifVersion);
       if (order.status === 'cancelled') return versioned(order);
       const [cancelled] = await moveOrders(tx, this.policy, [
         { orderId, move: 'cancel', actor: caller.subject, reason: 'cancelled' },
@@ -112,14 +144,6 @@ export class OrdersService {
 }
 
 const versioned = (order: OrderState): Versioned<Order> => new Versioned(toOrder(order), order.version);
-
-function visible(caller: Principal, orderId: number, order: OrderState | undefined): OrderState {
-  if (order && (order.ownerId === caller.subject || caller.permissions.includes('read:orders'))) return order;
-  throw new DomainError('order-not-found', `There is no order ${orderId} of yours.`);
-}
-
-const changedMeanwhile = (order: OrderState): DomainError =>
-  new DomainError('precondition-failed', `The order is at version ${order.version} by now. Read it again.`);
 
 const notCancellable = (order: OrderState): DomainError =>
   new DomainError(

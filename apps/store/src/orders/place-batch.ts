@@ -46,5 +46,6 @@ const placedOrder = ({ orderId, plantId, quantity, shipDate, ownerId }: Placing)
   ownerId,
   version: 1,
   paidAt: null,
+  carrier: null,
   trackingNumber: '',
 });

@@ -17,6 +17,9 @@ export interface PlacingFacts {
   readonly stock: ReadonlyMap<number, { readonly listing: Listing; readonly free: number }>;
 }
 
+export const customerClosed = (): DomainError =>
+  new DomainError('customer-closed', 'This account is being deleted and takes no orders any more.');
+
 /**
  * Decides a batch in order of arrival, as if its orders came one at a time: each sees what the accepted ones before it
  * left. A refused one changes nothing, so an order too large never blocks a smaller one after it.
@@ -32,7 +35,7 @@ export function decidePlacing<T extends Placing>(placings: readonly T[], facts: 
       return new DomainError('plant-not-found', `There is no plant ${plantId}.`);
     }
     if (facts.closedCustomers.has(ownerId)) {
-      return new DomainError('customer-closed', 'This account is being deleted and cannot order any more.');
+      return customerClosed();
     }
     if (taken.has(orderId)) {
       return new DomainError('order-exists', `The id ${orderId} is taken. Choose another, or send none to get one.`);
