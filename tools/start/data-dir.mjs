@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { makePassage, writePrivately } from './files.mjs';
 import { removeDrafts } from './postgres.mjs';
-import { canReach } from './system-user.mjs';
+import { canReach, postgresUser } from './system-user.mjs';
 
 /** The folder of one demo shop: its databases, passwords and logs. */
 export class DataDir {
@@ -22,32 +22,28 @@ export class DataDir {
     mkdirSync(this.logs, { recursive: true });
   }
 
-  /**
-   * The folder of the Postgres cluster: here, unless the user Postgres runs as cannot get here.
-   * @param {import('./system-user.mjs').SystemUser | undefined} user
-   */
-  postgres(user) {
+  /** The folder of the Postgres cluster: here, unless the user Postgres runs as cannot get here. */
+  get postgres() {
     if (existsSync(this.postgresLocation)) return readFileSync(this.postgresLocation, 'utf8');
-    if (canReach(this.path, user)) return join(this.path, 'postgres');
-    const key = createHash('sha256').update(this.path).digest('hex').slice(0, 12);
-    const elsewhere = `/var/lib/plant-shop-${key}`;
-    makePassage(elsewhere);
-    const folder = join(elsewhere, 'postgres');
-    writePrivately(this.postgresLocation, folder);
-    return folder;
+    if (canReach(this.path, postgresUser())) return join(this.path, 'postgres');
+    return join(`/var/lib/plant-shop-${createHash('sha256').update(this.path).digest('hex').slice(0, 12)}`, 'postgres');
+  }
+
+  /** Prepares the place of the cluster, and keeps it where it is even if permissions change later. */
+  createPostgresPlace() {
+    const folder = this.postgres;
+    makePassage(dirname(folder));
+    if (dirname(folder) !== this.path) writePrivately(this.postgresLocation, folder);
   }
 
   /** Begins anew: removes what we made here, and nothing that somebody else put beside it. */
   empty() {
-    if (existsSync(this.postgresLocation)) {
-      const elsewhere = resolve(readFileSync(this.postgresLocation, 'utf8'), '..');
-      if (/^plant-shop-[0-9a-f]{12}$/.test(basename(elsewhere))) rmSync(elsewhere, { recursive: true, force: true });
-    }
-    const cluster = join(this.path, 'postgres');
+    const cluster = this.postgres;
     removeDrafts(cluster);
     for (const made of [cluster, this.logs, this.credentials, this.postgresLocation, this.runFile]) {
       rmSync(made, { recursive: true, force: true });
     }
-    this.create();
+    const elsewhere = dirname(cluster);
+    if (/^plant-shop-[0-9a-f]{12}$/.test(basename(elsewhere))) rmSync(elsewhere, { recursive: true, force: true });
   }
 }

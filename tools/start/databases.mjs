@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { DATABASES } from './credentials.mjs';
 import { StartError } from './errors.mjs';
 import { freePort } from './ports.mjs';
-import { lastLinesOf } from './watch.mjs';
 import { findPostgres } from './postgres-binaries.mjs';
-import { createCluster, majorOf, serverOf, serverReady, stopOrphan } from './postgres.mjs';
+import { createCluster, majorOf, serverOf, serverReady } from './postgres.mjs';
 import { postgresUser } from './system-user.mjs';
+import { lastLinesOf } from './watch.mjs';
 
 /** @typedef {import('./credentials.mjs').Database} Database */
 
@@ -40,8 +40,8 @@ export async function ownDatabases({ dataDir, credentials, runFile, screen, shut
   const { signal } = stop;
   const say = (/** @type {string} */ message) => screen.say(message);
   const user = postgresUser();
-  const folder = dataDir.postgres(user);
-  await stopOrphan(folder);
+  dataDir.createPostgresPlace();
+  const folder = dataDir.postgres;
   const binaries = await findPostgres({ user, major: majorOf(folder), signal, say });
   if (majorOf(folder) === undefined) say(`Creating a Postgres ${binaries.major} cluster in ${folder}`);
   await createCluster({ folder, binaries, user }, { statements: provisioning(credentials), durable: true, signal });

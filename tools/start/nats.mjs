@@ -45,7 +45,8 @@ export function natsServer(found, { port, config, passwords = {}, logFile, onEnd
 function dockerRun(image, port, config, variables) {
   const mount = config ? ['-v', `${config}:/nats.conf:ro`] : [];
   const names = variables.flatMap((name) => ['-e', name]);
-  return ['run', '--rm', '--init', '-p', `127.0.0.1:${port}:4222`, ...names, ...mount, image, '-a', '0.0.0.0', ...(config ? ['-c', '/nats.conf'] : [])];
+  const server = [image, '-a', '0.0.0.0', ...(config ? ['-c', '/nats.conf'] : [])];
+  return ['run', '--rm', '--init', '-p', `127.0.0.1:${port}:4222`, ...names, ...mount, ...server];
 }
 
 /** Waits until the server greets. @param {number} port @param {AbortSignal} signal */

@@ -86,8 +86,8 @@ async function embedded({ user, signal, say }) {
     const draft = `${home}.${process.pid}.new`;
     mkdirSync(draft, { recursive: true });
     try {
-      const install = ['install', '--prefix', draft, '--ignore-scripts', '--no-save', '--no-package-lock', '--no-audit', '--no-fund', '--global=false'];
-      await run('npm', [...install, `${name}@${EMBEDDED_VERSION}`], { what: `Installing ${name}`, cwd: draft, signal });
+      const install = ['install', '--prefix', draft, '--global=false', '--ignore-scripts', '--no-save', '--no-package-lock'];
+      await run('npm', [...install, '--no-audit', '--no-fund', `${name}@${EMBEDDED_VERSION}`], { what: `Installing ${name}`, cwd: draft, signal });
       restoreLinks(join(draft, 'node_modules', name));
       renameSync(draft, home);
     } catch (error) {

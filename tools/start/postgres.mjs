@@ -3,7 +3,6 @@ import { chownSync, closeSync, existsSync, mkdtempSync, openSync, readdirSync, r
 import { basename, dirname, join } from 'node:path';
 import { run } from './command.mjs';
 import { StartError } from './errors.mjs';
-import { makePassage } from './files.mjs';
 import { KeptProcess } from './kept-process.mjs';
 import { commandLine, markOf, sleep, stopStranger } from './processes.mjs';
 
@@ -49,7 +48,6 @@ export async function createCluster({ folder, binaries, user }, { statements, du
         `Name the folder of the old binaries in POSTGRES_BIN_DIR, or throw the data away: npm start -- --fresh`,
     );
   }
-  makePassage(dirname(folder));
   removeDrafts(folder);
   const draft = mkdtempSync(`${folder}.new-`);
   if (user) chownSync(draft, user.uid, user.gid);
@@ -73,7 +71,8 @@ async function fill(draft, { binaries, user }, { statements, durable, signal }) 
     run(join(binaries.folder, command), args, { what: `Creating the Postgres cluster (${command})`, env: environment, cwd: '/', as: user, input, signal });
   // Locale C sorts and compares the same on every system, and is what the Kubernetes operators create.
   const locale = ['--encoding=UTF8', '--locale=C'];
-  await asServer('initdb', ['-D', draft, '-U', 'postgres', ...locale, '--auth=reject', ...(durable ? [] : ['--no-sync'])]);
+  const sync = durable ? [] : ['--no-sync'];
+  await asServer('initdb', ['-D', draft, '-U', 'postgres', ...locale, '--auth=reject', ...sync]);
   writeFileSync(join(draft, 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n');
   // Single-user mode needs no client, and passwords on standard input show neither in `ps` nor in a log.
   const quiet = ['-c', 'exit_on_error=on', '-c', 'log_min_error_statement=panic'];
@@ -118,9 +117,14 @@ export function serverOf({ folder, binaries, user }, { port, logFile, settings, 
     launch: () => {
       const log = openSync(logFile, 'a', 0o600);
       try {
-        const stdio = /** @type {const} */ (['ignore', log, log]);
-        // Its working directory would otherwise be ours, which its user may not be allowed to enter.
-        return spawn(join(binaries.folder, 'postgres'), ['-D', folder, ...args], { cwd: '/', env: environment, ...user, detached: true, stdio: [...stdio] });
+        return spawn(join(binaries.folder, 'postgres'), ['-D', folder, ...args], {
+          // Ours is one that its user may not be allowed to enter.
+          cwd: '/',
+          env: environment,
+          ...user,
+          detached: true,
+          stdio: ['ignore', log, log],
+        });
       } finally {
         closeSync(log);
       }

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { writePrivately } from './files.mjs';
-import { stopStranger } from './processes.mjs';
 
 /**
  * What runs, and where: written for tests that kill or inspect single parts, and for the next start, should this one
@@ -44,24 +43,8 @@ export class RunFile {
   }
 }
 
-/**
- * Ends what a launcher that was killed left running, by the marks in its run file; Postgres has its own way (its pid
- * file), because it needs time and must not be killed.
- * @param {string} path
- * @param {(message: string) => void} say
- */
-export async function endOrphans(path, say) {
-  const run = read(path);
-  if (!run) return;
-  const left = [...Object.values(run.services).flat(), run.nats].filter((entry) => entry?.pid !== undefined);
-  if (left.length > 0) say('The last run ended without cleaning up: doing that now');
-  const mark = (/** @type {Partial<import('./processes.mjs').Mark> | undefined} */ entry) => ({ pid: entry?.pid ?? 0, began: entry?.began ?? '' });
-  await Promise.all(left.map((entry) => stopStranger(mark(entry), [{ signal: 'SIGTERM', limitMs: 5_000 }])));
-  rmSync(path, { force: true });
-}
-
-/** @param {string} path @returns {Run | undefined} */
-function read(path) {
+/** What a launcher that was killed left behind. @param {string} path @returns {Run | undefined} */
+export function readRun(path) {
   if (!existsSync(path)) return undefined;
   try {
     return JSON.parse(readFileSync(path, 'utf8'));

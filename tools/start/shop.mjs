@@ -7,30 +7,23 @@ import { DataDir } from './data-dir.mjs';
 import { givenDatabases, ownDatabases } from './databases.mjs';
 import { StartError } from './errors.mjs';
 import { Held, takeLock } from './lock.mjs';
+import { endOrphans } from './orphans.mjs';
 import { claimPorts } from './ports.mjs';
 import { majorOf } from './postgres.mjs';
 import { answers } from './readiness.mjs';
-import { endOrphans, RunFile } from './run-file.mjs';
+import { RunFile } from './run-file.mjs';
 import { migrateOf, serviceProcess } from './service-process.mjs';
 import { environmentOf, planInstances } from './services.mjs';
 import { together } from './shutdown.mjs';
-import { postgresUser } from './system-user.mjs';
 import { checkPlatform, pinnedNode, readyToolchain, ROOT } from './toolchain.mjs';
 import { Watch } from './watch.mjs';
 
 const READY_LIMIT_MS = 90_000;
 
 /**
- * @typedef {object} Means
- * @property {AbortController} stop aborted by whatever ends the shop: a signal, or a failure
- * @property {import('./shutdown.mjs').Shutdown<typeof import('./shutdown.mjs').ORDER[number]>} shutdown
- * @property {import('./screen.mjs').Screen} screen
- */
-
-/**
  * What the parts of one shop share while it comes up.
  * @typedef {object} Site
- * @property {AbortController} stop
+ * @property {AbortController} stop aborted by whatever ends the shop: a signal, or a failure
  * @property {import('./shutdown.mjs').Shutdown<typeof import('./shutdown.mjs').ORDER[number]>} shutdown
  * @property {import('./screen.mjs').Screen} screen
  * @property {DataDir} dataDir
@@ -42,7 +35,7 @@ const READY_LIMIT_MS = 90_000;
 /**
  * Brings everything up and returns when it answers.
  * @param {import('./options.mjs').Options} options
- * @param {Means} means
+ * @param {Pick<Site, 'stop' | 'shutdown' | 'screen'>} means
  */
 export async function openShop(options, means) {
   const begun = performance.now();
@@ -53,17 +46,18 @@ export async function openShop(options, means) {
   const dataDir = new DataDir(process.env['DATA_DIR'] || join(ROOT, '.data'));
   dataDir.create();
   shutdown.add('lock', lock(dataDir));
-  await endOrphans(dataDir.runFile, say);
+  await endOrphans(dataDir, say);
   const ports = await claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081 }, process.env);
   const gatewayUrl = `http://127.0.0.1:${ports.GATEWAY_PORT}`;
   const streamUrl = `ws://127.0.0.1:${ports.STREAM_PORT}`;
   const givenUrls = givenDatabases(process.env);
   if (options.fresh) dataDir.empty();
+  dataDir.create();
 
   const runFile = new RunFile(dataDir.runFile);
   shutdown.add('run file', () => runFile.remove());
   runFile.update({ gatewayUrl, streamUrl });
-  const credentials = loadCredentials(dataDir.credentials, { needed: !givenUrls && majorOf(dataDir.postgres(postgresUser())) !== undefined });
+  const credentials = loadCredentials(dataDir.credentials, { needed: !givenUrls && majorOf(dataDir.postgres) !== undefined });
   /** @type {Site} */
   const site = { ...means, dataDir, runFile, watch: new Watch(stop, screen), credentials };
 
@@ -118,8 +112,13 @@ async function migrate({ stop }, processes) {
  */
 function startServices({ dataDir, runFile, shutdown, screen, watch }, processes) {
   const kept = processes.map(({ instance, env }) => {
-    const record = () => runFile.record(instance, service.mark);
-    const service = serviceProcess(instance, { env, logs: dataDir.logs, screen, watch, record });
+    const service = serviceProcess(instance, {
+      env,
+      logs: dataDir.logs,
+      screen,
+      watch,
+      record: () => runFile.record(instance, service.mark),
+    });
     return service;
   });
   shutdown.add('services', () => Promise.all(kept.map((service) => service.stop())));

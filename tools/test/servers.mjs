@@ -43,7 +43,9 @@ async function startPostgres({ folder, stop, shutdown }) {
 /** @param {Need} need */
 async function startNats({ folder, stop, shutdown }) {
   const found = await findNats({ signal: stop.signal, say: console.log });
-  if (!('binary' in found)) throw new StartError('The tests stop and start NATS servers of their own: install nats-server, so that it is on the PATH.');
+  if (!('binary' in found)) {
+    throw new StartError('The tests stop and start NATS servers of their own: install nats-server, so that it is on the PATH.');
+  }
   const port = await freePort();
   const logFile = join(folder, 'nats.log');
   const server = natsServer(found, { port, logFile, onEnd: fatal('NATS', logFile, stop) });

@@ -23,7 +23,8 @@ export async function startShop({ folder, stop, shutdown }) {
   const logFile = join(folder, 'shop.log');
   const problems = () => lastLinesOf(logFile, 60);
   const [gatewayPort, streamPort] = [await freePort(), await freePort()];
-  const env = { ...ownServersOnly(process.env), ...fastSimulation, DATA_DIR: dataDir.path, GATEWAY_PORT: `${gatewayPort}`, STREAM_PORT: `${streamPort}` };
+  const place = { DATA_DIR: dataDir.path, GATEWAY_PORT: `${gatewayPort}`, STREAM_PORT: `${streamPort}` };
+  const env = { ...ownServersOnly(process.env), ...fastSimulation, ...place };
   const ended = new AbortController();
   const shop = new KeptProcess({
     name: 'shop',

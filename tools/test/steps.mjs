@@ -51,9 +51,9 @@ export const steps = {
  */
 async function jest(bench, name, args, env) {
   const file = join(bench.folder, `${name}.json`);
+  const command = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
   const report = ['--ci', '--json', `--outputFile=${file}`];
-  const command = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js', ...args, ...report, ...bench.jestArgs];
-  const code = await node(bench, command, env);
+  const code = await node(bench, [...command, ...args, ...report, ...bench.jestArgs], env);
   return tallyOfJest({ code, report: contentOf(file) });
 }
 
