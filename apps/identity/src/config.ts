@@ -57,8 +57,17 @@ export const identitySettings = {
 
 export type IdentityConfig = Config<typeof identitySettings>;
 
-/** Faults of settings that are each usable but not together. */
-export const faultsOf = (config: IdentityConfig): string[] =>
-  config.demoData && config.nodeEnv === 'production'
+/** What is wrong with settings that can each be read. */
+export const faultsOf = (config: IdentityConfig): string[] => [
+  ...(config.demoData && config.nodeEnv === 'production'
     ? ['DEMO_DATA must be false when NODE_ENV is production: everybody knows its password and keys']
-    : [];
+    : []),
+  ...(isOrigin(config.publicUrl)
+    ? []
+    : ['PUBLIC_URL must be an origin, like https://shop.example: no path, no query']),
+];
+
+function isOrigin(address: string): boolean {
+  const { pathname, search, hash, username } = new URL(address);
+  return pathname === '/' && search === '' && hash === '' && username === '';
+}

@@ -4,6 +4,13 @@ import { ApiKeysController } from './api-keys/api-keys.controller.js';
 import { ApiKeysService } from './api-keys/api-keys.service.js';
 import { CredentialsController } from './credentials/credentials.controller.js';
 import { CredentialsService } from './credentials/credentials.service.js';
+import { DemoData } from './demo/demo-data.js';
+import { Adapters } from './oauth/adapters.js';
+import { Cipher } from './oauth/cipher.js';
+import { ClientSecrets } from './oauth/client-secrets.js';
+import { OAuthServer } from './oauth/oauth-server.js';
+import { SigningKeysController } from './oauth/signing-keys.controller.js';
+import { SigningKeysService } from './oauth/signing-keys.service.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from './options.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
 import { RevocationsController } from './revocations/revocations.controller.js';
@@ -18,10 +25,17 @@ import { UsersService } from './users/users.service.js';
 
 @Module({})
 export class IdentityModule {
-  static with(options: IdentityOptions): DynamicModule {
+  static with(options: IdentityOptions, secret: string): DynamicModule {
     return {
       module: IdentityModule,
-      controllers: [UsersController, SessionsController, ApiKeysController, CredentialsController, RevocationsController],
+      controllers: [
+        UsersController,
+        SessionsController,
+        ApiKeysController,
+        CredentialsController,
+        RevocationsController,
+        SigningKeysController,
+      ],
       providers: [
         { provide: IDENTITY_OPTIONS, useValue: options },
         { provide: PasswordHasher, useFactory: () => PasswordHasher.create(options.hashingCost) },
@@ -33,6 +47,12 @@ export class IdentityModule {
         ApiKeyUses,
         CredentialsService,
         RevocationsService,
+        { provide: Cipher, useValue: new Cipher(secret) },
+        SigningKeysService,
+        Adapters,
+        ClientSecrets,
+        OAuthServer,
+        DemoData,
         Sweeper,
       ],
     };

@@ -37,21 +37,31 @@ export class TestIdentity {
     const nats = await startNats();
     const database = await createDatabase(migrationsFolder);
     const sql = new pg.Pool({ connectionString: database.url, max: 2 });
+    // The pool counts as ended before its sockets are; dropping the database then ends them for good.
+    sql.on('error', (error: Error & { code?: string }) => {
+      if (error.code !== '57P01') throw error;
+    });
     const caller = await TestCaller.connect(nats.url);
     const closers = [() => caller.close(), () => sql.end(), () => database.drop(), () => nats.stop()];
     const identity = new TestIdentity(caller, sql, nats.url, database.url, [], closers);
-    await identity.addReplica(changed, options);
+    identity.httpPort = (await identity.addReplica(changed, options)).httpPort;
     return identity;
   }
 
+  /** Of the first replica. */
+  httpPort = 0;
+
   /** One more process, as far as a test can have one: its own connections, loops and caches on the same database. */
-  async addReplica(changed: Partial<Config> = {}, options: Partial<IdentityOptions> = {}): Promise<Service> {
+  async addReplica(changed: Partial<Config> = {}, options: Partial<IdentityOptions> = {}): Promise<Replica> {
     const config = { ...testConfig(this.databaseUrl), ...changed };
     // 1/30 of production's cost: these tests are about what is done with hashes.
     const quick = { hashingCost: { memoryCost: 512, timeCost: 2, parallelism: 1 }, deletionIntervalMs: 50, ...options };
-    const service = await startService('identity', this.natsUrl, (one) => startIdentity(one, config, quick));
-    this.services.push(service);
-    return service;
+    let httpPort = 0;
+    const service = await startService('identity', this.natsUrl, async (one) => {
+      this.services.push(one);
+      ({ httpPort } = await startIdentity(one, config, quick));
+    });
+    return { service, httpPort };
   }
 
   async stop(): Promise<void> {
@@ -85,6 +95,11 @@ export class TestIdentity {
     const { userId, permissions } = await this.check('session', token);
     return { ...registered, token, userId, inPerson: { subject: userId, permissions, shown: ['session'] } };
   }
+}
+
+export interface Replica {
+  readonly service: Service;
+  readonly httpPort: number;
 }
 
 export interface Registered {

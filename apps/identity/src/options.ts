@@ -8,6 +8,11 @@ export interface IdentityOptions {
   readonly passwordMinLength: number;
   readonly sessionTtlHours: number;
   readonly loginLimits: { readonly perUser: number; readonly perNetwork: number };
+  /** The gateway's origin, as clients see it. */
+  readonly publicUrl: string;
+  /** Where the OAuth 2.0 pages are served to the gateway. */
+  readonly http: { readonly host: string; readonly port: number };
+  readonly demoData: boolean;
   /** Pause between two looks for deletions that nobody carries on. */
   readonly deletionIntervalMs: number;
 }
@@ -19,5 +24,8 @@ export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): Id
   passwordMinLength: config.passwordMinLength,
   sessionTtlHours: config.sessionTtlHours,
   loginLimits: { perUser: config.loginLimitPerUser, perNetwork: config.loginLimitPerAddress },
+  publicUrl: config.publicUrl,
+  http: { host: config.httpHost, port: config.httpPort },
+  demoData: config.demoData,
   deletionIntervalMs: 2_000,
 });

@@ -3,18 +3,23 @@ import type { Service, ServiceConfig } from '@plant-shop/platform/service/servic
 import type { IdentityConfig } from './config.js';
 import { identityDatabase } from './database.js';
 import { IdentityModule } from './identity.module.js';
+import { OAuthServer } from './oauth/oauth-server.js';
 import { type IdentityOptions, toOptions } from './options.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
 
-/** @param changed what a test needs to be other than the settings make it */
+/**
+ * @param changed what a test needs to be other than the settings make it
+ * @returns where the OAuth 2.0 pages are served
+ */
 export async function startIdentity(
   service: Service,
   config: Omit<IdentityConfig, keyof ServiceConfig>,
   changed: Partial<IdentityOptions> = {},
-): Promise<void> {
+): Promise<{ readonly httpPort: number }> {
   await service.useDatabase(identityDatabase(config.databaseUrl));
   const options = { ...toOptions(config), ...changed };
-  const app = await service.answer(IdentityModule.with(options), { maxInFlight: config.maxInFlight });
+  const app = await service.answer(IdentityModule.with(options, config.identitySecret), { maxInFlight: config.maxInFlight });
   const hasher = app.get(PasswordHasher);
   gauge(service.metrics, 'identity_hashes_waiting', 'Passwords that wait for a slot to be hashed', () => hasher.waiting);
+  return { httpPort: app.get(OAuthServer).port };
 }

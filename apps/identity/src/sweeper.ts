@@ -4,11 +4,12 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { deleteDeadKeys } from './api-keys/api-keys.repository.js';
+import { deleteExpiredPayloads } from './oauth/payloads.repository.js';
 import { deleteOldRevocations } from './revocations/revocations.repository.js';
 import { deleteOldFailures } from './sessions/login-attempts.repository.js';
 import { deleteExpiredSessions } from './sessions/sessions.repository.js';
 
-const sweeps = [deleteExpiredSessions, deleteOldFailures, deleteOldRevocations, deleteDeadKeys];
+const sweeps = [deleteExpiredSessions, deleteOldFailures, deleteOldRevocations, deleteDeadKeys, deleteExpiredPayloads];
 
 /** Removes what has ended. Nothing relies on it being gone: every reader looks at the time itself. */
 @Injectable()

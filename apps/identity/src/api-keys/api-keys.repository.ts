@@ -53,6 +53,11 @@ export async function revokeKey(tx: Transaction, userId: string, id: string): Pr
   return revoked;
 }
 
+/** Makes room for a key with this hash, if the one that has it works no more. */
+export async function removeDeadKey(tx: Transaction, keyHash: Buffer): Promise<void> {
+  await tx.execute(`DELETE FROM api_keys WHERE key_hash = $1 AND NOT (${isLive})`, [keyHash]);
+}
+
 /** At most once a minute for a key, whichever replicas it was seen by. */
 export function touchKeys(tx: Transaction, ids: readonly string[]): Promise<number> {
   return tx.execute(

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { permissions } from '@plant-shop/contracts/permissions';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { insertKey, removeDeadKey } from '../api-keys/api-keys.repository.js';
+import { sha256 } from '../credentials/secret.js';
+import { findClient, insertClient } from '../oauth/oauth-clients.repository.js';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { PasswordHasher } from '../passwords/password-hasher.js';
+import type { UserRecord } from '../users/user.js';
+import { findUser } from '../users/users.repository.js';
+import { UsersService } from '../users/users.service.js';
+
+const admin = { username: 'admin', password: 'admin-password' };
+const apiKey = 'special-key';
+const client = { clientId: 'plant-admin', secret: 'plant-secret' };
+const deadlineMs = 10_000;
+
+/**
+ * The credentials that a demo prints, made anew at each start where they are missing. A warm start hashes nothing. Refused
+ * in production by the settings.
+ */
+@Injectable()
+export class DemoData implements OnModuleInit {
+  constructor(
+    private readonly database: Database,
+    private readonly users: UsersService,
+    private readonly hasher: PasswordHasher,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
+    @InjectLogger() private readonly logger: Logger,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    if (!this.options.demoData) return;
+    const userId = await this.adminId();
+    const secretHash = (await findClient(this.database, client.clientId))?.secretHash ?? (await this.hash(client.secret));
+    await this.database.transaction(async (tx) => {
+      const keyHash = sha256(apiKey);
+      await removeDeadKey(tx, keyHash);
+      const key = { id: randomUUID(), userId, name: 'demo', prefix: 'special', permissions, expiresAt: undefined };
+      await insertKey(tx, { ...key, keyHash });
+      await insertClient(tx, { clientId: client.clientId, userId, secretHash, scopes: permissions });
+    });
+    this.logger.info('demo data is there');
+  }
+
+  private async adminId(): Promise<string> {
+    const found = (await findUser(this.database, admin.username)) ?? (await this.makeAdmin());
+    if (!found) throw new Error('the admin of the demo was not there, and could not be made');
+    return found.userId;
+  }
+
+  private async makeAdmin(): Promise<UserRecord | undefined> {
+    try {
+      return onlyRow(await this.users.register(Deadline.in(deadlineMs), [{ ...admin }], () => '/demo', 'admin'));
+    } catch (error) {
+      if (!(error instanceof DomainError) || error.code !== 'username-taken') throw error;
+      // Another process that started at the same moment was faster.
+      return findUser(this.database, admin.username);
+    }
+  }
+
+  private hash(secret: string): Promise<string> {
+    return this.hasher.hash(secret, Deadline.in(deadlineMs));
+  }
+}

@@ -1,0 +1,40 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { unavailable } from '@plant-shop/platform/errors';
+import { createLogger } from '@plant-shop/platform/logging';
+import { exportJWK, generateKeyPair } from 'jose';
+import type { Adapters } from './adapters.js';
+import type { ClientSecrets } from './client-secrets.js';
+import { OAuthServer } from './oauth-server.js';
+import type { SigningKeysService } from './signing-keys.service.js';
+
+describe('the OAuth pages while something is away', () => {
+  let server: OAuthServer | undefined;
+  afterEach(() => server?.onApplicationShutdown());
+
+  async function answerWhen(failure: Error): Promise<Response> {
+    const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+    const failing = { of: () => ({ find: () => Promise.reject(failure) }) } as unknown as Adapters;
+    const keys = { open: async () => [{ ...(await exportJWK(privateKey)), use: 'sig' }] } as unknown as SigningKeysService;
+    const options = { publicUrl: 'http://shop.test', http: { host: '127.0.0.1', port: 0 } };
+    server = new OAuthServer(failing, {} as ClientSecrets, keys, options as never, createLogger('test', 'fatal'));
+    await server.onModuleInit();
+    return fetch(`http://127.0.0.1:${server.port}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('some:client').toString('base64')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+  }
+
+  it('say 503 and when to try again while the database is away', async () => {
+    const response = await answerWhen(unavailable('The database'));
+    expect(response.status).toBe(503);
+    expect(response.headers.get('retry-after')).toBe('1');
+    expect(await response.json()).toMatchObject({ error: 'temporarily_unavailable' });
+  });
+
+  it('tell nothing of a defect', async () => {
+    const response = await answerWhen(new Error('relation "secret_table" does not exist'));
+    expect(response.status).toBe(500);
+    expect(await response.text()).not.toContain('secret_table');
+  });
+});

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { CodedError } from '@plant-shop/platform/errors';
+import type { Logger } from '@plant-shop/platform/logging';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import type Provider from 'oidc-provider';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { Adapters } from './adapters.js';
+import { ClientSecrets } from './client-secrets.js';
+import { createProvider } from './provider.js';
+import { SigningKeysService } from './signing-keys.service.js';
+
+/** Serves the OAuth 2.0 pages to the gateway, under whose origin clients see them. */
+@Injectable()
+export class OAuthServer implements OnModuleInit, OnApplicationShutdown {
+  private server: Server | undefined;
+
+  constructor(
+    private readonly adapters: Adapters,
+    private readonly secrets: ClientSecrets,
+    private readonly keys: SigningKeysService,
+    @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
+    @InjectLogger() private readonly logger: Logger,
+  ) {}
+
+  /** Before any loop starts: what cannot be served, for want of its keys or its port, ends the start here. */
+  async onModuleInit(): Promise<void> {
+    const { publicUrl, http } = this.options;
+    const provider = createProvider({
+      publicUrl,
+      jwks: await this.keys.open(),
+      adapterOf: (model) => this.adapters.of(model),
+      isSecretRight: (hash, secret, address) => this.secrets.isRight(hash, secret, address),
+    });
+    this.reportErrors(provider);
+    this.server = createServer(
+      { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
+      underPublicUrl(publicUrl, handlerOf(provider)),
+    );
+    this.server.listen(http.port, http.host);
+    await once(this.server, 'listening');
+  }
+
+  /** Answers what is under way. Idle connections of the gateway are closed by `close` itself. */
+  async onApplicationShutdown(): Promise<void> {
+    const { server } = this;
+    if (!server) return;
+    await new Promise((resolve) => server.close(resolve));
+  }
+
+  get port(): number {
+    return (this.server?.address() as AddressInfo | null)?.port ?? 0;
+  }
+
+  private reportErrors(provider: Provider): void {
+    provider.on('server_error', (ctx, error) => {
+      if (error instanceof CodedError) answerCoded(ctx, error);
+      else this.logger.error({ err: error, path: ctx.path }, 'OAuth request failed');
+    });
+  }
+}
+
+/** What the provider takes for a defect, because it does not know our codes. */
+function answerCoded(ctx: KoaContextWithOIDC, error: CodedError): void {
+  const { retryAfter } = error.details;
+  ctx.status = error.code === 'too-many-logins' ? 429 : 503;
+  ctx.set('Retry-After', String(typeof retryAfter === 'number' ? retryAfter : 1));
+  ctx.body = { error: 'temporarily_unavailable', error_description: error.message };
+}
+
+function handlerOf(provider: Provider): RequestListener {
+  const handle = provider.callback();
+  // Koa answers every failure itself: this promise never rejects.
+  return (request, response) => void handle(request, response);
+}
+
+/**
+ * The provider builds the addresses in its answers from the request. Ours are those of PUBLIC_URL, whatever a Host header
+ * or an absolute request target says.
+ */
+function underPublicUrl(publicUrl: string, listener: RequestListener): RequestListener {
+  const { protocol, host } = new URL(publicUrl);
+  return (request, response) => {
+    if (!request.url?.startsWith('/')) {
+      response.writeHead(400).end();
+      return;
+    }
+    request.headers['x-forwarded-proto'] = protocol.slice(0, -1);
+    request.headers['x-forwarded-host'] = host;
+    listener(request, response);
+  };
+}

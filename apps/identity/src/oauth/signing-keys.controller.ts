@@ -1,0 +1,14 @@
+import { Controller } from '@nestjs/common';
+import { identity, type SigningKeys } from '@plant-shop/contracts/identity';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import { SigningKeysService } from './signing-keys.service.js';
+
+@Controller()
+export class SigningKeysController {
+  constructor(private readonly keys: SigningKeysService) {}
+
+  @Answers(identity.readSigningKeys)
+  readSigningKeys(): Promise<SigningKeys> {
+    return this.keys.read();
+  }
+}
