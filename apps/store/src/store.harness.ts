@@ -53,6 +53,8 @@ export class StoreHarness {
       fake(identity.resolveUsername, ({ username }) => ({ userId: user(Number(/^user-(\d+)$/.exec(username)?.[1] ?? 0)) })),
     ]);
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
+    // The pool says that it has ended before its connections have, and then the drop of the database ends them.
+    sql.on('error', () => undefined);
     return new StoreHarness(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity);
   }
 

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { DueOrders } from './checkout/due-orders.js';
 import { CustomersController } from './customers/customers.controller.js';
 import { CustomersService } from './customers/customers.service.js';
@@ -28,6 +29,7 @@ export class StoreModule {
         CustomersService,
         DueOrders,
         InventoryFolder,
+        AnswersSweeper,
       ],
     };
   }

@@ -19,6 +19,7 @@ export interface ErrorDetails {
 export const platformCodes = [
   'invalid-input',
   'invalid-cursor',
+  'idempotency-key-reused',
   'unavailable',
   'outcome-unknown',
   'overloaded',

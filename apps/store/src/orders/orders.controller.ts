@@ -10,7 +10,7 @@ import {
   type TimelineEntry,
   type TransferOrder,
 } from '@plant-shop/contracts/store';
-import type { Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrdersService } from './orders.service.js';
@@ -20,7 +20,7 @@ export class OrdersController {
   constructor(private readonly orders: OrdersService) {}
 
   @Answers(store.placeOrder)
-  placeOrder({ order }: PlaceOrder, context: RpcContext): Promise<Versioned<Order>> {
+  placeOrder({ order }: PlaceOrder, context: RpcContext): Promise<Versioned<Order> | Replayed> {
     return this.orders.place(context, order);
   }
 
@@ -40,7 +40,7 @@ export class OrdersController {
   }
 
   @Answers(store.transferOrder)
-  transferOrder(transferring: TransferOrder, context: RpcContext): Promise<Versioned<Order>> {
+  transferOrder(transferring: TransferOrder, context: RpcContext): Promise<Versioned<Order> | Replayed> {
     return this.orders.transfer(context, transferring);
   }
 

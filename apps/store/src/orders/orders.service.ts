@@ -3,11 +3,12 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import type { ListOrders, NewOrder, Order, TimelineEntry, TransferOrder } from '@plant-shop/contracts/store';
 import { unavailable } from '@plant-shop/platform/errors';
+import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Lanes } from '@plant-shop/platform/lanes';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf, sqlStateOf, uniqueViolation } from '@plant-shop/platform/postgres/sqlstate';
-import { type Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
@@ -19,7 +20,7 @@ import { moveOrders } from './move-orders.js';
 import { isOpen, type OrderState, toOrder, toTimelineEntry } from './order.js';
 import { OrderIds } from './order-ids.js';
 import { amendOrder, findOrder, findTransitions, listOrdersOf, lockOrders } from './orders.repository.js';
-import { type BatchEntry, placeBatch } from './place-batch.js';
+import { type BatchEntry, type BatchResult, placeBatch } from './place-batch.js';
 import { customerClosed } from './placing.js';
 
 interface PlaceRequest extends Omit<BatchEntry, 'orderId'> {
@@ -35,7 +36,7 @@ const idConstraints = ['orders_pkey', 'one_row_per_version'];
 
 @Injectable()
 export class OrdersService {
-  private readonly lanes: Lanes<PlaceRequest, OrderState>;
+  private readonly lanes: Lanes<PlaceRequest, Versioned<Order> | Replayed>;
   private readonly ids: OrderIds;
   private readonly policy: CheckoutPolicy;
 
@@ -46,7 +47,7 @@ export class OrdersService {
   ) {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
-    this.lanes = new Lanes({ count: options.placingLanes, maxBatch }, (batch) => this.placeAll(batch));
+    this.lanes = new Lanes<PlaceRequest, Versioned<Order> | Replayed>({ count: options.placingLanes, maxBatch }, (batch) => this.placeAll(batch));
   }
 
   /** Orders that wait for a batch. */
@@ -55,18 +56,18 @@ export class OrdersService {
   }
 
   /** Joins the next batch of its plant's lane; answered after that batch has committed. */
-  async place({ caller, deadline }: RpcContext, order: NewOrder): Promise<Versioned<Order>> {
+  place({ caller, deadline, idempotency }: RpcContext, order: NewOrder): Promise<Versioned<Order> | Replayed> {
     const chosenId = order.id === 0 ? undefined : order.id;
-    const placed = await this.lanes.submit(order.plantId, {
+    return this.lanes.submit(order.plantId, {
       chosenId,
       idIsChosen: chosenId !== undefined,
       plantId: order.plantId,
       quantity: order.quantity ?? 1,
       shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
       ownerId: caller.subject,
+      idempotency,
       deadline,
     });
-    return versioned(placed);
   }
 
   async get({ caller }: RpcContext, orderId: number): Promise<Versioned<Order>> {
@@ -87,17 +88,19 @@ export class OrdersService {
   }
 
   /** Hands an open order to another user: events so far stay the former owner's, later ones are the new one's. */
-  async transfer(context: RpcContext, { orderId, transfer, ifVersion }: TransferOrder): Promise<Versioned<Order>> {
+  async transfer(context: RpcContext, { orderId, transfer, ifVersion }: TransferOrder): Promise<Versioned<Order> | Replayed> {
     const { userId } = await this.rpc.call(identity.resolveUsername, { username: transfer.username }, context);
-    return this.database.transaction(async (tx) => {
-      const closed = await shareCustomers(tx, [userId]);
-      const order = await lockOrder(tx, orderId, ifVersion);
-      if (closed.has(userId)) throw customerClosed();
-      if (!isOpen(order.status)) throw transitionRefused(order, 'only open orders are transferred');
-      const transferred = { ...order, ownerId: userId, version: order.version + 1 };
-      await amendOrder(tx, transferred, { actor: context.caller.subject, reason: 'transferred' });
-      return versioned(transferred);
-    });
+    return this.database.transaction((tx) =>
+      once(tx, context.idempotency, async () => {
+        const closed = await shareCustomers(tx, [userId]);
+        const order = await lockOrder(tx, orderId, ifVersion);
+        if (closed.has(userId)) throw customerClosed();
+        if (!isOpen(order.status)) throw transitionRefused(order, 'only open orders are transferred');
+        const transferred = { ...order, ownerId: userId, version: order.version + 1 };
+        await amendOrder(tx, transferred, { actor: context.caller.subject, reason: 'transferred' });
+        return versioned(transferred);
+      }),
+    );
   }
 
   /** A cancelled order stays readable, and cancelling it again answers the same. */
@@ -118,7 +121,7 @@ export class OrdersService {
     });
   }
 
-  private async placeAll(batch: readonly PlaceRequest[]): Promise<(OrderState | Error)[]> {
+  private async placeAll(batch: readonly PlaceRequest[]): Promise<BatchResult[]> {
     // Whoever waited here past their deadline was told that the outcome is unknown; the kindest outcome is none.
     const live = batch.filter((one) => !one.deadline.isPast);
     const results = live.length === 0 ? [] : await this.placeLive(live);
@@ -126,7 +129,7 @@ export class OrdersService {
     return batch.map((one) => resultOf.get(one) ?? unavailable('store'));
   }
 
-  private async placeLive(batch: readonly PlaceRequest[]): Promise<(OrderState | Error)[]> {
+  private async placeLive(batch: readonly PlaceRequest[]): Promise<BatchResult[]> {
     for (let attempt = 1; ; attempt++) {
       const entries = await Promise.all(
         batch.map(async (one): Promise<BatchEntry> => ({ ...one, orderId: one.chosenId ?? (await this.ids.draw()) })),

@@ -1,27 +1,44 @@
-import { DomainError } from '@plant-shop/contracts/errors';
+import type { Order } from '@plant-shop/contracts/store';
+import { CodedError } from '@plant-shop/platform/errors';
+import type { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
+import { saveAnswers, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { Due } from '../checkout/checkout.js';
 import { shareCustomers } from '../customers/customers.repository.js';
 import { lockStock } from '../stock/stock.repository.js';
-import type { OrderState } from './order.js';
+import { type OrderState, toOrder } from './order.js';
 import { claimOrderIds, writePlacedOrders } from './orders.repository.js';
 import { decidePlacing, type Placing } from './placing.js';
 
 export interface BatchEntry extends Placing {
   /** An id that a client chose must be claimed; one of our own block cannot be chosen by another replica. */
   readonly idIsChosen: boolean;
+  readonly idempotency: IdempotencyKey | undefined;
 }
+
+/** What became of one entry: the order placed, the answer that its twin got, or why not. */
+export type BatchResult = Versioned<Order> | Replayed | CodedError;
 
 /**
  * Places a batch in one transaction of ordered steps, not in one clever statement: modifying CTEs have no order, and
- * `ON CONFLICT DO NOTHING` hides the winner. Lock order as everywhere: customers, ids, stock by ascending plant id; then
- * the decision in memory; then one write.
+ * `ON CONFLICT DO NOTHING` hides the winner. Lock order as everywhere: idempotency keys, customers, ids, stock by ascending
+ * plant id; then the decision in memory; then one write.
  */
-export async function placeBatch(
+export async function placeBatch(tx: Transaction, entries: readonly BatchEntry[], due: Due): Promise<BatchResult[]> {
+  const saved = await SavedAnswers.lock(tx, entries.flatMap((one) => one.idempotency ?? []));
+  const repeated = new Map(entries.map((one) => [one, savedAnswerFor(one, saved)]));
+  const decided = await placeNew(tx, entries.filter((one) => !repeated.get(one)), due);
+  return entries.map((one) => repeated.get(one) ?? decided.get(one) ?? notDecided());
+}
+
+/** Places entries whose keys, if they have one, stand for nothing yet. */
+async function placeNew(
   tx: Transaction,
   entries: readonly BatchEntry[],
   due: Due,
-): Promise<(OrderState | DomainError)[]> {
+): Promise<ReadonlyMap<BatchEntry, BatchResult>> {
+  if (entries.length === 0) return new Map();
   const closedCustomers = await shareCustomers(tx, unique(entries.map((one) => one.ownerId)));
   const takenIds = await claimOrderIds(tx, unique(entries.filter((one) => one.idIsChosen).map((one) => one.orderId)));
   const stock = await lockStock(tx, unique(entries.map((one) => one.plantId)));
@@ -30,9 +47,38 @@ export async function placeBatch(
     takenIds,
     stock: new Map(stock.map((row) => [row.plantId, row])),
   });
-  const accepted = decisions.filter((one): one is BatchEntry => !(one instanceof DomainError));
+  // A twin in the same batch was decided as the very entry that was placed for it.
+  const accepted = entries.filter((one, n) => decisions[n] === one);
   if (accepted.length > 0) await writePlacedOrders(tx, accepted, due);
-  return decisions.map((one) => (one instanceof DomainError ? one : placedOrder(one)));
+  const answers = new Map(accepted.map((one) => [one, answerOf(placedOrder(one))]));
+  await saveAnswers(
+    tx,
+    accepted.flatMap((one) => (one.idempotency ? [{ key: one.idempotency, answer: answers.get(one) }] : [])),
+  );
+  return new Map<BatchEntry, BatchResult>(
+    entries.map((one, n) => {
+      const decision = decisions[n] ?? notDecided();
+      if (decision instanceof CodedError) return [one, decision];
+      const answer = answers.get(decision) ?? notDecided();
+      return [one, decision === one ? answer : new Replayed(answer.value, answer.facts)];
+    }),
+  );
+}
+
+/** A key that was used for another request is this entry's refusal, and nobody else's. */
+function savedAnswerFor({ idempotency }: BatchEntry, saved: SavedAnswers): Replayed | CodedError | undefined {
+  try {
+    return idempotency && saved.of(idempotency);
+  } catch (error) {
+    if (error instanceof CodedError) return error;
+    throw error;
+  }
+}
+
+const answerOf = (order: OrderState): Versioned<Order> => new Versioned(toOrder(order), order.version);
+
+function notDecided(): never {
+  throw new Error('a batch decides each of its entries');
 }
 
 const unique = <T>(values: readonly T[]): T[] => [...new Set(values)];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { DomainError } from '@plant-shop/contracts/errors';
+import { CodedError } from '@plant-shop/platform/errors';
+import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import fc from 'fast-check';
 import type { Listing } from '../stock/stock.js';
 import { OneAtATimeModel } from './one-at-a-time.model.js';
@@ -23,8 +24,8 @@ const facts = (stock: Record<number, { listing: Listing; free: number }>) => ({
   stock: new Map(Object.entries(stock).map(([plantId, row]) => [Number(plantId), row])),
 });
 
-const outcomes = (decisions: readonly (Placing | DomainError)[]): string[] =>
-  decisions.map((one) => (one instanceof DomainError ? one.code : 'placed'));
+const outcomes = (decisions: readonly (Placing | CodedError)[]): string[] =>
+  decisions.map((one) => (one instanceof CodedError ? one.code : 'placed'));
 
 describe('deciding a batch', () => {
   it('never lets an order too large block a smaller one after it', () => {
@@ -49,6 +50,17 @@ describe('deciding a batch', () => {
       'insufficient-stock',
       'placed',
     ]);
+  });
+
+  it('places one request once, however often it stands in the batch, and refuses its key for another', () => {
+    const keyed = (payload: string, given: Partial<Placing> = {}) =>
+      placing({ ...given, idempotency: new IdempotencyKey(alice, 'key', 'placeOrder', Buffer.from(payload)) });
+    const batch = [keyed('a', { orderId: 1, quantity: 99 }), keyed('a', { orderId: 2 }), keyed('a', { orderId: 3 }), keyed('b')];
+    const decisions = decidePlacing(batch, facts({ 7: { listing: 'available', free: 10 } }));
+    expect(decisions[0]).toMatchObject({ code: 'insufficient-stock' });
+    expect(decisions[1]).toBe(batch[1]);
+    expect(decisions[2]).toBe(batch[1]);
+    expect(decisions[3]).toMatchObject({ code: 'idempotency-key-reused' });
   });
 
   it('decides every batch as a clerk with one customer at a time would', () => {

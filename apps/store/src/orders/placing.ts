@@ -1,4 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
+import type { CodedError } from '@plant-shop/platform/errors';
+import { type IdempotencyKey, keyReused } from '@plant-shop/platform/idempotency/idempotency-key';
 import type { Listing } from '../stock/stock.js';
 
 /** One order as it was asked for, with its id already given or drawn. */
@@ -8,6 +10,8 @@ export interface Placing {
   readonly quantity: number;
   readonly shipDate: Date | null;
   readonly ownerId: string;
+  /** Entries with the same key are the same request, sent more than once. */
+  readonly idempotency?: IdempotencyKey | undefined;
 }
 
 /** What the batch found under its locks, so that nothing of it can change before the batch commits. */
@@ -23,12 +27,16 @@ export const customerClosed = (): DomainError =>
 /**
  * Decides a batch in order of arrival, as if its orders came one at a time: each sees what the accepted ones before it
  * left. A refused one changes nothing, so an order too large never blocks a smaller one after it.
+ * @returns for each placing itself when it is accepted, the accepted one that it repeats, or why it is refused
  */
-export function decidePlacing<T extends Placing>(placings: readonly T[], facts: PlacingFacts): (T | DomainError)[] {
+export function decidePlacing<T extends Placing>(placings: readonly T[], facts: PlacingFacts): (T | CodedError)[] {
   const taken = new Set(facts.takenIds);
   const freeLeft = new Map([...facts.stock].map(([plantId, stock]) => [plantId, stock.free]));
+  const acceptedByKey = new Map<string, T>();
   return placings.map((placing) => {
-    const { orderId, plantId, quantity, ownerId } = placing;
+    const { orderId, plantId, quantity, ownerId, idempotency } = placing;
+    const twin = idempotency && acceptedByKey.get(idempotency.id);
+    if (twin) return idempotency.isSameRequest(twin.idempotency) ? twin : keyReused();
     const stock = facts.stock.get(plantId);
     const free = freeLeft.get(plantId) ?? 0;
     if (stock === undefined || stock.listing === 'retired') {
@@ -52,6 +60,7 @@ export function decidePlacing<T extends Placing>(placings: readonly T[], facts: 
     }
     taken.add(orderId);
     freeLeft.set(plantId, free - quantity);
+    if (idempotency) acceptedByKey.set(idempotency.id, placing);
     return placing;
   });
 }

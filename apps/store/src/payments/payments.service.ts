@@ -1,8 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { Order, Payment } from '@plant-shop/contracts/store';
-import { Database } from '@plant-shop/platform/postgres/database';
-import { Versioned } from '@plant-shop/platform/rpc/answer';
+import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { lockOrder } from '../orders/lock-order.js';
@@ -22,21 +23,31 @@ export class PaymentsService {
    * Takes what an external provider reports. Reporting it again changes nothing.
    * @throws DomainError `order-not-payable`; the refund that is due is noted all the same
    */
-  async report({ caller }: RpcContext, orderId: number, { outcome, reference }: Payment): Promise<Versioned<Order>> {
-    const { order, state } = await this.database.transaction(async (tx) => {
-      const order = await lockOrder(tx, orderId);
-      const known = await findPayment(tx, orderId, reference);
-      const decision = decidePayment(known, outcome, canMove(order, 'approve'));
-      if (decision.kind === 'known') return { order, state: decision.state };
-      await savePayment(tx, { orderId, reference, state: decision.state });
-      if (decision.state !== 'accepted') return { order, state: decision.state };
-      const [approved = order] = await moveOrders(tx, this.options.checkout, [
-        { orderId, move: 'approve', actor: caller.subject, reason: 'payment succeeded' },
-      ]);
-      return { order: approved, state: decision.state };
-    });
-    if (state === 'refund-due') throw notPayable(order);
-    return new Versioned(toOrder(order), order.version);
+  async report(context: RpcContext, orderId: number, payment: Payment): Promise<Versioned<Order> | Replayed> {
+    const result = await this.database.transaction((tx) =>
+      once(tx, context.idempotency, () => this.take(tx, context, orderId, payment)),
+    );
+    if (result instanceof DomainError) throw result;
+    return result;
+  }
+
+  /** @returns a refusal instead of throwing it where something is to be committed all the same */
+  private async take(
+    tx: Transaction,
+    { caller }: RpcContext,
+    orderId: number,
+    { outcome, reference }: Payment,
+  ): Promise<Versioned<Order> | DomainError> {
+    const order = await lockOrder(tx, orderId);
+    const known = await findPayment(tx, orderId, reference);
+    const { kind, state } = decidePayment(known, outcome, canMove(order, 'approve'));
+    if (kind === 'new') await savePayment(tx, { orderId, reference, state });
+    if (state === 'refund-due') return notPayable(order);
+    if (kind === 'known' || state === 'failed') return new Versioned(toOrder(order), order.version);
+    const [approved = order] = await moveOrders(tx, this.options.checkout, [
+      { orderId, move: 'approve', actor: caller.subject, reason: 'payment succeeded' },
+    ]);
+    return new Versioned(toOrder(approved), approved.version);
   }
 }
 

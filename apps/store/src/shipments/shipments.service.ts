@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DeliverOrder, Order, ShipOrder } from '@plant-shop/contracts/store';
+import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { Versioned } from '@plant-shop/platform/rpc/answer';
+import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { lockOrder, transitionRefused } from '../orders/lock-order.js';
@@ -17,25 +18,32 @@ export class ShipmentsService {
   ) {}
 
   /** The carrier's own tracking number replaces ours; events from here on carry it. */
-  ship({ caller }: RpcContext, { orderId, shipment, ifVersion }: ShipOrder): Promise<Versioned<Order>> {
-    return this.database.transaction(async (tx) => {
-      const order = await lockOrder(tx, orderId, ifVersion);
-      if (order.status !== 'approved') throw transitionRefused(order, 'only approved orders are shipped');
-      const { carrier, trackingNumber } = shipment;
-      const shipped = { ...order, carrier, trackingNumber, version: order.version + 1 };
-      await amendOrder(tx, shipped, { actor: caller.subject, reason: 'shipped' });
-      return new Versioned(toOrder(shipped), shipped.version);
-    });
+  ship(
+    { caller, idempotency }: RpcContext,
+    { orderId, shipment, ifVersion }: ShipOrder,
+  ): Promise<Versioned<Order> | Replayed> {
+    return this.database.transaction((tx) =>
+      once(tx, idempotency, async () => {
+        const order = await lockOrder(tx, orderId, ifVersion);
+        if (order.status !== 'approved') throw transitionRefused(order, 'only approved orders are shipped');
+        const { carrier, trackingNumber } = shipment;
+        const shipped = { ...order, carrier, trackingNumber, version: order.version + 1 };
+        await amendOrder(tx, shipped, { actor: caller.subject, reason: 'shipped' });
+        return new Versioned(toOrder(shipped), shipped.version);
+      }),
+    );
   }
 
-  deliver({ caller }: RpcContext, { orderId, ifVersion }: DeliverOrder): Promise<Versioned<Order>> {
-    return this.database.transaction(async (tx) => {
-      const order = await lockOrder(tx, orderId, ifVersion);
-      const [delivered] = await moveOrders(tx, this.options.checkout, [
-        { orderId, move: 'deliver', actor: caller.subject, reason: 'delivered' },
-      ]);
-      if (!delivered) throw transitionRefused(order, 'only approved orders are delivered');
-      return new Versioned(toOrder(delivered), delivered.version);
-    });
+  deliver({ caller, idempotency }: RpcContext, { orderId, ifVersion }: DeliverOrder): Promise<Versioned<Order> | Replayed> {
+    return this.database.transaction((tx) =>
+      once(tx, idempotency, async () => {
+        const order = await lockOrder(tx, orderId, ifVersion);
+        const [delivered] = await moveOrders(tx, this.options.checkout, [
+          { orderId, move: 'deliver', actor: caller.subject, reason: 'delivered' },
+        ]);
+        if (!delivered) throw transitionRefused(order, 'only approved orders are delivered');
+        return new Versioned(toOrder(delivered), delivered.version);
+      }),
+    );
   }
 }

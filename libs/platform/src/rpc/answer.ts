@@ -1,18 +1,49 @@
-/** An answer that is a state of one resource: its version travels beside it and becomes its entity tag. */
-export class Versioned<T> {
-  constructor(
+/** What travels beside an answer's payload. */
+export interface Facts {
+  /** The version of the resource in the payload; it becomes an entity tag. */
+  readonly version?: number;
+  /** The cursor of the next page, where the payload is a list that goes on; it becomes a `Link` header. */
+  readonly next?: string;
+  /** The payload is what an earlier request with the same Idempotency-Key was answered. */
+  readonly replayed?: true;
+}
+
+/** An answer with something beside it. */
+abstract class Annotated<T> {
+  protected constructor(
     readonly value: T,
-    readonly version: number,
+    readonly facts: Facts,
   ) {}
 }
 
-/** One page of a list; the cursor of the next one travels beside it and becomes a `Link` header. */
-export class Page<T> {
-  constructor(
-    readonly value: readonly T[],
-    readonly next?: string,
-  ) {}
+/** Value and facts of whatever a handler returned; a bare answer has none. */
+export const partsOf = (answer: unknown): { readonly value: unknown; readonly facts: Facts } =>
+  answer instanceof Annotated ? answer : { value: answer, facts: {} };
+
+/** A state of one resource. */
+export class Versioned<T> extends Annotated<T> {
+  constructor(value: T, version: number) {
+    super(value, { version });
+  }
+}
+
+/** One page of a list. */
+export class Page<T> extends Annotated<readonly T[]> {
+  constructor(value: readonly T[], next?: string) {
+    super(value, next === undefined ? {} : { next });
+  }
+}
+
+/** The answer that an earlier request with the same Idempotency-Key got. */
+export class Replayed extends Annotated<unknown> {
+  constructor(value: unknown, facts: Facts) {
+    super(value, { ...facts, replayed: true });
+  }
 }
 
 /** What a handler returns: the answer, bare or with what travels beside it. */
-export type Returned<Answer> = Answer | Versioned<Answer> | (Answer extends readonly (infer T)[] ? Page<T> : never);
+export type Returned<Answer> =
+  | Answer
+  | Versioned<Answer>
+  | Replayed
+  | (Answer extends readonly (infer T)[] ? Page<T> : never);

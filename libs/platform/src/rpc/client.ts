@@ -2,6 +2,7 @@ import type { Msg } from '@nats-io/nats-core';
 import { CodedError, outcomeUnknown, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
+import type { Facts } from './answer.js';
 import type { RpcContext } from './context.js';
 import {
   type AnswerMeta,
@@ -22,11 +23,9 @@ const flushBytes = 512 * 1024;
 const flushEntries = 256;
 
 /** An answer as it came over the wire, for callers that pass it on without looking into it. */
-export interface RawAnswer {
+export interface RawAnswer extends Facts {
   /** UTF-8 JSON. */
   readonly payload: Uint8Array;
-  readonly version: number | undefined;
-  readonly next: string | undefined;
 }
 
 interface PendingCall {
@@ -93,7 +92,12 @@ export class RpcClient {
   }
 
   /** Like `call`, for a payload that its owner has yet to validate and an answer that is passed on as bytes. */
-  async callRaw(operation: Operation<unknown, unknown>, payload: unknown, context: RpcContext): Promise<RawAnswer> {
+  async callRaw(
+    operation: Operation<unknown, unknown>,
+    payload: unknown,
+    context: RpcContext,
+    idempotencyKey?: string,
+  ): Promise<RawAnswer> {
     const budgetMs = context.deadline.leftMs;
     if (!this.canSend || budgetMs === 0) throw notSent(operation);
     const id = ++this.lastId;
@@ -106,6 +110,7 @@ export class RpcClient {
         deadline: context.deadline.absolute,
         ...(context.principal && { principal: context.principal }),
         ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
+        ...(idempotencyKey !== undefined && { idempotencyKey }),
       },
       toBytes(payload),
     );
@@ -210,11 +215,11 @@ export class RpcClient {
     if (error) this.failFrame(frame, () => toCodedError(error));
   }
 
-  private settle(meta: AnswerMeta, payload: Uint8Array): void {
-    const call = meta.id === undefined ? undefined : this.remove(meta.id);
+  private settle({ id, error, ...facts }: AnswerMeta, payload: Uint8Array): void {
+    const call = id === undefined ? undefined : this.remove(id);
     if (!call) return;
-    if (meta.error) call.reject(toCodedError(meta.error));
-    else call.resolve({ payload, version: meta.version, next: meta.next });
+    if (error) call.reject(toCodedError(error));
+    else call.resolve({ payload, ...facts });
   }
 
   private failFrame(frame: string, error: ErrorFor): void {

@@ -1,4 +1,5 @@
 import { CodedError } from '../errors.js';
+import type { IdempotencyKey } from '../idempotency/idempotency-key.js';
 import type { Deadline } from './deadline.js';
 import type { Principal } from './principal.js';
 
@@ -12,6 +13,8 @@ export class RpcContext {
     readonly deadline: Deadline,
     readonly principal?: Principal,
     readonly traceparent?: string,
+    /** Of the call that is being carried out; it is not passed on. */
+    readonly idempotency?: IdempotencyKey,
   ) {}
 
   /** @throws CodedError `internal` when the caller sent no principal: the gateway asks for a credential first */

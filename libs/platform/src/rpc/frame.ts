@@ -1,4 +1,5 @@
 import { CodedError, type ErrorDetails } from '../errors.js';
+import type { Facts } from './answer.js';
 import type { Principal } from './principal.js';
 
 // The wire format, documented for other languages in libs/contracts/README.md. All integers are big endian.
@@ -27,6 +28,8 @@ export interface CallMeta {
   readonly request: string;
   readonly traceparent?: string;
   readonly principal?: Principal;
+  /** The client's Idempotency-Key, for the service that does the work. */
+  readonly idempotencyKey?: string;
   /** Milliseconds that were left when it was sent, and the same as an absolute time (ms since the epoch). */
   readonly budgetMs: number;
   readonly deadline: number;
@@ -39,12 +42,8 @@ export interface WireError {
 }
 
 /** Metadata of one answer; `id` is absent in a refusal, which answers the frame as a whole. */
-export interface AnswerMeta {
+export interface AnswerMeta extends Facts {
   readonly id?: number;
-  /** The version of the resource in the payload, where the operation has one. */
-  readonly version?: number;
-  /** The cursor of the next page, where the payload is a list that goes on. */
-  readonly next?: string;
   readonly error?: WireError;
 }
 

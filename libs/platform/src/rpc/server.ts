@@ -4,11 +4,11 @@ import { firstValueFrom, isObservable } from 'rxjs';
 import { CodedError, overloaded, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
-import { Page, Versioned } from './answer.js';
+import { IdempotencyKey } from '../idempotency/idempotency-key.js';
+import { partsOf } from './answer.js';
 import { RpcContext } from './context.js';
 import { Deadline } from './deadline.js';
 import {
-  type AnswerMeta,
   type CallMeta,
   checkCallMeta,
   decodeFrame,
@@ -156,7 +156,12 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     if (!handler) throw new CodedError('unknown-operation', `${this.options.service} has no operation ${meta.op}.`);
     const { operation } = handler.extras as { operation: Operation<object, unknown> };
     const value = validated(operation.payload, parseJson(payload));
-    const context = new RpcContext(meta.request, deadline, meta.principal, meta.traceparent);
+    const { principal, idempotencyKey } = meta;
+    const idempotency =
+      principal && idempotencyKey !== undefined
+        ? new IdempotencyKey(principal.subject, idempotencyKey, operation.pattern, payload)
+        : undefined;
+    const context = new RpcContext(meta.request, deadline, principal, meta.traceparent, idempotency);
     const result: unknown = await handler(value, context);
     return isObservable(result) ? firstValueFrom(result) : result;
   }
@@ -210,14 +215,9 @@ function readCalls(data: Uint8Array): Entry<CallMeta>[] {
 }
 
 function encodeAnswer(id: number, result: unknown): EncodedEntry {
-  const value = result instanceof Versioned || result instanceof Page ? (result.value as unknown) : result;
+  const { value, facts } = partsOf(result);
   const payload = value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value ?? null));
-  const meta: AnswerMeta = {
-    id,
-    ...(result instanceof Versioned && { version: result.version }),
-    ...(result instanceof Page && result.next !== undefined && { next: result.next }),
-  };
-  const entry = encodeEntry(meta, payload);
+  const entry = encodeEntry({ id, ...facts }, payload);
   if (entry.length > maxEntryBytes) throw new CodedError('internal', 'The answer is larger than a frame carries.');
   return entry;
 }

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
+
+describe('an order with an Idempotency-Key', () => {
+  let shop: StoreHarness;
+  beforeAll(async () => {
+    shop = await StoreHarness.start({ replicas: 2 });
+  });
+  afterAll(async () => {
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+
+  async function place(key: string, order: NewOrder, n = 1): Promise<{ order: Order; replayed: boolean; version?: number | undefined }> {
+    const context = new RpcContext('test', Deadline.in(10_000), customer(n));
+    const answer = await shop.caller.client.callRaw(store.placeOrder, { order }, context, key);
+    const { replayed = false, version } = answer;
+    return { order: JSON.parse(Buffer.from(answer.payload).toString()) as Order, replayed, version };
+  }
+  const freeOf = async (plantId: number) => (await shop.caller.call(store.getStock, { plantId }, staff)).free;
+
+  it('is placed once, and every repetition gets the first answer', async () => {
+    const plantId = await shop.plant(10);
+    const first = await place('once', { plantId, quantity: 2 });
+    expect(first).toMatchObject({ replayed: false, version: 1 });
+    await shop.caller.call(store.cancelOrder, { orderId: first.order.id }, customer(1));
+    expect(await place('once', { plantId, quantity: 2 })).toEqual({ ...first, replayed: true });
+    expect(await freeOf(plantId)).toBe(10);
+  });
+
+  it('twins at the same time, in one batch or in two replicas, are one order', async () => {
+    const plantId = await shop.plant(100);
+    const keys = Array.from({ length: 20 }, (_, n) => `twins-${n}`);
+    const answers = await Promise.all(
+      keys.flatMap((key) => Array.from({ length: 10 }, async () => ({ key, ...(await place(key, { plantId })) }))),
+    );
+    for (const key of keys) {
+      const ofKey = answers.filter((one) => one.key === key);
+      expect(new Set(ofKey.map((one) => one.order.id)).size).toBe(1);
+      expect(ofKey.filter((one) => !one.replayed)).toHaveLength(1);
+    }
+    expect(await freeOf(plantId)).toBe(80);
+  });
+
+  it('of another principal, or for another request, is another matter', async () => {
+    const plantId = await shop.plant(10);
+    const mine = await place('shared', { plantId }, 1);
+    const theirs = await place('shared', { plantId }, 2);
+    expect(theirs).toMatchObject({ replayed: false });
+    expect(theirs.order.id).not.toBe(mine.order.id);
+    await expect(outcomeOf(place('shared', { plantId, quantity: 2 }, 1))).resolves.toBe('idempotency-key-reused');
+    const context = new RpcContext('test', Deadline.in(5_000), customer(1));
+    const transfer = { orderId: mine.order.id, transfer: { username: 'user-3' } };
+    await expect(outcomeOf(shop.caller.client.callRaw(store.transferOrder, transfer, context, 'shared'))).resolves.toBe(
+      'idempotency-key-reused',
+    );
+  });
+
+  it('that was refused is judged anew', async () => {
+    const plantId = await shop.plant(1);
+    await expect(outcomeOf(place('again', { plantId, quantity: 2 }))).resolves.toBe('insufficient-stock');
+    await shop.caller.call(store.setStock, { plantId, stock: { free: 2 } }, staff);
+    expect(await place('again', { plantId, quantity: 2 })).toMatchObject({ replayed: false });
+  });
+
+  it('leaves nothing at rest from which key, request or answer could be read', async () => {
+    const plantId = await shop.plant(1);
+    await place('a-very-secret-key', { plantId, shipDate: '2031-01-02T03:04:05Z' });
+    const rows = await shop.rows<{ row: string }>(`SELECT row_to_json(k)::text AS row FROM idempotency_keys k`);
+    const all = rows.map(({ row }) => row + Buffer.from(row.replaceAll(/[^0-9a-f]/g, ''), 'hex').toString('latin1')).join();
+    expect(all).not.toMatch(/secret|2031-01-02|plantId/);
+  });
+});

@@ -1,0 +1,103 @@
+import { CodedError } from '../errors.js';
+import type { Statement, Transaction } from '../postgres/database.js';
+import { type Facts, partsOf, Replayed } from '../rpc/answer.js';
+import type { IdempotencyKey } from './idempotency-key.js';
+
+// The table `idempotency_keys` is part of each service's own schema (see its migrations): a row commits with the effect
+// that it stands for, or not at all. Refusals are not saved; they are judged anew.
+
+const lifetime = `interval '24 hours'`;
+
+const lock: Statement = {
+  name: 'lock-idempotency-keys',
+  text: 'SELECT pg_advisory_xact_lock(id) FROM unnest($1::bigint[]) AS id ORDER BY id',
+};
+const find: Statement = {
+  name: 'find-saved-answers',
+  text: 'SELECT hash, fingerprint, answer FROM idempotency_keys WHERE hash = ANY($1) AND expires_at > now()',
+};
+const insert: Statement = {
+  name: 'save-answers',
+  text: `
+    INSERT INTO idempotency_keys (hash, fingerprint, answer, expires_at)
+    SELECT hash, fingerprint, answer, now() + ${lifetime}
+    FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS t (hash, fingerprint, answer)
+    ON CONFLICT (hash) DO UPDATE
+      SET fingerprint = excluded.fingerprint, answer = excluded.answer, expires_at = excluded.expires_at`,
+};
+
+interface SavedRow {
+  readonly hash: Buffer;
+  readonly fingerprint: Buffer;
+  readonly answer: Buffer;
+}
+
+/** What is saved under some keys, all of which this transaction holds from now on. */
+export class SavedAnswers {
+  private constructor(private readonly rows: ReadonlyMap<string, SavedRow>) {}
+
+  /** Waits for twins that are under way: what they did is seen, or they did nothing. The first locks of a transaction. */
+  static async lock(tx: Transaction, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
+    if (keys.length === 0) return new SavedAnswers(new Map());
+    await tx.query(lock, [[...new Set(keys.map((key) => key.lockId))]]);
+    // A new statement: the one above may have waited, and its snapshot is older than its wait.
+    const rows = await tx.query<SavedRow>(find, [keys.map((key) => key.hash)]);
+    return new SavedAnswers(new Map(rows.map((row) => [row.hash.toString('hex'), row])));
+  }
+
+  /**
+   * The answer that an earlier request with this key got.
+   * @throws CodedError `idempotency-key-reused`
+   */
+  of(key: IdempotencyKey): Replayed | undefined {
+    const row = this.rows.get(key.id);
+    if (!row) return undefined;
+    const { value, facts } = key.open(row.fingerprint, row.answer) as { value: unknown; facts: Facts };
+    return new Replayed(value, facts);
+  }
+}
+
+/** Saves answers in the transaction of their effects. */
+export async function saveAnswers(
+  tx: Transaction,
+  answers: readonly { readonly key: IdempotencyKey; readonly answer: unknown }[],
+): Promise<void> {
+  if (answers.length === 0) return;
+  await tx.execute(insert, [
+    answers.map(({ key }) => key.hash),
+    answers.map(({ key }) => key.fingerprint),
+    answers.map(({ key, answer }) => {
+      const { value, facts } = partsOf(answer);
+      return key.seal({ value, facts });
+    }),
+  ]);
+}
+
+/**
+ * Does `work` once for a key, however often it is asked for: a repeated request gets the saved answer. Without a key it is
+ * just done. Call it first in a transaction.
+ * @throws CodedError `idempotency-key-reused`
+ */
+export async function once<T extends object>(
+  tx: Transaction,
+  key: IdempotencyKey | undefined,
+  work: () => Promise<T>,
+): Promise<T | Replayed> {
+  if (!key) return work();
+  const saved = (await SavedAnswers.lock(tx, [key])).of(key);
+  if (saved) return saved;
+  const answer = await work();
+  // A refusal that `work` hands back, so that something else commits, is judged anew like one that is thrown.
+  if (answer instanceof CodedError) return answer;
+  await saveAnswers(tx, [{ key, answer }]);
+  return answer;
+}
+
+/** Deletes at most `limit` rows that are past their time; answers how many. */
+export function sweepSavedAnswers(tx: Transaction, limit: number): Promise<number> {
+  return tx.execute(
+    `DELETE FROM idempotency_keys WHERE hash IN (
+       SELECT hash FROM idempotency_keys WHERE expires_at < now() ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+    [limit],
+  );
+}
