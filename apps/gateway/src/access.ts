@@ -1,0 +1,63 @@
+import type { CredentialKind, Permission } from '@plant-shop/contracts/permissions';
+
+/**
+ * What a request must show.
+ *
+ * - `open`: nothing, and what is shown is not looked at (health, pages, OAuth, which has credentials of its own).
+ * - `anyone`: nothing, but every credential that is shown must be valid.
+ * - `caller`: any valid credential; the owning service knows whose things are whose.
+ * - `permission`: one of the permissions, or a credential of a kind that is enough by itself.
+ */
+export type Needs =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'anyone' }
+  | { readonly kind: 'caller' }
+  | { readonly kind: 'permission'; readonly anyOf: readonly Permission[]; readonly orAny?: CredentialKind };
+
+const open: Needs = { kind: 'open' };
+const anyone: Needs = { kind: 'anyone' };
+const caller: Needs = { kind: 'caller' };
+const permission = (...anyOf: Permission[]): Needs => ({ kind: 'permission', anyOf });
+const anyKeyOr = (...anyOf: Permission[]): Needs => ({ kind: 'permission', anyOf, orAny: 'apiKey' });
+
+/** Who may do what, by operation. Source: 1-api-decisions, "Who may do what". A route without a line does not start. */
+export const access = {
+  createPlant: permission('write:plants'),
+  replacePlant: permission('write:plants'),
+  changePlant: permission('write:plants'),
+  deletePlant: permission('write:plants'),
+  uploadImage: permission('write:plants'),
+  getPlant: anyone,
+  findPlantsByStatus: anyone,
+  findPlantsByTags: anyone,
+  getImage: anyone,
+
+  placeOrder: permission('write:orders'),
+  getOrder: anyKeyOr('write:orders', 'read:orders'),
+  cancelOrder: permission('write:orders', 'manage:orders'),
+  readInventory: anyKeyOr('write:orders', 'read:orders', 'write:stock'),
+  getStock: permission('write:stock'),
+  setStock: permission('write:stock'),
+
+  createUser: anyone,
+  createUsers: anyone,
+  login: anyone,
+  // Answers 200 also without a live session, so it reads the token itself.
+  logout: open,
+  getUser: anyone,
+  updateUser: caller,
+  deleteUser: caller,
+  createApiKey: caller,
+  listApiKeys: caller,
+  revokeApiKey: caller,
+
+  getOAuth: open,
+  postOAuth: open,
+  overview: open,
+  live: open,
+  ready: open,
+  listProblems: open,
+  showProblem: open,
+} as const satisfies Record<string, Needs>;
+
+export type OperationName = keyof typeof access;

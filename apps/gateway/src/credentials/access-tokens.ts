@@ -1,0 +1,106 @@
+import type { SigningKeys } from '@plant-shop/contracts/identity';
+import { type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import { Refusal } from '../problems/refusal.js';
+
+/** What a valid access token says. */
+export interface AccessToken {
+  readonly jti: string;
+  readonly clientId: string;
+  readonly userId: string;
+  readonly permissions: readonly Permission[];
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+export interface AccessTokensOptions {
+  /** The public address: issuer of the tokens, and with `/v3` their audience. */
+  readonly publicUrl: string;
+  readonly readKeys: () => Promise<SigningKeys>;
+}
+
+/** Asymmetric ones only: a key of ours must never be usable as the secret of an HMAC. */
+const algorithms = ['ES256', 'RS256', 'PS256', 'EdDSA'];
+/** A token with an unknown key id leads to identity at most this often. */
+const refetchPauseMs = 5_000;
+/** A key that identity has withdrawn is no longer trusted after this. */
+const keysForMs = 300_000;
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Verifies JWT access tokens (RFC 9068) here, with keys that identity publishes. */
+export class AccessTokens {
+  private keys: JWTVerifyGetKey | undefined;
+  private fetchedAt = -Infinity;
+  private fetching: Promise<JWTVerifyGetKey> | undefined;
+
+  constructor(
+    private readonly options: AccessTokensOptions,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /**
+   * Signature, type, issuer, audience, times and form; not whether it is revoked.
+   * @throws Refusal `credential-refused`; CodedError `unavailable` when there are no keys to verify with
+   */
+  async verify(token: string): Promise<AccessToken> {
+    try {
+      const { payload } = await jwtVerify(token, (header, jws) => this.keyFor(header, jws), {
+        issuer: this.options.publicUrl,
+        audience: `${this.options.publicUrl}/v3`,
+        typ: 'at+jwt',
+        algorithms,
+        clockTolerance: 5,
+        requiredClaims: ['sub', 'jti', 'exp', 'client_id'],
+      });
+      return toAccessToken(payload);
+    } catch (error) {
+      if (error instanceof errors.JOSEError) throw refused();
+      throw error;
+    }
+  }
+
+  private async keyFor(...key: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
+    const known = this.keys && this.now() - this.fetchedAt < keysForMs ? this.keys : await this.fetch();
+    try {
+      return await known(...key);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey) || this.now() - this.fetchedAt < refetchPauseMs) throw error;
+      return (await this.fetch())(...key);
+    }
+  }
+
+  private fetch(): Promise<JWTVerifyGetKey> {
+    this.fetching ??= this.readKeys().finally(() => (this.fetching = undefined));
+    return this.fetching;
+  }
+
+  private async readKeys(): Promise<JWTVerifyGetKey> {
+    const { keys } = await this.options.readKeys();
+    this.keys = createLocalJWKSet({ keys } as unknown as JSONWebKeySet);
+    this.fetchedAt = this.now();
+    return this.keys;
+  }
+}
+
+function toAccessToken({ jti, sub, exp, client_id: clientId, scope }: JWTPayload): AccessToken {
+  if (
+    jti === undefined ||
+    exp === undefined ||
+    sub === undefined ||
+    !uuid.test(sub) ||
+    typeof clientId !== 'string' ||
+    (scope !== undefined && typeof scope !== 'string')
+  ) {
+    throw refused();
+  }
+  const scopes = new Set(scope?.split(' '));
+  return { jti, clientId, userId: sub, permissions: permissions.filter((one) => scopes.has(one)), expiresAt: exp * 1_000 };
+}
+
+const refused = (): Refusal =>
+  new Refusal(
+    'credential-refused',
+    'The access token is not valid here or has expired. Get a new one from the token endpoint.',
+    {},
+    { 'www-authenticate': 'Bearer realm="plant-shop", error="invalid_token"' },
+  );

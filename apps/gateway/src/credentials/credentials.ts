@@ -1,0 +1,164 @@
+import { type Credential, identity } from '@plant-shop/contracts/identity';
+import type { CredentialKind, Permission } from '@plant-shop/contracts/permissions';
+import type { RpcClient } from '@plant-shop/platform/rpc/client';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Refusal } from '../problems/refusal.js';
+import { type AccessToken, AccessTokens } from './access-tokens.js';
+import type { Caller } from './caller.js';
+import { KeptAnswers, revocationKey } from './kept-answers.js';
+import type { RevocationLog } from './revocation-log.js';
+import { digestOf, type Shown } from './shown.js';
+
+interface Subject {
+  readonly userId: string;
+  readonly permissions: readonly Permission[];
+  readonly position: number;
+}
+
+/** One checked credential. */
+interface Checked {
+  readonly kind: CredentialKind;
+  readonly name: string;
+  readonly userId: string;
+  readonly permissions: readonly Permission[];
+}
+
+const maxKept = 10_000;
+/** An answer is asked anew after this, so that a changed role and "last used" are never older. */
+const keepMs = 60_000;
+
+export interface CredentialsOptions {
+  readonly publicUrl: string;
+  readonly requestBudgetMs: number;
+}
+
+/** Finds out on whose behalf a request comes, from the credentials that it shows. */
+export class Credentials {
+  private readonly opaque: KeptAnswers<Credential>;
+  private readonly subjects: KeptAnswers<Subject>;
+  private readonly tokens: AccessTokens;
+  private readonly verified: KeptAnswers<AccessToken & { position: number }>;
+
+  constructor(
+    private readonly rpc: RpcClient,
+    private readonly log: RevocationLog,
+    private readonly options: CredentialsOptions,
+  ) {
+    this.tokens = new AccessTokens({
+      publicUrl: options.publicUrl,
+      readKeys: () => this.rpc.call(identity.readSigningKeys, {}, this.context('keys')),
+    });
+    this.opaque = new KeptAnswers(log, {
+      max: maxKept,
+      keepMs,
+      expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
+      isRevokedBy: ({ kind, id, userId }, revoked) =>
+        revoked.has(`${kind}:${id}`) || revoked.has(revocationKey('user', userId)),
+    });
+    this.subjects = new KeptAnswers(log, {
+      max: maxKept,
+      keepMs,
+      isRevokedBy: ({ userId }, revoked) => revoked.has(revocationKey('user', userId)),
+    });
+    this.verified = new KeptAnswers(log, {
+      max: maxKept,
+      keepMs,
+      expiresAt: ({ expiresAt }) => expiresAt,
+      isRevokedBy: ({ jti, clientId }, revoked) =>
+        revoked.has(revocationKey('accessToken', jti)) || revoked.has(revocationKey('client', clientId)),
+    });
+  }
+
+  /** The caller when everything that is shown is known here already; then nobody need be asked. */
+  known(shown: Shown): Caller | undefined {
+    if (!this.log.isFresh) return undefined;
+    const checked: Checked[] = [];
+    for (const kind of ['session', 'apiKey'] as const) {
+      const digest = shown[kind];
+      if (digest === undefined) continue;
+      const credential = this.opaque.get(`${kind}:${digest}`);
+      if (!credential) return undefined;
+      checked.push(fromOpaque(credential));
+    }
+    if (shown.accessToken !== undefined) {
+      const token = this.verified.get(digestOf(shown.accessToken));
+      const subject = token && this.subjects.get(token.userId);
+      if (!subject) return undefined;
+      checked.push(this.fromToken(token, subject));
+    }
+    return toCaller(checked, shown);
+  }
+
+  /**
+   * Checks every credential that is shown.
+   * @throws CodedError `credential-refused` when one of them is not valid, `unavailable` when that cannot be known now
+   */
+  async check(shown: Shown, requestId: string): Promise<Caller> {
+    await this.log.becomeFollowed();
+    const checks: Promise<Checked>[] = [];
+    for (const kind of ['session', 'apiKey'] as const) {
+      const digest = shown[kind];
+      if (digest !== undefined) checks.push(this.checkOpaque(kind, digest, requestId));
+    }
+    if (shown.accessToken !== undefined) checks.push(this.checkToken(shown.accessToken, requestId));
+    return toCaller(await Promise.all(checks), shown);
+  }
+
+  private async checkOpaque(kind: 'session' | 'apiKey', digest: string, requestId: string): Promise<Checked> {
+    const ask = (): Promise<Credential> =>
+      this.rpc.call(identity.checkCredential, { kind, digest }, this.context(requestId));
+    return fromOpaque(await this.opaque.getOrAsk(`${kind}:${digest}`, ask));
+  }
+
+  private async checkToken(jwt: string, requestId: string): Promise<Checked> {
+    const token = await this.verified.getOrAsk(digestOf(jwt), async () => ({
+      ...(await this.tokens.verify(jwt)),
+      // Nothing was read from identity's log for it: whether it is revoked is looked up at each use.
+      position: this.log.position,
+    }));
+    const subject = await this.subjects.getOrAsk(token.userId, async () => ({
+      ...(await this.rpc.call(identity.resolveSubject, { userId: token.userId }, this.context(requestId))),
+      userId: token.userId,
+    }));
+    return this.fromToken(token, subject);
+  }
+
+  private fromToken(token: AccessToken, subject: Subject): Checked {
+    if (this.log.isRevoked(token)) throw new Refusal('credential-refused', 'The access token was revoked. Get a new one.');
+    return {
+      kind: 'accessToken',
+      name: `client:${token.clientId}:${token.userId}`,
+      userId: token.userId,
+      permissions: token.permissions.filter((one) => subject.permissions.includes(one)),
+    };
+  }
+
+  private context(requestId: string): RpcContext {
+    return new RpcContext(requestId, Deadline.in(this.options.requestBudgetMs));
+  }
+}
+
+const fromOpaque = ({ kind, id, userId, permissions }: Credential): Checked => ({
+  kind,
+  name: `${kind}:${id}`,
+  userId,
+  permissions,
+});
+
+/** The order in which credentials decide who acts; permissions of all of them add up. */
+const actingOrder: readonly CredentialKind[] = ['session', 'apiKey', 'accessToken'];
+
+function toCaller(checked: readonly Checked[], shown: Shown): Caller {
+  const [first, ...others] = [...checked].sort((a, b) => actingOrder.indexOf(a.kind) - actingOrder.indexOf(b.kind));
+  if (!first) throw new Error('a caller is made of at least one credential');
+  return {
+    principal: {
+      subject: first.userId,
+      permissions: others.length === 0 ? first.permissions : [...new Set(checked.flatMap((one) => one.permissions))],
+      shown: checked.map((one) => one.kind),
+    },
+    credential: first.name,
+    ...(shown.session !== undefined && { sessionDigest: shown.session }),
+  };
+}

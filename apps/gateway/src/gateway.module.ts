@@ -1,0 +1,63 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { identity } from '@plant-shop/contracts/identity';
+import type { Logger } from '@plant-shop/platform/logging';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { Credentials } from './credentials/credentials.js';
+import { freshForMs, RevocationLog } from './credentials/revocation-log.js';
+import { HealthController } from './health/health.controller.js';
+import { ShopReadiness } from './health/shop-readiness.js';
+import { Entrance } from './http/entrance.js';
+import { Services } from './http/services.js';
+import { ImagesController } from './images/images.controller.js';
+import { Uploads } from './images/uploads.js';
+import { RateLimit } from './limits/rate-limit.js';
+import { OAuthController } from './oauth/oauth.controller.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from './options.js';
+import { PlantsController } from './plants/plants.controller.js';
+import { ProblemsController } from './problems/problems.controller.js';
+import { StoreController } from './store/store.controller.js';
+import { ApiKeysController } from './users/api-keys.controller.js';
+import { SessionsController } from './users/sessions.controller.js';
+import { UsersController } from './users/users.controller.js';
+
+@Module({})
+export class GatewayModule {
+  static with(options: GatewayOptions, logger: Logger): DynamicModule {
+    return {
+      module: GatewayModule,
+      controllers: [
+        PlantsController,
+        ImagesController,
+        StoreController,
+        SessionsController,
+        UsersController,
+        ApiKeysController,
+        OAuthController,
+        ProblemsController,
+        HealthController,
+      ],
+      providers: [
+        { provide: GATEWAY_OPTIONS, useValue: options },
+        { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLog(rpc, logger) },
+        {
+          provide: Entrance,
+          inject: [RpcClient, RevocationLog],
+          useFactory: (rpc: RpcClient, log: RevocationLog) =>
+            new Entrance(new Credentials(rpc, log, options), new RateLimit(options.rateLimitPerMinute)),
+        },
+        Services,
+        Uploads,
+        ShopReadiness,
+      ],
+    };
+  }
+}
+
+/** A pull that takes longer could not make anything fresh. */
+const revocationLog = (rpc: RpcClient, logger: Logger): RevocationLog =>
+  new RevocationLog(
+    (after) => rpc.call(identity.readRevocations, { after }, new RpcContext('revocations', Deadline.in(freshForMs))),
+    logger,
+  );

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import { catalog } from '@plant-shop/contracts/catalog';
+import { identity, type Revocation } from '@plant-shop/contracts/identity';
+import { type CredentialKind, type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { store } from '@plant-shop/contracts/store';
+import { DomainError } from '@plant-shop/contracts/errors';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
+import type { Service } from '@plant-shop/platform/service/service';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { type Fake, fake, startFake, startService } from '@plant-shop/testing/service';
+import type { GatewayOptions } from './options.js';
+import { type Gateway, startGateway } from './start.js';
+
+// The gateway over real NATS; the services behind it are made up, with the contract's payloads validated.
+
+export const publicUrl = 'https://plants.example';
+export const userId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+interface KnownCredential {
+  readonly kind: CredentialKind;
+  readonly id: string;
+  readonly userId: string;
+  readonly permissions: readonly Permission[];
+  readonly expiresAt?: string;
+}
+
+/** What a service was asked, in order. */
+export interface Asked {
+  readonly operation: string;
+  readonly payload: unknown;
+  readonly context: RpcContext;
+}
+
+/** Identity as the gateway sees it: credentials by digest, and a numbered log of what was revoked. */
+export class FakeIdentity {
+  readonly credentials = new Map<string, KnownCredential>();
+  readonly subjects = new Map<string, readonly Permission[]>();
+  readonly log: Revocation[] = [];
+  signingKeys: readonly Readonly<Record<string, unknown>>[] = [];
+  checks = 0;
+  /** While set, pulls of the log get no answer. */
+  isSilent = false;
+
+  know(secret: string, credential: Partial<KnownCredential> & { readonly kind: CredentialKind }): void {
+    const n = this.credentials.size + 1;
+    this.credentials.set(digestOf(secret), { id: userId(900 + n), userId: userId(1), permissions, ...credential });
+  }
+
+  revoke(kind: Revocation['kind'], id: string): void {
+    this.log.push({ position: this.log.length + 1, kind, id });
+    for (const [digest, credential] of this.credentials) {
+      if (credential.id === id || credential.userId === id) this.credentials.delete(digest);
+    }
+    this.subjects.delete(id);
+  }
+
+  /** The session's or key's id, for `revoke`. */
+  idOf(secret: string): string {
+    return this.credentials.get(digestOf(secret))!.id;
+  }
+
+  fakes(): Fake[] {
+    return [
+      fake(identity.checkCredential, ({ digest, kind }) => {
+        this.checks++;
+        const known = this.credentials.get(digest);
+        if (known?.kind !== kind) throw new DomainError('credential-refused', 'The credential is not valid.');
+        return { ...known, position: this.log.length };
+      }),
+      fake(identity.resolveSubject, (payload) => {
+        const known = this.subjects.get(payload.userId);
+        if (!known) throw new DomainError('credential-refused', 'The user is gone.');
+        return { permissions: [...known], position: this.log.length };
+      }),
+      fake(identity.readRevocations, async ({ after }) => {
+        if (this.isSilent) await new Promise((resolve) => setTimeout(resolve, 3_000));
+        return { head: this.log.length, entries: this.log.slice(after, after + 1_000) };
+      }),
+      fake(identity.readSigningKeys, () => ({ keys: this.signingKeys })),
+    ];
+  }
+}
+
+export const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
+
+export interface Shop {
+  readonly nats: TestNats;
+  readonly gateway: Gateway;
+  readonly service: Service;
+  readonly identity: FakeIdentity;
+  readonly asked: Asked[];
+  /** Takes a service away and brings it back. */
+  stopFake(service: string): Promise<void>;
+  restartFake(service: string): Promise<void>;
+  get(path: string, headers?: Record<string, string>): Promise<Response>;
+  send(method: string, path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+type Answers = Readonly<Record<string, readonly Fake[]>>;
+
+export async function startShop(answers: Answers = {}, options: Partial<GatewayOptions> = {}): Promise<Shop> {
+  const nats = await startNats();
+  const known = new FakeIdentity();
+  const asked: Asked[] = [];
+  const fakes: Record<string, readonly Fake[]> = { catalog: [], store: [], notifications: [], ...answers, identity: [...known.fakes(), ...(answers['identity'] ?? [])] };
+  const running = new Map<string, { stop: () => Promise<void> }>();
+  const start = async (service: string): Promise<void> => {
+    const own = [fake(readinessOf(service), () => ({ ready: true, checks: {} })), ...(fakes[service] ?? [])];
+    running.set(service, await startFake(nats.url, service, own.map((one) => recorded(one, asked))));
+  };
+  for (const service of Object.keys(fakes)) await start(service);
+  let gateway: Gateway | undefined;
+  const service = await startService('gateway', nats.url, async (own) => {
+    gateway = await startGateway(own, {
+      host: '127.0.0.1',
+      port: 0,
+      publicUrl,
+      identityHttpUrl: 'http://127.0.0.1:9',
+      rateLimitPerMinute: 1_000_000,
+      requestBudgetMs: 2_000,
+      ...options,
+    });
+  });
+  const { url } = gateway!;
+  return {
+    nats,
+    gateway: gateway!,
+    service,
+    identity: known,
+    asked,
+    stopFake: async (name) => {
+      await running.get(name)?.stop();
+      running.delete(name);
+    },
+    restartFake: start,
+    get: (path, headers = {}) => fetch(url + path, { headers, redirect: 'manual' }),
+    send: (method, path, body, headers = {}) =>
+      fetch(url + path, {
+        method,
+        headers: { 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+      }),
+    stop: async () => {
+      await service.stop();
+      for (const one of running.values()) await one.stop();
+      await nats.stop();
+    },
+  };
+}
+
+function recorded({ operation, answer }: Fake, asked: Asked[]): Fake {
+  return {
+    operation,
+    answer: (payload: never, context: RpcContext): unknown => {
+      asked.push({ operation: operation.pattern, payload, context });
+      return answer(payload, context);
+    },
+  };
+}
+
+/** Plants and orders that answer what they were asked. */
+export const echoes: Answers = {
+  catalog: [
+    fake(catalog.createPlant, ({ plant }) => plant as never),
+    fake(catalog.getPlant, ({ plantId }) => ({ id: plantId, name: 'Fern', photoUrls: [], tags: [], status: 'available' as const })),
+    fake(catalog.findPlantsByStatus, () => []),
+    fake(catalog.findPlantsByTags, () => []),
+    fake(catalog.replacePlant, ({ plant }) => plant as never),
+    fake(catalog.changePlant, ({ plantId, name, status }) => ({ id: plantId, name, status }) as never),
+    fake(catalog.deletePlant, ({ plantId }) => ({ plantId })),
+  ],
+  store: [
+    fake(store.placeOrder, ({ order }) => ({ ...order, id: 1, quantity: 1, status: 'placed' as const, complete: false })),
+    fake(store.getOrder, ({ orderId }) => ({ id: orderId, plantId: 1, quantity: 1, status: 'placed' as const, complete: false })),
+    fake(store.cancelOrder, ({ orderId }) => ({ id: orderId, plantId: 1, quantity: 1, status: 'cancelled' as const, complete: false })),
+    fake(store.readInventory, () => ({ available: 1, pending: 2, sold: 3 })),
+    fake(store.getStock, ({ plantId }) => ({ plantId, free: 1, reserved: 2, sold: 3 })),
+    fake(store.setStock, ({ plantId, stock }) => ({ plantId, ...stock, reserved: 2, sold: 3 })),
+  ],
+  identity: [
+    fake(identity.createUser, ({ user }) => ({ id: 1, username: user.username })),
+    fake(identity.createUsers, ({ users }) => users.map(({ username }, id) => ({ id, username }))),
+    fake(identity.getUser, ({ username }) => ({ id: 1, username })),
+    fake(identity.updateUser, ({ username }) => ({ id: 1, username })),
+    fake(identity.deleteUser, ({ username }) => ({ username })),
+  ],
+};

@@ -1,0 +1,109 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Needs } from '../access.js';
+import type { Caller } from '../credentials/caller.js';
+import type { Credentials } from '../credentials/credentials.js';
+import { shownBy } from '../credentials/shown.js';
+import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit.headers.js';
+import type { RateLimit } from '../limits/rate-limit.js';
+import { Refusal } from '../problems/refusal.js';
+
+/** Whose requests are counted when no credential says it. */
+export const clientAddress = (request: FastifyRequest): string => request.raw.socket.remoteAddress ?? 'unknown';
+
+/**
+ * What every request of a route passes before anything of its body is read: who it is from, how often they come, and
+ * whether they may. Fastify runs it per route (`onRequest`), after routing: there is no path to be matched a second time.
+ */
+export class Entrance {
+  private readonly policy: string;
+
+  constructor(
+    private readonly credentials: Pick<Credentials, 'known' | 'check'>,
+    private readonly limit: RateLimit,
+  ) {
+    this.policy = policyHeader(limit.perMinute);
+  }
+
+  /** Without waiting where nobody need be asked: the common case costs no turn of the event loop. */
+  admit(needs: Needs, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
+    if (needs.kind === 'open') return undefined;
+    const address = `address:${clientAddress(request)}`;
+    const shown = this.guarded(address, reply, () => shownBy(request.raw));
+    if (shown === undefined) {
+      this.count(address, reply);
+      checkNeeds(needs, undefined);
+      return undefined;
+    }
+    const known = this.guarded(address, reply, () => this.credentials.known(shown));
+    if (known) {
+      this.enter(known, needs, request, reply);
+      return undefined;
+    }
+    return this.check(shown, needs, request, reply, address);
+  }
+
+  private async check(
+    shown: NonNullable<ReturnType<typeof shownBy>>,
+    needs: Needs,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    address: string,
+  ): Promise<void> {
+    // Guessing credentials is limited by where the guesses come from.
+    if (this.limit.isUsedUp(address)) this.count(address, reply);
+    let caller: Caller;
+    try {
+      caller = await this.credentials.check(shown, request.id);
+    } catch (error) {
+      this.count(address, reply);
+      throw error;
+    }
+    this.enter(caller, needs, request, reply);
+  }
+
+  private enter(caller: Caller, needs: Needs, request: FastifyRequest, reply: FastifyReply): void {
+    request.caller = caller;
+    this.count(caller.credential, reply);
+    checkNeeds(needs, caller);
+  }
+
+  private guarded<T>(address: string, reply: FastifyReply, read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      this.count(address, reply);
+      throw error;
+    }
+  }
+
+  private count(key: string, reply: FastifyReply): void {
+    const taken = this.limit.take(key);
+    reply.header('ratelimit-policy', this.policy);
+    reply.header('ratelimit', limitHeader(taken));
+    if (taken.left < 0) throw tooManyRequests(taken.resetSeconds);
+  }
+}
+
+/** @throws Refusal `unauthorized`, `forbidden` */
+export function checkNeeds(needs: Needs, caller: Caller | undefined): void {
+  if (needs.kind === 'open' || needs.kind === 'anyone') return;
+  if (!caller) {
+    throw new Refusal(
+      'unauthorized',
+      'Send an API key in the header api_key, or a token as Authorization: Bearer <token>.',
+      {},
+      { 'www-authenticate': 'Bearer realm="plant-shop"' },
+    );
+  }
+  if (needs.kind === 'caller') return;
+  const { permissions, shown } = caller.principal;
+  if (needs.anyOf.some((one) => permissions.includes(one))) return;
+  if (needs.orAny !== undefined && shown.includes(needs.orAny)) return;
+  const names = needs.anyOf.join(' or ');
+  throw new Refusal(
+    'forbidden',
+    `This needs the permission ${names}. Use a credential that carries it.`,
+    {},
+    { 'www-authenticate': `Bearer realm="plant-shop", error="insufficient_scope", scope="${needs.anyOf.join(' ')}"` },
+  );
+}

@@ -1,0 +1,124 @@
+import { METHODS } from 'node:http';
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
+import { Refusal } from '../problems/refusal.js';
+import { routeNotFound } from '../problems/problem.js';
+import type { Entrance } from './entrance.js';
+import { checkQuery } from './input.js';
+import { checkMediaType } from './media-type.js';
+import type { RouteRule } from './rule.js';
+
+/** A route as it is served. */
+export interface ServedRoute {
+  readonly method: string;
+  readonly url: string;
+  readonly rule: RouteRule;
+}
+
+/**
+ * Puts the checks in front of every route, as the rule in the route's own config asks for them. A route without a rule
+ * keeps the service from starting: nothing is served by omission.
+ */
+export class Routes {
+  readonly served: ServedRoute[] = [];
+
+  constructor(private readonly entrance: Entrance) {}
+
+  /** Before any route is registered. Fastify also calls this for the HEAD routes that it derives from GET ones. */
+  watch(instance: FastifyInstance): void {
+    instance.decorateRequest('rule', undefined);
+    instance.decorateRequest('caller', undefined);
+    instance.addHook('onRequest', (request, reply, done) => {
+      reply.header('x-request-id', request.id);
+      done(request.is404 ? routeNotFound() : undefined);
+    });
+    instance.addHook('onRoute', (route) => {
+      if (route.config?.allow !== undefined) route.onRequest = refuseMethod(route.config.allow);
+      else this.guard(route);
+    });
+  }
+
+  /** After all other routes: every method that a path lacks answers 405, before credentials and bodies are looked at. */
+  refuseOtherMethods(instance: FastifyInstance): void {
+    instance.register((child, _, done) => {
+      for (const [url, allowed] of this.methodsByUrl()) {
+        const method = child.supportedMethods.filter((one) => !allowed.has(one));
+        if (method.length === 0) continue;
+        child.route({ method, url, config: { allow: [...allowed].sort().join(', ') }, handler: unreachable });
+      }
+      done();
+    });
+  }
+
+  private guard(route: RouteOptions): void {
+    const rule = route.config?.rule;
+    const methods = [route.method].flat();
+    if (!rule) throw new Error(`${methods.join()} ${route.url} has no line in the access table`);
+    for (const method of methods) this.served.push({ method, url: route.url, rule });
+    route.onRequest = this.enter(rule, route.url.includes(':'));
+    if (rule.body) {
+      const { kind } = rule.body;
+      route.preParsing = (request, _reply, _payload, done) => done(fault(() => checkMediaType(request.headers['content-type'], kind)));
+      route.preHandler = (request, _reply, done) => done(fault(() => checkQuery(request)));
+    }
+  }
+
+  private enter(rule: RouteRule, hasParameters: boolean): onRequestHookHandler {
+    return (request, reply, done) => {
+      request.rule = rule;
+      try {
+        // The router matches an empty segment to a parameter; nothing has an empty name.
+        if (hasParameters && hasEmpty(request.params as Record<string, string>)) throw routeNotFound();
+        const admitted = this.entrance.admit(rule.needs, request, reply);
+        if (admitted === undefined) enterInput(rule, request, done);
+        else admitted.then(() => enterInput(rule, request, done), done);
+      } catch (error) {
+        done(error as Error);
+      }
+    };
+  }
+
+  private methodsByUrl(): Map<string, Set<string>> {
+    const methods = new Map<string, Set<string>>();
+    for (const { method, url } of this.served) {
+      const known = methods.get(url);
+      if (known) known.add(method);
+      else methods.set(url, new Set([method]));
+    }
+    return methods;
+  }
+}
+
+/** Fastify knows eight methods; a path must answer 405 to the others too. */
+export function supportAllMethods(instance: FastifyInstance): void {
+  for (const method of METHODS) {
+    if (method !== 'CONNECT' && !instance.supportedMethods.includes(method)) instance.addHttpMethod(method, { hasBody: true });
+  }
+}
+
+function enterInput(rule: RouteRule, request: FastifyRequest, done: (error?: Error) => void): void {
+  // With a body to come, its type and size are judged first.
+  done(rule.body ? undefined : fault(() => checkQuery(request)));
+}
+
+function hasEmpty(parameters: Record<string, string>): boolean {
+  for (const name in parameters) if (parameters[name] === '' && name !== '*') return true;
+  return false;
+}
+
+function fault(check: () => void): Error | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+const refuseMethod =
+  (allow: string): onRequestHookHandler =>
+  (_request, _reply, done) =>
+    done(new Refusal('method-not-allowed', `This path has the methods ${allow}.`, {}, { allow }));
+
+const unreachable = (): never => {
+  throw new Error('refused before its handler');
+};

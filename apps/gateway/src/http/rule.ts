@@ -1,0 +1,59 @@
+import { RouteConfig } from '@nestjs/platform-fastify';
+import { access, type Needs, type OperationName } from '../access.js';
+import type { Caller } from '../credentials/caller.js';
+
+/** The one kind of body that a route takes. */
+export type BodyRule =
+  /** Travels as the named member of the payload, as the bytes that came. */
+  | { readonly kind: 'json'; readonly member: string; readonly top: 'object' | 'array' }
+  /** Its fields are members of the payload. */
+  | { readonly kind: 'form'; readonly fields: readonly string[] }
+  | { readonly kind: 'multipart' }
+  /** Passed on unread. */
+  | { readonly kind: 'oauthForm' };
+
+export interface RouteRule {
+  readonly operation: OperationName;
+  readonly needs: Needs;
+  /** Absent: a body is not read. */
+  readonly body?: BodyRule;
+  /** Times the budget of an ordinary request. */
+  readonly patience: number;
+  /** The operation may revoke credentials: it is answered when this gateway knows which. */
+  readonly revokes: boolean;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    rule?: RouteRule;
+    /** On routes that only say which methods their path has. */
+    allow?: string;
+  }
+  interface FastifyRequest {
+    /** Absent only where no route was found. */
+    rule: RouteRule | undefined;
+    /** Absent when no credential was shown. */
+    caller: Caller | undefined;
+  }
+}
+
+export const jsonObject = (member: string): BodyRule => ({ kind: 'json', member, top: 'object' });
+export const jsonArray = (member: string): BodyRule => ({ kind: 'json', member, top: 'array' });
+export const form = (...fields: string[]): BodyRule => ({ kind: 'form', fields });
+
+type RuleOptions = Partial<Pick<RouteRule, 'body' | 'patience' | 'revokes'>>;
+
+export const ruleFor = (operation: OperationName, options: RuleOptions = {}): RouteRule => ({
+  operation,
+  needs: access[operation],
+  patience: 1,
+  revokes: false,
+  ...options,
+});
+
+/** Binds a handler to the line of the access table that has its name; the compiler asks for that line. */
+export const Rule =
+  (options: RuleOptions = {}) =>
+  (target: object, operation: OperationName, descriptor: PropertyDescriptor): void => {
+    RouteConfig({ rule: ruleFor(operation, options) })(target, operation, descriptor);
+  };

@@ -1,0 +1,49 @@
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { Logger } from '@plant-shop/platform/logging';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { answerConnectionError } from '../problems/connection-errors.js';
+import { sendProblem } from '../problems/send-problem.js';
+import { requestIdOf } from './request-id.js';
+import { UrlEncoded } from './url-encoded.js';
+
+/** JSON and form bodies. */
+export const maxBodyBytes = 1024 * 1024;
+
+/** Longer than the idle time of usual load balancers (60 s), so that they and not we close idle connections. */
+const keepAliveTimeout = 72_000;
+/** For a whole request with its body: 10 MiB at 0.7 Mbit/s. Node has no limit but what it is given. */
+const requestTimeout = 120_000;
+const headersTimeout = 15_000;
+
+/** Fastify with everything that would answer, log or parse by itself replaced by ours. */
+export function createAdapter(parts: { readonly publicUrl: string; readonly logger: Logger }): FastifyAdapter {
+  const adapter = new FastifyAdapter({
+    logger: false,
+    genReqId: requestIdOf,
+    requestIdHeader: false,
+    bodyLimit: maxBodyBytes,
+    keepAliveTimeout,
+    requestTimeout,
+    http: { headersTimeout, connectionsCheckingInterval: 5_000 },
+    // While connections drain, requests that are on them already are still served, and told to close.
+    return503OnClosing: false,
+    routerOptions: {
+      maxParamLength: 2_048,
+      querystringParser: ((text: string) => (text === '' ? UrlEncoded.empty : UrlEncoded.parse(text))) as never,
+    },
+    clientErrorHandler: answerConnectionError(parts.publicUrl),
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => sendProblem(error, request, reply, parts),
+    // Nest's middleware layer and its multipart plug-in would cost every request their hooks.
+    skipMiddie: true,
+    multipart: false,
+  });
+  const instance = adapter.getInstance();
+  instance.removeAllContentTypeParsers();
+  // Bodies stay bytes: handlers check them, and pass them on as they came.
+  for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
+    instance.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  }
+  // Other types get this far only on routes that read no body, or that read it as a stream.
+  instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
+  return adapter;
+}

@@ -1,0 +1,111 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import type { Logger } from '@plant-shop/platform/logging';
+import { type RawAnswer, RpcClient } from '@plant-shop/platform/rpc/client';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RevocationLog } from '../credentials/revocation-log.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
+import { formBody, jsonBody } from './input.js';
+
+/** Members of a payload by name, not yet validated: that is the owner's. */
+export type Unvalidated<Payload> = Partial<Record<keyof Payload, unknown>>;
+
+const jsonType = 'application/json; charset=utf-8';
+
+/** The way from an HTTP request to the service that owns the operation, and back. */
+@Injectable()
+export class Services {
+  constructor(
+    private readonly rpc: RpcClient,
+    private readonly revocations: RevocationLog,
+    @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
+    @InjectLogger() private readonly logger: Logger,
+  ) {}
+
+  /** Answers with what the operation answers, as the bytes that came; the body joins the parameters as its rule says. */
+  async pass<Payload>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    operation: Operation<Payload, unknown>,
+    parameters: Unvalidated<Payload>,
+  ): Promise<void> {
+    const answer = await this.rpc.callRaw(operation, payloadOf(request, parameters), this.contextOf(request));
+    await this.settle(request);
+    sendAnswer(reply, answer);
+  }
+
+  /** Like `pass`, for a list: the next page is linked. `query` names the page's own parameters. */
+  async passPage<Payload>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    operation: Operation<Payload, unknown>,
+    parameters: Unvalidated<Payload>,
+    query: Readonly<Record<string, string | number | undefined>>,
+  ): Promise<void> {
+    const answer = await this.rpc.callRaw(operation, payloadOf(request, parameters), this.contextOf(request));
+    if (answer.next !== undefined) reply.header('link', this.linkTo(request, { ...query, cursor: answer.next }));
+    sendAnswer(reply, answer);
+  }
+
+  /** What the operation answers, for handlers that make their own answer of it. */
+  async call<Payload, Answer>(
+    request: FastifyRequest,
+    operation: Operation<Payload, Answer>,
+    parameters: Unvalidated<Payload>,
+  ): Promise<Answer> {
+    const { payload } = await this.rpc.callRaw(operation, payloadOf(request, parameters), this.contextOf(request));
+    await this.settle(request);
+    return JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8')) as Answer;
+  }
+
+  /** What was revoked by this request must be refused in the next one. */
+  private async settle(request: FastifyRequest): Promise<void> {
+    if (!request.rule?.revokes) return;
+    try {
+      await this.revocations.catchUp();
+    } catch (error) {
+      // It took effect, so it is answered. Within a second kept answers stop counting here, as everywhere.
+      this.logger.warn({ err: error, requestId: request.id }, 'revocation not seen yet');
+    }
+  }
+
+  private contextOf(request: FastifyRequest): RpcContext {
+    const budgetMs = this.options.requestBudgetMs * (request.rule?.patience ?? 1);
+    return new RpcContext(request.id, Deadline.in(budgetMs), request.caller?.principal);
+  }
+
+  private linkTo(request: FastifyRequest, query: Readonly<Record<string, string | number | undefined>>): string {
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+    return `<${this.options.publicUrl}${request.routeOptions.url ?? ''}?${parameters.toString()}>; rel="next"`;
+  }
+}
+
+/** `{"plantId":7,"order":<the body's bytes>}`: what the gateway need not look into is neither parsed nor written anew. */
+export function payloadOf(request: FastifyRequest, parameters: object): unknown {
+  const body = request.rule?.body;
+  if (body?.kind === 'form') return { ...formBody(request, body.fields), ...parameters };
+  if (body?.kind !== 'json') return parameters;
+  const bytes = jsonBody(request, body.top);
+  const head = JSON.stringify(parameters);
+  return Buffer.concat([
+    Buffer.from(`${head.slice(0, -1)}${head === '{}' ? '' : ','}"${body.member}":`),
+    bytes,
+    closingBrace,
+  ]);
+}
+const closingBrace = Buffer.from('}');
+
+function sendAnswer(reply: FastifyReply, { payload, version }: RawAnswer): void {
+  reply.header('content-type', jsonType);
+  if (version !== undefined) reply.header('etag', `"${version}"`);
+  void reply.code(200).send(payload);
+}
+
+/** The specification's ApiResponse. */
+export function sendApiResponse(reply: FastifyReply, message: string): void {
+  void reply.code(200).header('content-type', jsonType).send(JSON.stringify({ code: 200, type: 'SUCCESS', message }));
+}

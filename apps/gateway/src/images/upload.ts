@@ -1,0 +1,104 @@
+import type { Multipart, MultipartFile } from '@fastify/multipart';
+import { imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
+import { badField, Refusal } from '../problems/refusal.js';
+
+/** Text beside the file; names and free text have at most 200 characters, metadata 1,000. */
+const maxMetadataLength = 1_000;
+
+/** Where the chunks of a file go, one after the other. */
+export interface ImageSink<Stored> {
+  begin(): Promise<void>;
+  write(index: number, chunk: Buffer): Promise<void>;
+  finish(): Promise<Stored>;
+}
+
+export interface Upload<Stored> {
+  readonly stored: Stored;
+  readonly metadata: string | undefined;
+}
+
+/**
+ * Reads the parts in the order in which they come and hands the file on in chunks; at most one chunk and what the parser
+ * holds is in memory. Nothing begins before the first byte of a file, and it ends only when every part was read and fits.
+ */
+export async function receiveUpload<Stored>(
+  parts: AsyncIterable<Multipart>,
+  sink: ImageSink<Stored>,
+): Promise<Upload<Stored>> {
+  let metadata: string | undefined;
+  let hasFile = false;
+  for await (const part of malformedWhenBroken(parts)) {
+    if (part.type === 'field') {
+      if (part.fieldname === 'file') throw badField('/file', 'must be a file, with a file name');
+      if (part.fieldname !== 'additionalMetadata') continue;
+      if (metadata !== undefined) throw badField('/additionalMetadata', 'must be given once');
+      metadata = metadataOf(part.value, part.valueTruncated);
+    } else if (part.fieldname === 'file') {
+      if (hasFile) throw badField('/file', 'must be given once');
+      hasFile = true;
+      await receiveFile(part, sink);
+    } else {
+      part.file.resume();
+    }
+  }
+  if (!hasFile) throw badField('/file', 'must be given, as a file');
+  return { stored: await sink.finish(), metadata };
+}
+
+function metadataOf(value: unknown, isTruncated: boolean): string {
+  if (typeof value !== 'string' || isTruncated || value.length > maxMetadataLength) {
+    throw badField('/additionalMetadata', `must be text of at most ${maxMetadataLength} characters`);
+  }
+  if (value.includes('\0')) throw badField('/additionalMetadata', 'must not hold NUL characters');
+  return value;
+}
+
+async function receiveFile<Stored>({ file }: MultipartFile, sink: ImageSink<Stored>): Promise<void> {
+  let index = 0;
+  let total = 0;
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  const write = async (): Promise<void> => {
+    if (index === 0) await sink.begin();
+    await sink.write(index++, Buffer.concat(waiting, waitingBytes));
+    waiting = [];
+    waitingBytes = 0;
+  };
+  for await (const piece of malformedWhenBroken(file as AsyncIterable<Buffer>)) {
+    total += piece.length;
+    if (total > maxImageBytes) throw new Refusal('payload-too-large', 'Send an image of at most 10 MiB.');
+    for (let rest = piece; rest.length > 0; ) {
+      const taken = rest.subarray(0, imageChunkBytes - waitingBytes);
+      waiting.push(taken);
+      waitingBytes += taken.length;
+      rest = rest.subarray(taken.length);
+      if (waitingBytes === imageChunkBytes) await write();
+    }
+  }
+  if (waitingBytes > 0) await write();
+  if (total === 0) throw badField('/file', 'must not be empty');
+}
+
+/** The parser's errors are plain ones: cut-off bodies, broken headers of parts. What the consumer throws is not touched. */
+async function* malformedWhenBroken<T>(source: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+  const iterator = source[Symbol.asyncIterator]();
+  let isDone = false;
+  try {
+    for (;;) {
+      const next = await iterator.next().catch((error: unknown) => {
+        isDone = true;
+        throw isOurs(error) ? error : new Refusal('malformed-request', 'The multipart body is malformed or was cut off.');
+      });
+      if (next.done === true) {
+        isDone = true;
+        return;
+      }
+      yield next.value;
+    }
+  } finally {
+    if (!isDone) await iterator.return?.();
+  }
+}
+
+/** Fastify's and the plug-in's errors have codes that the problem table's border knows. */
+const isOurs = (error: unknown): boolean => error instanceof Error && 'code' in error && String(error.code).startsWith('FST_');

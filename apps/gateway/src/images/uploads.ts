@@ -1,0 +1,63 @@
+import { Injectable } from '@nestjs/common';
+import { catalog, maxImageBytes } from '@plant-shop/contracts/catalog';
+import type { StoredImage } from '@plant-shop/contracts/catalog';
+import multipart from '@fastify/multipart';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { pathId } from '../http/input.js';
+import { ruleFor } from '../http/rule.js';
+import { sendApiResponse, Services } from '../http/services.js';
+import { Refusal } from '../problems/refusal.js';
+import { receiveUpload } from './upload.js';
+
+/** The file, and as much again for everything around it as a JSON body may have. */
+const maxRequestBytes = maxImageBytes + 1024 * 1024;
+
+const limits = {
+  fileSize: maxImageBytes + 1,
+  fieldSize: 8_192,
+  fieldNameSize: 200,
+  fields: 20,
+  files: 5,
+  parts: 20,
+  headerPairs: 20,
+  headerSize: 8_192,
+};
+
+@Injectable()
+export class Uploads {
+  constructor(private readonly services: Services) {}
+
+  /**
+   * The one route outside Nest's controllers: the multipart plug-in puts asynchronous hooks in front of every route of the
+   * context that it is registered in, so it gets a context of its own.
+   */
+  register(instance: FastifyInstance): void {
+    instance.register(async (child) => {
+      await child.register(multipart, { limits, throwFileSizeLimit: false });
+      child.route({
+        method: 'POST',
+        url: '/v3/plant/:plantId/uploadImage',
+        config: { rule: ruleFor('uploadImage', { body: { kind: 'multipart' }, patience: 3 }) },
+        handler: (request, reply) => this.uploadImage(request, reply),
+      });
+    });
+  }
+
+  private async uploadImage(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (Number(request.headers['content-length'] ?? 0) > maxRequestBytes) {
+      throw new Refusal('payload-too-large', 'Send an image of at most 10 MiB.');
+    }
+    const plantId = pathId(request, 'plantId');
+    let uploadId: string | undefined;
+    const { stored, metadata } = await receiveUpload<StoredImage>(request.parts(), {
+      begin: async () => {
+        ({ uploadId } = await this.services.call(request, catalog.beginImage, { plantId }));
+      },
+      write: async (index, chunk) => {
+        await this.services.call(request, catalog.writeImageChunk, { uploadId, index, data: chunk.toString('base64') });
+      },
+      finish: () => this.services.call(request, catalog.finishImage, { uploadId }),
+    });
+    sendApiResponse(reply, `additionalMetadata: ${metadata ?? ''}; url: ${stored.url}`);
+  }
+}

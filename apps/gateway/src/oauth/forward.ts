@@ -1,0 +1,52 @@
+import '@fastify/reply-from';
+import type { IncomingHttpHeaders } from 'node:http';
+import { outcomeUnknown, unavailable } from '@plant-shop/platform/errors';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { clientAddress } from '../http/entrance.js';
+import type { GatewayOptions } from '../options.js';
+import { pathOf } from '../problems/send-problem.js';
+
+/** Errors after which nothing can have reached identity. */
+const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+
+/** Passes a request on to identity's HTTP pages, with what they may believe about where it came from. */
+export function forward(request: FastifyRequest, reply: FastifyReply, options: GatewayOptions): void {
+  const forwarded = forwardedHeaders(request, options.publicUrl);
+  reply.from(targetPath(request.raw.url ?? '/'), {
+    timeout: options.requestBudgetMs,
+    // A 503 is the client's to retry: the plug-in would try ten times while the client waits.
+    retryDelay: () => null,
+    rewriteRequestHeaders: (_request, headers) => ({ ...withoutClaims(headers), ...forwarded }),
+    onError: (failed, { error }) => {
+      void failed.send(failureOf(error, request.method));
+    },
+  });
+}
+
+/** The path alone; a request line may hold a whole URL, and only its path is ours to follow. */
+const targetPath = (url: string): string => (url.startsWith('/') ? pathOf(url) : new URL(url).pathname);
+
+const forwardedHeaders = (request: FastifyRequest, publicUrl: string): Record<string, string> => {
+  const { host, protocol } = new URL(publicUrl);
+  return {
+    'x-forwarded-for': clientAddress(request),
+    'x-forwarded-host': host,
+    'x-forwarded-proto': protocol.slice(0, -1),
+    'x-request-id': request.id,
+  };
+};
+
+/** What a client says about proxies before us is not to be believed. `Expect` is answered by our own server. */
+function withoutClaims(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).filter(
+      ([name]) => !name.startsWith('x-forwarded-') && name !== 'forwarded' && name !== 'x-real-ip' && name !== 'expect',
+    ),
+  );
+}
+
+function failureOf(error: Error, method: string): Error {
+  const { code } = (error.cause ?? error) as NodeJS.ErrnoException;
+  const isSafe = method === 'GET' || method === 'HEAD';
+  return isSafe || (code !== undefined && notSent.has(code)) ? unavailable('identity', error) : outcomeUnknown('identity', error);
+}

@@ -1,0 +1,25 @@
+import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Rule } from '../http/rule.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
+import { forward } from './forward.js';
+
+const documents = ['.well-known/openid-configuration', '.well-known/oauth-authorization-server'];
+
+/** Identity's OAuth pages, under the origin that clients know. */
+@Controller()
+export class OAuthController {
+  constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
+
+  @Get([...documents, 'oauth/*'])
+  @Rule()
+  getOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    forward(request, reply, this.options);
+  }
+
+  @Post('oauth/*')
+  @Rule({ body: { kind: 'oauthForm' } })
+  postOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    forward(request, reply, this.options);
+  }
+}

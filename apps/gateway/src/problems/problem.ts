@@ -1,0 +1,113 @@
+import { HttpException } from '@nestjs/common';
+import { CodedError, type FieldFault } from '@plant-shop/platform/errors';
+import type { BodyRule } from '../http/rule.js';
+import { isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
+import { type ParameterFault, Refusal } from './refusal.js';
+
+/** What the answer says about the request, beside the error. */
+export interface Occurrence {
+  readonly publicUrl: string;
+  readonly requestId: string;
+  /** The path without its query, which may hold secrets. */
+  readonly instance: string | undefined;
+  readonly body: BodyRule | undefined;
+}
+
+export interface Problem {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** RFC 9457, as JSON. */
+  readonly body: string;
+}
+
+/** Seconds after which a part that was away is worth another try. */
+const retryAfterSeconds = 1;
+
+export function problemOf(error: unknown, at: Occurrence): Problem {
+  const coded = toCoded(error);
+  const code = isProblemCode(coded.code) ? coded.code : 'internal';
+  const { status, title } = problemTable[code];
+  const isDefect = status === 500;
+  const { errors, ...details } = isDefect ? {} : coded.details;
+  const body = JSON.stringify({
+    ...details,
+    type: typeOf(at.publicUrl, code),
+    title,
+    status,
+    ...(!isDefect && { detail: coded.message }),
+    ...(at.instance !== undefined && { instance: at.instance }),
+    code,
+    requestId: at.requestId,
+    // What the gateway itself found points into what the client sent already.
+    ...(errors && { errors: coded instanceof Refusal ? errors : errors.map((fault) => clientsFault(fault, at.body)) }),
+  });
+  return { code, status, headers: headersOf(coded, status), body };
+}
+
+export const typeOf = (publicUrl: string, code: ProblemCode): string => `${publicUrl}/problems/${code}`;
+
+function headersOf(error: CodedError, status: number): Record<string, string> {
+  const headers: Record<string, string> = error instanceof Refusal ? { ...error.headers } : {};
+  if (status === 401) headers['www-authenticate'] ??= 'Bearer realm="plant-shop"';
+  if (status === 503) headers['retry-after'] = String(retryAfterSeconds);
+  if (status === 429 && typeof error.details['retryAfter'] === 'number') {
+    headers['retry-after'] = String(Math.max(1, Math.ceil(error.details['retryAfter'])));
+  }
+  return headers;
+}
+
+/**
+ * Owners point into their payload, of which the client's body is one member: `/order/quantity` is the client's
+ * `/quantity`. What points elsewhere came from the path or the query.
+ */
+export function clientsFault({ pointer, detail }: FieldFault, body: BodyRule | undefined): FieldFault | ParameterFault {
+  const end = pointer.indexOf('/', 1);
+  const first = pointer.slice(1, end === -1 ? undefined : end);
+  if (body?.kind === 'json' && first === body.member) return { pointer: end === -1 ? '' : pointer.slice(end), detail };
+  if (first === '' || (body?.kind === 'form' && body.fields.includes(first))) return { pointer, detail };
+  return { parameter: first, detail: `${first} ${detail}` };
+}
+
+/** Every error as a coded one; what is not known is a defect. */
+export function toCoded(error: unknown): CodedError {
+  if (error instanceof CodedError) return error;
+  if (error instanceof HttpException) {
+    if (error.cause !== undefined) return toCoded(error.cause);
+    if (error.getStatus() === 404) return routeNotFound();
+  }
+  const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };
+  const refusal = typeof code === 'string' ? refusalOfFramework(code) : undefined;
+  if (refusal) return refusal;
+  if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
+    return new Refusal('malformed-request', 'The request breaks the rules of HTTP.');
+  }
+  return new CodedError('internal', 'This is a defect of the gateway.', {}, { cause: error });
+}
+
+export const routeNotFound = (): Refusal =>
+  new Refusal('route-not-found', 'Nothing is served at this path. Compare it with the API reference.');
+
+/** Fastify's and its plugins' errors, by their codes. */
+function refusalOfFramework(code: string): Refusal | undefined {
+  switch (code) {
+    case 'FST_ERR_NOT_FOUND':
+      return routeNotFound();
+    case 'FST_ERR_BAD_URL':
+      return new Refusal('malformed-request', 'The path must be valid percent-encoded UTF-8.');
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Refusal('uri-too-long', 'A part of the path is longer than anything that it could name.');
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Refusal('payload-too-large', 'Send a body of at most 1 MiB.');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Refusal('unsupported-media-type', 'Send the body with the Content-Type that the operation takes.');
+    case 'FST_PARTS_LIMIT':
+    case 'FST_FILES_LIMIT':
+    case 'FST_FIELDS_LIMIT':
+      return new Refusal('payload-too-large', 'Send fewer parts.');
+    case 'FST_REQ_FILE_TOO_LARGE':
+      return new Refusal('payload-too-large', 'Send a file of at most 10 MiB.');
+    default:
+      return undefined;
+  }
+}

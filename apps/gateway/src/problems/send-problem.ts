@@ -1,0 +1,39 @@
+import type { Logger } from '@plant-shop/platform/logging';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { problemOf, toCoded } from './problem.js';
+
+/** The path as it was sent, without its query, which may hold secrets. */
+export function pathOf(url: string): string {
+  const end = url.search(/[?#]/);
+  return end === -1 ? url : url.slice(0, end);
+}
+
+/** Answers a request with the problem that an error is; defects are logged. */
+export function sendProblem(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: { readonly publicUrl: string; readonly logger: Logger },
+): void {
+  const problem = problemOf(error, {
+    publicUrl: parts.publicUrl,
+    requestId: request.id,
+    instance: pathOf(request.raw.url ?? ''),
+    body: request.rule?.body,
+  });
+  if (problem.status === 500) {
+    const err = error instanceof Error ? error : toCoded(error);
+    parts.logger.error({ err, requestId: request.id, operation: request.rule?.operation }, 'defect');
+  }
+  // Too late for an answer: the client sees a cut-off body, which is what it is.
+  if (reply.raw.headersSent) {
+    reply.raw.destroy();
+    return;
+  }
+  void reply
+    .code(problem.status)
+    .headers(problem.headers)
+    .header('x-request-id', request.id)
+    .header('content-type', 'application/problem+json; charset=utf-8')
+    .send(problem.body);
+}

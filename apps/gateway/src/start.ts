@@ -1,0 +1,68 @@
+import replyFrom from '@fastify/reply-from';
+import { NestFactory } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { revocationsSubject } from '@plant-shop/contracts/identity';
+import { NestLogger } from '@plant-shop/platform/logging';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import { partsModule } from '@plant-shop/platform/service/parts.module';
+import type { Service } from '@plant-shop/platform/service/service';
+import { RevocationLog } from './credentials/revocation-log.js';
+import { GatewayModule } from './gateway.module.js';
+import { logRequests } from './http/access-log.js';
+import { Entrance } from './http/entrance.js';
+import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
+import { createAdapter } from './http/server.js';
+import { Uploads } from './images/uploads.js';
+import type { GatewayOptions } from './options.js';
+import { ProblemFilter } from './problems/problem.filter.js';
+
+export interface Gateway {
+  /** Where it listens, on the network of this machine. */
+  readonly url: string;
+  readonly routes: readonly ServedRoute[];
+}
+
+export async function startGateway(service: Service, options: GatewayOptions): Promise<Gateway> {
+  const { logger } = service;
+  const parts = { publicUrl: options.publicUrl, logger };
+  const adapter = createAdapter(parts);
+  const instance = adapter.getInstance();
+  const app = await NestFactory.create<NestFastifyApplication>(
+    partsModule(GatewayModule.with(options, logger), service),
+    adapter,
+    { bodyParser: false, logger: new NestLogger(logger), abortOnError: false },
+  );
+  app.useGlobalFilters(new ProblemFilter(parts));
+
+  const routes = new Routes(app.get(Entrance));
+  supportAllMethods(instance);
+  logRequests(instance, logger, service.metrics);
+  routes.watch(instance);
+  await instance.register(replyFrom, { base: options.identityHttpUrl, disableRequestLogging: true });
+  app.get(Uploads).register(instance);
+  await app.init();
+  routes.refuseOtherMethods(instance);
+
+  followRevocations(service, app.get(RevocationLog));
+  service.beforeClose({ name: 'finish requests', limitMs: 8_000, run: () => app.close() });
+  await app.listen(options.port, options.host);
+  service.started();
+  logger.info({ host: options.host, port: options.port }, 'answering');
+  return { url: instance.listeningOrigin, routes: routes.served };
+}
+
+function followRevocations(service: Service, log: RevocationLog): void {
+  const nudges = service.nats.listen(revocationsSubject, () => log.nudge());
+  gauge(service.metrics, 'gateway_revocation_log_age_seconds', 'Since the revocation log was last seen whole', () =>
+    Math.min(log.ageMs / 1_000, Number.MAX_SAFE_INTEGER),
+  );
+  log.start();
+  service.onClose({
+    name: 'stop following revocations',
+    limitMs: 1_500,
+    run: async () => {
+      nudges.stop();
+      await log.stop();
+    },
+  });
+}

@@ -1,0 +1,47 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import { identity } from '@plant-shop/contracts/identity';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { shownBy } from '../credentials/shown.js';
+import { clientAddress } from '../http/entrance.js';
+import { neededQueryText } from '../http/input.js';
+import { Rule } from '../http/rule.js';
+import { sendApiResponse, Services } from '../http/services.js';
+
+@Controller('v3/user')
+export class SessionsController {
+  constructor(private readonly services: Services) {}
+
+  @Get('login')
+  @Rule()
+  async login(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const session = await this.services.call(request, identity.login, {
+      username: neededQueryText(request, 'username', 'must be given'),
+      password: neededQueryText(request, 'password', 'must be given'),
+      address: clientAddress(request),
+    });
+    reply.headers({
+      'cache-control': 'no-store',
+      'x-rate-limit': session.attemptsLeft,
+      'x-expires-after': session.expiresAt,
+    });
+    sendApiResponse(reply, session.token);
+  }
+
+  /** Ends the session that is shown. Without a live one there is nothing to end, which is what was asked for. */
+  @Get('logout')
+  @Rule({ revokes: true })
+  async logout(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const digest = sessionShownBy(request);
+    if (digest !== undefined) await this.services.call(request, identity.logout, { digest });
+    sendApiResponse(reply, 'logged out');
+  }
+}
+
+function sessionShownBy(request: FastifyRequest): string | undefined {
+  try {
+    return shownBy(request.raw)?.session;
+  } catch {
+    // What cannot be read is no live session.
+    return undefined;
+  }
+}
