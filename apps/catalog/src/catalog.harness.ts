@@ -52,6 +52,23 @@ export class CatalogHarness {
     return this.caller.call(catalog.createPlant, { plant: { name: 'Monstera', ...plant } });
   }
 
+  /** Plants of which catalog and store think differently, once nothing is left to be told. */
+  async disagreements(): Promise<unknown[]> {
+    const plants = await this.database.query<{ id: number; incarnation: number; status: string }>(
+      'SELECT id, incarnation, status FROM plants',
+    );
+    const known = new Map(plants.map((plant) => [plant.id, plant]));
+    const missing = plants.filter(({ id }) => !this.store.shelves.has(id));
+    const different = [...this.store.shelves].flatMap(([id, shelf]) => {
+      const plant = known.get(id);
+      const agrees = plant
+        ? plant.incarnation === shelf.incarnation && plant.status === shelf.listing
+        : shelf.listing === 'retired';
+      return agrees ? [] : [{ id, plant, shelf }];
+    });
+    return [...missing, ...different];
+  }
+
   /** The plant with its version, or one page of a list with its cursor: what travels beside an answer. */
   raw(operation: Operation<unknown, unknown>, payload: unknown): Promise<RawAnswer> {
     return this.caller.client.callRaw(operation, payload, contextFor());

@@ -1,4 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { ImageStore } from './images/image-store.js';
+import { ImageSweeper } from './images/image-sweeper.js';
+import { ImagesController } from './images/images.controller.js';
+import { ImagesService } from './images/images.service.js';
 import { CATALOG_OPTIONS, type CatalogOptions } from './options.js';
 import { PlantsController } from './plants/plants.controller.js';
 import { PlantsService } from './plants/plants.service.js';
@@ -10,12 +14,15 @@ export class CatalogModule {
   static with(options: CatalogOptions): DynamicModule {
     return {
       module: CatalogModule,
-      controllers: [PlantsController],
+      controllers: [PlantsController, ImagesController],
       providers: [
         { provide: CATALOG_OPTIONS, useValue: options },
         PlantsService,
         StockIntentsService,
         StockIntentsLoop,
+        ImagesService,
+        ImageStore,
+        ImageSweeper,
       ],
     };
   }

@@ -67,6 +67,10 @@ export class FakeStore {
     this.fates.set(operation, [...(this.fates.get(operation) ?? []), fate]);
   }
 
+  forgetFates(): void {
+    this.fates.clear();
+  }
+
   private async take<T>(operation: Operation, { plantId }: { plantId: number }, carryOut: () => T): Promise<T> {
     this.calls.push(`${operation} ${plantId}`);
     const fate = this.fates.get(operation)?.shift();
@@ -104,12 +108,13 @@ export class FakeStore {
   private retire({ plantId, incarnation, attempt = 0 }: RetirePlant): OpenOrders {
     const shelf = this.shelf(plantId);
     if (shelf.incarnation > incarnation) return { openOrders: [] };
-    const openOrders = this.openOrders.get(plantId) ?? [];
+    if (attempt < shelf.refusedAttempt) throw unavailable('store');
+    // Nobody can order what is retired, whatever a test says about its orders.
+    const openOrders = shelf.listing === 'retired' ? [] : (this.openOrders.get(plantId) ?? []);
     if (openOrders.length > 0) {
-      shelf.refusedAttempt = Math.max(shelf.refusedAttempt, attempt);
+      shelf.refusedAttempt = attempt;
       return { openOrders };
     }
-    if (attempt < shelf.refusedAttempt && shelf.listing !== 'retired') throw unavailable('store');
     Object.assign(shelf, { incarnation, listing: 'retired' });
     return { openOrders: [] };
   }

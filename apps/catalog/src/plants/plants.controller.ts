@@ -41,12 +41,12 @@ export class PlantsController {
 
   @Answers(catalog.findPlantsByStatus)
   findPlantsByStatus({ status, ...page }: FindPlantsByStatus): Promise<Page<Plant>> {
-    return this.plants.find({ of: 'status', status }, page);
+    return this.plants.find({ by: 'status', anyOf: status }, page);
   }
 
   @Answers(catalog.findPlantsByTags)
   findPlantsByTags({ tags, ...page }: FindPlantsByTags): Promise<Page<Plant>> {
-    return this.plants.find({ of: 'tags', tags }, page);
+    return this.plants.find({ by: 'tags', anyOf: tags }, page);
   }
 
   @Answers(catalog.deletePlant)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { catalog } from '@plant-shop/contracts/catalog';
+import { catalog, type NewPlant, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
 
 describe('plants', () => {
@@ -8,6 +8,11 @@ describe('plants', () => {
     shop = await CatalogHarness.start();
   });
   afterAll(() => shop.stop());
+
+  const get = (plantId: number) => shop.caller.call(catalog.getPlant, { plantId });
+  const replace = (plant: NewPlant & { id: number }, ifVersion?: number) =>
+    shop.caller.call(catalog.replacePlant, { plant, ...(ifVersion !== undefined && { ifVersion }) });
+  const versionOf = async (plantId: number) => (await shop.raw(catalog.getPlant, { plantId })).version!;
 
   it('a plant that was created is read as it was sent, and its stock is open', async () => {
     const sent = {
@@ -18,8 +23,8 @@ describe('plants', () => {
       tags: [{ id: 7, name: 'indoor' }],
       status: 'pending' as const,
     };
-    expect(await shop.caller.call(catalog.createPlant, { plant: { ...sent, quantity: 3 } })).toEqual(sent);
-    expect(await shop.caller.call(catalog.getPlant, { plantId: 10 })).toEqual(sent);
+    expect(await shop.create({ ...sent, quantity: 3 })).toEqual(sent);
+    expect(await get(10)).toEqual(sent);
     expect(shop.store.shelves.get(10)).toMatchObject({ listing: 'pending', units: 3 });
     expect(await shop.database.query('SELECT * FROM stock_intents')).toEqual([]);
   });
@@ -28,9 +33,197 @@ describe('plants', () => {
     const plant = await shop.create();
     expect(plant).toEqual({ id: expect.any(Number), name: 'Monstera', photoUrls: [], tags: [], status: 'available' });
     expect(plant.id).toBeGreaterThanOrEqual(1_000_000_001);
+    expect(shop.store.shelves.get(plant.id)).toMatchObject({ units: undefined });
   });
 
-  it('an unknown plant is not found', async () => {
-    expect(await outcomeOf(shop.caller.call(catalog.getPlant, { plantId: 404 }))).toBe('plant-not-found');
+  it('an unknown plant is not found, whatever is asked of it', async () => {
+    expect(await outcomeOf(get(404))).toBe('plant-not-found');
+    expect(await outcomeOf(replace({ id: 404, name: 'x' }))).toBe('plant-not-found');
+    expect(await outcomeOf(shop.caller.call(catalog.changePlant, { plantId: 404, name: 'x' }))).toBe('plant-not-found');
+    expect(await outcomeOf(shop.caller.call(catalog.deletePlant, { plantId: 404 }))).toBe('plant-not-found');
+  });
+
+  it('an id is given once: of 20 creations at the same time, one succeeds', async () => {
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(shop.create({ id: 20 }))));
+    expect(outcomes.filter((outcome) => outcome === 'plant-exists')).toHaveLength(19);
+    expect(await get(20)).toMatchObject({ id: 20 });
+  });
+
+  it('ids that clients took out of those to be assigned are passed over', async () => {
+    const { id } = await shop.create();
+    for (let taken = id + 1; taken <= id + 5; taken++) await shop.create({ id: taken });
+    expect((await shop.create()).id).toBe(id + 6);
+  });
+
+  it('a hundred taken ids in a row cost a try, and the next one goes on behind them', async () => {
+    const { id } = await shop.create();
+    await shop.database.query(
+      `INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes)
+       SELECT $1::bigint + n, drawn, drawn, 'taken', '{}', '[]', 'sold', 1
+       FROM generate_series(1, 100) AS n, LATERAL (SELECT nextval('plant_versions') + 0 * n AS drawn) AS versions`,
+      [id],
+    );
+    expect(await outcomeOf(shop.create({ name: 'unlucky' }))).toBe('unavailable');
+    expect((await shop.create()).id).toBe(id + 101);
+  });
+
+  it('names without an id get one, the same name the same one, also when many come at once', async () => {
+    const created = await Promise.all(
+      Array.from({ length: 10 }, (_, n) =>
+        shop.create({
+          category: { name: 'Ferns' },
+          tags: n % 2 ? [{ name: 'shade' }, { name: 'damp' }] : [{ name: 'damp' }, { id: 0, name: 'shade' }],
+        }),
+      ),
+    );
+    const idsOf = (name: string): Set<number> =>
+      new Set(created.flatMap(({ tags }) => tags.filter((tag) => tag.name === name).map(({ id }) => id)));
+    expect(idsOf('shade').size).toBe(1);
+    expect(idsOf('damp').size).toBe(1);
+    expect(new Set(created.map(({ category }) => category?.id)).size).toBe(1);
+    expect((await shop.create({ tags: [{ name: 'damp' }] })).tags).toEqual([{ id: [...idsOf('damp')][0], name: 'damp' }]);
+  });
+
+  it('replacing clears what is absent, but keeps the status', async () => {
+    await shop.create({ id: 30, category: { id: 1 }, photoUrls: ['a'], tags: [{ name: 'old' }], status: 'sold' });
+    const replaced = await replace({ id: 30, name: 'New' });
+    expect(replaced).toEqual({ id: 30, name: 'New', photoUrls: [], tags: [], status: 'sold' });
+    expect(await get(30)).toEqual(replaced);
+    expect(await shop.caller.call(catalog.findPlantsByTags, { tags: ['old'] })).toEqual([]);
+  });
+
+  it('the form changes a name, a status, or both, and leaves everything else', async () => {
+    const plant = await shop.create({ id: 31, tags: [{ id: 1, name: 'kept' }] });
+    expect(await shop.caller.call(catalog.changePlant, { plantId: 31, name: 'Fig' })).toEqual({ ...plant, name: 'Fig' });
+    expect(await shop.caller.call(catalog.changePlant, { plantId: 31, status: 'sold' })).toEqual({
+      ...plant,
+      name: 'Fig',
+      status: 'sold',
+    });
+    expect(await outcomeOf(shop.caller.call(catalog.changePlant, { plantId: 404 }))).toBe('invalid-input');
+  });
+
+  it('every change is a new version, and another one than expected changes nothing', async () => {
+    await shop.create({ id: 32 });
+    const first = await versionOf(32);
+    await replace({ id: 32, name: 'Second' }, first);
+    const second = await versionOf(32);
+    expect(second).toBeGreaterThan(first);
+    expect(await outcomeOf(replace({ id: 32, name: 'Third' }, first))).toBe('precondition-failed');
+    expect(await outcomeOf(shop.caller.call(catalog.changePlant, { plantId: 32, name: 'x', ifVersion: first }))).toBe(
+      'precondition-failed',
+    );
+    expect(await outcomeOf(shop.caller.call(catalog.deletePlant, { plantId: 32, ifVersion: first }))).toBe(
+      'precondition-failed',
+    );
+    expect(await get(32)).toMatchObject({ name: 'Second' });
+    expect(await versionOf(32)).toBe(second);
+  });
+
+  it('the id of a deleted plant is free again, and no version of the old plant comes back', async () => {
+    await shop.create({ id: 33 });
+    await replace({ id: 33, name: 'Changed' });
+    const last = await versionOf(33);
+    expect(await shop.caller.call(catalog.deletePlant, { plantId: 33 })).toEqual({ plantId: 33 });
+    expect(await outcomeOf(get(33))).toBe('plant-not-found');
+    expect(await shop.create({ id: 33, name: 'Another' })).toMatchObject({ name: 'Another' });
+    expect(await versionOf(33)).toBeGreaterThan(last);
+  });
+
+  it('of 50 changes at the same time none is lost', async () => {
+    await shop.create({ id: 34 });
+    const statuses: PlantStatus[] = ['available', 'pending', 'sold'];
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => shop.raw(catalog.changePlant, { plantId: 34, name: `${n}`, status: statuses[n % 3] })),
+    );
+    const newest = answers.reduce((a, b) => (a.version! > b.version! ? a : b));
+    expect(new Set(answers.map(({ version }) => version)).size).toBe(50);
+    expect(await get(34)).toEqual(JSON.parse(Buffer.from(newest.payload).toString()));
+    expect(shop.store.shelves.get(34)).toMatchObject({ listing: (await get(34)).status });
+  });
+});
+
+describe('lists of plants', () => {
+  let shop: CatalogHarness;
+  let plants: Plant[];
+  beforeAll(async () => {
+    shop = await CatalogHarness.start();
+    plants = [];
+    for (const [status, ...tags] of [
+      ['available', 'red', 'tall'],
+      ['pending', 'red'],
+      ['sold', 'tall'],
+      ['available', 'red', 'red'],
+      ['available'],
+    ]) {
+      plants.unshift(await shop.create({ status: status as PlantStatus, tags: tags.map((name) => ({ name })) }));
+    }
+  });
+  afterAll(() => shop.stop());
+
+  const find = (page: { status?: PlantStatus[]; tags?: string[]; limit?: number; cursor?: string }) =>
+    shop.raw(page.tags ? catalog.findPlantsByTags : catalog.findPlantsByStatus, page);
+  const pageOf = async (page: Parameters<typeof find>[0]): Promise<{ plants: Plant[]; next: string | undefined }> => {
+    const { payload, next } = await find(page);
+    return { plants: JSON.parse(Buffer.from(payload).toString()) as Plant[], next };
+  };
+
+  it('hold what has any of the statuses, newest first', async () => {
+    expect(await pageOf({ status: ['available'] })).toEqual({
+      plants: plants.filter(({ status }) => status === 'available'),
+      next: undefined,
+    });
+    expect((await pageOf({ status: ['sold', 'pending', 'available'] })).plants).toEqual(plants);
+  });
+
+  it('hold what has any of the tags, each plant once', async () => {
+    expect((await pageOf({ tags: ['red', 'tall', 'red'] })).plants).toEqual(plants.slice(1));
+    expect((await pageOf({ tags: ['tall'] })).plants).toEqual([plants[2], plants[4]]);
+    expect((await pageOf({ tags: ['unknown'] })).plants).toEqual([]);
+  });
+
+  it.each([{ status: ['available', 'pending', 'sold'] as PlantStatus[] }, { tags: ['red', 'tall'] }])(
+    'the pages of %j are the list, without a gap or a repetition, also while plants are added',
+    async (list) => {
+      const whole = (await pageOf(list)).plants;
+      const read: Plant[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await pageOf({ ...list, limit: 2, ...(cursor !== undefined && { cursor }) });
+        read.push(...page.plants);
+        cursor = page.next;
+        const added = await shop.create({ tags: [{ name: 'red' }] });
+        await shop.caller.call(catalog.deletePlant, { plantId: added.id });
+      } while (cursor !== undefined);
+      expect(read).toEqual(whole);
+    },
+  );
+
+  it('a page that is exactly full is the last one', async () => {
+    expect(await pageOf({ status: ['pending', 'sold'], limit: 2 })).toMatchObject({ next: undefined });
+  });
+
+  it('a cursor is good for its own list and filter only', async () => {
+    const { next: cursor } = await pageOf({ tags: ['red', 'tall'], limit: 1 });
+    expect((await pageOf({ tags: ['tall', 'red'], limit: 1, cursor: cursor! })).plants).toEqual([plants[2]]);
+    for (const foreign of [{ tags: ['red'] }, { status: ['available'] as PlantStatus[] }]) {
+      expect(await outcomeOf(find({ ...foreign, cursor: cursor! }))).toBe('invalid-cursor');
+    }
+    expect(await outcomeOf(find({ tags: ['red'], cursor: 'forged' }))).toBe('invalid-cursor');
+  });
+
+  it('a page ends at about 512 KiB, however large its plants are', async () => {
+    const photoUrls = Array.from({ length: 64 }, (_, n) => `${n}`.padEnd(2_000, 'ü'));
+    const large: Plant[] = [];
+    for (let n = 0; n < 5; n++) large.unshift(await shop.create({ photoUrls, tags: [{ name: 'large' }] }));
+    const read: Plant[][] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await pageOf({ tags: ['large'], ...(cursor !== undefined && { cursor }) });
+      read.push(page.plants);
+      cursor = page.next;
+    } while (cursor !== undefined);
+    expect(read.map(({ length }) => length)).toEqual([2, 2, 1]);
+    expect(read.flat()).toEqual(large);
   });
 });

@@ -3,15 +3,15 @@ import type { ChangePlant, NewPlant, Plant, PlantReplacement } from '@plant-shop
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
 import { CodedError } from '@plant-shop/platform/errors';
+import { Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
-import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import { type Page, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { labelsToFill } from '../labels/label.js';
 import { idsOfLabels } from '../labels/labels.repository.js';
 import { hasToTell } from '../stock/stock-intent.js';
 import { findIntent, intendToList, intendToOpen, intendToRetire } from '../stock/stock-intents.repository.js';
 import { StockIntentsService } from '../stock/stock-intents.service.js';
-import { boundsOf, cutPage, type PlantList } from './page.js';
 import {
   attributesOf,
   changesOf,
@@ -28,6 +28,7 @@ import {
   findPlant,
   insertPlant,
   lockPlant,
+  type PlantList,
   writePlant,
 } from './plants.repository.js';
 
@@ -71,10 +72,12 @@ export class PlantsService {
     return versioned(existing(plantId, await findPlant(this.database, plantId)));
   }
 
+  /** Newest first. */
   async find(list: PlantList, page: PageRequest): Promise<Page<Plant>> {
-    const bounds = boundsOf(list, page);
-    const { rows, next } = cutPage(list, await findPage(this.database, list, bounds), bounds);
-    return new Page(rows.map(toPlant), next);
+    const paging = new Paging(`plants by ${list.by}`, list.anyOf);
+    const bounds = paging.bounds(page);
+    const rows = await findPage(this.database, list, bounds);
+    return paging.page(rows, bounds, { entry: toPlant, position: ({ incarnation }) => incarnation });
   }
 
   /** The store decides: with orders placed or approved the plant stays. */

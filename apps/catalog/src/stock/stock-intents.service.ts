@@ -18,6 +18,9 @@ export interface Retired {
 
 const maxLeaseMs = 30_000;
 
+/** What a store or a database that is away or busy answers; everything else is a defect. */
+const expectedCodes = ['unavailable', 'outcome-unknown', 'overloaded'];
+
 /**
  * Tells the store what happened to plants. What is to be told was committed with the change itself, so whatever fails here
  * is repeated until the store has it; what a late or repeated call does is decided by incarnation, version and attempt.
@@ -70,7 +73,8 @@ export class StockIntentsService {
     try {
       return await work();
     } catch (cause) {
-      this.logger.warn({ err: cause, incarnation }, 'the store was not told yet, going on in the background');
+      const isExpected = cause instanceof CodedError && expectedCodes.includes(cause.code);
+      this.logger[isExpected ? 'warn' : 'error']({ err: cause, incarnation }, 'the store was not told yet, going on later');
       await this.release(incarnation);
       throw new CodedError('outcome-unknown', text, {}, { cause });
     }

@@ -1,0 +1,60 @@
+import { imageChunkBytes, type ImageHead, maxImageBytes } from '@plant-shop/contracts/catalog';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { invalidInput } from '@plant-shop/platform/errors';
+import { opaque } from './image-type.js';
+
+/** An upload, and the image that it becomes (table `images`). */
+export interface ImageState {
+  readonly id: string;
+  /** Of its plant; null when that was deleted. */
+  readonly incarnation: number | null;
+  readonly state: 'uploading' | 'sealed' | 'attached';
+  /** Length of each chunk, in order. */
+  readonly chunkBytes: readonly number[];
+}
+
+export interface AttachedImage extends ImageState {
+  readonly state: 'attached';
+  readonly contentType: string;
+  readonly sha256: string;
+}
+
+export const bytesOf = ({ chunkBytes }: Pick<ImageState, 'chunkBytes'>): number =>
+  chunkBytes.reduce((sum, bytes) => sum + bytes, 0);
+
+/**
+ * The lengths with one more chunk, or with another length of one that is repeated.
+ * @throws DomainError `upload-not-found`, `image-too-large`; CodedError `invalid-input` for a chunk out of order or too long
+ */
+export function withChunk(upload: ImageState, index: number, bytes: number): readonly number[] {
+  if (upload.state !== 'uploading') throw uploadNotFound();
+  if (bytes > imageChunkBytes) {
+    throw invalidInput([{ pointer: '/data', detail: `must hold at most ${imageChunkBytes} bytes` }]);
+  }
+  if (index > upload.chunkBytes.length) {
+    throw invalidInput([{ pointer: '/index', detail: `must follow in order: ${upload.chunkBytes.length} is next` }]);
+  }
+  const chunkBytes = [...upload.chunkBytes];
+  chunkBytes[index] = bytes;
+  if (bytesOf({ chunkBytes }) > maxImageBytes) throw imageTooLarge();
+  return chunkBytes;
+}
+
+export const toHead = (image: AttachedImage): ImageHead => ({
+  contentType: image.contentType,
+  disposition: image.contentType === opaque.contentType ? 'attachment' : 'inline',
+  bytes: bytesOf(image),
+  chunks: image.chunkBytes.length,
+  sha256: image.sha256,
+});
+
+export const uploadNotFound = (): DomainError =>
+  new DomainError('upload-not-found', 'There is no such upload, or it was finished or given up. Begin again.');
+
+export const imageTooLarge = (): DomainError =>
+  new DomainError('image-too-large', `An image may have at most ${maxImageBytes / 2 ** 20} MiB. Send a smaller one.`);
+
+export const imageTypeRefused = (): DomainError =>
+  new DomainError('image-type-refused', 'HTML, SVG and XML are not taken. Send JPEG, PNG, GIF, WebP or AVIF.');
+
+export const imageNotFound = (): DomainError => new DomainError('image-not-found', 'There is no such image.');

@@ -1,0 +1,194 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
+import { createLogger } from '@plant-shop/platform/logging';
+import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
+import { ImageSweeper } from './image-sweeper.js';
+
+const png = (bytes: number): Buffer =>
+  Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), randomBytes(bytes - 8)]);
+
+describe('images', () => {
+  let shop: CatalogHarness;
+  beforeAll(async () => {
+    shop = await CatalogHarness.start({ replicas: 2 });
+  });
+  afterAll(() => shop.stop());
+
+  const begin = async (plantId: number) => (await shop.caller.call(catalog.beginImage, { plantId })).uploadId;
+  const write = (uploadId: string, index: number, data: Uint8Array) =>
+    shop.caller.call(catalog.writeImageChunk, { uploadId, index, data: Buffer.from(data).toString('base64') });
+  const finish = (uploadId: string) => shop.caller.call(catalog.finishImage, { uploadId });
+  const head = (imageId: string) => shop.caller.call(catalog.getImage, { imageId });
+  const chunk = async (imageId: string, index: number) =>
+    Buffer.from((await shop.caller.call(catalog.readImageChunk, { imageId, index })).data, 'base64');
+  const get = (plantId: number) => shop.caller.call(catalog.getPlant, { plantId });
+
+  const upload = async (plantId: number, content: Uint8Array, chunkBytes = imageChunkBytes) => {
+    const uploadId = await begin(plantId);
+    for (let at = 0; at < content.length; at += chunkBytes) {
+      await write(uploadId, at / chunkBytes, content.subarray(at, at + chunkBytes));
+    }
+    return finish(uploadId);
+  };
+  const read = async (imageId: string) => {
+    const { chunks } = await head(imageId);
+    return Buffer.concat(await Promise.all(Array.from({ length: chunks }, (_, index) => chunk(imageId, index))));
+  };
+
+  it('a picture of 10 MiB comes back byte by byte, and the plant shows it', async () => {
+    const { id } = await shop.create();
+    const content = png(maxImageBytes);
+    const { imageId, url } = await upload(id, content);
+    expect(url).toBe(`https://shop.test/v3/images/${imageId}`);
+    expect(await head(imageId)).toEqual({
+      contentType: 'image/png',
+      disposition: 'inline',
+      bytes: maxImageBytes,
+      chunks: 40,
+      sha256: createHash('sha256').update(content).digest('hex'),
+    });
+    expect((await read(imageId)).equals(content)).toBe(true);
+    expect((await get(id)).photoUrls).toEqual([url]);
+  });
+
+  it('one byte more than 10 MiB is refused', async () => {
+    const { id } = await shop.create();
+    expect(await outcomeOf(upload(id, png(maxImageBytes + 1)))).toBe('image-too-large');
+    expect((await get(id)).photoUrls).toEqual([]);
+  });
+
+  it('what is no picture is stored for download and not shown on the plant', async () => {
+    const { id } = await shop.create();
+    const content = Buffer.from('%PDF-1.7');
+    const { imageId } = await upload(id, content);
+    expect(await head(imageId)).toMatchObject({ contentType: 'application/octet-stream', disposition: 'attachment' });
+    expect(await read(imageId)).toEqual(content);
+    expect((await get(id)).photoUrls).toEqual([]);
+  });
+
+  it('an empty file is one too', async () => {
+    const { id } = await shop.create();
+    const { imageId } = await upload(id, Buffer.alloc(0));
+    expect(await head(imageId)).toMatchObject({ disposition: 'attachment', bytes: 0, chunks: 0 });
+  });
+
+  it('markup is refused with its first chunk, and nothing of it is stored', async () => {
+    const { id } = await shop.create();
+    const uploadId = await begin(id);
+    expect(await outcomeOf(write(uploadId, 0, Buffer.from(' <svg onload="alert(1)"/>')))).toBe('image-type-refused');
+    expect(await shop.database.query('SELECT 1 FROM image_chunks WHERE image_id = $1', [uploadId])).toEqual([]);
+  });
+
+  it('markup that is cut into chunks too small to show it is refused when it is finished', async () => {
+    const { id } = await shop.create();
+    const uploadId = await begin(id);
+    for (const [index, part] of ['<', 's', 'vg onload="alert(1)"/>'].entries()) await write(uploadId, index, Buffer.from(part));
+    expect(await outcomeOf(finish(uploadId))).toBe('image-type-refused');
+    expect(await outcomeOf(head(uploadId))).toBe('image-not-found');
+    expect((await get(id)).photoUrls).toEqual([]);
+  });
+
+  it('a repeated chunk replaces itself', async () => {
+    const { id } = await shop.create();
+    const uploadId = await begin(id);
+    const [first, second] = [png(20), randomBytes(5)];
+    await write(uploadId, 0, png(30));
+    await write(uploadId, 0, first);
+    await write(uploadId, 1, second);
+    const { imageId } = await finish(uploadId);
+    expect(await read(imageId)).toEqual(Buffer.concat([first, second]));
+  });
+
+  it('finishing again, also at the same time, answers the same and shows one photograph', async () => {
+    const { id } = await shop.create();
+    const uploadId = await begin(id);
+    await write(uploadId, 0, png(20));
+    const answers = await Promise.all(Array.from({ length: 8 }, () => finish(uploadId)));
+    answers.push(await finish(uploadId));
+    expect(new Set(answers.map(({ url }) => url)).size).toBe(1);
+    expect((await get(id)).photoUrls).toHaveLength(1);
+    expect(await outcomeOf(write(uploadId, 1, png(20)))).toBe('upload-not-found');
+  });
+
+  it('uploads to one plant at the same time are all shown', async () => {
+    const { id } = await shop.create({ photoUrls: ['first'] });
+    const images = await Promise.all(Array.from({ length: 10 }, () => upload(id, png(100))));
+    expect(new Set((await get(id)).photoUrls)).toEqual(new Set(['first', ...images.map(({ url }) => url)]));
+  });
+
+  it('a plant with 64 photographs takes no more, but still downloads', async () => {
+    const photoUrls = Array.from({ length: 64 }, (_, n) => `${n}.jpg`);
+    const { id } = await shop.create({ photoUrls });
+    expect(await outcomeOf(upload(id, png(100)))).toBe('too-many-photos');
+    await upload(id, Buffer.from('care instructions'));
+    expect((await get(id)).photoUrls).toEqual(photoUrls);
+  });
+
+  it('an upload needs a plant, to begin and to finish', async () => {
+    expect(await outcomeOf(begin(404))).toBe('plant-not-found');
+    const { id } = await shop.create();
+    const uploadId = await begin(id);
+    await write(uploadId, 0, png(100));
+    await shop.caller.call(catalog.deletePlant, { plantId: id });
+    expect(await outcomeOf(finish(uploadId))).toBe('plant-not-found');
+  });
+
+  it('an upload whose last chunk was announced and not stored cannot be finished', async () => {
+    const { id } = await shop.create();
+    const uploadId = await begin(id);
+    await write(uploadId, 0, png(100));
+    await shop.database.query('UPDATE images SET chunk_bytes = $2 WHERE id = $1', [uploadId, [100, 50]]);
+    expect(await outcomeOf(finish(uploadId))).toBe('upload-not-found');
+  });
+
+  it('an unknown upload and an unknown image are not found', async () => {
+    const unknown = randomUUID();
+    expect(await outcomeOf(write(unknown, 0, png(10)))).toBe('upload-not-found');
+    expect(await outcomeOf(finish(unknown))).toBe('upload-not-found');
+    expect(await outcomeOf(head(unknown))).toBe('image-not-found');
+    expect(await outcomeOf(chunk(unknown, 0))).toBe('image-not-found');
+  });
+
+  it('an unfinished upload is not served', async () => {
+    const { id } = await shop.create();
+    const uploadId = await begin(id);
+    await write(uploadId, 0, png(10));
+    expect(await outcomeOf(head(uploadId))).toBe('image-not-found');
+    expect(await outcomeOf(chunk(uploadId, 0))).toBe('image-not-found');
+  });
+
+  it('images of a deleted plant are gone with it; those of others and their URLs elsewhere stay', async () => {
+    const [one, other] = [await shop.create(), await shop.create()];
+    const image = await upload(one.id, png(10));
+    const kept = await upload(other.id, png(10));
+    await shop.caller.call(catalog.replacePlant, { plant: { id: other.id, name: 'without photographs' } });
+    await shop.caller.call(catalog.deletePlant, { plantId: one.id });
+    expect(await outcomeOf(head(image.imageId))).toBe('image-not-found');
+    expect(await head(kept.imageId)).toMatchObject({ bytes: 10 });
+  });
+
+  it('what was not finished within an hour, and what belonged to deleted plants, is swept with its content', async () => {
+    const { id } = await shop.create();
+    const image = await upload(id, png(10));
+    const young = await begin(id);
+    const old = await Promise.all(Array.from({ length: 12 }, () => begin(id)));
+    for (const uploadId of old) await write(uploadId, 0, png(10));
+    await shop.database.query(`UPDATE images SET begun_at = now() - interval '61 minutes' WHERE id = ANY($1)`, [old]);
+    await shop.database.query(`UPDATE images SET begun_at = now() - interval '61 minutes' WHERE id = $1`, [image.imageId]);
+    const gone = await shop.create();
+    const orphan = await upload(gone.id, png(10));
+    await shop.caller.call(catalog.deletePlant, { plantId: gone.id });
+
+    const sweeper = new ImageSweeper(shop.database, createLogger('test', 'fatal'));
+    while (await sweeper.run());
+    const left = await shop.database.query<{ id: string }>('SELECT id FROM images WHERE id = ANY($1)', [
+      [...old, young, image.imageId, orphan.imageId],
+    ]);
+    expect(new Set(left.map((row) => row.id))).toEqual(new Set([young, image.imageId]));
+    expect(
+      await shop.database.query('SELECT 1 FROM image_chunks WHERE image_id = ANY($1)', [[...old, orphan.imageId]]),
+    ).toEqual([]);
+    expect(await outcomeOf(write(old[0]!, 1, png(10)))).toBe('upload-not-found');
+  });
+});

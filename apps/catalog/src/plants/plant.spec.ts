@@ -1,0 +1,84 @@
+import { describe, expect, it } from '@jest/globals';
+import type { LabelIds } from '../labels/label.js';
+import { attributesOf, changesOf, checkVersion, type PlantState, tagNames, toPlant, withPhoto } from './plant.js';
+
+const ids: LabelIds = new Map([
+  ['tag:indoor', 100],
+  ['category:Trees', 200],
+]);
+
+const plant = (state: Partial<PlantState> = {}): PlantState => ({
+  id: 1,
+  incarnation: 5,
+  version: 8,
+  name: 'Ficus',
+  category: null,
+  photoUrls: [],
+  tags: [],
+  status: 'available',
+  ...state,
+});
+
+describe('attributes of a plant', () => {
+  it('missing ids are filled in and given ones are kept, also where the same name has another', () => {
+    const given = { name: 'Ficus', category: { name: 'Trees' }, tags: [{ name: 'indoor' }, { id: 3, name: 'indoor' }] };
+    expect(attributesOf(given, ids, 'available')).toEqual({
+      name: 'Ficus',
+      category: { id: 200, name: 'Trees' },
+      photoUrls: [],
+      tags: [
+        { id: 100, name: 'indoor' },
+        { id: 3, name: 'indoor' },
+      ],
+      status: 'available',
+    });
+  });
+
+  it('an absent status is the one that was there', () => {
+    expect(attributesOf({ name: 'Ficus' }, ids, 'sold').status).toBe('sold');
+    expect(attributesOf({ name: 'Ficus', status: 'pending' }, ids, 'sold').status).toBe('pending');
+  });
+
+  it.each([
+    [{ id: 3 }, { id: 3 }],
+    [{ id: 0 }, {}],
+    [{}, {}],
+    [{ id: 3, name: 'Trees' }, { id: 3, name: 'Trees' }],
+  ])('a category %j is kept as %j', (category, kept) => {
+    expect(attributesOf({ name: 'Ficus', category }, ids, 'available').category).toEqual(kept);
+  });
+
+  it('the form needs a name or a status', () => {
+    expect(changesOf({ name: 'Fig' })).toEqual({ name: 'Fig' });
+    expect(changesOf({ status: 'sold' })).toEqual({ status: 'sold' });
+    expect(() => changesOf({})).toThrow(expect.objectContaining({ code: 'invalid-input' }));
+  });
+});
+
+describe('a plant', () => {
+  it('is shown without what it has not, and always with its lists', () => {
+    expect(toPlant(plant())).toEqual({ id: 1, name: 'Ficus', photoUrls: [], tags: [], status: 'available' });
+  });
+
+  it('is found by each name once', () => {
+    const tags = [
+      { id: 1, name: 'indoor' },
+      { id: 2, name: 'indoor' },
+      { id: 3, name: 'rare' },
+    ];
+    expect(tagNames(plant({ tags }))).toEqual(['indoor', 'rare']);
+  });
+
+  it('has at most 64 photographs, uploaded ones included', () => {
+    const photoUrls = Array.from({ length: 63 }, (_, n) => `${n}.jpg`);
+    const full = withPhoto(plant({ photoUrls }), 'last.jpg');
+    expect(full.photoUrls).toEqual([...photoUrls, 'last.jpg']);
+    expect(() => withPhoto(full, 'more.jpg')).toThrow(expect.objectContaining({ code: 'too-many-photos' }));
+  });
+
+  it('is changed only at the version that was expected, if one was', () => {
+    checkVersion(plant(), undefined);
+    checkVersion(plant(), 8);
+    expect(() => checkVersion(plant(), 7)).toThrow(expect.objectContaining({ code: 'precondition-failed' }));
+  });
+});
