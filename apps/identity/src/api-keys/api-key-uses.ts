@@ -5,7 +5,7 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { touchKeys } from './api-keys.repository.js';
 
-/** Remembers which keys were used and writes it down every few seconds, so that no check waits for a write. */
+/** Remembers which keys were used and writes it down every second, so that no check waits for a write. */
 @Injectable()
 export class ApiKeyUses implements OnApplicationBootstrap, OnApplicationShutdown {
   private used = new Set<string>();
@@ -15,7 +15,7 @@ export class ApiKeyUses implements OnApplicationBootstrap, OnApplicationShutdown
     private readonly database: Database,
     @InjectLogger() logger: Logger,
   ) {
-    this.loop = new BackgroundLoop({ name: 'API key uses', intervalMs: 5_000 }, () => this.write(), logger);
+    this.loop = new BackgroundLoop({ name: 'API key uses', intervalMs: 1_000 }, () => this.write(), logger);
   }
 
   onApplicationBootstrap(): void {

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { identity, type Revocation, revocationsSubject } from '@plant-shop/contracts/identity';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Nats } from '@plant-shop/platform/nats';
+import { digestOf, TestIdentity } from '../identity.spec.fixture.js';
+
+describe('the revocation log', () => {
+  let shop: TestIdentity;
+  beforeAll(async () => {
+    shop = await TestIdentity.start();
+    await shop.addReplica();
+  });
+  afterAll(() => shop.stop());
+
+  const head = async (): Promise<number> => (await shop.call(identity.readRevocations, { after: 0 })).head;
+
+  /** Pulls as followers do, as fast as it can. */
+  function follow(after: number): { readonly seen: Revocation[]; stop: () => Promise<void> } {
+    const seen: Revocation[] = [];
+    let stopped = false;
+    const run = async (): Promise<void> => {
+      for (let last = after; ; ) {
+        const wasStopped = stopped;
+        const { entries } = await shop.call(identity.readRevocations, { after: last });
+        seen.push(...entries);
+        last = entries.at(-1)?.position ?? last;
+        if (wasStopped) return;
+      }
+    };
+    const running = run();
+    return {
+      seen,
+      stop: () => {
+        stopped = true;
+        return running;
+      },
+    };
+  }
+
+  it('numbers 50 parallel revocations of two replicas without a gap, and shows them in their order', async () => {
+    const { username, password } = await shop.register();
+    const tokens: string[] = [];
+    for (let n = 0; n < 50; n++) tokens.push((await shop.login(username, password)).token);
+    const ids = await Promise.all(tokens.map(async (token) => (await shop.check('session', token)).id));
+    const before = await head();
+    const follower = follow(before);
+    await Promise.all(tokens.map((token) => shop.call(identity.logout, { digest: digestOf(token) })));
+    await follower.stop();
+    expect(follower.seen.map(({ position }) => position)).toEqual(Array.from({ length: 50 }, (_, n) => before + 1 + n));
+    expect(new Set(follower.seen.map(({ id }) => id))).toEqual(new Set(ids));
+    expect(await head()).toBe(before + 50);
+  });
+
+  it('never shows a credential as alive at a position where it is revoked', async () => {
+    for (let round = 0; round < 20; round++) {
+      const { token } = await shop.enter();
+      const { id } = await shop.check('session', token);
+      const checks = Array.from({ length: 10 }, () => shop.check('session', token).catch(() => undefined));
+      const [answers] = await Promise.all([Promise.all(checks), shop.call(identity.logout, { digest: digestOf(token) })]);
+      const { entries } = await shop.call(identity.readRevocations, { after: 0 });
+      const revokedAt = entries.find((one) => one.id === id)!.position;
+      for (const answer of answers) if (answer) expect(answer.position).toBeLessThan(revokedAt);
+    }
+  });
+
+  it('nudges its followers after the commit', async () => {
+    const nats = await Nats.connect({ url: shop.natsUrl, name: 'follower' }, createLogger('test', 'fatal'));
+    try {
+      const nudges = nats.connection.subscribe(revocationsSubject);
+      await nats.connection.flush();
+      const { token } = await shop.enter();
+      await shop.call(identity.logout, { digest: digestOf(token) });
+      const nudge = nudges[Symbol.asyncIterator]().next();
+      expect((await nudge).done).toBe(false);
+    } finally {
+      await nats.close(1_000);
+    }
+  });
+
+  it('is read in pages of 1,000', async () => {
+    const before = await head();
+    await shop.sql.query(`
+      WITH head AS (UPDATE revocation_head SET position = position + 1500 RETURNING position)
+      INSERT INTO revocations SELECT head.position - 1500 + n, 'session', n::text FROM head, generate_series(1, 1500) n`);
+    const first = await shop.call(identity.readRevocations, { after: before });
+    expect(first.head).toBe(before + 1500);
+    expect(first.entries.map(({ position }) => position)).toEqual(Array.from({ length: 1000 }, (_, n) => before + 1 + n));
+    const second = await shop.call(identity.readRevocations, { after: before + 1000 });
+    expect(second.entries).toHaveLength(500);
+    await expect(shop.call(identity.readRevocations, { after: first.head })).resolves.toEqual({ head: first.head, entries: [] });
+  });
+
+  it('leads from a user to what they may, until they are gone', async () => {
+    const { userId } = await shop.enter();
+    await expect(shop.call(identity.resolveSubject, { userId })).resolves.toEqual({
+      permissions: ['write:orders', 'webhooks'],
+      position: await head(),
+    });
+    await expect(
+      shop.call(identity.resolveSubject, { userId: '00000000-0000-4000-8000-000000000001' }),
+    ).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+
+  it('keeps entries for 48 hours; what ended is swept away', async () => {
+    const { token, userId } = await shop.enter();
+    await shop.sql.query(`
+      WITH head AS (UPDATE revocation_head SET position = position + 2 RETURNING position)
+      INSERT INTO revocations
+      SELECT position - 1, 'user', 'old', now() - interval '49 hours' FROM head UNION ALL
+      SELECT position, 'user', 'recent', now() - interval '47 hours' FROM head`);
+    await shop.sql.query(`UPDATE sessions SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [userId]);
+    await shop.sql.query(`INSERT INTO login_failures VALUES (pg_catalog.sha256('x'), 3, now() - interval '1 second')`);
+    await shop.sql.query(
+      `INSERT INTO api_keys (id, user_id, name, prefix, key_hash, permissions, revoked_at)
+       VALUES (gen_random_uuid(), $1, 'dead', 'pk_', pg_catalog.sha256('dead'), '{}', now() - interval '31 days')`,
+      [userId],
+    );
+    // Sweeps when it starts.
+    await shop.addReplica();
+    const left = async (): Promise<unknown> =>
+      (
+        await shop.sql.query(
+          `SELECT (SELECT count(*)::int FROM sessions WHERE expires_at < now()) AS sessions,
+             (SELECT count(*)::int FROM login_failures WHERE window_ends_at < now()) AS failures,
+             (SELECT count(*)::int FROM api_keys WHERE name = 'dead') AS keys,
+             (SELECT array_agg(id) FROM revocations WHERE id IN ('old', 'recent')) AS revocations`,
+        )
+      ).rows[0];
+    const swept = { sessions: 0, failures: 0, keys: 0, revocations: ['recent'] };
+    for (let n = 0; n < 60 && JSON.stringify(await left()) !== JSON.stringify(swept); n++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(await left()).toEqual(swept);
+    await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+});

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Session } from '@plant-shop/contracts/identity';
+import { TestIdentity } from '../identity.spec.fixture.js';
+
+describe('the limits of failed logins', () => {
+  let shop: TestIdentity;
+  beforeAll(async () => {
+    shop = await TestIdentity.start({ loginLimitPerUser: 5, loginLimitPerAddress: 8 });
+  });
+  afterAll(() => shop.stop());
+
+  let hosts = 0;
+  const freshAddress = (): string => `10.0.${hosts >> 8}.${hosts++ & 255}`;
+  const endWindows = (): Promise<unknown> => shop.sql.query(`UPDATE login_failures SET window_ends_at = now() - interval '1 second'`);
+
+  async function codesOf(logins: readonly Promise<Session>[]): Promise<Record<string, number>> {
+    const counts: Record<string, number> = {};
+    for (const result of await Promise.allSettled(logins)) {
+      const code = result.status === 'fulfilled' ? 'ok' : (result.reason as { code: string }).code;
+      counts[code] = (counts[code] ?? 0) + 1;
+    }
+    return counts;
+  }
+
+  it('hold exactly for one name, from many addresses, whatever comes in parallel', async () => {
+    const { username, password } = await shop.register();
+    const guesses = Array.from({ length: 40 }, () => shop.login(username, 'wrong-guess', freshAddress()));
+    expect(await codesOf(guesses)).toEqual({ 'login-failed': 5, 'too-many-logins': 35 });
+    // The right password is not tried any more: a guess would be told from a refusal by it.
+    await expect(shop.login(username.toUpperCase(), password, freshAddress())).rejects.toMatchObject({
+      code: 'too-many-logins',
+      details: { retryAfter: expect.any(Number) },
+    });
+    await endWindows();
+    await expect(shop.login(username, password)).resolves.toMatchObject({ attemptsLeft: 5 });
+  });
+
+  it('hold for names that nobody has as well', async () => {
+    const guesses = Array.from({ length: 10 }, () => shop.login('nobody', 'wrong-guess', freshAddress()));
+    expect(await codesOf(guesses)).toEqual({ 'login-failed': 5, 'too-many-logins': 5 });
+  });
+
+  it('hold for one network, and a blocked network uses up nobody\'s attempts', async () => {
+    const { username, password } = await shop.register();
+    const inNetwork = (n: number): string => `2001:db8:0:7::${n.toString(16)}`;
+    const spray = Array.from({ length: 8 }, (_, n) => shop.login(`spray-${n}`, 'wrong-guess', inNetwork(n)));
+    expect(await codesOf(spray)).toEqual({ 'login-failed': 8 });
+    const blocked = Array.from({ length: 10 }, (_, n) => shop.login(username, 'wrong-guess', inNetwork(n + 100)));
+    expect(await codesOf(blocked)).toEqual({ 'too-many-logins': 10 });
+    await expect(shop.login(username, password, freshAddress())).resolves.toMatchObject({ attemptsLeft: 5 });
+  });
+
+  it('count only failures, and say how many are left', async () => {
+    const { username, password } = await shop.register();
+    const address = freshAddress();
+    for (let n = 0; n < 10; n++) await shop.login(username, password, address);
+    await expect(shop.login(username, 'wrong-guess', address)).rejects.toMatchObject({ code: 'login-failed' });
+    await expect(shop.login(username, password, address)).resolves.toMatchObject({ attemptsLeft: 4 });
+  });
+
+  it('say how many seconds to wait', async () => {
+    const { username } = await shop.register();
+    for (let n = 0; n < 5; n++) await shop.login(username, 'wrong-guess', freshAddress()).catch(() => undefined);
+    const error = await shop.login(username, 'wrong-guess', freshAddress()).catch((refused: unknown) => refused);
+    const { retryAfter } = (error as { details: { retryAfter: number } }).details;
+    expect(retryAfter).toBeGreaterThan(890);
+    expect(retryAfter).toBeLessThanOrEqual(900);
+  });
+
+  it('keep no name or address, only hashes', async () => {
+    await shop.login('typed-my-password-here', 'wrong-guess', '198.51.100.99').catch(() => undefined);
+    const { rows } = await shop.sql.query<{ row: string }>('SELECT f::text AS row FROM login_failures f');
+    expect(rows.length).toBeGreaterThan(1);
+    for (const { row } of rows) expect(row).toMatch(/^\("\\\\x[0-9a-f]{64}",\d+,/);
+  });
+});
