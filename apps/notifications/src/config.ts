@@ -2,16 +2,17 @@ import { type Config, port, text, url } from '@plant-shop/platform/config';
 import { serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const databaseSetting = {
-  databaseUrl: url('NOTIFICATIONS_DATABASE_URL', ['postgres', 'postgresql'], {
-    description: "The notifications service's own database",
-  }),
+  databaseUrl: url('NOTIFICATIONS_DATABASE_URL', ['postgres', 'postgresql'], { description: "Notifications' own database" }),
 };
 
 export const notificationsSettings = {
   ...serviceSettings,
   ...databaseSetting,
-  streamHost: text('STREAM_HOST', { description: 'Address of the stream port', default: '127.0.0.1' }),
+  streamHost: text('STREAM_HOST', { description: 'Address that the event stream listens on', default: '127.0.0.1' }),
   streamPort: port('STREAM_PORT', { description: 'Port of the event stream', default: '8081' }),
+  publicUrl: url('PUBLIC_URL', ['http', 'https'], {
+    description: 'Where clients reach the API: types of problems are built from it',
+  }),
 };
 
 export type NotificationsConfig = Config<typeof notificationsSettings>;

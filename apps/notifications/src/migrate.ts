@@ -3,4 +3,4 @@ import { configOrExit } from '@plant-shop/platform/service/service';
 import { databaseSetting } from './config.js';
 import { notificationsDatabase } from './database.js';
 
-await migrate('notifications', notificationsDatabase(configOrExit(databaseSetting).databaseUrl, 2));
+await migrate('notifications', notificationsDatabase(configOrExit(databaseSetting).databaseUrl, 1));

@@ -1,5 +1,13 @@
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
+import { StreamServer } from './stream/stream-server.js';
 
-/** Answers nothing but `readiness` yet, which is every service's. */
 @Module({})
-export class NotificationsModule {}
+export class NotificationsModule {
+  static with(options: NotificationsOptions): DynamicModule {
+    return {
+      module: NotificationsModule,
+      providers: [{ provide: NOTIFICATIONS_OPTIONS, useValue: options }, StreamServer],
+    };
+  }
+}

@@ -2,16 +2,18 @@ import type { Service, ServiceConfig } from '@plant-shop/platform/service/servic
 import type { NotificationsConfig } from './config.js';
 import { notificationsDatabase } from './database.js';
 import { NotificationsModule } from './notifications.module.js';
-import { listenWithoutStream } from './stream/not-served.js';
+import { toOptions } from './options.js';
+import { StreamServer } from './stream/stream-server.js';
 
-const maxInFlight = 1_000;
+/** Only readiness is asked of it. */
+const maxInFlight = 100;
 
+/** @returns where the stream listens */
 export async function startNotifications(
   service: Service,
   config: Omit<NotificationsConfig, keyof ServiceConfig>,
-): Promise<void> {
+): Promise<{ readonly streamPort: number }> {
   await service.useDatabase(notificationsDatabase(config.databaseUrl));
-  const server = await listenWithoutStream(config.streamHost, config.streamPort);
-  service.onClose({ name: 'close stream port', limitMs: 1_000, run: () => void server.close() });
-  await service.answer(NotificationsModule, { maxInFlight });
+  const app = await service.answer(NotificationsModule.with(toOptions(config)), { maxInFlight });
+  return { streamPort: app.get(StreamServer).port };
 }

@@ -1,0 +1,16 @@
+import type { ServiceConfig } from '@plant-shop/platform/service/service';
+import type { NotificationsConfig } from './config.js';
+
+/** What the parts of notifications need of its settings, in their own terms. */
+export interface NotificationsOptions {
+  readonly stream: { readonly host: string; readonly port: number };
+  /** Address of the API as clients know it, without a slash at its end. */
+  readonly publicUrl: string;
+}
+
+export const NOTIFICATIONS_OPTIONS = Symbol('notifications options');
+
+export const toOptions = (config: Omit<NotificationsConfig, keyof ServiceConfig>): NotificationsOptions => ({
+  stream: { host: config.streamHost, port: config.streamPort },
+  publicUrl: config.publicUrl,
+});
