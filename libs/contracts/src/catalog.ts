@@ -212,6 +212,7 @@ export interface ImageHead {
   readonly contentType: string;
   readonly disposition: 'inline' | 'attachment';
   readonly bytes: number;
+  /** At least one; their lengths differ. */
   readonly chunks: number;
   /** SHA-256 of the content in hex: its entity tag. */
   readonly sha256: string;
@@ -237,7 +238,7 @@ export const catalog = {
 
   /** `plant-not-found`. */
   beginImage: write<{ uploadId: string }>()('beginImage', BeginImage),
-  /** The acknowledgement of one chunk. `upload-not-found`, `image-too-large`, `image-type-refused` (seen in the first chunk). */
+  /** Acknowledges one chunk, by its length. `upload-not-found`, `image-too-large`, `image-type-refused` (seen in the first). */
   writeImageChunk: write<{ bytes: number }>()('writeImageChunk', WriteImageChunk),
   /**
    * `upload-not-found`, `plant-not-found` (deleted meanwhile), `image-type-refused`, `too-many-photos`. Again: the same

@@ -40,6 +40,11 @@ export function withChunk(upload: ImageState, index: number, bytes: number): rea
   return chunkBytes;
 }
 
+/** @throws CodedError `invalid-input` for an upload that has no byte: every image has a first chunk to be served */
+export function checkContent(upload: ImageState): void {
+  if (bytesOf(upload) === 0) throw invalidInput([{ pointer: '', detail: 'must not be an empty file' }]);
+}
+
 export const toHead = (image: AttachedImage): ImageHead => ({
   contentType: image.contentType,
   disposition: image.contentType === opaque.contentType ? 'attachment' : 'inline',

@@ -67,10 +67,12 @@ describe('images', () => {
     expect((await get(id)).photoUrls).toEqual([]);
   });
 
-  it('an empty file is one too', async () => {
+  it('an empty file is refused', async () => {
     const { id } = await shop.create();
-    const { imageId } = await upload(id, Buffer.alloc(0));
-    expect(await head(imageId)).toMatchObject({ disposition: 'attachment', bytes: 0, chunks: 0 });
+    expect(await outcomeOf(upload(id, Buffer.alloc(0)))).toBe('invalid-input');
+    const uploadId = await begin(id);
+    await write(uploadId, 0, Buffer.alloc(0));
+    expect(await outcomeOf(finish(uploadId))).toBe('invalid-input');
   });
 
   it('markup is refused with its first chunk, and nothing of it is stored', async () => {

@@ -6,7 +6,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { CATALOG_OPTIONS, type CatalogOptions } from '../options.js';
 import { plantNotFound, withPhoto } from '../plants/plant.js';
 import { lockPlantOf, writePlant } from '../plants/plants.repository.js';
-import { imageNotFound, type ImageState, imageTypeRefused, toHead, uploadNotFound, withChunk } from './image.js';
+import { checkContent, imageNotFound, type ImageState, imageTypeRefused, toHead, uploadNotFound, withChunk } from './image.js';
 import { ImageStore } from './image-store.js';
 import { type ImageType, recognise } from './image-type.js';
 import {
@@ -52,6 +52,7 @@ export class ImagesService {
     const upload = await this.database.transaction((tx) => sealUpload(tx, uploadId));
     if (!upload) throw uploadNotFound();
     if (upload.state === 'attached') return stored;
+    checkContent(upload);
     const { sha256, type } = await this.examine(upload);
     if (type === 'markup') throw imageTypeRefused();
     await this.database.transaction(async (tx) => {
