@@ -28,7 +28,7 @@ export function readable(label, line, colours) {
 }
 
 /** Tells without parsing, as pino writes the level first. @param {string} line */
-export const isSurelyNoProblem = (line) => /^\{"level":[123]0,/.test(line);
+export const isSurelyNoProblem = (line) => /^\{"level":(?:[123]0|"(?:trace|debug|info)"),/.test(line);
 
 /** @param {LogLine['level']} level */
 export const isProblem = (level) => level === 'warn' || level === 'error' || level === 'fatal';
