@@ -11,7 +11,7 @@ import { labelsToFill } from '../labels/label.js';
 import { idsOfLabels } from '../labels/labels.repository.js';
 import { hasToTell } from '../stock/stock-intent.js';
 import { findIntent, intendToList, intendToOpen, intendToRetire } from '../stock/stock-intents.repository.js';
-import { StockIntentsService } from '../stock/stock-intents.service.js';
+import { type Retired, StockIntentsService } from '../stock/stock-intents.service.js';
 import {
   attributesOf,
   changesOf,
@@ -28,11 +28,13 @@ import {
   findPlant,
   insertPlant,
   lockPlant,
+  lockPlantOf,
   type PlantList,
   writePlant,
 } from './plants.repository.js';
 
 const idAttempts = 100;
+const retireTries = 3;
 
 @Injectable()
 export class PlantsService {
@@ -91,7 +93,7 @@ export class PlantsService {
     const { deleted, openOrders } = await this.intents.orOutcomeUnknown(
       incarnation,
       `Deleting plant ${plantId} has begun, but the store has not decided yet; that goes on by itself. Read the plant to see it.`,
-      () => this.intents.retire(context, plantId, incarnation, attempt),
+      () => this.retire(context, plantId, incarnation, attempt),
     );
     if (openOrders.length > 0) {
       throw new DomainError(
@@ -102,6 +104,27 @@ export class PlantsService {
     }
     if (!deleted) throw plantNotFound(plantId);
     return { plantId };
+  }
+
+  /**
+   * The store refuses an attempt that is older than one it has answered, which happens when a plant is deleted twice at the
+   * same time: it is made anew.
+   */
+  private async retire(context: RpcContext, plantId: number, incarnation: number, first: number): Promise<Retired> {
+    let attempt = first;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.intents.retire(context, plantId, incarnation, attempt);
+      } catch (error) {
+        if (tries === retireTries || !(error instanceof CodedError) || error.code !== 'unavailable') throw error;
+      }
+      const next = await this.database.transaction(async (tx) => {
+        const plant = await lockPlantOf(tx, incarnation);
+        return plant && intendToRetire(tx, incarnation, this.intents.leaseMsOf(context));
+      });
+      if (next === undefined) return { deleted: false, openOrders: [] };
+      attempt = next;
+    }
   }
 
   private async update(

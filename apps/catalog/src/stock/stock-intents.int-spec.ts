@@ -186,9 +186,10 @@ describe('the store learns what happens to plants', () => {
       await create(id);
       shop.store.openOrders.set(id, [7]);
       shop.store.next('listStock', fails);
-      shop.store.next('retirePlant', fails);
+      for (let tries = 1; tries <= 3; tries++) shop.store.next('retirePlant', fails);
       await outcomeOf(change(id, { status: 'pending' }));
       expect(await outcomeOf(remove(id))).toBe('outcome-unknown');
+      expect(callsFor(id).filter((call) => call === 'retirePlant')).toHaveLength(3);
       await settled();
       expect(await get(id)).toMatchObject({ status: 'pending' });
       expect(shelf(id)).toMatchObject({ listing: 'pending' });
@@ -221,6 +222,20 @@ describe('the store learns what happens to plants', () => {
       first.go();
       second.go();
       expect(await Promise.all(removals)).toEqual(expect.arrayContaining([{ plantId: id }, 'plant-not-found']));
+    });
+
+    it('is tried anew when a later attempt was answered first, and then says what keeps it', async () => {
+      const id = newId();
+      await create(id);
+      shop.store.openOrders.set(id, [7]);
+      const early = gate();
+      shop.store.next('retirePlant', early.fate);
+      const first = remove(id);
+      await early.arrived;
+      expect(await outcomeOf(remove(id))).toBe('plant-has-pending-orders');
+      early.go();
+      await expect(first).rejects.toMatchObject({ code: 'plant-has-pending-orders', details: { orders: [7] } });
+      expect(callsFor(id)).toEqual(['openStock', 'retirePlant', 'retirePlant', 'retirePlant']);
     });
 
     it('is not forgotten when another attempt was refused just before its orders were closed', async () => {
