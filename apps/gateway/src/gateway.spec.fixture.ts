@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { catalog } from '@plant-shop/contracts/catalog';
+import { catalog, type Plant } from '@plant-shop/contracts/catalog';
 import { identity, type Revocation } from '@plant-shop/contracts/identity';
 import { type CredentialKind, type Permission, permissions } from '@plant-shop/contracts/permissions';
-import { store } from '@plant-shop/contracts/store';
+import { type Order, store } from '@plant-shop/contracts/store';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
@@ -39,12 +39,13 @@ export class FakeIdentity {
   readonly log: Revocation[] = [];
   signingKeys: readonly Readonly<Record<string, unknown>>[] = [];
   checks = 0;
+  private known = 0;
   /** While set, pulls of the log get no answer. */
   isSilent = false;
 
   know(secret: string, credential: Partial<KnownCredential> & { readonly kind: CredentialKind }): void {
-    const n = this.credentials.size + 1;
-    this.credentials.set(digestOf(secret), { id: userId(900 + n), userId: userId(1), permissions, ...credential });
+    const id = this.credentials.get(digestOf(secret))?.id ?? userId(900 + ++this.known);
+    this.credentials.set(digestOf(secret), { id, userId: userId(1), permissions, ...credential });
   }
 
   revoke(kind: Revocation['kind'], id: string): void {
@@ -57,7 +58,9 @@ export class FakeIdentity {
 
   /** The session's or key's id, for `revoke`. */
   idOf(secret: string): string {
-    return this.credentials.get(digestOf(secret))!.id;
+    const known = this.credentials.get(digestOf(secret));
+    if (!known) throw new Error(`${secret} is not known`);
+    return known.id;
   }
 
   fakes(): Fake[] {
@@ -111,9 +114,9 @@ export async function startShop(answers: Answers = {}, options: Partial<GatewayO
     running.set(service, await startFake(nats.url, service, own.map((one) => recorded(one, asked))));
   };
   for (const service of Object.keys(fakes)) await start(service);
-  let gateway: Gateway | undefined;
+  const started = Promise.withResolvers<Gateway>();
   const service = await startService('gateway', nats.url, async (own) => {
-    gateway = await startGateway(own, {
+    const gateway = await startGateway(own, {
       host: '127.0.0.1',
       port: 0,
       publicUrl,
@@ -122,11 +125,13 @@ export async function startShop(answers: Answers = {}, options: Partial<GatewayO
       requestBudgetMs: 2_000,
       ...options,
     });
+    started.resolve(gateway);
   });
-  const { url } = gateway!;
+  const gateway = await started.promise;
+  const { url } = gateway;
   return {
     nats,
-    gateway: gateway!,
+    gateway,
     service,
     identity: known,
     asked,
@@ -160,24 +165,30 @@ function recorded({ operation, answer }: Fake, asked: Asked[]): Fake {
   };
 }
 
+const fern: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
+const placed: Order = { id: 1, plantId: 1, quantity: 1, status: 'placed', complete: false };
+
 /** Plants and orders that answer what they were asked. */
 export const echoes: Answers = {
   catalog: [
-    fake(catalog.createPlant, ({ plant }) => plant as never),
-    fake(catalog.getPlant, ({ plantId }) => ({ id: plantId, name: 'Fern', photoUrls: [], tags: [], status: 'available' as const })),
+    fake(catalog.createPlant, ({ plant }) => ({ ...fern, name: plant.name })),
+    fake(catalog.getPlant, ({ plantId }) => ({ ...fern, id: plantId })),
     fake(catalog.findPlantsByStatus, () => []),
     fake(catalog.findPlantsByTags, () => []),
-    fake(catalog.replacePlant, ({ plant }) => plant as never),
-    fake(catalog.changePlant, ({ plantId, name, status }) => ({ id: plantId, name, status }) as never),
+    fake(catalog.replacePlant, ({ plant }) => ({ ...fern, id: plant.id, name: plant.name })),
+    fake(catalog.changePlant, ({ plantId, name = fern.name, status = fern.status }) => ({ ...fern, id: plantId, name, status })),
     fake(catalog.deletePlant, ({ plantId }) => ({ plantId })),
+    fake(catalog.getImage, () => {
+      throw new DomainError('image-not-found', 'There is no such image.');
+    }),
   ],
   store: [
-    fake(store.placeOrder, ({ order }) => ({ ...order, id: 1, quantity: 1, status: 'placed' as const, complete: false })),
-    fake(store.getOrder, ({ orderId }) => ({ id: orderId, plantId: 1, quantity: 1, status: 'placed' as const, complete: false })),
-    fake(store.cancelOrder, ({ orderId }) => ({ id: orderId, plantId: 1, quantity: 1, status: 'cancelled' as const, complete: false })),
+    fake(store.placeOrder, ({ order }) => ({ ...placed, plantId: order.plantId })),
+    fake(store.getOrder, ({ orderId }) => ({ ...placed, id: orderId })),
+    fake(store.cancelOrder, ({ orderId }) => ({ ...placed, id: orderId, status: 'cancelled' })),
     fake(store.readInventory, () => ({ available: 1, pending: 2, sold: 3 })),
     fake(store.getStock, ({ plantId }) => ({ plantId, free: 1, reserved: 2, sold: 3 })),
-    fake(store.setStock, ({ plantId, stock }) => ({ plantId, ...stock, reserved: 2, sold: 3 })),
+    fake(store.setStock, ({ plantId, stock }) => ({ plantId, free: stock.free, reserved: 2, sold: 3 })),
   ],
   identity: [
     fake(identity.createUser, ({ user }) => ({ id: 1, username: user.username })),

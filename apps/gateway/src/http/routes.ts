@@ -29,7 +29,9 @@ export class Routes {
     instance.decorateRequest('caller', undefined);
     instance.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id);
-      done(request.is404 ? routeNotFound() : undefined);
+      if (request.is404) done(routeNotFound());
+      else if (request.raw.headers.host === undefined && request.raw.httpVersion === '1.1') done(hostMissing());
+      else done();
     });
     instance.addHook('onRoute', (route) => {
       if (route.config?.allow !== undefined) route.onRequest = refuseMethod(route.config.allow);
@@ -113,6 +115,9 @@ function fault(check: () => void): Error | undefined {
     return error as Error;
   }
 }
+
+/** RFC 9112, section 3.2 */
+const hostMissing = (): Refusal => new Refusal('malformed-request', 'Send a Host header.');
 
 const refuseMethod =
   (allow: string): onRequestHookHandler =>

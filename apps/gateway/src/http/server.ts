@@ -24,7 +24,8 @@ export function createAdapter(parts: { readonly publicUrl: string; readonly logg
     bodyLimit: maxBodyBytes,
     keepAliveTimeout,
     requestTimeout,
-    http: { headersTimeout, connectionsCheckingInterval: 5_000 },
+    // Node would answer a missing Host by itself, without a body.
+    http: { headersTimeout, connectionsCheckingInterval: 5_000, requireHostHeader: false },
     // While connections drain, requests that are on them already are still served, and told to close.
     return503OnClosing: false,
     routerOptions: {

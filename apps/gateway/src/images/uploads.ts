@@ -47,6 +47,17 @@ export class Uploads {
     if (Number(request.headers['content-length'] ?? 0) > maxRequestBytes) {
       throw new Refusal('payload-too-large', 'Send an image of at most 10 MiB.');
     }
+    try {
+      await this.receive(request, reply);
+    } catch (error) {
+      // A refusal ends the reading, and what was left unread would stand before the connection's next request.
+      request.raw.unpipe();
+      request.raw.resume();
+      throw error;
+    }
+  }
+
+  private async receive(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const plantId = pathId(request, 'plantId');
     let uploadId: string | undefined;
     const { stored, metadata } = await receiveUpload<StoredImage>(request.parts(), {

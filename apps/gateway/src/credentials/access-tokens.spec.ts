@@ -1,0 +1,139 @@
+import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CodedError } from '@plant-shop/platform/errors';
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { AccessTokens } from './access-tokens.js';
+
+const publicUrl = 'https://plants.example';
+const subject = '00000000-0000-4000-8000-000000000001';
+
+type Key = Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
+
+describe('access tokens', () => {
+  let key: Key;
+  let otherKey: Key;
+  let jwk: Record<string, unknown>;
+  let otherJwk: Record<string, unknown>;
+  let published: Record<string, unknown>[];
+  let reads: number;
+  let now: number;
+  let tokens: AccessTokens;
+
+  beforeAll(async () => {
+    const pair = await generateKeyPair('ES256', { extractable: true });
+    const other = await generateKeyPair('ES256', { extractable: true });
+    key = pair.privateKey;
+    otherKey = other.privateKey;
+    jwk = { ...(await exportJWK(pair.publicKey)), kid: 'one', alg: 'ES256', use: 'sig' };
+    otherJwk = { ...(await exportJWK(other.publicKey)), kid: 'two', alg: 'ES256', use: 'sig' };
+  });
+  beforeEach(() => {
+    published = [jwk];
+    reads = 0;
+    now = 0;
+    tokens = new AccessTokens(
+      {
+        publicUrl,
+        readKeys: async () => {
+          reads++;
+          return { keys: published };
+        },
+      },
+      () => now,
+    );
+  });
+
+  const claims = { iss: publicUrl, aud: `${publicUrl}/v3`, sub: subject, jti: 'j1', client_id: 'c1', scope: 'write:plants nonsense' };
+  const inAnHour = (): number => Math.floor(Date.now() / 1_000) + 3_600;
+  const signed = (payload: JWTPayload = {}, header = {}, by = key): Promise<string> =>
+    new SignJWT({ exp: inAnHour(), ...claims, ...payload }).setProtectedHeader({ alg: 'ES256', kid: 'one', typ: 'at+jwt', ...header }).sign(by);
+
+  it('lead to their subject, client and known scopes', async () => {
+    await expect(tokens.verify(await signed())).resolves.toMatchObject({
+      userId: subject,
+      clientId: 'c1',
+      jti: 'j1',
+      permissions: ['write:plants'],
+    });
+  });
+
+  it('without a scope permit nothing', async () => {
+    await expect(tokens.verify(await signed({ scope: undefined }))).resolves.toMatchObject({ permissions: [] });
+  });
+
+  it.each<[string, JWTPayload, Record<string, unknown>]>([
+    ['another issuer', { iss: 'https://evil.example' }, {}],
+    ['another audience', { aud: 'https://other.example' }, {}],
+    ['no audience', { aud: undefined } as never, {}],
+    ['an end in the past', { exp: 1 }, {}],
+    ['no end', { exp: undefined } as never, {}],
+    ['no id', { jti: undefined } as never, {}],
+    ['no client', { client_id: undefined }, {}],
+    ['no subject', { sub: undefined } as never, {}],
+    ['a subject that is no user', { sub: 'c1' }, {}],
+    ['a scope that is no text', { scope: 7 }, {}],
+    ['a beginning in the future', { nbf: Math.floor(Date.now() / 1_000) + 600 }, {}],
+    ['the type of an ID token', {}, { typ: 'JWT' }],
+    ['no type', {}, { typ: undefined }],
+    ['an unknown key id', {}, { kid: 'nine' }],
+  ])('are refused with %s', async (_, payload, header) => {
+    await expect(tokens.verify(await signed(payload, header))).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+
+  it('are refused when another key signed them', async () => {
+    await expect(tokens.verify(await signed({}, {}, otherKey))).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+
+  it('are refused when they are signed with a public key as secret', async () => {
+    const secret = new TextEncoder().encode(JSON.stringify(jwk));
+    const token = await new SignJWT({ ...claims, exp: inAnHour() }).setProtectedHeader({ alg: 'HS256', kid: 'one', typ: 'at+jwt' }).sign(secret);
+    await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+
+  it('are refused without a signature', async () => {
+    const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const token = `${part({ alg: 'none', typ: 'at+jwt' })}.${part({ ...claims, exp: inAnHour() })}.`;
+    await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+
+  it.each(['a.b.c', 'eyJhbGciOiJFUzI1NiJ9.e30.AAAA', '..'])('are refused when they are nonsense: %s', async (token) => {
+    await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+
+  it('are verified with keys that are read once', async () => {
+    await tokens.verify(await signed());
+    await tokens.verify(await signed());
+    expect(reads).toBe(1);
+  });
+
+  it('of a new key are accepted as soon as it is published', async () => {
+    await tokens.verify(await signed());
+    published = [jwk, otherJwk];
+    now += 6_000;
+    await expect(tokens.verify(await signed({}, { kid: 'two' }, otherKey))).resolves.toMatchObject({ jti: 'j1' });
+    expect(reads).toBe(2);
+  });
+
+  it('with made-up key ids lead to identity at most every five seconds', async () => {
+    for (let n = 0; n < 50; n++) {
+      now += 100;
+      await expect(tokens.verify(await signed({}, { kid: `made-up-${n}` }))).rejects.toMatchObject({ code: 'credential-refused' });
+    }
+    expect(reads).toBeLessThanOrEqual(2);
+  });
+
+  it('of a withdrawn key are refused within five minutes', async () => {
+    const token = await signed();
+    await tokens.verify(token);
+    published = [otherJwk];
+    now += 300_000;
+    await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+
+  it('are neither right nor wrong while there are no keys to verify with', async () => {
+    const away = new AccessTokens({
+      publicUrl,
+      readKeys: () => Promise.reject(new CodedError('unavailable', 'identity is away')),
+    });
+    await expect(away.verify(await signed())).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});

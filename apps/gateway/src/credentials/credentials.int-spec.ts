@@ -1,0 +1,269 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { identity, revocationsSubject } from '@plant-shop/contracts/identity';
+import { type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { Nats } from '@plant-shop/platform/nats';
+import { createLogger } from '@plant-shop/platform/logging';
+import { fake } from '@plant-shop/testing/service';
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { digestOf, echoes, publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
+
+const plant = { name: 'Fern' };
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Asks again until the answer is the wanted one; how long that took, in milliseconds. */
+async function until(limitMs: number, isReached: () => Promise<boolean>): Promise<number> {
+  const started = performance.now();
+  while (performance.now() - started < limitMs) {
+    if (await isReached()) return performance.now() - started;
+    await pause(10);
+  }
+  throw new Error(`not reached in ${limitMs} ms`);
+}
+
+describe('credentials at the gateway', () => {
+  let shop: Shop;
+  let key: Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
+  beforeAll(async () => {
+    shop = await startShop({
+      ...echoes,
+      identity: [
+        ...(echoes['identity'] ?? []),
+        fake(identity.logout, ({ digest }) => {
+          const session = shop.identity.credentials.get(digest);
+          if (session) shop.identity.revoke('session', session.id);
+          return { ended: session !== undefined };
+        }),
+        fake(identity.login, ({ username, address }) => {
+          shop.identity.know('fresh-token', { kind: 'session' });
+          expect({ username, address }).toEqual({ username: 'ann', address: '127.0.0.1' });
+          return { token: 'fresh-token', expiresAt: '2026-05-02T09:30:00.000Z', attemptsLeft: 19 };
+        }),
+      ],
+    });
+    const pair = await generateKeyPair('ES256', { extractable: true });
+    key = pair.privateKey;
+    shop.identity.signingKeys = [{ ...(await exportJWK(pair.publicKey)), kid: 'one', alg: 'ES256', use: 'sig' }];
+  });
+  afterAll(() => shop.stop());
+
+  beforeEach(() => {
+    shop.identity.know('key', { kind: 'apiKey', userId: userId(1) });
+    shop.identity.know('session', { kind: 'session', userId: userId(2) });
+    for (const n of [1, 2, 3]) shop.identity.subjects.set(userId(n), permissions);
+    shop.identity.checks = 0;
+  });
+  afterEach(() => {
+    shop.identity.isSilent = false;
+  });
+
+  const createPlant = async (headers: Record<string, string>): Promise<number> =>
+    (await shop.send('POST', '/v3/plant', plant, headers)).status;
+  const principalOf = async (headers: Record<string, string>): Promise<unknown> => {
+    expect((await shop.get('/v3/plant/1', headers)).status).toBe(200);
+    return shop.asked.filter(({ operation }) => operation === 'catalog.getPlant').at(-1)?.context.principal;
+  };
+  let tokens = 0;
+  const tokenFor = (user: string, payload: JWTPayload = {}): Promise<string> =>
+    new SignJWT({
+      iss: publicUrl,
+      aud: `${publicUrl}/v3`,
+      sub: user,
+      jti: `jti-${++tokens}`,
+      client_id: 'plant-admin',
+      scope: permissions.join(' '),
+      exp: Math.floor(Date.now() / 1_000) + 600,
+      ...payload,
+    })
+      .setProtectedHeader({ alg: 'ES256', kid: 'one', typ: 'at+jwt' })
+      .sign(key);
+  const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
+
+  it('are checked once, by digest, and then known', async () => {
+    for (let n = 0; n < 5; n++) expect(await createPlant({ api_key: 'key' })).toBe(200);
+    expect(shop.identity.checks).toBe(1);
+    const asked = shop.asked.filter(({ operation }) => operation === 'identity.checkCredential').at(-1);
+    expect(asked?.payload).toEqual({ kind: 'apiKey', digest: digestOf('key') });
+  });
+
+  it('must all be valid', async () => {
+    expect(await createPlant({ api_key: 'key', session_token: 'made-up' })).toBe(401);
+    expect(await createPlant({ api_key: 'made-up', session_token: 'session' })).toBe(401);
+    expect(await createPlant({ api_key: 'key', session_token: 'session' })).toBe(200);
+  });
+
+  it('are not taken for another kind', async () => {
+    expect(await createPlant({ api_key: 'session' })).toBe(401);
+    expect(await createPlant({ session_token: 'key' })).toBe(401);
+  });
+
+  it('add their permissions up; the session decides who acts, then the key, then the token', async () => {
+    const know = (secret: string, kind: 'session' | 'apiKey', n: number, may: Permission[]): void =>
+      shop.identity.know(secret, { kind, userId: userId(n), permissions: may });
+    know('key-a', 'apiKey', 1, ['write:stock']);
+    know('session-b', 'session', 2, ['write:orders']);
+    const token = await tokenFor(userId(3), { scope: 'webhooks' });
+    expect(await principalOf({ api_key: 'key-a', session_token: 'session-b', ...bearer(token) })).toEqual({
+      subject: userId(2),
+      permissions: expect.arrayContaining(['write:stock', 'write:orders', 'webhooks']),
+      shown: expect.arrayContaining(['session', 'apiKey', 'accessToken']),
+    });
+    expect(await principalOf({ api_key: 'key-a', ...bearer(token) })).toMatchObject({ subject: userId(1) });
+    expect(await principalOf(bearer(token))).toEqual({ subject: userId(3), permissions: ['webhooks'], shown: ['accessToken'] });
+  });
+
+  describe('that are access tokens', () => {
+    it('permit what their scopes and their user both permit', async () => {
+      shop.identity.subjects.set(userId(50), ['write:orders', 'webhooks']);
+      const token = await tokenFor(userId(50), { scope: 'write:plants write:orders' });
+      expect(await principalOf(bearer(token))).toMatchObject({ permissions: ['write:orders'] });
+      expect(await createPlant(bearer(token))).toBe(403);
+    });
+
+    it('are refused when their user is gone', async () => {
+      expect(await createPlant(bearer(await tokenFor(userId(42))))).toBe(401);
+    });
+
+    it('are refused when they have ended', async () => {
+      expect(await createPlant(bearer(await tokenFor(userId(3), { exp: 1 })))).toBe(401);
+    });
+
+    it.each(['accessToken', 'client', 'user'] as const)('are refused within a second when the %s is revoked', async (kind) => {
+      const own = userId(500 + tokens);
+      shop.identity.subjects.set(own, permissions);
+      const token = await tokenFor(own, { client_id: `client-${tokens}` });
+      const id = { accessToken: `jti-${tokens}`, client: `client-${tokens - 1}`, user: own }[kind];
+      expect(await createPlant(bearer(token))).toBe(200);
+      shop.identity.revoke(kind, id);
+      expect(await until(1_500, async () => (await createPlant(bearer(token))) === 401)).toBeLessThan(1_000);
+    });
+  });
+
+  it.each(['apiKey', 'session'] as const)('are refused within a second when the %s is revoked elsewhere', async (kind) => {
+    const headers: Record<string, string> = kind === 'apiKey' ? { api_key: 'key' } : { session_token: 'session' };
+    expect(await createPlant(headers)).toBe(200);
+    shop.identity.revoke(kind, shop.identity.idOf(kind === 'apiKey' ? 'key' : 'session'));
+    expect(await until(1_500, async () => (await createPlant(headers)) === 401)).toBeLessThan(1_000);
+  });
+
+  it('are refused at once when identity says that its log has grown', async () => {
+    const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
+    const times: number[] = [];
+    for (let n = 0; n < 5; n++) {
+      shop.identity.know(`nudged-${n}`, { kind: 'apiKey' });
+      expect(await createPlant({ api_key: `nudged-${n}` })).toBe(200);
+      shop.identity.revoke('apiKey', shop.identity.idOf(`nudged-${n}`));
+      nats.connection.publish(revocationsSubject, new Uint8Array());
+      await nats.connection.flush();
+      times.push(await until(1_000, async () => (await createPlant({ api_key: `nudged-${n}` })) === 401));
+    }
+    await nats.close(1_000);
+    expect(times.sort((a, b) => a - b)[2]).toBeLessThan(150);
+  });
+
+  it('that are sessions end with the logout, for the very next request', async () => {
+    for (let n = 0; n < 10; n++) {
+      shop.identity.know(`session-${n}`, { kind: 'session' });
+      const headers = { session_token: `session-${n}` };
+      expect(await createPlant(headers)).toBe(200);
+      expect((await shop.get('/v3/user/logout', headers)).status).toBe(200);
+      expect(await createPlant(headers)).toBe(401);
+    }
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['nothing', {}],
+    ['a session that was never there', { session_token: 'made-up' }],
+    ['a session as bearer token', { authorization: 'Bearer made-up' }],
+    ['two sessions', { session_token: 'a', authorization: 'Bearer b' }],
+    ['something unreadable', { authorization: 'Basic x' }],
+  ])('are logged out with 200 when there is %s', async (_, headers) => {
+    const response = await shop.get('/v3/user/logout', headers);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({ code: 200, type: 'SUCCESS' });
+  });
+
+  it('come from a login, as the bare token, not to be kept by anybody between', async () => {
+    const response = await shop.get('/v3/user/login?username=ann&password=secret');
+    expect(await response.json()).toEqual({ code: 200, type: 'SUCCESS', message: 'fresh-token' });
+    expect(response.headers.get('x-rate-limit')).toBe('19');
+    expect(response.headers.get('x-expires-after')).toBe('2026-05-02T09:30:00.000Z');
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(await createPlant(bearer('fresh-token'))).toBe(200);
+  });
+
+  describe('while the revocation log cannot be followed', () => {
+    it('get 503, known or not; requests without one go on; all is well when identity is back', async () => {
+      expect(await createPlant({ api_key: 'key' })).toBe(200);
+      await shop.stopFake('identity');
+      await pause(1_300);
+      expect(await createPlant({ api_key: 'key' })).toBe(503);
+      const unknown = await shop.send('POST', '/v3/plant', plant, { api_key: 'unknown' });
+      expect(unknown.status).toBe(503);
+      expect(unknown.headers.get('retry-after')).toBe('1');
+      expect(await unknown.json()).toMatchObject({ code: 'unavailable' });
+      expect((await shop.get('/v3/plant/1')).status).toBe(200);
+      await shop.restartFake('identity');
+      await until(2_000, async () => (await createPlant({ api_key: 'key' })) === 200);
+    });
+
+    it('get 503 also when identity only hangs', async () => {
+      expect(await createPlant({ api_key: 'key' })).toBe(200);
+      shop.identity.isSilent = true;
+      await until(2_500, async () => (await createPlant({ api_key: 'key' })) === 503);
+      shop.identity.isSilent = false;
+      await until(5_000, async () => (await createPlant({ api_key: 'key' })) === 200);
+    }, 10_000);
+
+    it('that were revoked meanwhile are refused from the first request on', async () => {
+      expect(await createPlant({ api_key: 'key' })).toBe(200);
+      await shop.stopFake('identity');
+      shop.identity.revoke('apiKey', shop.identity.idOf('key'));
+      await pause(1_200);
+      await shop.restartFake('identity');
+      const seen = new Set<number>();
+      await until(3_000, async () => {
+        seen.add(await createPlant({ api_key: 'key' }));
+        return seen.has(401);
+      });
+      expect([...seen].filter((status) => status !== 503)).toEqual([401]);
+    });
+  });
+});
+
+describe('the rate limit at the gateway', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await startShop(echoes, { rateLimitPerMinute: 3 });
+    shop.identity.know('key', { kind: 'apiKey' });
+    shop.identity.know('other-key', { kind: 'apiKey' });
+  });
+  afterAll(() => shop.stop());
+
+  it('counts per credential, and tells how much is left', async () => {
+    const statuses: number[] = [];
+    for (let n = 0; n < 4; n++) statuses.push((await shop.get('/v3/store/inventory', { api_key: 'key' })).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    const response = await shop.get('/v3/store/inventory', { api_key: 'key' });
+    expect(await response.json()).toMatchObject({ code: 'too-many-requests', status: 429 });
+    expect(response.headers.get('ratelimit-policy')).toBe('"requests";q=3;w=60');
+    expect(response.headers.get('ratelimit')).toMatch(/^"requests";r=0;t=\d+$/);
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await shop.get('/v3/store/inventory', { api_key: 'other-key' })).status).toBe(200);
+  });
+
+  it('counts guesses by where they come from, and asks identity about no more of them', async () => {
+    const guess = async (n: number): Promise<number> => (await shop.get('/v3/store/inventory', { api_key: `guess-${n}` })).status;
+    const statuses: number[] = [];
+    for (let n = 0; n < 5; n++) statuses.push(await guess(n));
+    expect(statuses).toEqual([401, 401, 401, 429, 429]);
+    const { checks } = shop.identity;
+    await guess(6);
+    expect(shop.identity.checks).toBe(checks);
+    expect((await shop.get('/v3/store/inventory', { api_key: 'other-key' })).status).toBe(200);
+    expect((await shop.get('/v3/plant/1')).status).toBe(429);
+  });
+
+  it('does not count health', async () => {
+    for (let n = 0; n < 5; n++) expect((await shop.get('/livez')).status).toBe(200);
+  });
+});

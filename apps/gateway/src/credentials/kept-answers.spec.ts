@@ -1,0 +1,139 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Revocation } from '@plant-shop/contracts/identity';
+import { KeptAnswers } from './kept-answers.js';
+import type { RevocationListener, RevocationLog } from './revocation-log.js';
+
+interface Answer {
+  readonly id: string;
+  readonly position: number;
+  readonly expiresAt?: number;
+}
+
+/** The parts of the log that matter here, moved by hand. */
+class Log {
+  position = 0;
+  generation = 0;
+  private listener: RevocationListener | undefined;
+  listen(listener: RevocationListener): void {
+    this.listener = listener;
+  }
+  revoke(kind: Revocation['kind'], id: string): void {
+    this.position++;
+    this.listener?.revoked([{ position: this.position, kind, id }]);
+  }
+  break(): void {
+    this.generation++;
+    this.listener?.forget();
+  }
+}
+
+describe('kept answers', () => {
+  let log: Log;
+  let now: number;
+  let kept: KeptAnswers<Answer>;
+  let asked: number;
+  beforeEach(() => {
+    log = new Log();
+    now = 1_000;
+    asked = 0;
+    kept = new KeptAnswers<Answer>(
+      log as unknown as RevocationLog,
+      {
+        max: 3,
+        keepMs: 60_000,
+        expiresAt: ({ expiresAt }) => expiresAt,
+        isRevokedBy: ({ id }, revoked) => revoked.has(`apiKey:${id}`),
+      },
+      () => now,
+    );
+  });
+
+  const ask = (answer: Partial<Answer> = {}) => async (): Promise<Answer> => {
+    asked++;
+    return { id: 'a', position: log.position, ...answer };
+  };
+
+  it('are asked once', async () => {
+    await kept.getOrAsk('k', ask());
+    await kept.getOrAsk('k', ask());
+    expect(asked).toBe(1);
+    expect(kept.get('k')).toMatchObject({ id: 'a' });
+  });
+
+  it('are gone when their credential is revoked, and no other', async () => {
+    await kept.getOrAsk('k', ask({ id: 'a' }));
+    await kept.getOrAsk('l', ask({ id: 'b' }));
+    log.revoke('apiKey', 'a');
+    expect(kept.get('k')).toBeUndefined();
+    expect(kept.get('l')).toBeDefined();
+  });
+
+  it('that are older than what the log has shown serve once and are not kept', async () => {
+    log.revoke('apiKey', 'other');
+    await expect(kept.getOrAsk('k', ask({ position: 0 }))).resolves.toMatchObject({ position: 0 });
+    expect(kept.get('k')).toBeUndefined();
+  });
+
+  it('that are newer than what the log has shown are kept', async () => {
+    await kept.getOrAsk('k', ask({ position: 7 }));
+    expect(kept.get('k')).toBeDefined();
+  });
+
+  it('that were overtaken by a revocation while they travelled are not kept', async () => {
+    let answer: (value: Answer) => void = () => undefined;
+    const asking = kept.getOrAsk('k', () => new Promise((resolve) => (answer = resolve)));
+    log.revoke('apiKey', 'a');
+    answer({ id: 'a', position: 0 });
+    await asking;
+    expect(kept.get('k')).toBeUndefined();
+  });
+
+  it('that were asked before the history broke are not kept, whatever position they carry', async () => {
+    let answer: (value: Answer) => void = () => undefined;
+    const asking = kept.getOrAsk('k', () => new Promise((resolve) => (answer = resolve)));
+    log.break();
+    answer({ id: 'a', position: 100 });
+    await asking;
+    expect(kept.get('k')).toBeUndefined();
+  });
+
+  it('end with the credential, or after a minute', async () => {
+    await kept.getOrAsk('short', ask({ expiresAt: 5_000 }));
+    await kept.getOrAsk('long', ask({ expiresAt: 500_000 }));
+    now = 5_000;
+    expect(kept.get('short')).toBeUndefined();
+    expect(kept.get('long')).toBeDefined();
+    now = 61_000;
+    expect(kept.get('long')).toBeUndefined();
+  });
+
+  it('are bounded: the least recently used goes first', async () => {
+    for (const key of ['k', 'l', 'm']) await kept.getOrAsk(key, ask());
+    kept.get('k');
+    await kept.getOrAsk('n', ask());
+    expect(kept.size).toBe(3);
+    expect(kept.get('l')).toBeUndefined();
+    expect(kept.get('k')).toBeDefined();
+  });
+
+  it('are asked once by requests that come at the same time', async () => {
+    await Promise.all([kept.getOrAsk('k', ask()), kept.getOrAsk('k', ask()), kept.getOrAsk('k', ask())]);
+    expect(asked).toBe(1);
+  });
+
+  it('are not shared with a request that came after a revocation which they do not know', async () => {
+    const answers: ((value: Answer) => void)[] = [];
+    const slow = (): Promise<Answer> => new Promise((resolve) => answers.push(resolve));
+    const before = kept.getOrAsk('k', slow);
+    log.revoke('apiKey', 'a');
+    const after = kept.getOrAsk('k', () => Promise.reject(new Error('refused')));
+    answers[0]?.({ id: 'a', position: 0 });
+    await expect(before).resolves.toMatchObject({ id: 'a' });
+    await expect(after).rejects.toThrow('refused');
+  });
+
+  it('that are refusals are not kept', async () => {
+    await expect(kept.getOrAsk('k', () => Promise.reject(new Error('refused')))).rejects.toThrow('refused');
+    await expect(kept.getOrAsk('k', ask())).resolves.toMatchObject({ id: 'a' });
+  });
+});

@@ -1,0 +1,310 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Revocation, Revocations } from '@plant-shop/contracts/identity';
+import { createLogger } from '@plant-shop/platform/logging';
+import { freshForMs, pullIntervalMs, RevocationLog } from './revocation-log.js';
+
+const entry = (position: number, kind: Revocation['kind'] = 'apiKey', id = `id-${position}`): Revocation => ({ position, kind, id });
+
+/** Pulls that a test answers when it likes; a clock that moves only with the timers. */
+class Identity {
+  readonly pulls: { readonly after: number; readonly answer: (revocations: Revocations) => void; readonly fail: () => void }[] = [];
+  readonly revoked: Revocation[] = [];
+  forgotten = 0;
+  readonly log: RevocationLog;
+
+  constructor() {
+    const logger = createLogger('test', 'fatal');
+    this.log = new RevocationLog(
+      (after) =>
+        new Promise((resolve, reject) => {
+          this.pulls.push({ after, answer: resolve, fail: () => reject(new Error('identity is away')) });
+        }),
+      logger,
+      () => Date.now(),
+    );
+    this.log.listen({
+      revoked: (entries) => this.revoked.push(...entries),
+      forget: () => this.forgotten++,
+    });
+  }
+
+  /** Answers the latest pull and lets everything that waits for it run. */
+  async answer(head: number, ...entries: Revocation[]): Promise<void> {
+    this.pulls.at(-1)?.answer({ head, entries });
+    await settled();
+  }
+
+  async fail(): Promise<void> {
+    this.pulls.at(-1)?.fail();
+    await settled();
+  }
+}
+
+const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
+const settled = (): Promise<void> => pass(0);
+
+describe('the follower of the revocation log', () => {
+  let identity: Identity;
+  let log: RevocationLog;
+  beforeEach(() => {
+    jest.useFakeTimers();
+    identity = new Identity();
+    ({ log } = identity);
+  });
+  afterEach(async () => {
+    const stopped = log.stop();
+    for (const pull of identity.pulls) pull.fail();
+    await pass(pullIntervalMs);
+    await stopped;
+    jest.useRealTimers();
+  });
+
+  const follow = async (head = 0, ...entries: Revocation[]): Promise<void> => {
+    log.start();
+    await identity.answer(head, ...entries);
+  };
+
+  it('is not fresh before its first pull is answered', async () => {
+    expect(log.isFresh).toBe(false);
+    log.start();
+    expect(log.isFresh).toBe(false);
+    await identity.answer(0);
+    expect(log.isFresh).toBe(true);
+  });
+
+  it('begins at 0 and takes what is retained, wherever that begins', async () => {
+    await follow(42, entry(41), entry(42));
+    expect(identity.pulls[0]?.after).toBe(0);
+    expect(identity.revoked).toEqual([entry(41), entry(42)]);
+    expect(log.position).toBe(42);
+    expect(log.generation).toBe(0);
+  });
+
+  it('takes the head for its position when nothing is retained', async () => {
+    await follow(42);
+    expect(log.position).toBe(42);
+    expect(log.isFresh).toBe(true);
+  });
+
+  it('pulls every 250 ms, from where it is', async () => {
+    await follow(2, entry(1), entry(2));
+    await pass(pullIntervalMs);
+    expect(identity.pulls.map(({ after }) => after)).toEqual([0, 2]);
+    await identity.answer(3, entry(3));
+    await pass(pullIntervalMs);
+    expect(identity.pulls.map(({ after }) => after)).toEqual([0, 2, 3]);
+  });
+
+  it('has one pull under way at a time, however long it takes', async () => {
+    await follow();
+    await pass(10 * pullIntervalMs);
+    expect(identity.pulls).toHaveLength(2);
+  });
+
+  it('pulls at once on a nudge', async () => {
+    await follow();
+    log.nudge();
+    await settled();
+    expect(identity.pulls).toHaveLength(2);
+  });
+
+  it('pulls again at once after a nudge during a pull: that answer may be older than the nudge', async () => {
+    await follow();
+    await pass(pullIntervalMs);
+    log.nudge();
+    log.nudge();
+    await identity.answer(0);
+    expect(identity.pulls).toHaveLength(3);
+    await identity.answer(0);
+    expect(identity.pulls).toHaveLength(3);
+  });
+
+  it('counts freshness from the moment when the pull was sent, not from its answer', async () => {
+    log.start();
+    await pass(freshForMs - 1);
+    await identity.answer(0);
+    expect(log.isFresh).toBe(true);
+    jest.setSystemTime(Date.now() + 2);
+    expect(log.isFresh).toBe(false);
+  });
+
+  it('is stale after more than a second without an answer, without anybody having looked', async () => {
+    await follow();
+    await pass(freshForMs);
+    expect(log.isFresh).toBe(true);
+    await pass(1);
+    expect(log.isFresh).toBe(false);
+  });
+
+  it('finds itself stale after a pause of the process, before any timer has run', async () => {
+    await follow();
+    jest.setSystemTime(Date.now() + 20_000);
+    expect(log.isFresh).toBe(false);
+  });
+
+  it('is not fresh while more entries follow than one answer carries', async () => {
+    log.start();
+    await identity.answer(3, entry(1), entry(2));
+    expect(log.isFresh).toBe(false);
+    expect(identity.pulls.at(-1)?.after).toBe(2);
+    await identity.answer(3, entry(3));
+    expect(log.isFresh).toBe(true);
+    expect(identity.revoked).toHaveLength(3);
+  });
+
+  it('forgets everything that was kept after a silence of more than a second', async () => {
+    await follow();
+    const { forgotten } = identity;
+    await pass(freshForMs + pullIntervalMs);
+    await identity.fail();
+    await pass(pullIntervalMs);
+    await identity.answer(0);
+    expect(log.isFresh).toBe(true);
+    expect(identity.forgotten).toBe(forgotten + 1);
+  });
+
+  it('forgets nothing while answers come in time', async () => {
+    await follow();
+    const { forgotten } = identity;
+    for (let n = 0; n < 20; n++) {
+      await pass(pullIntervalMs);
+      await identity.answer(0);
+    }
+    expect(identity.forgotten).toBe(forgotten);
+  });
+
+  it('forgets everything and reads from 0 when an entry is missing', async () => {
+    await follow(2, entry(1), entry(2));
+    const { forgotten } = identity;
+    await pass(pullIntervalMs);
+    await identity.answer(5, entry(4), entry(5));
+    expect(identity.forgotten).toBe(forgotten + 1);
+    expect(log.generation).toBe(1);
+    expect(identity.pulls.at(-1)?.after).toBe(0);
+    await identity.answer(5, entry(4), entry(5));
+    expect(log.position).toBe(5);
+    expect(log.isFresh).toBe(true);
+  });
+
+  it('forgets everything and reads from 0 when the entries that follow are gone altogether', async () => {
+    await follow(2, entry(1), entry(2));
+    await pass(pullIntervalMs);
+    await identity.answer(9);
+    expect(log.generation).toBe(1);
+    expect(identity.pulls.at(-1)?.after).toBe(0);
+  });
+
+  it('forgets everything and reads from 0 when the history is shorter than it was: a restored backup', async () => {
+    await follow(9, entry(9));
+    await pass(pullIntervalMs);
+    await identity.answer(4);
+    expect(log.generation).toBe(1);
+    await identity.answer(4, entry(3), entry(4));
+    expect(log.position).toBe(4);
+    expect(log.isFresh).toBe(true);
+  });
+
+  it('remembers revoked access tokens and OAuth clients, and only them', async () => {
+    await follow(3, entry(1, 'accessToken', 'jti-1'), entry(2, 'client', 'client-2'), entry(3, 'apiKey', 'jti-3'));
+    expect(log.isRevoked({ jti: 'jti-1', clientId: 'other' })).toBe(true);
+    expect(log.isRevoked({ jti: 'other', clientId: 'client-2' })).toBe(true);
+    expect(log.isRevoked({ jti: 'jti-3', clientId: 'other' })).toBe(false);
+  });
+
+  it('forgets a revoked token when no token can live that long any more', async () => {
+    await follow(1, entry(1, 'accessToken', 'old'));
+    await pass(pullIntervalMs);
+    jest.setSystemTime(Date.now() + 49 * 3_600_000);
+    await identity.answer(2, entry(2, 'accessToken', 'new'));
+    expect(log.isRevoked({ jti: 'old', clientId: '' })).toBe(false);
+    expect(log.isRevoked({ jti: 'new', clientId: '' })).toBe(true);
+  });
+
+  describe('catching up', () => {
+    it('waits for a pull that is sent after the call, not for one under way', async () => {
+      await follow();
+      await pass(pullIntervalMs);
+      let caughtUp = false;
+      void log.catchUp().then(() => (caughtUp = true));
+      await identity.answer(0);
+      expect(caughtUp).toBe(false);
+      await identity.answer(1, entry(1));
+      expect(caughtUp).toBe(true);
+      expect(log.position).toBe(1);
+    });
+
+    it('shares one pull between all who wait', async () => {
+      await follow();
+      const all = Promise.all([log.catchUp(), log.catchUp(), log.catchUp()]);
+      await settled();
+      expect(identity.pulls).toHaveLength(2);
+      await identity.answer(0);
+      await all;
+    });
+
+    it('fails when its pull fails', async () => {
+      await follow();
+      const waiting = expect(log.catchUp()).rejects.toThrow('identity is away');
+      await settled();
+      await identity.fail();
+      await waiting;
+    });
+
+    it('ends when the gateway stops', async () => {
+      await follow();
+      await pass(pullIntervalMs);
+      const waiting = expect(log.catchUp()).rejects.toThrow('stopping');
+      const stopped = log.stop();
+      await identity.answer(0);
+      await stopped;
+      await waiting;
+    });
+  });
+
+  describe('a request with credentials', () => {
+    it('goes on at once while the log is fresh', async () => {
+      await follow();
+      await log.becomeFollowed();
+      expect(identity.pulls).toHaveLength(1);
+    });
+
+    it('waits for one pull when only this process had paused', async () => {
+      await follow();
+      jest.setSystemTime(Date.now() + 5_000);
+      const followed = log.becomeFollowed();
+      await settled();
+      await identity.answer(0);
+      await followed;
+      expect(log.isFresh).toBe(true);
+    });
+
+    it('is refused at once while identity does not answer', async () => {
+      await follow();
+      await pass(pullIntervalMs);
+      await pass(freshForMs);
+      await identity.fail();
+      await expect(log.becomeFollowed()).rejects.toMatchObject({ code: 'unavailable' });
+    });
+
+    it('makes no pulls beyond the regular ones while identity does not answer', async () => {
+      await follow();
+      await pass(pullIntervalMs);
+      await identity.fail();
+      const { length } = identity.pulls;
+      for (let n = 0; n < 50; n++) void log.catchUp().catch(() => undefined);
+      await pass(pullIntervalMs - 1);
+      expect(identity.pulls).toHaveLength(length);
+      await pass(1);
+      expect(identity.pulls).toHaveLength(length + 1);
+    });
+
+    it('goes on again when identity is back', async () => {
+      await follow();
+      await pass(pullIntervalMs + freshForMs);
+      await identity.fail();
+      await pass(pullIntervalMs);
+      await identity.answer(0);
+      await log.becomeFollowed();
+    });
+  });
+});

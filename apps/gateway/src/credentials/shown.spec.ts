@@ -1,0 +1,53 @@
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, it } from '@jest/globals';
+import { digestOf, shownBy } from './shown.js';
+
+/** As Node hands headers over: repeated ones joined, but only the first Authorization kept. */
+function requestWith(...headers: readonly (readonly [string, string])[]): IncomingMessage {
+  const joined: Record<string, string> = {};
+  for (const [name, value] of headers) {
+    if (joined[name] === undefined) joined[name] = value;
+    else if (name !== 'authorization') joined[name] += `, ${value}`;
+  }
+  return { headers: joined, rawHeaders: headers.flat() } as unknown as IncomingMessage;
+}
+
+describe('the credentials that a request shows', () => {
+  it('are none when it has none of the headers', () => {
+    expect(shownBy(requestWith(['accept', '*/*']))).toBeUndefined();
+  });
+
+  it('are known by their digest only, never by the secret', () => {
+    const shown = shownBy(requestWith(['api_key', 'special-key'], ['session_token', 's3cret']));
+    expect(shown).toEqual({ apiKey: digestOf('special-key'), session: digestOf('s3cret') });
+    expect(JSON.stringify(shown)).not.toMatch(/special-key|s3cret/);
+  });
+
+  it('are a session token or a JWT, by the form of the bearer token', () => {
+    expect(shownBy(requestWith(['authorization', 'Bearer abc']))).toEqual({ session: digestOf('abc') });
+    expect(shownBy(requestWith(['authorization', 'bearer  a.b.c']))).toEqual({ accessToken: 'a.b.c' });
+  });
+
+  it('may be one of each kind', () => {
+    const shown = shownBy(requestWith(['authorization', 'Bearer a.b.c'], ['api_key', 'k'], ['session_token', 's']));
+    expect(Object.keys(shown ?? {}).sort()).toEqual(['accessToken', 'apiKey', 'session']);
+  });
+
+  it.each<[string, readonly (readonly [string, string])[]]>([
+    ['two session tokens', [['authorization', 'Bearer s1'], ['session_token', 's2']]],
+    ['the same session token twice', [['authorization', 'Bearer s'], ['session_token', 's']]],
+    ['two API keys', [['api_key', 'a'], ['api_key', 'b']]],
+    ['two Authorization headers', [['authorization', 'Bearer a'], ['authorization', 'Bearer b']]],
+    ['an empty API key', [['api_key', '']]],
+    ['an empty bearer token', [['authorization', 'Bearer ']]],
+    ['another scheme', [['authorization', 'Basic dTpw']]],
+    ['no scheme', [['authorization', 'abc']]],
+    ['an API key with a space', [['api_key', 'a b']]],
+    ['an API key that is not ASCII', [['api_key', 'schlüssel']]],
+    ['an API key of 513 characters', [['api_key', 'a'.repeat(513)]]],
+    ['a bearer token with a space', [['authorization', 'Bearer a b']]],
+    ['a JWT of more than 8 KiB', [['authorization', `Bearer a.${'b'.repeat(8_192)}.c`]]],
+  ])('are refused as unauthorized: %s', (_, headers) => {
+    expect(() => shownBy(requestWith(...headers))).toThrow(expect.objectContaining({ code: 'unauthorized' }));
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { checkJson, maxDepth } from './json-body.js';
+
+const check = (text: string | Buffer, top: 'object' | 'array' = 'object'): void => checkJson(Buffer.from(text), top);
+const fault = (text: string | Buffer, top: 'object' | 'array' = 'object'): { code: string; pointer: string | undefined } => {
+  try {
+    check(text, top);
+  } catch (error) {
+    const { code, details } = error as { code: string; details: { errors?: { pointer: string }[] } };
+    return { code, pointer: details.errors?.[0]?.pointer };
+  }
+  return { code: 'accepted', pointer: undefined };
+};
+
+const nested = (levels: number): string => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`;
+
+describe('a JSON body', () => {
+  it.each(['{}', '{"name":"Fern","tags":[{"name":"ü\\u00e9 😀"}],"n":1e21,"b":null}', ' {"a":1}\n', nested(maxDepth)])('is accepted: %s', (text) => {
+    expect(() => check(text)).not.toThrow();
+  });
+
+  it.each<[string, string | Buffer]>([
+    ['nothing', ''],
+    ['half of an object', '{"name":'],
+    ['a single quote', "{'a':1}"],
+    ['a trailing comma', '{"a":1,}'],
+    ['text after the object', '{} {}'],
+    ['an unescaped NUL', '{"a":"\0"}'],
+    ['NaN', '{"a":NaN}'],
+    ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+    ['an overlong encoding', Buffer.from([0x7b, 0x22, 0xc0, 0x80, 0x22, 0x3a, 0x31, 0x7d])],
+    ['a byte order mark', '\ufeff{}'],
+    ['UTF-16', Buffer.from('{}', 'utf16le')],
+  ])('is malformed: %s', (_, text) => {
+    expect(fault(text)).toEqual({ code: 'malformed-json', pointer: undefined });
+  });
+
+  it.each<[string, string, string]>([
+    ['a list instead of an object', '[]', ''],
+    ['null', 'null', ''],
+    ['a number', '7', ''],
+    ['an escaped NUL in a text', '{"name":"a\\u0000b"}', '/name'],
+    ['an escaped NUL in a name of a member', '{"a":{"b\\u0000":1}}', '/a'],
+    ['half of a surrogate pair', '{"tags":[{"name":"x"},{"name":"\\ud800"}]}', '/tags/1/name'],
+    ['the other half', '{"a":"\\udc00"}', '/a'],
+    ['half of a pair in a name', '{"\\ud800":1}', ''],
+    ['__proto__', '{"category":{"__proto__":{"admin":true}}}', '/category'],
+    ['an escaped __proto__', '{"\\u005f_proto__":{"admin":true}}', ''],
+    ['constructor.prototype', '{"constructor":{"prototype":{"admin":true}}}', ''],
+    ['one level too many', nested(maxDepth + 1), '/a'.repeat(maxDepth)],
+    ['lists as deep as a body is long', `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, `/a${'/0'.repeat(maxDepth - 1)}`],
+    ['a slash and a tilde in the path to it', '{"a/b~c":"\\u0000"}', '/a~1b~0c'],
+  ])('is invalid: %s', (_, text, pointer) => {
+    expect(fault(text)).toEqual({ code: 'invalid-input', pointer });
+  });
+
+  it('may have a member named constructor that is only a text', () => {
+    expect(() => check('{"constructor":"a builder"}')).not.toThrow();
+  });
+
+  it('is a list where a list is wanted', () => {
+    expect(() => check('[{"username":"a"}]', 'array')).not.toThrow();
+    expect(fault('{}', 'array')).toEqual({ code: 'invalid-input', pointer: '' });
+    expect(fault('[{},{"username":"\\u0000"}]', 'array')).toEqual({ code: 'invalid-input', pointer: '/1/username' });
+  });
+
+  it('is missing when there are no bytes at all', () => {
+    expect(() => checkJson(undefined, 'object')).toThrow(expect.objectContaining({ code: 'malformed-json' }));
+  });
+
+  it('never quotes what was sent: it may hold a password', () => {
+    let message = '';
+    try {
+      check('{"password":"hunter2" 7}');
+    } catch (error) {
+      ({ message } = error as Error);
+    }
+    expect(message).toContain('not JSON');
+    expect(message).not.toContain('hunter2');
+  });
+
+  it('is accepted or refused, whatever bytes come', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.json().map((text) => Buffer.from(text)), fc.uint8Array().map((bytes) => Buffer.from(bytes))), (bytes) => {
+        expect(['accepted', 'malformed-json', 'invalid-input']).toContain(fault(bytes).code);
+      }),
+    );
+  });
+});

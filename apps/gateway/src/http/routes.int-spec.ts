@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Permission } from '@plant-shop/contracts/permissions';
+import { fake } from '@plant-shop/testing/service';
+import { identity } from '@plant-shop/contracts/identity';
+import { access } from '../access.js';
+import { echoes, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
+
+/** Who asks: the headers of a request, and what identity knows of them. */
+const callers = {
+  nobody: {},
+  stranger: { api_key: 'made-up' },
+  customerSession: { session_token: 'customer-session' },
+  customerBearer: { authorization: 'Bearer customer-session' },
+  customerKey: { api_key: 'customer-key' },
+  webhooksKey: { api_key: 'webhooks-key' },
+  plantsKey: { api_key: 'plants-key' },
+  stockKey: { api_key: 'stock-key' },
+  readerSession: { session_token: 'reader-session' },
+  plantsSession: { session_token: 'plants-session' },
+  managerSession: { session_token: 'manager-session' },
+  adminKey: { api_key: 'admin-key' },
+} as const;
+type Who = keyof typeof callers;
+const everybody = Object.keys(callers) as Who[];
+
+const customer: Permission[] = ['write:orders', 'webhooks'];
+
+interface Row {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: unknown;
+  readonly type?: string;
+  /** Everybody else but `nobody` and `stranger` (401) gets 403. `all`: also who shows nothing. `shown`: any valid credential. */
+  readonly may: 'all' | 'shown' | readonly Who[];
+}
+
+const plantWriters: Who[] = ['plantsKey', 'plantsSession', 'adminKey'];
+const anyKey: Who[] = ['customerKey', 'webhooksKey', 'plantsKey', 'stockKey', 'adminKey'];
+const orderers: Who[] = ['customerSession', 'customerBearer', 'customerKey', 'adminKey'];
+
+const rows: readonly Row[] = [
+  { method: 'POST', path: '/v3/plant', body: { name: 'Fern' }, may: plantWriters },
+  { method: 'PUT', path: '/v3/plant', body: { id: 1, name: 'Fern' }, may: plantWriters },
+  { method: 'POST', path: '/v3/plant/1', body: 'name=Fern', type: 'application/x-www-form-urlencoded', may: plantWriters },
+  { method: 'DELETE', path: '/v3/plant/1', may: plantWriters },
+  { method: 'GET', path: '/v3/plant/1', may: 'all' },
+  { method: 'HEAD', path: '/v3/plant/1', may: 'all' },
+  { method: 'GET', path: '/v3/plant/findByStatus?status=sold', may: 'all' },
+  { method: 'GET', path: '/v3/plant/findByTags?tags=a', may: 'all' },
+  { method: 'POST', path: '/v3/store/order', body: { plantId: 1 }, may: orderers },
+  { method: 'GET', path: '/v3/store/order/1', may: [...orderers, ...anyKey, 'readerSession'] },
+  { method: 'HEAD', path: '/v3/store/order/1', may: [...orderers, ...anyKey, 'readerSession'] },
+  { method: 'DELETE', path: '/v3/store/order/1', may: [...orderers, 'managerSession'] },
+  { method: 'GET', path: '/v3/store/inventory', may: [...orderers, ...anyKey, 'readerSession'] },
+  { method: 'GET', path: '/v3/store/inventory/1', may: ['stockKey', 'adminKey'] },
+  { method: 'HEAD', path: '/v3/store/inventory/1', may: ['stockKey', 'adminKey'] },
+  { method: 'PUT', path: '/v3/store/inventory/1', body: { free: 1 }, may: ['stockKey', 'adminKey'] },
+  { method: 'POST', path: '/v3/user', body: { username: 'a', password: 'b' }, may: 'all' },
+  { method: 'POST', path: '/v3/user/createWithList', body: [{ username: 'a', password: 'b' }], may: 'all' },
+  { method: 'GET', path: '/v3/user/a', may: 'all' },
+  { method: 'PUT', path: '/v3/user/a', body: {}, may: 'shown' },
+  { method: 'DELETE', path: '/v3/user/a', may: 'shown' },
+  { method: 'POST', path: '/v3/user/a/apiKeys', body: { name: 'k' }, may: 'shown' },
+  { method: 'GET', path: '/v3/user/a/apiKeys', may: 'shown' },
+  { method: 'DELETE', path: `/v3/user/a/apiKeys/${userId(7)}`, may: 'shown' },
+];
+
+describe('the routes', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    const key = { id: userId(7), name: 'k', prefix: 'pk', permissions: [], createdAt: '2026-05-01T09:30:00.000Z' };
+    shop = await startShop({
+      ...echoes,
+      identity: [
+        ...(echoes['identity'] ?? []),
+        fake(identity.createApiKey, () => ({ ...key, key: 'secret' })),
+        fake(identity.listApiKeys, () => [key]),
+        fake(identity.revokeApiKey, () => key),
+      ],
+    });
+    const know = (secret: string, kind: 'session' | 'apiKey', permissions: Permission[]): void =>
+      shop.identity.know(secret, { kind, permissions });
+    know('customer-session', 'session', customer);
+    know('customer-key', 'apiKey', customer);
+    know('webhooks-key', 'apiKey', ['webhooks']);
+    know('plants-key', 'apiKey', ['write:plants']);
+    know('stock-key', 'apiKey', ['write:stock']);
+    know('reader-session', 'session', ['read:orders']);
+    know('plants-session', 'session', ['write:plants']);
+    know('manager-session', 'session', ['manage:orders']);
+    shop.identity.know('admin-key', { kind: 'apiKey' });
+  });
+  afterAll(() => shop.stop());
+
+  it('each have a line in the access table, HEAD as its GET', () => {
+    expect(shop.gateway.routes.length).toBeGreaterThan(40);
+    for (const { method, url, rule } of shop.gateway.routes) {
+      expect(rule.needs).toBe(access[rule.operation]);
+      if (method !== 'GET') continue;
+      const head = shop.gateway.routes.find((one) => one.method === 'HEAD' && one.url === url);
+      expect(head?.rule).toEqual(rule);
+    }
+  });
+
+  it('use every line of the access table', () => {
+    const used = new Set(shop.gateway.routes.map(({ rule }) => rule.operation));
+    expect(Object.keys(access).filter((one) => !used.has(one as never))).toEqual([]);
+  });
+
+  const statusFor = (may: Row['may'], who: Who): number => {
+    if (who === 'stranger') return 401;
+    if (may === 'all') return 200;
+    if (who === 'nobody') return 401;
+    return may === 'shown' || may.includes(who) ? 200 : 403;
+  };
+
+  describe.each(rows.map((row) => [`${row.method} ${row.path}`, row] as const))('%s', (_, row) => {
+    it.each(everybody)('asked by %s', async (who) => {
+      const { body, type = 'application/json' } = row;
+      const response = await fetch(shop.gateway.url + row.path, {
+        method: row.method,
+        headers: { ...callers[who], ...(body !== undefined && { 'content-type': type }) },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      const status = statusFor(row.may, who);
+      expect(response.status).toBe(status);
+      expect(response.headers.has('www-authenticate')).toBe(status === 401 || status === 403);
+    });
+
+    it.each(['/%76', '//v', '/V'])('is not reached by another spelling of its path: %s', async (start) => {
+      const path = row.path.replace('/v', start);
+      const response = await fetch(shop.gateway.url + path, { method: row.method === 'HEAD' ? 'GET' : row.method, headers: { 'content-type': 'application/json' }, ...(row.body !== undefined && { body: JSON.stringify(row.body) }) });
+      // What the router decodes before it matches is the same route, with the same rule.
+      expect([404, statusFor(row.may, 'nobody'), 415]).toContain(response.status);
+    });
+  });
+
+  describe('hand a request on', () => {
+    const last = (): { payload: unknown; principal: unknown; requestId: string } => {
+      const { payload, context } = shop.asked.filter(({ operation }) => !/\.(readRevocations|checkCredential|resolveSubject)$/.test(operation)).at(-1)!;
+      return { payload: JSON.parse(JSON.stringify(payload)), principal: context.principal, requestId: context.requestId };
+    };
+
+    it('with its body, its parameters, its id and who it is from', async () => {
+      await shop.send('PUT', '/v3/store/inventory/77', { free: 5 }, { api_key: 'stock-key', 'x-request-id': 'mine.1' });
+      expect(last()).toEqual({
+        payload: { plantId: 77, stock: { free: 5 } },
+        principal: { subject: userId(1), permissions: ['write:stock'], shown: ['apiKey'] },
+        requestId: 'mine.1',
+      });
+    });
+
+    it('without a principal when nothing was shown', async () => {
+      await shop.get('/v3/user/J%C3%BCrgen%2Fx');
+      expect(last()).toMatchObject({ payload: { username: 'Jürgen/x' }, principal: undefined });
+    });
+
+    it('without what the body claims about other parameters', async () => {
+      await shop.send('PUT', '/v3/store/inventory/77', '{"free":5,"plantId":1,"stock":{"free":9}}', { api_key: 'stock-key' });
+      expect(last().payload).toEqual({ plantId: 77, stock: { free: 5 } });
+    });
+
+    it('with the session that a change of the password leaves alive', async () => {
+      await shop.send('PUT', '/v3/user/a', { password: 'new' }, { session_token: 'customer-session' });
+      expect(last().payload).toMatchObject({ ownSession: expect.stringMatching(/^[\w-]{43}$/) });
+    });
+
+    it('with statuses and tags as lists, however they were written', async () => {
+      await shop.get('/v3/plant/findByStatus?status=sold,pending&status=sold');
+      expect(last().payload).toEqual({ status: ['sold', 'pending'] });
+      await shop.get('/v3/plant/findByTags?tags=a+b%2Cc&limit=5&cursor=x');
+      expect(last().payload).toEqual({ tags: ['a b', 'c'], limit: 5, cursor: 'x' });
+    });
+  });
+
+  describe('answer', () => {
+    it('with the request id that was given, when it is sane', async () => {
+      const idFor = async (given: string): Promise<string | null> =>
+        (await shop.get('/v3/plant/1', { 'x-request-id': given })).headers.get('x-request-id');
+      expect(await idFor('abc-1._Z')).toBe('abc-1._Z');
+      expect(await idFor('a b')).toMatch(/^[0-9a-f-]{36}$/);
+      expect(await idFor('x'.repeat(129))).toMatch(/^[0-9a-f-]{36}$/);
+    });
+
+    it('HEAD with the headers of GET and nothing else', async () => {
+      const get = await shop.get('/v3/plant/1');
+      const head = await fetch(`${shop.gateway.url}/v3/plant/1`, { method: 'HEAD' });
+      expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'));
+      expect(await head.text()).toBe('');
+    });
+
+    it('deletions with the ApiResponse of the specification', async () => {
+      const deleted = await fetch(`${shop.gateway.url}/v3/plant/7`, { method: 'DELETE', headers: callers.adminKey });
+      expect(await deleted.json()).toEqual({ code: 200, type: 'SUCCESS', message: '7' });
+    });
+
+    it('with a page for each type of problem', async () => {
+      const index = await (await shop.get('/problems')).text();
+      expect(index).toContain('insufficient-stock');
+      expect((await shop.get('/problems/insufficient-stock')).headers.get('content-type')).toContain('text/html');
+      expect((await shop.get('/problems/made-up')).status).toBe(404);
+      expect((await shop.get('/problems/__proto__')).status).toBe(404);
+    });
+  });
+});

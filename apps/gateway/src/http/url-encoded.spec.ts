@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import { badParameter } from '../problems/refusal.js';
+import { UrlEncoded } from './url-encoded.js';
+
+const parse = (text: string): UrlEncoded => UrlEncoded.parse(text);
+
+describe('URL-encoded parameters', () => {
+  it('are decoded, with + for a space', () => {
+    const parameters = parse('name=blue+fern%20%C3%BC&empty=&flag');
+    expect(parameters.one('name', badParameter)).toBe('blue fern ü');
+    expect(parameters.one('empty', badParameter)).toBe('');
+    expect(parameters.one('flag', badParameter)).toBe('');
+    expect(parameters.one('other', badParameter)).toBeUndefined();
+  });
+
+  it.each(['a=%', 'a=%zz', 'a=%f', '%ff=1', 'a=%c0%80', 'a=%ed%a0%80', 'x=1&a=%E4'])('are refused with broken encoding: %s', (text) => {
+    expect(parse(text).fault).toMatch(/percent-encoded/);
+  });
+
+  it.each(['a=%00', '%00=1', 'a=b%00c'])('are refused with a NUL: %s', (text) => {
+    expect(parse(text).fault).toMatch(/NUL/);
+  });
+
+  it('that can be given once are refused when they are given twice', () => {
+    expect(() => parse('a=1&a=1').one('a', badParameter)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
+  });
+
+  it('that are lists may be separated by commas, repeated, or both; each value counts once', () => {
+    expect(parse('s=a,b&s=c').list('s')).toEqual(['a', 'b', 'c']);
+    expect(parse('s=a%2Cb,a').list('s')).toEqual(['a', 'b']);
+    expect(parse('s=').list('s')).toEqual(['']);
+    expect(parse('t=a').list('s')).toBeUndefined();
+  });
+
+  it('named like members of every object are parameters like others', () => {
+    const parameters = parse('__proto__=1&constructor=2&toString=3');
+    expect(parameters.one('__proto__', badParameter)).toBe('1');
+    expect(parameters.one('hasOwnProperty', badParameter)).toBeUndefined();
+  });
+});
