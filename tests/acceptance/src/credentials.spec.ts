@@ -39,14 +39,14 @@ describe('credentials', () => {
       const answer = send(method, path);
       await problem(answer, 401, 'unauthorized');
       expect((await answer).headers.get('www-authenticate')).toBeTruthy();
-      await problem(send(method, path, { as: { apiKey: 'no-such-key' } }), 401, 'unauthorized');
+      await problem(send(method, path, { as: { apiKey: 'no-such-key' } }), 401, 'credential-refused');
     }
   });
 
   it('a credential that is sent must be valid, also where none is needed and beside a valid one', async () => {
     const { id } = await createPlant();
-    await problem(send('GET', `/v3/plant/${id}`, { as: { bearer: 'no-such-token' } }), 401, 'unauthorized');
-    await problem(send('GET', `/v3/plant/${id}`, { as: { ...staff, sessionToken: 'wrong' } }), 401, 'unauthorized');
+    await problem(send('GET', `/v3/plant/${id}`, { as: { bearer: 'no-such-token' } }), 401, 'credential-refused');
+    await problem(send('GET', `/v3/plant/${id}`, { as: { ...staff, sessionToken: 'wrong' } }), 401, 'credential-refused');
   });
 
   it("a customer's own key places orders, may not write plants, and is refused once revoked", async () => {
@@ -67,7 +67,7 @@ describe('credentials', () => {
     expect(listed[0]).not.toHaveProperty('key');
 
     await ok(send('DELETE', `${keys}/${created.id}`, { as: customer }));
-    await problem(send('GET', '/v3/store/inventory', { as: key }), 401, 'unauthorized');
+    await problem(send('GET', '/v3/store/inventory', { as: key }), 401, 'credential-refused');
     await problem(send('DELETE', `${keys}/${created.id}`, { as: customer }), 404, 'api-key-not-found');
   });
 
@@ -83,7 +83,7 @@ describe('credentials', () => {
     expect(await token({ ...plantAdmin, client_secret: 'wrong' })).toMatchObject({ status: 401 });
     expect(await token({ ...plantAdmin, scope: 'no:such' })).toMatchObject({ status: 400 });
     const forged = { bearer: `${all.bearer.slice(0, -4)}AAAA` };
-    await problem(send('POST', '/v3/plant', { as: forged, json: plant }), 401, 'unauthorized');
+    await problem(send('POST', '/v3/plant', { as: forged, json: plant }), 401, 'credential-refused');
   });
 
   it('discovery names the issuer and where tokens come from', async () => {

@@ -62,7 +62,7 @@ describe('images of plants', () => {
   it('refuses a missing file, a file too large, an unknown plant, a body that is no form', async () => {
     const { id } = await createPlant();
     await problem(upload(id, ['additionalMetadata', 'x']), 400, 'invalid-input');
-    await problem(upload(id, ['file', blob(Buffer.alloc(10 * 1024 * 1024 + 1, 1))]), 413, 'image-too-large');
+    await problem(upload(id, ['file', blob(Buffer.alloc(10 * 1024 * 1024 + 1, 1))]), 413, 'payload-too-large');
     await problem(upload(999_999_999_999, ['file', blob(png)]), 404, 'plant-not-found');
     await problem(send('POST', `/v3/plant/${id}/uploadImage`, { as: staff, json: {} }), 415, 'unsupported-media-type');
     await problem(send('GET', '/v3/images/00000000-0000-4000-8000-000000000000'), 404, 'image-not-found');

@@ -117,7 +117,7 @@ describe('sessions', () => {
     const customer = await newCustomer();
     await ok(send('GET', '/v3/store/inventory', { as: { sessionToken: customer.bearer } }));
     expect(await ok(send('GET', '/v3/user/logout', { as: customer }))).toMatchObject({ code: 200, type: 'SUCCESS' });
-    await problem(inventoryAs(customer.bearer), 401, 'unauthorized');
+    await problem(inventoryAs(customer.bearer), 401, 'credential-refused');
     expect(await ok(send('GET', '/v3/user/logout'))).toMatchObject({ code: 200 });
   });
 });
