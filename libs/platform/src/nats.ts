@@ -24,7 +24,7 @@ export interface Listener {
   stop(): void;
 }
 
-const firstConnectPauseMs = 500;
+const firstConnectPauseMs = 250;
 const resubscribeMs = 1_000;
 const staleSocketMs = 1_000;
 
@@ -42,8 +42,11 @@ export class Nats {
     private readonly logger: Logger,
   ) {}
 
-  /** Waits for ever for a server that is not there yet or refuses us, and says so in the log. */
-  static async connect(settings: NatsSettings, logger: Logger): Promise<Nats> {
+  /**
+   * Waits for ever, or until the signal, for a server that is not there yet or refuses us, and says so in the log.
+   * @throws the signal's reason
+   */
+  static async connect(settings: NatsSettings, logger: Logger, signal?: AbortSignal): Promise<Nats> {
     const options: ConnectionOptions = {
       servers: settings.url,
       name: settings.name,
@@ -60,7 +63,7 @@ export class Nats {
       ...(settings.url.startsWith('tls:') && { tls: {} }),
       ...(settings.user !== undefined && { user: settings.user, pass: settings.password ?? '' }),
     };
-    const nats = new Nats(await firstConnection(options, logger), logger);
+    const nats = new Nats(await firstConnection(options, logger, signal), logger);
     void nats.follow();
     return nats;
   }
@@ -83,7 +86,7 @@ export class Nats {
    * the server refused once (after a mistake in its accounts, say) is gone for ever, and an error thrown by a callback
    * stops the reading of the whole connection.
    */
-  listen(subject: string, onMessage: (message: Msg) => void, options: { readonly queue?: string } = {}): Listener {
+  listen(subject: string, onMessage: (message: Msg) => unknown, options: { readonly queue?: string } = {}): Listener {
     let subscription: Subscription;
     let again: NodeJS.Timeout | undefined;
     const begin = (): void => {
@@ -180,12 +183,17 @@ export class Nats {
 }
 
 /** The client's own waiting for a first connection is silent: a wrong password would look like a slow start. */
-async function firstConnection(options: ConnectionOptions, logger: Logger): Promise<NatsConnection> {
+async function firstConnection(
+  options: ConnectionOptions,
+  logger: Logger,
+  signal?: AbortSignal,
+): Promise<NatsConnection> {
   for (let attempt = 0; ; attempt++) {
+    signal?.throwIfAborted();
     try {
       return await connect(options);
     } catch (error) {
-      if (attempt % 20 === 0) logger.warn({ err: error }, 'nats not there yet');
+      if (attempt % 40 === 0) logger.warn({ err: error }, 'nats not there yet');
       await new Promise((resolve) => setTimeout(resolve, firstConnectPauseMs));
     }
   }

@@ -42,6 +42,7 @@ export class Service {
   readonly metrics: Registry;
   private readonly entrances: ShutdownPhase[] = [];
   private readonly exits: ShutdownPhase[] = [];
+  private readonly stopped = new AbortController();
   private stopping: Promise<void> | undefined;
   private up = false;
 
@@ -83,14 +84,14 @@ export class Service {
       if (!this.database) throw state;
       await this.database.check();
     });
-    for (let attempt = 0; this.stopping === undefined; attempt++) {
+    for (let attempt = 0; ; attempt++) {
+      this.stopped.signal.throwIfAborted();
       const found = await connected(settings, this.logger);
       if (found instanceof Database) return (this.database = found);
       state = found;
       if (attempt % 20 === 0) this.logger.warn({ err: found }, 'database not usable yet');
       await new Promise((resolve) => setTimeout(resolve, 500));
     }
-    throw new Error('stopped while waiting for the database');
   }
 
   /** Answers the operations of the module's controllers over NATS. */
@@ -145,6 +146,7 @@ export class Service {
   }
 
   stop(): Promise<void> {
+    this.stopped.abort(new Error('stopped while starting'));
     this.stopping ??= this.goDown();
     return this.stopping;
   }
@@ -155,9 +157,13 @@ export class Service {
     }
     // State in memory can no longer be trusted; whoever started us starts a fresh process.
     process.on('uncaughtException', (error) => {
+      if (this.stopping !== undefined) {
+        // Whatever was still coming up fails now; the ordered end goes on.
+        this.logger.warn({ err: error }, 'failed while stopping');
+        return;
+      }
       this.logger.fatal({ err: error }, 'uncaught error, the process ends');
-      // On the way out, whatever was still coming up fails: the ordered end goes on.
-      if (this.stopping === undefined) process.exit(1);
+      process.exit(1);
     });
   }
 
@@ -180,6 +186,7 @@ export class Service {
     this.nats = await Nats.connect(
       { url: config.natsUrl, name: this.name, ...(config.natsUser && { user: config.natsUser, password: config.natsPassword }) },
       logger,
+      this.stopped.signal,
     );
     this.rpc = new RpcClient(this.nats, this.name, logger);
     gauge(this.metrics, 'rpc_calls_in_flight', 'Calls to other services under way', () => this.rpc.inFlight);

@@ -1,0 +1,306 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Database, type DatabaseSettings, type Transaction } from '@plant-shop/platform/postgres/database';
+import pg from 'pg';
+import { EntitySchema } from 'typeorm';
+import { createDatabase, type TestDatabase } from '../postgres.js';
+import { startProxy, type TestProxy } from '../proxy.js';
+import { waitUntil } from '../wait.js';
+
+const schema = `
+CREATE TABLE boxes (id bigint PRIMARY KEY, units int NOT NULL CHECK (units >= 0));
+-- A box that is written takes its time at COMMIT, where a constraint that is deferred is checked.
+CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM pg_sleep(CASE WHEN NEW.units = 99 THEN 30 ELSE 0 END);
+  RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER slow_commit AFTER INSERT ON boxes DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION be_slow();
+`;
+
+interface Box {
+  id: number;
+  units: number;
+}
+const Boxes = new EntitySchema<Box>({
+  name: 'Box',
+  tableName: 'boxes',
+  columns: { id: { type: 'bigint', primary: true }, units: { type: 'int' } },
+});
+
+const insert = (tx: Pick<Transaction, 'query'>, id: number, units = 1): Promise<unknown> =>
+  tx.query('INSERT INTO boxes (id, units) VALUES ($1, $2)', [id, units]);
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'done',
+    (error: unknown) => (error as { code?: string }).code ?? String(error),
+  );
+
+describe('a database', () => {
+  let folder: string;
+  let test: TestDatabase;
+  let proxy: TestProxy;
+  let admin: pg.Client;
+  const open: Database[] = [];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'migrations-'));
+    await writeFile(join(folder, '1764000000000-boxes.sql'), schema);
+    test = await createDatabase(pathToFileURL(`${folder}/`));
+    admin = new pg.Client({ connectionString: test.url });
+    await admin.connect();
+    const { hostname, port } = new URL(test.url);
+    proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
+  });
+  afterEach(async () => {
+    await proxy.restore();
+    for (const database of open.splice(0)) await database.close();
+  });
+  afterAll(async () => {
+    await proxy.stop();
+    await admin.end();
+    await test.drop();
+    await rm(folder, { recursive: true });
+  });
+
+  const connect = async (settings: Partial<DatabaseSettings> = {}): Promise<Database> => {
+    const given = { url: test.url, applicationName: 'test', poolSize: 2, entities: [Boxes], migrations: pathToFileURL(`${folder}/`) };
+    const database = await Database.connect({ ...given, ...settings }, createLogger('test', 'silent'));
+    open.push(database);
+    return database;
+  };
+  const throughProxy = (): { url: string } => {
+    const url = new URL(test.url);
+    url.hostname = '127.0.0.1';
+    url.port = String(proxy.port);
+    return { url: url.href };
+  };
+  const boxes = async (...ids: number[]): Promise<number> =>
+    (await admin.query('SELECT 1 FROM boxes WHERE id = ANY($1)', [ids])).rowCount ?? 0;
+  const backends = async (query: string): Promise<number[]> =>
+    (
+      await admin.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'test' AND state = 'active'
+           AND query LIKE $1`,
+        [query],
+      )
+    ).rows.map((row) => row.pid);
+  const kill = async (query: string): Promise<void> => {
+    let pids: number[] = [];
+    await waitUntil(async () => (pids = await backends(query)).length > 0);
+    await admin.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [pids]);
+  };
+
+  describe('transaction', () => {
+    it('takes effect as a whole, by SQL and by TypeORM alike', async () => {
+      const database = await connect();
+      const answer = await database.transaction(async (tx) => {
+        await insert(tx, 1, 5);
+        await tx.manager.getRepository<Box>(Boxes).insert({ id: 2, units: 6 });
+        const changed = await tx.execute({ name: 'add', text: 'UPDATE boxes SET units = units + $1 WHERE id <= 2' }, [10]);
+        return { changed, units: (await tx.query<Box>('SELECT units FROM boxes WHERE id <= 2 ORDER BY id')).map((box) => box.units) };
+      });
+      expect(answer).toEqual({ changed: 2, units: [15, 16] });
+      expect(await boxes(1, 2)).toBe(2);
+    });
+
+    it('leaves nothing behind when the work fails, and gives the connection back', async () => {
+      const database = await connect({ poolSize: 1 });
+      for (let n = 0; n < 3; n++) {
+        const failing = database.transaction(async (tx) => {
+          await insert(tx, 3);
+          throw new Error('no');
+        });
+        await expect(failing).rejects.toThrow('no');
+      }
+      expect(await boxes(3)).toBe(0);
+      await expect(database.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+    });
+
+    it('keeps what the database says about the data: SQLSTATE and constraint', async () => {
+      const database = await connect();
+      await expect(database.transaction((tx) => insert(tx, 4, -1))).rejects.toMatchObject({ code: '23514', constraint: 'boxes_units_check' });
+      const byTypeOrm = database.transaction((tx) => tx.manager.getRepository<Box>(Boxes).insert({ id: 4, units: -1 }));
+      await expect(byTypeOrm).rejects.toMatchObject({ code: '23514', constraint: 'boxes_units_check' });
+    });
+
+    it('never seems to have taken effect when a failed statement undid it, although its error was caught', async () => {
+      const database = await connect();
+      const work = database.transaction(async (tx) => {
+        await insert(tx, 5);
+        await insert(tx, 6, -1).catch(() => undefined);
+        return 'seems fine';
+      });
+      await expect(work).rejects.toThrow('Postgres undid the transaction');
+      expect(await boxes(5, 6)).toBe(0);
+    });
+
+    it('is run again after a deadlock', async () => {
+      const database = await connect();
+      await database.transaction(async (tx) => {
+        await insert(tx, 10);
+        await insert(tx, 11);
+      });
+      let runs = 0;
+      let arrived = 0;
+      const both = async (first: number, second: number): Promise<void> =>
+        database.transaction(async (tx) => {
+          runs++;
+          await tx.execute('UPDATE boxes SET units = units + 1 WHERE id = $1', [first]);
+          arrived++;
+          // Only the first runs wait for each other.
+          await waitUntil(() => arrived >= 2);
+          await tx.execute('UPDATE boxes SET units = units + 1 WHERE id = $1', [second]);
+        });
+      await Promise.all([both(10, 11), both(11, 10)]);
+      expect(runs).toBe(3);
+      await expect(database.query('SELECT units FROM boxes WHERE id IN (10, 11)')).resolves.toEqual([{ units: 3 }, { units: 3 }]);
+    });
+
+    it('is given up after five deadlocks as unavailable: nothing happened', async () => {
+      const database = await connect();
+      let runs = 0;
+      const work = database.transaction(async (tx) => {
+        runs++;
+        await tx.query(`DO $$ BEGIN RAISE deadlock_detected; END $$`);
+      });
+      expect(await codeOf(work)).toBe('unavailable');
+      expect(runs).toBe(5);
+    });
+
+    it('is outcome-unknown when its connection is lost during COMMIT, and the pool goes on without that connection', async () => {
+      const database = await connect({ poolSize: 1 });
+      const outcome = codeOf(database.transaction((tx) => insert(tx, 20, 99)));
+      await kill('COMMIT');
+      expect(await outcome).toBe('outcome-unknown');
+      for (let n = 0; n < 3; n++) expect(await codeOf(database.transaction((tx) => insert(tx, 21 + n)))).toBe('done');
+    });
+
+    it('is outcome-unknown when the answer to its COMMIT is lost, and it may have taken effect', async () => {
+      const database = await connect({ ...throughProxy(), poolSize: 1 });
+      const lost = codeOf(
+        database.transaction(async (tx) => {
+          await insert(tx, 31);
+          proxy.deafen();
+        }),
+      );
+      await waitUntil(async () => (await boxes(31)) === 1);
+      await proxy.cut();
+      expect(await lost).toBe('outcome-unknown');
+    });
+
+    it('is unavailable when its connection is lost before COMMIT: nothing happened', async () => {
+      const database = await connect({ poolSize: 1 });
+      const outcome = codeOf(
+        database.transaction(async (tx) => {
+          await insert(tx, 40);
+          await tx.query('SELECT pg_sleep(30)');
+        }),
+      );
+      await kill('SELECT pg_sleep(30)');
+      expect(await outcome).toBe('unavailable');
+      expect(await boxes(40)).toBe(0);
+      expect(await codeOf(database.check())).toBe('done');
+    });
+
+    it('is unavailable when the server ends it for idling, also if the work then seems done', async () => {
+      const database = await connect({ poolSize: 1 });
+      const outcome = codeOf(
+        database.transaction(async (tx) => {
+          await insert(tx, 41);
+          await tx.query(`SET LOCAL idle_in_transaction_session_timeout = '50ms'`);
+          const [session] = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+          await waitUntil(async () => (await admin.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [session!.pid])).rowCount === 0);
+          // The end of the connection is known here a moment after it is known there.
+          await waitUntil(async () => (await codeOf(tx.query('SELECT 1'))) !== 'done');
+        }),
+      );
+      expect(await outcome).toBe('unavailable');
+      expect(await boxes(41)).toBe(0);
+      expect(await codeOf(database.check())).toBe('done');
+    });
+
+    it('is unavailable when a lock or a statement takes too long: nothing happened', async () => {
+      const database = await connect();
+      await database.transaction((tx) => insert(tx, 50));
+      await database.transaction(async (holder) => {
+        await holder.execute('UPDATE boxes SET units = 2 WHERE id = 50');
+        const waiting = database.transaction(async (tx) => {
+          await tx.query(`SET LOCAL lock_timeout = '50ms'`);
+          await tx.execute('UPDATE boxes SET units = 3 WHERE id = 50');
+        });
+        expect(await codeOf(waiting)).toBe('unavailable');
+      });
+      const slow = database.transaction(async (tx) => {
+        await tx.query(`SET LOCAL statement_timeout = '50ms'`);
+        await tx.query('SELECT pg_sleep(30)');
+      });
+      expect(await codeOf(slow)).toBe('unavailable');
+    });
+
+    it('is unavailable when every connection stays taken, after 3 seconds', async () => {
+      const database = await connect({ poolSize: 1 });
+      await database.transaction(async () => {
+        expect(await codeOf(database.transaction((tx) => insert(tx, 51)))).toBe('unavailable');
+      });
+      expect(await boxes(51)).toBe(0);
+    });
+
+    it('works again by itself after the server was away, and is unavailable meanwhile, at once', async () => {
+      const database = await connect(throughProxy());
+      await database.transaction((tx) => insert(tx, 60));
+      await proxy.cut();
+      // Whatever the pool still believed in is gone after a few.
+      for (let n = 0; n < 4; n++) expect(await codeOf(database.transaction((tx) => insert(tx, 61)))).toBe('unavailable');
+      await proxy.restore();
+      expect(await codeOf(database.transaction((tx) => insert(tx, 62)))).toBe('done');
+      expect(await boxes(60, 61, 62)).toBe(2);
+    });
+  });
+
+  describe('statement by itself', () => {
+    it('is outcome-unknown when its connection is lost and it may change something; unavailable when it only reads', async () => {
+      const database = await connect({ poolSize: 2 });
+      const writing = codeOf(
+        database.query('WITH slept AS MATERIALIZED (SELECT pg_sleep(30)) INSERT INTO boxes SELECT 70, 1 FROM slept RETURNING id'),
+      );
+      const reading = codeOf(database.query('SELECT pg_sleep(31)'));
+      await kill('%pg_sleep(30)%');
+      await kill('SELECT pg_sleep(31)%');
+      expect(await writing).toBe('outcome-unknown');
+      expect(await reading).toBe('unavailable');
+      expect(await codeOf(database.check())).toBe('done');
+    });
+
+    it('keeps its connection when only its data is at fault', async () => {
+      const database = await connect({ poolSize: 1 });
+      const pid = 'SELECT pg_backend_pid() AS pid';
+      const before = await database.query(pid);
+      expect(await codeOf(database.query('INSERT INTO boxes VALUES (71, -1)'))).toBe('23514');
+      await expect(database.query(pid)).resolves.toEqual(before);
+    });
+
+    it('reads bigint as a number, by SQL and by TypeORM, and never rounds one', async () => {
+      const database = await connect();
+      const largest = Number.MAX_SAFE_INTEGER;
+      await insert(database, largest);
+      await expect(database.query('SELECT id FROM boxes WHERE id = $1', [largest])).resolves.toEqual([{ id: largest }]);
+      await expect(database.dataSource.getRepository<Box>(Boxes).findOneBy({ id: largest })).resolves.toEqual({ id: largest, units: 1 });
+      await expect(database.query('SELECT 9007199254740993::bigint AS id')).rejects.toThrow('beyond the integers');
+      expect(await codeOf(database.check())).toBe('done');
+    });
+  });
+
+  it('that is not there is an error at once, without its password', async () => {
+    await proxy.cut();
+    const url = new URL(throughProxy().url);
+    url.password = 'canary';
+    const error: unknown = await connect({ url: url.href }).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(`${String(error)} ${JSON.stringify(error)}`).not.toContain('canary');
+  });
+});

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Database, type DatabaseSettings } from '@plant-shop/platform/postgres/database';
+import { loadMigrations } from '@plant-shop/platform/postgres/migrations';
+import { createDatabase, type TestDatabase } from '../postgres.js';
+
+const logger = createLogger('test', 'silent');
+
+describe('migrations', () => {
+  let empty: string;
+  let folder: string;
+  let test: TestDatabase;
+  let database: Database | undefined;
+  const given = (): DatabaseSettings => ({
+    url: test.url,
+    applicationName: 'test',
+    poolSize: 2,
+    entities: [],
+    migrations: pathToFileURL(`${folder}/`),
+  });
+  const write = (name: string, sql: string): Promise<void> => writeFile(join(folder, name), sql);
+  const open = async (): Promise<Database> => {
+    await database?.close();
+    return (database = await Database.connect(given(), logger));
+  };
+  const tables = async (): Promise<string[]> => {
+    const rows = await (database ?? (await open())).query<{ name: string }>(
+      `SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY name`,
+    );
+    return rows.map((row) => row.name);
+  };
+
+  beforeEach(async () => {
+    empty = await mkdtemp(join(tmpdir(), 'no-migrations-'));
+    folder = await mkdtemp(join(tmpdir(), 'migrations-'));
+    test = await createDatabase(pathToFileURL(`${empty}/`));
+  });
+  afterEach(async () => {
+    await database?.close();
+    database = undefined;
+    await test.drop();
+    await rm(empty, { recursive: true });
+    await rm(folder, { recursive: true });
+  });
+
+  it('run in the order of their numbers, each once', async () => {
+    await write('1764000000002-second.sql', 'ALTER TABLE a ADD COLUMN b int');
+    await write('1764000000001-first.sql', 'CREATE TABLE a (id int); CREATE TABLE c (id int)');
+    await expect(Database.migrate(given(), logger)).resolves.toEqual(['first1764000000001', 'second1764000000002']);
+    await expect(Database.migrate(given(), logger)).resolves.toEqual([]);
+    await expect(tables()).resolves.toEqual(['a', 'c', 'migrations']);
+  });
+
+  it('leave the earlier ones done when one fails, and nothing of the failed one', async () => {
+    await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
+    await write('1764000000002-second.sql', 'CREATE TABLE b (id int); SELECT 1/0');
+    await expect(Database.migrate(given(), logger)).rejects.toThrow('division by zero');
+    await expect(tables()).resolves.toEqual(['a', 'migrations']);
+    await expect((await open()).hasPendingMigrations()).resolves.toBe(true);
+    await write('1764000000002-second.sql', 'CREATE TABLE b (id int)');
+    await expect(Database.migrate(given(), logger)).resolves.toEqual(['second1764000000002']);
+  });
+
+  it('run once when two start at the same time: the second waits, however long it takes', async () => {
+    await write('1764000000001-slow.sql', 'CREATE TABLE a (id int); SELECT pg_sleep(0.3)');
+    const done = await Promise.all([Database.migrate(given(), logger), Database.migrate(given(), logger)]);
+    expect(done.flat()).toEqual(['slow1764000000001']);
+  });
+
+  it('are pending until they ran; asking changes nothing, so it may be asked beside a migration that begins', async () => {
+    await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
+    await open();
+    await database!.query('DROP TABLE migrations');
+    await expect(database!.hasPendingMigrations()).resolves.toBe(true);
+    await expect(tables()).resolves.toEqual([]);
+    await database!.migrate();
+    await expect(database!.hasPendingMigrations()).resolves.toBe(false);
+  });
+
+  it('of a newer release do not keep an older one from starting', async () => {
+    await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
+    await write('1764000000002-newer.sql', 'CREATE TABLE b (id int)');
+    await Database.migrate(given(), logger);
+    await rm(join(folder, '1764000000002-newer.sql'));
+    await expect((await open()).hasPendingMigrations()).resolves.toBe(false);
+  });
+
+  it('are refused under a name without 13 digits and a purpose', async () => {
+    await write('1-first.sql', 'SELECT 1');
+    await expect(loadMigrations(given().migrations)).rejects.toThrow('1-first.sql is not named <13 digits>-<what>.sql');
+  });
+});

@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Controller, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Database, type DatabaseSettings } from '@plant-shop/platform/postgres/database';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
+import type { ReadinessReport } from '@plant-shop/platform/service/readiness';
+import { Service } from '@plant-shop/platform/service/service';
+import { freePort, startNats, type TestNats } from '../nats.js';
+import { createDatabase } from '../postgres.js';
+import { TestCaller, testConfig } from '../service.js';
+import { waitUntil } from '../wait.js';
+import { Gate, type Job, work } from './workshop.js';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+describe('a service', () => {
+  let nats: TestNats;
+  let opsPort: number;
+  let caller: TestCaller;
+  let events: string[];
+  let gate: Gate;
+
+  @Controller()
+  class WorkController implements OnApplicationShutdown {
+    @Answers(work)
+    async work({ name }: Job): Promise<{ done: string }> {
+      events.push(`began ${name}`);
+      await gate.passed;
+      events.push(`ended ${name}`);
+      return { done: name };
+    }
+    onApplicationShutdown(): void {
+      events.push('background work stopped');
+    }
+  }
+  @Module({ controllers: [WorkController] })
+  class WorkshopModule {}
+
+  beforeEach(async () => {
+    events = [];
+    gate = new Gate();
+    nats = await startNats();
+    opsPort = await freePort();
+    caller = await TestCaller.connect(nats.url);
+    closers.push(() => caller.close(), () => nats.stop());
+  });
+  const embedded = async (): Promise<Service> => {
+    const service = await Service.embedded('workshop', { ...testConfig(nats.url), opsPort });
+    closers.unshift(() => service.stop());
+    return service;
+  };
+  const readyz = async (): Promise<{ status: number; checks: ReadinessReport['checks'] }> => {
+    const answer = await fetch(`http://127.0.0.1:${opsPort}/readyz`, { headers: { connection: 'close' } });
+    return { status: answer.status, checks: ((await answer.json()) as ReadinessReport).checks };
+  };
+  const isReady = async (): Promise<boolean> => (await readyz()).status === 200;
+
+  it('is ready when it answers, and says so over NATS too', async () => {
+    const service = await embedded();
+    expect(await readyz()).toEqual({ status: 503, checks: { start: 'still starting', nats: 'ok' } });
+    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    expect(await isReady()).toBe(true);
+    await expect(caller.call(readinessOf('workshop'), {})).resolves.toEqual({ ready: true, checks: { start: 'ok', nats: 'ok' } });
+  });
+
+  it('is not ready while NATS is away, and ready again after its return', async () => {
+    await (await embedded()).answer(WorkshopModule, { maxInFlight: 10 });
+    await nats.stop();
+    await waitUntil(async () => (await readyz()).checks['nats'] === 'not connected');
+    await nats.restart();
+    await waitUntil(isReady);
+  });
+
+  it('counts what it answers by operation and code', async () => {
+    await (await embedded()).answer(WorkshopModule, { maxInFlight: 10 });
+    gate.open();
+    await caller.call(work, { name: 'a' });
+    await caller.call(work, { name: 5 } as never).catch(() => undefined);
+    const metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`, { headers: { connection: 'close' } })).text();
+    expect(metrics).toContain('rpc_operation_duration_seconds_count{service="workshop",operation="work",code="ok"} 1');
+    expect(metrics).toContain('rpc_operation_duration_seconds_count{service="workshop",operation="work",code="invalid-input"} 1');
+    expect(metrics).toContain('rpc_in_flight{service="workshop"} 0');
+  });
+
+  it('goes down in order: not ready, nothing new, calls finished, background work stopped, connections closed', async () => {
+    const service = await embedded();
+    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    service.beforeClose({ name: 'mark', limitMs: 100, run: () => void events.push('before connections close') });
+    const underWay = caller.call(work, { name: 'a' });
+    await waitUntil(() => events.length === 1);
+    const stopped = service.stop().then(() => events.push('stopped'));
+    await waitUntil(async () => (await readyz()).checks['shutdown'] === 'draining');
+    await waitUntil(async () => {
+      const late = caller.call(work, { name: 'late' }).catch((error: unknown) => (error as { code: string }).code);
+      return (await Promise.race([late, new Promise((resolve) => setTimeout(resolve, 200))])) === 'unavailable';
+    });
+    gate.open();
+    await expect(underWay).resolves.toEqual({ done: 'a' });
+    await stopped;
+    const own = events.filter((event) => !event.endsWith('late'));
+    expect(own).toEqual(['began a', 'ended a', 'before connections close', 'background work stopped', 'stopped']);
+    await expect(readyz()).rejects.toThrow();
+    expect(service.stop()).toBe(service.stop());
+  });
+
+  it('waits for a database with the schema of its build, and says what it waits for', async () => {
+    const empty = await mkdtemp(join(tmpdir(), 'no-migrations-'));
+    const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
+    await writeFile(join(folder, '1764000000001-first.sql'), 'CREATE TABLE a (id int)');
+    const test = await createDatabase(pathToFileURL(`${empty}/`));
+    closers.push(() => test.drop(), () => rm(empty, { recursive: true }), () => rm(folder, { recursive: true }));
+    const settings: DatabaseSettings = {
+      url: test.url,
+      applicationName: 'workshop',
+      poolSize: 2,
+      entities: [],
+      migrations: pathToFileURL(`${folder}/`),
+    };
+    const service = await embedded();
+    const waiting = service.useDatabase(settings);
+    await waitUntil(async () => (await readyz()).checks['database'] === 'migrations are pending: run migrate');
+    await Database.migrate(settings, createLogger('test', 'silent'));
+    await waiting;
+    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    expect(await isReady()).toBe(true);
+  });
+
+  it('can be stopped while it waits for its database', async () => {
+    const service = await embedded();
+    const url = `postgres://someone:canary@127.0.0.1:${await freePort()}/x`;
+    const waiting = service.useDatabase({
+      url,
+      applicationName: 'workshop',
+      poolSize: 1,
+      entities: [],
+      migrations: new URL('.', import.meta.url),
+    });
+    await waitUntil(async () => (await readyz()).checks['database']?.includes('ECONNREFUSED') ?? false);
+    expect(JSON.stringify(await readyz())).not.toContain('canary');
+    await service.stop();
+    await expect(waiting).rejects.toThrow('stopped while starting');
+  });
+});

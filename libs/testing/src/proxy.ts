@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** A TCP relay to a real server: the network between the two, which can fail in ways that a server cannot be told to. */
+export interface TestProxy {
+  readonly port: number;
+  /** Passes nothing on any more, in either direction, and closes nothing: the host at the other end has vanished. */
+  stall(): void;
+  /** Passes nothing on from the server any more: what is asked is done, and the answer is lost. */
+  deafen(): void;
+  /** Ends every connection and refuses new ones. */
+  cut(): Promise<void>;
+  /** New connections are served again; the old ones stay as they are. */
+  restore(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startProxy(target: { readonly host: string; readonly port: number }): Promise<TestProxy> {
+  const sockets = new Set<Socket>();
+  const upstreams = new Set<Socket>();
+  const track = (socket: Socket): void => {
+    sockets.add(socket);
+    // What breaks here is what the test wants to break.
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => sockets.delete(socket));
+  };
+  const server = createServer((client) => {
+    const upstream = connect(target.port, target.host);
+    track(client);
+    track(upstream);
+    upstreams.add(upstream);
+    client.pipe(upstream).pipe(client);
+    client.once('close', () => upstream.destroy());
+    upstream.once('close', () => {
+      upstreams.delete(upstream);
+      client.destroy();
+    });
+  });
+  const listen = async (port: number): Promise<void> => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+  };
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+  const cut = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    if (!server.listening) return;
+    server.close();
+    await once(server, 'close');
+  };
+  return {
+    port,
+    stall: () => {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    deafen: () => {
+      for (const upstream of upstreams) upstream.unpipe().pause();
+    },
+    cut,
+    restore: async () => {
+      if (!server.listening) await listen(port);
+    },
+    stop: cut,
+  };
+}
