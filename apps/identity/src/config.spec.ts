@@ -10,7 +10,8 @@ describe("identity's configuration", () => {
     PUBLIC_URL: 'https://shop.example',
     IDENTITY_SECRET: 'x'.repeat(32),
   };
-  const read = (changed: Record<string, string>): unknown => readConfig(identitySettings, { ...given, ...changed }, faultsOf);
+  const read = (changed: Record<string, string>): unknown =>
+    readConfig(identitySettings, { ...given, ...changed }, faultsOf);
 
   it('has defaults for production', () => {
     expect(read({})).toMatchObject({

@@ -9,7 +9,8 @@ export const identitySettings = {
   ...serviceSettings,
   ...databaseSetting,
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
-    description: "The gateway's origin as clients see it: the issuer of access tokens and what their addresses are built from",
+    description:
+      "The gateway's origin as clients see it: the issuer of access tokens and what their addresses are built from",
   }),
   httpHost: text('IDENTITY_HTTP_HOST', {
     description: 'Address of the OAuth 2.0 pages, which only the gateway calls',
@@ -17,7 +18,8 @@ export const identitySettings = {
   }),
   httpPort: port('IDENTITY_HTTP_PORT', { description: 'Port of the OAuth 2.0 pages', default: '8082' }),
   identitySecret: secret('IDENTITY_SECRET', {
-    description: 'Encrypts what identity must be able to read again (signing keys, OAuth state); the same on all replicas',
+    description:
+      'Encrypts what identity must be able to read again (signing keys, OAuth state); the same on all replicas',
   }),
   passwordMinLength: integer('PASSWORD_MIN_LENGTH', {
     description: 'Fewest characters of a password',
@@ -62,9 +64,7 @@ export const faultsOf = (config: IdentityConfig): string[] => [
   ...(config.demoData && config.nodeEnv === 'production'
     ? ['DEMO_DATA must be false when NODE_ENV is production: everybody knows its password and keys']
     : []),
-  ...(isOrigin(config.publicUrl)
-    ? []
-    : ['PUBLIC_URL must be an origin, like https://shop.example: no path, no query']),
+  ...(isOrigin(config.publicUrl) ? [] : ['PUBLIC_URL must be an origin, like https://shop.example: no path, no query']),
 ];
 
 function isOrigin(address: string): boolean {

@@ -69,11 +69,17 @@ export class TestIdentity {
     for (const close of this.closers) await close();
   }
 
-  call<Payload, Answer>(operation: Operation<Payload, Answer>, payload: Payload, principal?: Principal): Promise<Answer> {
+  call<Payload, Answer>(
+    operation: Operation<Payload, Answer>,
+    payload: Payload,
+    principal?: Principal,
+  ): Promise<Answer> {
     return this.caller.call(operation, payload, principal);
   }
 
-  async register(given: Partial<{ username: string; password: string; email: string; phone: string }> = {}): Promise<Registered> {
+  async register(
+    given: Partial<{ username: string; password: string; email: string; phone: string }> = {},
+  ): Promise<Registered> {
     const username = given.username ?? `user-${randomBytes(6).toString('hex')}`;
     const password = given.password ?? 'a-good-password';
     const user = await this.call(identity.createUser, { user: { ...given, username, password } });
@@ -89,7 +95,9 @@ export class TestIdentity {
   }
 
   /** Registers and logs in: the user in person. */
-  async enter(): Promise<Registered & { readonly token: string; readonly userId: string; readonly inPerson: Principal }> {
+  async enter(): Promise<
+    Registered & { readonly token: string; readonly userId: string; readonly inPerson: Principal }
+  > {
     const registered = await this.register();
     const { token } = await this.login(registered.username, registered.password);
     const { userId, permissions } = await this.check('session', token);

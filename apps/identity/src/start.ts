@@ -18,8 +18,15 @@ export async function startIdentity(
 ): Promise<{ readonly httpPort: number }> {
   await service.useDatabase(identityDatabase(config.databaseUrl));
   const options = { ...toOptions(config), ...changed };
-  const app = await service.answer(IdentityModule.with(options, config.identitySecret), { maxInFlight: config.maxInFlight });
+  const app = await service.answer(IdentityModule.with(options, config.identitySecret), {
+    maxInFlight: config.maxInFlight,
+  });
   const hasher = app.get(PasswordHasher);
-  gauge(service.metrics, 'identity_hashes_waiting', 'Passwords that wait for a slot to be hashed', () => hasher.waiting);
+  gauge(
+    service.metrics,
+    'identity_hashes_waiting',
+    'Passwords that wait for a slot to be hashed',
+    () => hasher.waiting,
+  );
   return { httpPort: app.get(OAuthServer).port };
 }

@@ -36,7 +36,9 @@ describe('API keys', () => {
       userId,
       permissions: ['write:orders', 'webhooks'],
     });
-    const { rows } = await shop.sql.query<{ row: string }>('SELECT k::text AS row FROM api_keys k WHERE id = $1', [created.id]);
+    const { rows } = await shop.sql.query<{ row: string }>('SELECT k::text AS row FROM api_keys k WHERE id = $1', [
+      created.id,
+    ]);
     expect(rows[0]!.row).not.toContain(created.key);
   });
 
@@ -48,7 +50,9 @@ describe('API keys', () => {
       code: 'forbidden',
       message: expect.stringContaining('write:plants'),
     });
-    await expect(create(username, manager, { permissions: ['write:users'] })).rejects.toMatchObject({ code: 'forbidden' });
+    await expect(create(username, manager, { permissions: ['write:users'] })).rejects.toMatchObject({
+      code: 'forbidden',
+    });
   });
 
   it('refuse permissions that do not exist, are named twice or are none, and a time that is past', async () => {
@@ -83,7 +87,9 @@ describe('API keys', () => {
     await expect(shop.check('apiKey', revoked.key)).rejects.toMatchObject({ code: 'credential-refused' });
     const { entries } = await shop.call(identity.readRevocations, { after: position });
     expect(entries).toContainEqual({ position: expect.any(Number), kind: 'apiKey', id: revoked.id });
-    await expect(shop.call(identity.revokeApiKey, revoke, inPerson)).rejects.toMatchObject({ code: 'api-key-not-found' });
+    await expect(shop.call(identity.revokeApiKey, revoke, inPerson)).rejects.toMatchObject({
+      code: 'api-key-not-found',
+    });
 
     const expiring = await create(username, inPerson, { expiresAt: new Date(Date.now() + 60_000).toISOString() });
     await expect(shop.check('apiKey', expiring.key)).resolves.toMatchObject({ expiresAt: expiring.expiresAt });
@@ -99,10 +105,14 @@ describe('API keys', () => {
     for (const caller of [stranger, { ...inPerson, shown: ['apiKey'] }]) {
       await expect(create(username, caller)).rejects.toMatchObject({ code: 'forbidden' });
       await expect(shop.call(identity.listApiKeys, { username }, caller)).rejects.toMatchObject({ code: 'forbidden' });
-      await expect(shop.call(identity.revokeApiKey, { username, apiKeyId: id }, caller)).rejects.toMatchObject({ code: 'forbidden' });
+      await expect(shop.call(identity.revokeApiKey, { username, apiKeyId: id }, caller)).rejects.toMatchObject({
+        code: 'forbidden',
+      });
     }
     const theirs = { username: (await shop.register()).username, apiKeyId: id };
-    await expect(shop.call(identity.revokeApiKey, theirs, manager)).rejects.toMatchObject({ code: 'api-key-not-found' });
+    await expect(shop.call(identity.revokeApiKey, theirs, manager)).rejects.toMatchObject({
+      code: 'api-key-not-found',
+    });
     await expect(shop.check('apiKey', key)).resolves.toMatchObject({ id });
   });
 
@@ -111,9 +121,9 @@ describe('API keys', () => {
     const results = await Promise.allSettled(Array.from({ length: 60 }, () => create(username, inPerson)));
     const made = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     expect(made).toHaveLength(50);
-    expect(results.flatMap((one) => (one.status === 'rejected' ? [(one.reason as { code: string }).code] : []))).toEqual(
-      Array(10).fill('too-many-api-keys'),
-    );
+    expect(
+      results.flatMap((one) => (one.status === 'rejected' ? [(one.reason as { code: string }).code] : [])),
+    ).toEqual(Array(10).fill('too-many-api-keys'));
     await shop.call(identity.revokeApiKey, { username, apiKeyId: made[0]!.id }, inPerson);
     await setInTable(made[1]!, 'expires_at = now()');
     await create(username, inPerson);
@@ -127,7 +137,8 @@ describe('API keys', () => {
     const lastUsedAt = async (): Promise<string | undefined> =>
       (await shop.call(identity.listApiKeys, { username }, inPerson))[0]?.lastUsedAt;
     const usedOtherThan = async (before: string | undefined): Promise<string | undefined> => {
-      for (let n = 0; n < 60 && (await lastUsedAt()) === before; n++) await new Promise((resolve) => setTimeout(resolve, 50));
+      for (let n = 0; n < 60 && (await lastUsedAt()) === before; n++)
+        await new Promise((resolve) => setTimeout(resolve, 50));
       return lastUsedAt();
     };
     expect(await lastUsedAt()).toBeUndefined();

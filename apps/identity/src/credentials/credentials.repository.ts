@@ -3,8 +3,8 @@ import type { Statement, Transaction } from '@plant-shop/platform/postgres/datab
 
 type Reader = Pick<Transaction, 'query'>;
 
-// Each is one statement: the credential, its user and the log's position are of one snapshot. Whoever follows the log from
-// that position on learns of every revocation that the snapshot did not hold.
+// Each is one statement: the credential, its user and the log's position are of one snapshot. Whoever follows the log
+// from that position on learns of every revocation that the snapshot did not hold.
 
 export interface LiveSession {
   readonly id: string;

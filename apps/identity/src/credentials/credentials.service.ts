@@ -32,7 +32,14 @@ export class CredentialsService {
     const session = await findLiveSession(this.database, tokenHash);
     if (!session) throw refused();
     const { id, userId, role, expiresAt, position } = session;
-    return { kind: 'session', id, userId, permissions: permissionsOfRole[role], expiresAt: expiresAt.toISOString(), position };
+    return {
+      kind: 'session',
+      id,
+      userId,
+      permissions: permissionsOfRole[role],
+      expiresAt: expiresAt.toISOString(),
+      position,
+    };
   }
 
   private async checkKey(keyHash: Buffer): Promise<Credential> {

@@ -22,7 +22,10 @@ describe('demo data', () => {
     const { rows: before } = await shop.sql.query('SELECT password_hash FROM users');
     const { rows: clientBefore } = await shop.sql.query('SELECT * FROM oauth_clients');
     await shop.addReplica({ demoData: true });
-    expect(await shop.check('apiKey', 'special-key')).toMatchObject({ userId: session.userId, id: expect.not.stringContaining(key.id) });
+    expect(await shop.check('apiKey', 'special-key')).toMatchObject({
+      userId: session.userId,
+      id: expect.not.stringContaining(key.id),
+    });
     expect((await shop.sql.query('SELECT password_hash FROM users')).rows).toEqual(before);
     expect((await shop.sql.query('SELECT * FROM oauth_clients')).rows).toEqual(clientBefore);
   });

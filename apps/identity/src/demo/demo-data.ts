@@ -22,8 +22,8 @@ const client = { clientId: 'plant-admin', secret: 'plant-secret' };
 const deadlineMs = 10_000;
 
 /**
- * The credentials that a demo prints, made anew at each start where they are missing. A warm start hashes nothing. Refused
- * in production by the settings.
+ * The credentials that a demo prints, made anew at each start where they are missing. A warm start hashes nothing.
+ * Refused in production by the settings.
  */
 @Injectable()
 export class DemoData implements OnModuleInit {
@@ -38,7 +38,8 @@ export class DemoData implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     if (!this.options.demoData) return;
     const userId = await this.adminId();
-    const secretHash = (await findClient(this.database, client.clientId))?.secretHash ?? (await this.hash(client.secret));
+    const secretHash =
+      (await findClient(this.database, client.clientId))?.secretHash ?? (await this.hash(client.secret));
     await this.database.transaction(async (tx) => {
       const keyHash = sha256(apiKey);
       await removeDeadKey(tx, keyHash);

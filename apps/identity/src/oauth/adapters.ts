@@ -22,7 +22,9 @@ export class Adapters {
   ) {}
 
   of(model: string): Adapter {
-    return model === 'Client' ? new ClientAdapter(this.database) : new PayloadAdapter(this.database, this.cipher, model);
+    return model === 'Client'
+      ? new ClientAdapter(this.database)
+      : new PayloadAdapter(this.database, this.cipher, model);
   }
 }
 

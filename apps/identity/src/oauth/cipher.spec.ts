@@ -13,7 +13,9 @@ describe('what is encrypted at rest', () => {
 
   it('cannot be read under another secret, for another purpose, or changed', () => {
     const encrypted = cipher.encrypt('a private key', 'key 1');
-    expect(() => new Cipher('another secret of 32 characters, or more').decrypt(encrypted, 'key 1')).toThrow(/IDENTITY_SECRET/);
+    expect(() => new Cipher('another secret of 32 characters, or more').decrypt(encrypted, 'key 1')).toThrow(
+      /IDENTITY_SECRET/,
+    );
     expect(() => cipher.decrypt(encrypted, 'key 2')).toThrow(/key 2 cannot be decrypted/);
     const changed = Buffer.from(encrypted);
     changed[changed.length - 1]! ^= 1;

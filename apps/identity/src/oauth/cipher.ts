@@ -5,8 +5,8 @@ const ivBytes = 12;
 const tagBytes = 16;
 
 /**
- * AES-256-GCM under a key derived from IDENTITY_SECRET, for what identity must be able to read again. What something is for
- * goes in as associated data: a ciphertext that was moved to another row cannot be read there.
+ * AES-256-GCM under a key derived from IDENTITY_SECRET, for what identity must be able to read again. What something is
+ * for goes in as associated data: a ciphertext that was moved to another row cannot be read there.
  */
 export class Cipher {
   private readonly key: Buffer;
@@ -17,7 +17,9 @@ export class Cipher {
 
   encrypt(text: string, purpose: string): Buffer {
     const iv = randomBytes(ivBytes);
-    const cipher = createCipheriv('aes-256-gcm', this.key, iv, { authTagLength: tagBytes }).setAAD(Buffer.from(purpose));
+    const cipher = createCipheriv('aes-256-gcm', this.key, iv, { authTagLength: tagBytes }).setAAD(
+      Buffer.from(purpose),
+    );
     const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
     return Buffer.concat([Buffer.of(format), iv, cipher.getAuthTag(), encrypted]);
   }

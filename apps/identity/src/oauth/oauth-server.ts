@@ -13,6 +13,9 @@ import { ClientSecrets } from './client-secrets.js';
 import { createProvider } from './provider.js';
 import { SigningKeysService } from './signing-keys.service.js';
 
+/** Below the limit of the phase that stops background work. */
+const closeLimitMs = 2_000;
+
 /** Serves the OAuth 2.0 pages to the gateway, under whose origin clients see them. */
 @Injectable()
 export class OAuthServer implements OnModuleInit, OnApplicationShutdown {
@@ -44,11 +47,14 @@ export class OAuthServer implements OnModuleInit, OnApplicationShutdown {
     await once(this.server, 'listening');
   }
 
-  /** Answers what is under way. Idle connections of the gateway are closed by `close` itself. */
+  /** Answers what is under way, and ends connections that are kept alive afterwards. */
   async onApplicationShutdown(): Promise<void> {
     const { server } = this;
     if (!server) return;
-    await new Promise((resolve) => server.close(resolve));
+    const closed = new Promise((resolve) => server.close(resolve));
+    const limit = setTimeout(() => server.closeAllConnections(), closeLimitMs);
+    await closed;
+    clearTimeout(limit);
   }
 
   get port(): number {
@@ -78,8 +84,8 @@ function handlerOf(provider: Provider): RequestListener {
 }
 
 /**
- * The provider builds the addresses in its answers from the request. Ours are those of PUBLIC_URL, whatever a Host header
- * or an absolute request target says.
+ * The provider builds the addresses in its answers from the request. Ours are those of PUBLIC_URL, whatever a Host
+ * header or an absolute request target says.
  */
 function underPublicUrl(publicUrl: string, listener: RequestListener): RequestListener {
   const { protocol, host } = new URL(publicUrl);

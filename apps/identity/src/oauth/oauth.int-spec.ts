@@ -29,6 +29,14 @@ describe('OAuth 2.0 client credentials', () => {
     return { status: response.status, headers: response.headers, body: (await response.json()) as TokenAnswer['body'] };
   }
 
+  /** A client with the demo client's owner and secret, that may only read orders. */
+  const addClient = (id: string): Promise<unknown> =>
+    shop.sql.query(
+      `INSERT INTO oauth_clients (client_id, user_id, secret_hash, scopes)
+       SELECT $1, user_id, secret_hash, '{read:orders}' FROM oauth_clients WHERE client_id = 'plant-admin'`,
+      [id],
+    );
+
   const demo = basic('plant-admin', 'plant-secret');
 
   async function verified(token: string): Promise<JWTPayload> {
@@ -42,7 +50,7 @@ describe('OAuth 2.0 client credentials', () => {
     return payload;
   }
 
-  it('give a token for an hour that acts for the owner of the client, with all its scopes where none is asked for', async () => {
+  it('give a token for an hour that acts for the owner of the client, by default with all its scopes', async () => {
     const { status, body, headers } = await ask({}, demo);
     expect(status).toBe(200);
     expect(body).toMatchObject({ token_type: 'Bearer', expires_in: 3600, scope: permissions.join(' ') });
@@ -70,9 +78,7 @@ describe('OAuth 2.0 client credentials', () => {
   });
 
   it('refuse a scope that the client lacks or nobody has', async () => {
-    await shop.sql.query(
-      `INSERT INTO oauth_clients SELECT 'reader', user_id, secret_hash, '{read:orders}' FROM oauth_clients WHERE client_id = 'plant-admin'`,
-    );
+    await addClient('reader');
     const reader = basic('reader', 'plant-secret');
     for (const scope of ['write:plants', 'read:orders write:plants', 'no:such']) {
       const { status, body } = await ask({ scope }, reader);
@@ -92,14 +98,17 @@ describe('OAuth 2.0 client credentials', () => {
     const wrong = await ask({}, basic('plant-admin', 'wrong'));
     expect(wrong).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
     expect(wrong.headers.get('www-authenticate')).toContain('Basic');
-    expect(await ask({}, basic('nobody', 'plant-secret'))).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
+    expect(await ask({}, basic('nobody', 'plant-secret'))).toMatchObject({
+      status: 401,
+      body: { error: 'invalid_client' },
+    });
     expect((await ask({})).status).toBe(400);
   });
 
   it('lock out an address that keeps guessing, and nobody else, nor clients that are known', async () => {
     const from = (address: string, secret: string): Promise<TokenAnswer> =>
       ask({}, { ...basic('reader-2', secret), 'x-forwarded-for': `10.9.9.9, ${address}` });
-    await shop.sql.query(`INSERT INTO oauth_clients SELECT 'reader-2', user_id, secret_hash, scopes FROM oauth_clients WHERE client_id = 'reader'`);
+    await addClient('reader-2');
     for (let n = 0; n < 5; n++) expect((await from('198.51.100.7', `guess-${n}`)).status).toBe(401);
     const locked = await from('198.51.100.7', 'a-sixth-guess');
     expect(locked.status).toBe(429);
@@ -110,11 +119,12 @@ describe('OAuth 2.0 client credentials', () => {
   });
 
   it('stop working at once with another secret in the table', async () => {
-    await shop.sql.query(`INSERT INTO oauth_clients SELECT 'rotated', user_id, secret_hash, scopes FROM oauth_clients WHERE client_id = 'reader'`);
+    await addClient('rotated');
     const rotated = { ...basic('rotated', 'plant-secret'), 'x-forwarded-for': '203.0.113.5' };
     expect((await ask({}, rotated)).status).toBe(200);
     await shop.sql.query(
-      `UPDATE oauth_clients SET secret_hash = (SELECT password_hash FROM users WHERE username = 'admin') WHERE client_id = 'rotated'`,
+      `UPDATE oauth_clients SET secret_hash = (SELECT password_hash FROM users WHERE username = 'admin')
+       WHERE client_id = 'rotated'`,
     );
     expect((await ask({}, rotated)).status).toBe(401);
     expect((await ask({}, { ...rotated, ...basic('rotated', 'admin-password') })).status).toBe(200);
@@ -122,7 +132,9 @@ describe('OAuth 2.0 client credentials', () => {
 
   it('are found under the public address, whatever the Host header says', async () => {
     for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
-      const response = await fetch(`${origin}${path}`, { headers: { 'x-forwarded-host': 'evil.test', 'x-forwarded-proto': 'https' } });
+      const response = await fetch(`${origin}${path}`, {
+        headers: { 'x-forwarded-host': 'evil.test', 'x-forwarded-proto': 'https' },
+      });
       expect(await response.json()).toMatchObject({
         issuer: 'http://shop.test',
         token_endpoint: 'http://shop.test/oauth/token',
@@ -149,6 +161,8 @@ describe('OAuth 2.0 client credentials', () => {
   });
 
   it('cannot be started with another IDENTITY_SECRET than the keys were made with', async () => {
-    await expect(shop.addReplica({ identitySecret: 'another secret of 32 characters, or more' })).rejects.toThrow(/IDENTITY_SECRET/);
+    await expect(shop.addReplica({ identitySecret: 'another secret of 32 characters, or more' })).rejects.toThrow(
+      /IDENTITY_SECRET/,
+    );
   });
 });

@@ -42,7 +42,12 @@ const isLive = '(expires_at IS NULL OR expires_at > now())';
 
 export type PayloadKey = 'id_hash' | 'uid_hash' | 'user_code_hash';
 
-export async function findPayload(db: Reader, model: string, key: PayloadKey, hash: Buffer): Promise<PayloadRow | undefined> {
+export async function findPayload(
+  db: Reader,
+  model: string,
+  key: PayloadKey,
+  hash: Buffer,
+): Promise<PayloadRow | undefined> {
   const [row] = await db.query<PayloadRow>(
     `SELECT ${columns} FROM oauth_payloads WHERE model = $1 AND ${key} = $2 AND ${isLive}`,
     [model, hash],

@@ -1,6 +1,13 @@
 import { permissions } from '@plant-shop/contracts/permissions';
 import type { JWK } from 'jose';
-import { type Adapter, type Configuration, errors, type KoaContextWithOIDC, Provider, type ResourceServer } from 'oidc-provider';
+import {
+  type Adapter,
+  type Configuration,
+  errors,
+  type KoaContextWithOIDC,
+  Provider,
+  type ResourceServer,
+} from 'oidc-provider';
 import { ownerMetadata } from './adapters.js';
 import { signingAlgorithm } from './signing-keys.service.js';
 
@@ -65,11 +72,17 @@ export function createProvider({ publicUrl, jwks, adapterOf, isSecretRight }: Pr
 }
 
 /**
- * The API, with the scopes that the client has. The provider asks before it looks at the scopes of the request, and would
- * by itself give none where none is asked for, and drop those that it does not know.
+ * The API, with the scopes that the client has. The provider asks before it looks at the scopes of the request, and
+ * would by itself give none where none is asked for, and drop those that it does not know.
  */
-function resourceServer(ctx: KoaContextWithOIDC, resource: string, clientScope: string, publicUrl: string): ResourceServer {
-  if (resource !== resourceOf(publicUrl)) throw new errors.InvalidTarget(`the only resource is ${resourceOf(publicUrl)}`);
+function resourceServer(
+  ctx: KoaContextWithOIDC,
+  resource: string,
+  clientScope: string,
+  publicUrl: string,
+): ResourceServer {
+  if (resource !== resourceOf(publicUrl))
+    throw new errors.InvalidTarget(`the only resource is ${resourceOf(publicUrl)}`);
   const { params } = ctx.oidc;
   if (params?.['grant_type'] === 'client_credentials') {
     const asked = typeof params['scope'] === 'string' ? params['scope'] : undefined;
@@ -78,5 +91,10 @@ function resourceServer(ctx: KoaContextWithOIDC, resource: string, clientScope: 
     if (refused !== undefined) throw new errors.InvalidScope('requested scope is not allowed', refused);
     params['scope'] = asked ?? clientScope;
   }
-  return { scope: clientScope, accessTokenFormat: 'jwt', accessTokenTTL: accessTokenTtl, jwt: { sign: { alg: signingAlgorithm } } };
+  return {
+    scope: clientScope,
+    accessTokenFormat: 'jwt',
+    accessTokenTTL: accessTokenTtl,
+    jwt: { sign: { alg: signingAlgorithm } },
+  };
 }

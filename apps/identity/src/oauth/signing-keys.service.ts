@@ -3,7 +3,12 @@ import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { Cipher } from './cipher.js';
-import { insertSigningKey, listSigningKeys, lockSigningKeys, type SigningKeyRecord } from './signing-keys.repository.js';
+import {
+  insertSigningKey,
+  listSigningKeys,
+  lockSigningKeys,
+  type SigningKeyRecord,
+} from './signing-keys.repository.js';
 
 /** ECDSA on P-256: every JWT library has it, and it signs 20 times as fast as RSA of that strength. */
 export const signingAlgorithm = 'ES256';
@@ -41,6 +46,10 @@ export class SigningKeysService {
     const kid = await calculateJwkThumbprint(publicPart);
     const about = { kid, alg: signingAlgorithm, use: 'sig' };
     const privateJwk = JSON.stringify({ ...(await exportJWK(privateKey)), ...about });
-    return { kid, publicJwk: { ...publicPart, ...about }, encryptedPrivateJwk: this.cipher.encrypt(privateJwk, purposeOf(kid)) };
+    return {
+      kid,
+      publicJwk: { ...publicPart, ...about },
+      encryptedPrivateJwk: this.cipher.encrypt(privateJwk, purposeOf(kid)),
+    };
   }
 }

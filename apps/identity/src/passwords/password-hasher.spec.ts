@@ -50,7 +50,10 @@ describe('passwords', () => {
   });
 
   it('do not hold up a login behind a long list, nor the event loop', async () => {
-    const list = hasher.hashAll(Array.from({ length: 60 }, (_, n) => ({ password: `password ${n}` })), soon());
+    const list = hasher.hashAll(
+      Array.from({ length: 60 }, (_, n) => ({ password: `password ${n}` })),
+      soon(),
+    );
     let listDone = false;
     const end = list.then(() => (listDone = true));
     let longestPause = 0;
@@ -85,7 +88,11 @@ describe('slots', () => {
       }),
     );
     const outcome = Promise.allSettled(runs);
-    for (const expected of [[0, 1], [0, 1, 2], [0, 1, 2, 3]]) {
+    for (const expected of [
+      [0, 1],
+      [0, 1, 2],
+      [0, 1, 2, 3],
+    ]) {
       await new Promise((resolve) => setImmediate(resolve));
       expect(started).toEqual(expected);
       ends.shift()!();

@@ -41,8 +41,8 @@ export class PasswordHasher {
   }
 
   /**
-   * All of them, in their order. Only as many as there are slots wait for a slot at the same time, so that a login beside
-   * a list of 500 waits for two hashes and not for 500.
+   * All of them, in their order. Only as many as there are slots wait for a slot at the same time, so that a login
+   * beside a list of 500 waits for two hashes and not for 500.
    */
   async hashAll<T extends { readonly password: string }>(
     owners: readonly T[],

@@ -56,7 +56,10 @@ describe('the revocation log', () => {
       const { token } = await shop.enter();
       const { id } = await shop.check('session', token);
       const checks = Array.from({ length: 10 }, () => shop.check('session', token).catch(() => undefined));
-      const [answers] = await Promise.all([Promise.all(checks), shop.call(identity.logout, { digest: digestOf(token) })]);
+      const [answers] = await Promise.all([
+        Promise.all(checks),
+        shop.call(identity.logout, { digest: digestOf(token) }),
+      ]);
       const { entries } = await shop.call(identity.readRevocations, { after: 0 });
       const revokedAt = entries.find((one) => one.id === id)!.position;
       for (const answer of answers) if (answer) expect(answer.position).toBeLessThan(revokedAt);
@@ -81,13 +84,19 @@ describe('the revocation log', () => {
     const before = await head();
     await shop.sql.query(`
       WITH head AS (UPDATE revocation_head SET position = position + 1500 RETURNING position)
-      INSERT INTO revocations SELECT head.position - 1500 + n, 'session', n::text FROM head, generate_series(1, 1500) n`);
+      INSERT INTO revocations
+      SELECT head.position - 1500 + n, 'session', n::text FROM head, generate_series(1, 1500) n`);
     const first = await shop.call(identity.readRevocations, { after: before });
     expect(first.head).toBe(before + 1500);
-    expect(first.entries.map(({ position }) => position)).toEqual(Array.from({ length: 1000 }, (_, n) => before + 1 + n));
+    expect(first.entries.map(({ position }) => position)).toEqual(
+      Array.from({ length: 1000 }, (_, n) => before + 1 + n),
+    );
     const second = await shop.call(identity.readRevocations, { after: before + 1000 });
     expect(second.entries).toHaveLength(500);
-    await expect(shop.call(identity.readRevocations, { after: first.head })).resolves.toEqual({ head: first.head, entries: [] });
+    await expect(shop.call(identity.readRevocations, { after: first.head })).resolves.toEqual({
+      head: first.head,
+      entries: [],
+    });
   });
 
   it('leads from a user to what they may, until they are gone', async () => {

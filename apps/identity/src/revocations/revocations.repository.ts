@@ -7,8 +7,8 @@ type Reader = Pick<Transaction, 'query'>;
 export type Revoked = Pick<Revocation, 'kind' | 'id'>;
 
 /**
- * Appends to the log, as the last step of the transaction that revokes: from here to its end all others that revoke wait
- * for the head row, which is what makes positions dense and commit in their order.
+ * Appends to the log, as the last step of the transaction that revokes: from here to its end all others that revoke
+ * wait for the head row, which is what makes positions dense and commit in their order.
  */
 export async function appendRevocations(tx: Transaction, revoked: readonly Revoked[]): Promise<void> {
   if (revoked.length === 0) return;
@@ -37,7 +37,9 @@ export async function readRevocations(db: Reader, after: number): Promise<Revoca
   const rows = await db.query<Revocation & { head: number }>(read, [after]);
   const [first] = rows;
   if (!first) throw new Error('the revocation log has no head');
-  const entries = rows.flatMap(({ position, kind, id }) => ((position as number | null) === null ? [] : [{ position, kind, id }]));
+  const entries = rows.flatMap(({ position, kind, id }) =>
+    (position as number | null) === null ? [] : [{ position, kind, id }],
+  );
   return { head: first.head, entries };
 }
 

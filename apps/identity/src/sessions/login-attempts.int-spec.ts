@@ -11,7 +11,8 @@ describe('the limits of failed logins', () => {
 
   let hosts = 0;
   const freshAddress = (): string => `10.0.${hosts >> 8}.${hosts++ & 255}`;
-  const endWindows = (): Promise<unknown> => shop.sql.query(`UPDATE login_failures SET window_ends_at = now() - interval '1 second'`);
+  const endWindows = (): Promise<unknown> =>
+    shop.sql.query(`UPDATE login_failures SET window_ends_at = now() - interval '1 second'`);
 
   async function codesOf(logins: readonly Promise<Session>[]): Promise<Record<string, number>> {
     const counts: Record<string, number> = {};
@@ -40,7 +41,7 @@ describe('the limits of failed logins', () => {
     expect(await codesOf(guesses)).toEqual({ 'login-failed': 5, 'too-many-logins': 5 });
   });
 
-  it('hold for one network, and a blocked network uses up nobody\'s attempts', async () => {
+  it("hold for one network, and a blocked network uses up nobody's attempts", async () => {
     const { username, password } = await shop.register();
     const inNetwork = (n: number): string => `2001:db8:0:7::${n.toString(16)}`;
     const spray = Array.from({ length: 8 }, (_, n) => shop.login(`spray-${n}`, 'wrong-guess', inNetwork(n)));

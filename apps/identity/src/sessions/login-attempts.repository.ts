@@ -10,7 +10,9 @@ export interface Counted {
   readonly secondsLeft: number;
 }
 
-/** Counts one attempt of each subject as failed until it is taken back. Sorted, so that attempts wait in one direction. */
+/**
+ * Counts one attempt of each subject as failed until it is taken back. Sorted, so that attempts wait in one direction.
+ */
 export function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<Counted[]> {
   return tx.query<Counted>(
     {

@@ -5,8 +5,8 @@ import { type Counted, countAttempt, takeBackAttempt } from './login-attempts.re
 import { type Subject, subjectOfAddress, subjectOfUser, tooManyLogins } from './login-limits.js';
 
 /**
- * Bounds how often secrets can be guessed. An attempt counts as failed before the secret is looked at, and is taken back
- * when it was right: counting afterwards would let any number of parallel guesses through.
+ * Bounds how often secrets can be guessed. An attempt counts as failed before the secret is looked at, and is taken
+ * back when it was right: counting afterwards would let any number of parallel guesses through.
  */
 @Injectable()
 export class LoginAttempts {
@@ -43,15 +43,23 @@ export class LoginAttempts {
   private async counted<T>(
     subjects: readonly Subject[],
     work: () => Promise<T | undefined>,
-  ): Promise<{ readonly result: T | undefined; readonly counted: readonly (Counted & { readonly subject: Subject })[] }> {
+  ): Promise<{
+    readonly result: T | undefined;
+    readonly counted: readonly (Counted & { readonly subject: Subject })[];
+  }> {
     const byHash = new Map(subjects.map((subject) => [subject.hash.toString('hex'), subject]));
     const counted = await this.database.transaction(async (tx) => {
-      const rows = await countAttempt(tx, subjects.map((one) => one.hash));
+      const rows = await countAttempt(
+        tx,
+        subjects.map((one) => one.hash),
+      );
       const counts = rows.flatMap((row) => {
         const subject = byHash.get(row.hash.toString('hex'));
         return subject ? [{ ...row, subject }] : [];
       });
-      const waits = counts.flatMap(({ failures, subject, secondsLeft }) => (failures > subject.limit ? secondsLeft : []));
+      const waits = counts.flatMap(({ failures, subject, secondsLeft }) =>
+        failures > subject.limit ? secondsLeft : [],
+      );
       // Undoes the count as well: a blocked address cannot use up the attempts of other people's names.
       if (waits.length > 0) throw tooManyLogins(Math.max(1, ...waits));
       return counts;

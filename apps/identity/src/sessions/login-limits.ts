@@ -36,7 +36,10 @@ export function networkOf(address: string): string {
   const groups = before === '' ? [] : before.split(':');
   const behind = after === undefined || after === '' ? [] : after.split(':');
   const all = [...groups, ...Array<string>(Math.max(0, 8 - groups.length - behind.length)).fill('0'), ...behind];
-  return `${all.slice(0, 4).map((group) => parseInt(group, 16).toString(16)).join(':')}::/64`;
+  return `${all
+    .slice(0, 4)
+    .map((group) => parseInt(group, 16).toString(16))
+    .join(':')}::/64`;
 }
 
 export function tooManyLogins(retryAfterSeconds: number): DomainError {

@@ -38,7 +38,9 @@ describe('sessions', () => {
   it('fail to begin in the same way for a wrong password, a wrong name and an impossible name', async () => {
     const { username } = await shop.register();
     const failures = await Promise.all(
-      [username, 'nobody-at-all', 'K\u212a/no name'].map((name) => shop.login(name, 'wrong-password').catch((error: unknown) => error)),
+      [username, 'nobody-at-all', 'K\u212a/no name'].map((name) =>
+        shop.login(name, 'wrong-password').catch((error: unknown) => error),
+      ),
     );
     const [first] = failures;
     expect(first).toMatchObject({ code: 'login-failed' });
@@ -65,7 +67,11 @@ describe('sessions', () => {
     const others = await Promise.all([1, 2, 3].map(() => shop.login(username, password)));
     const ids = await Promise.all(others.map(async (one) => (await shop.check('session', one.token)).id));
     const { head } = await shop.call(identity.readRevocations, { after: 0 });
-    await shop.call(identity.updateUser, { username, user: { password: 'another-password' }, ownSession: digestOf(token) }, inPerson);
+    await shop.call(
+      identity.updateUser,
+      { username, user: { password: 'another-password' }, ownSession: digestOf(token) },
+      inPerson,
+    );
     await expect(shop.check('session', token)).resolves.toMatchObject({ userId });
     for (const other of others) {
       await expect(shop.check('session', other.token)).rejects.toMatchObject({ code: 'credential-refused' });
@@ -91,7 +97,8 @@ describe('sessions', () => {
       const sessions = await Promise.all(logins);
       await change;
       for (const session of sessions) {
-        if (session) await expect(shop.check('session', session.token)).rejects.toMatchObject({ code: 'credential-refused' });
+        if (session)
+          await expect(shop.check('session', session.token)).rejects.toMatchObject({ code: 'credential-refused' });
       }
     }
   });

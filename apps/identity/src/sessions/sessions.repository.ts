@@ -30,12 +30,18 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
 
 /** @returns its id when it was there */
 export async function endSession(tx: Transaction, tokenHash: Buffer): Promise<string | undefined> {
-  const [ended] = await tx.query<{ id: string }>('DELETE FROM sessions WHERE token_hash = $1 RETURNING id', [tokenHash]);
+  const [ended] = await tx.query<{ id: string }>('DELETE FROM sessions WHERE token_hash = $1 RETURNING id', [
+    tokenHash,
+  ]);
   return ended?.id;
 }
 
 /** Ends a user's sessions but one. @returns their ids */
-export async function endSessionsOf(tx: Transaction, userId: string, keptTokenHash: Buffer | undefined): Promise<string[]> {
+export async function endSessionsOf(
+  tx: Transaction,
+  userId: string,
+  keptTokenHash: Buffer | undefined,
+): Promise<string[]> {
   const ended = await tx.query<{ id: string }>(
     'DELETE FROM sessions WHERE user_id = $1 AND token_hash IS DISTINCT FROM $2 RETURNING id',
     [userId, keptTokenHash ?? null],

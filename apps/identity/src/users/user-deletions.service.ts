@@ -100,9 +100,9 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
       return (await this.rpc.call(store.closeCustomer, { userId }, context)).openOrders;
     } catch (error) {
       if (!(error instanceof CodedError) || !nothingHappened.includes(error.code)) throw error;
-      // "Nothing happened" is true of this attempt only. An earlier one may have closed the customer: that goes on.
-      if (!isFirst) throw outcomeUnknown('store', error);
-      await this.drop(attemptId);
+      // "Nothing happened" is true of this attempt only. An earlier one may have closed the customer, and a later one
+      // may have taken over while this process stood still: those go on.
+      if (!isFirst || !(await this.drop(attemptId))) throw outcomeUnknown('store', error);
       throw error;
     }
   }
@@ -128,10 +128,13 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
     this.logger.info({ userId }, 'user deleted');
   }
 
-  /** An intent that cannot be dropped now goes on by itself: then the outcome is open. */
-  private async drop(attemptId: string): Promise<void> {
+  /**
+   * An intent that cannot be dropped now goes on by itself: then the outcome is open.
+   * @returns whether it was still this attempt's
+   */
+  private async drop(attemptId: string): Promise<boolean> {
     try {
-      await this.database.transaction((tx) => dropDeletion(tx, attemptId));
+      return await this.database.transaction((tx) => dropDeletion(tx, attemptId));
     } catch (error) {
       throw outcomeUnknown('identity', error);
     }

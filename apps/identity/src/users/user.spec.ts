@@ -20,7 +20,9 @@ describe('the rules of users', () => {
   });
 
   it('tell only those who may manage users that one does not exist', () => {
-    expect(() => managed(principal('somebody', ['session']), undefined)).toThrow(expect.objectContaining({ code: 'forbidden' }));
+    expect(() => managed(principal('somebody', ['session']), undefined)).toThrow(
+      expect.objectContaining({ code: 'forbidden' }),
+    );
     expect(() => managed(principal('somebody', ['apiKey'], ['write:users']), undefined)).toThrow(
       expect.objectContaining({ code: 'user-not-found' }),
     );
@@ -58,7 +60,12 @@ describe('the rules of users', () => {
       expect(() => refuseConflicts(conflicts)).toThrow(
         expect.objectContaining({
           code: 'user-id-taken',
-          details: { errors: [expect.objectContaining({ pointer: '/users/1/id' }), expect.objectContaining({ pointer: '/users/2/username' })] },
+          details: {
+            errors: [
+              expect.objectContaining({ pointer: '/users/1/id' }),
+              expect.objectContaining({ pointer: '/users/2/username' }),
+            ],
+          },
         }),
       );
       expect(() => refuseConflicts([])).not.toThrow();

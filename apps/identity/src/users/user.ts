@@ -19,8 +19,8 @@ export interface UserRecord {
 }
 
 /**
- * What names are compared by. Only ASCII is folded, like the table's own column: `toLowerCase` on the whole would make a k
- * of a Kelvin sign, and so find a user under a name that is not theirs.
+ * What names are compared by. Only ASCII is folded, like the table's own column: `toLowerCase` on the whole would make
+ * a k of a Kelvin sign, and so find a user under a name that is not theirs.
  */
 export const usernameKey = (username: string): string => username.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase());
 
@@ -38,17 +38,17 @@ export const fullProfile = ({ id, username, firstName, lastName, email, phone, u
   present({ id, username, firstName, lastName, email, phone, userStatus });
 
 /**
- * Whether the caller may see and change everything of this user: the user in person, with a session, or `write:users`. An
- * API key or token of the user is not the user in person: it must not be able to make itself another key or password.
+ * Whether the caller may see and change everything of this user: the user in person, with a session, or `write:users`.
+ * An API key or token of the user is not the user in person: it must not be able to make itself another key or
+ * password.
  */
 export const mayManage = (caller: Principal | undefined, user: Pick<UserRecord, 'userId'> | undefined): boolean =>
   caller !== undefined &&
-  (caller.permissions.includes('write:users') ||
-    (caller.subject === user?.userId && caller.shown.includes('session')));
+  (caller.permissions.includes('write:users') || (caller.subject === user?.userId && caller.shown.includes('session')));
 
 /**
- * Narrows to a user that is there and that the caller may manage. Who may not manage users at all is told so before, and
- * whether or not, the user exists.
+ * Narrows to a user that is there and that the caller may manage. Who may not manage users at all is told so before,
+ * and whether or not, the user exists.
  * @throws DomainError `forbidden`, `user-not-found`
  */
 export function managed<T extends Pick<UserRecord, 'userId'>>(caller: Principal, user: T | undefined): T {

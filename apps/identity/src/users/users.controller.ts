@@ -1,5 +1,14 @@
 import { Controller } from '@nestjs/common';
-import { type CreateUser, type CreateUsers, type DeleteUser, type GetUser, identity, type ResolveUsername, type UpdateUser, type User } from '@plant-shop/contracts/identity';
+import {
+  type CreateUser,
+  type CreateUsers,
+  type DeleteUser,
+  type GetUser,
+  identity,
+  type ResolveUsername,
+  type UpdateUser,
+  type User,
+} from '@plant-shop/contracts/identity';
 import type { Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';

@@ -13,7 +13,13 @@ describe('users', () => {
     (await shop.sql.query<{ n: number }>(`SELECT count(*)::int AS n FROM users WHERE ${where}`)).rows[0]!.n;
 
   it('echoes what was sent, never the password', async () => {
-    const user = { username: 'Rose.1', password: 'rose-password', firstName: 'Rose', email: 'rose@shop.test', userStatus: 1 };
+    const user = {
+      username: 'Rose.1',
+      password: 'rose-password',
+      firstName: 'Rose',
+      email: 'rose@shop.test',
+      userStatus: 1,
+    };
     const created = await shop.call(identity.createUser, { user });
     expect(created).toEqual({
       id: expect.any(Number),
@@ -27,8 +33,12 @@ describe('users', () => {
 
   it('takes an id that is free and refuses one that is taken', async () => {
     const password = 'a-good-password';
-    await expect(shop.call(identity.createUser, { user: { id: 7, username: 'seven', password } })).resolves.toMatchObject({ id: 7 });
-    await expect(shop.call(identity.createUser, { user: { id: 7, username: 'other-seven', password } })).rejects.toMatchObject({
+    await expect(
+      shop.call(identity.createUser, { user: { id: 7, username: 'seven', password } }),
+    ).resolves.toMatchObject({ id: 7 });
+    await expect(
+      shop.call(identity.createUser, { user: { id: 7, username: 'other-seven', password } }),
+    ).rejects.toMatchObject({
       code: 'user-id-taken',
       details: { errors: [{ pointer: '/user/id' }] },
     });
@@ -53,11 +63,13 @@ describe('users', () => {
   });
 
   it('lets one of many racing registrations of a name through', async () => {
-    const results = await Promise.allSettled(Array.from({ length: 20 }, () => shop.register({ username: 'contested' })));
-    expect(results.filter((one) => one.status === 'fulfilled')).toHaveLength(1);
-    expect(results.flatMap((one) => (one.status === 'rejected' ? [(one.reason as { code: string }).code] : []))).toEqual(
-      Array(19).fill('username-taken'),
+    const results = await Promise.allSettled(
+      Array.from({ length: 20 }, () => shop.register({ username: 'contested' })),
     );
+    expect(results.filter((one) => one.status === 'fulfilled')).toHaveLength(1);
+    expect(
+      results.flatMap((one) => (one.status === 'rejected' ? [(one.reason as { code: string }).code] : [])),
+    ).toEqual(Array(19).fill('username-taken'));
   });
 
   it('refuses a password shorter than the shop asks for, naming the field', async () => {
@@ -88,18 +100,26 @@ describe('users', () => {
       ];
       await expect(shop.call(identity.createUsers, { users })).rejects.toMatchObject({
         code: 'username-taken',
-        details: { errors: [{ pointer: '/users/1/username' }, { pointer: '/users/3/username' }, { pointer: '/users/5/id' }] },
+        details: {
+          errors: [{ pointer: '/users/1/username' }, { pointer: '/users/3/username' }, { pointer: '/users/5/id' }],
+        },
       });
       expect(await count(`username LIKE 'whole-%'`)).toBe(0);
     });
 
     it('names the entry with a bad shape or a short password', async () => {
-      const shaped = [{ username: 'shape-1', password }, { username: '-bad', password }];
+      const shaped = [
+        { username: 'shape-1', password },
+        { username: '-bad', password },
+      ];
       await expect(shop.call(identity.createUsers, { users: shaped })).rejects.toMatchObject({
         code: 'invalid-input',
         details: { errors: [{ pointer: '/users/1/username' }] },
       });
-      const short = [{ username: 'shape-1', password }, { username: 'shape-2', password: 'short' }];
+      const short = [
+        { username: 'shape-1', password },
+        { username: 'shape-2', password: 'short' },
+      ];
       await expect(shop.call(identity.createUsers, { users: short })).rejects.toMatchObject({
         details: { errors: [{ pointer: '/users/1/password' }] },
       });
@@ -108,7 +128,11 @@ describe('users', () => {
 
     it('leaves nothing of the losers when lists with the same names race', async () => {
       const lists = Array.from({ length: 6 }, (_, list) =>
-        Array.from({ length: 30 }, (_, n) => ({ username: `race-${(n * 7 + list * 11) % 30}`, password, firstName: `list ${list}` })),
+        Array.from({ length: 30 }, (_, n) => ({
+          username: `race-${(n * 7 + list * 11) % 30}`,
+          password,
+          firstName: `list ${list}`,
+        })),
       );
       const results = await Promise.allSettled(lists.map((users) => shop.call(identity.createUsers, { users })));
       expect(results.filter((one) => one.status === 'fulfilled')).toHaveLength(1);
@@ -128,7 +152,11 @@ describe('users', () => {
       const full = expect.objectContaining({ email: 'ivy@shop.test', phone: '+1 555' });
       await expect(get(['session'])).resolves.toEqual(full);
       await expect(shop.call(identity.getUser, { username }, manager)).resolves.toEqual(full);
-      for (const outsider of [get(['apiKey']), get(['session'], manager.subject), shop.call(identity.getUser, { username })]) {
+      for (const outsider of [
+        get(['apiKey']),
+        get(['session'], manager.subject),
+        shop.call(identity.getUser, { username }),
+      ]) {
         await expect(outsider).resolves.toEqual({ id: expect.any(Number), username });
       }
     });
@@ -164,7 +192,8 @@ describe('users', () => {
     it('keeps names and ids unique through changes', async () => {
       const first = await shop.register();
       const second = await shop.register();
-      const change = (user: object): Promise<unknown> => shop.call(identity.updateUser, { username: second.username, user }, manager);
+      const change = (user: object): Promise<unknown> =>
+        shop.call(identity.updateUser, { username: second.username, user }, manager);
       await expect(change({ username: first.username.toUpperCase() })).rejects.toMatchObject({
         code: 'username-taken',
         details: { errors: [{ pointer: '/user/username' }] },

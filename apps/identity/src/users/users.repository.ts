@@ -20,7 +20,9 @@ export async function findUser(db: Reader, username: string): Promise<UserRecord
 
 /** The user, who cannot be changed or deleted by others until the transaction ends. */
 export async function lockUser(tx: Transaction, userId: string): Promise<UserRecord | undefined> {
-  const [user] = await tx.query<UserRecord>(`SELECT ${columns} FROM users WHERE user_id = $1 FOR NO KEY UPDATE`, [userId]);
+  const [user] = await tx.query<UserRecord>(`SELECT ${columns} FROM users WHERE user_id = $1 FOR NO KEY UPDATE`, [
+    userId,
+  ]);
   return user;
 }
 
@@ -52,7 +54,10 @@ export async function findTaken(
   return { keys: new Set(rows.map((row) => row.key)), ids: new Set(rows.map((row) => row.id)) };
 }
 
-/** Draws ids until there are enough that nobody has; twice as many each time, since clients may have taken a whole range. */
+/**
+ * Draws ids until there are enough that nobody has; twice as many each time, since clients may have taken a whole
+ * range.
+ */
 export async function drawIds(tx: Transaction, count: number, reserved: readonly number[]): Promise<number[]> {
   const ids: number[] = [];
   for (let draw = count; ids.length < count; draw *= 2) {

@@ -76,7 +76,10 @@ export class UsersService {
     return new Versioned(mayManage(context.principal, user) ? fullProfile(user) : publicProfile(user), user.version);
   }
 
-  async update(context: RpcContext, { username, user: changes, ownSession, ifVersion }: UpdateUser): Promise<Versioned<User>> {
+  async update(
+    context: RpcContext,
+    { username, user: changes, ownSession, ifVersion }: UpdateUser,
+  ): Promise<Versioned<User>> {
     // Judged before the password is hashed, so that nobody makes us hash for nothing, and again below.
     const { userId } = managed(context.caller, await findUser(this.database, username));
     const { password } = changes;
@@ -90,7 +93,10 @@ export class UsersService {
       if (passwordHash !== undefined) {
         const kept = ownSession === undefined ? undefined : fromDigest(ownSession);
         const ended = await endSessionsOf(tx, userId, kept);
-        await appendRevocations(tx, ended.map((id) => ({ kind: 'session', id })));
+        await appendRevocations(
+          tx,
+          ended.map((id) => ({ kind: 'session', id })),
+        );
       }
       return record;
     });
