@@ -8,6 +8,8 @@ export interface TestProxy {
   stall(): void;
   /** Passes nothing on from the server any more: what is asked is done, and the answer is lost. */
   deafen(): void;
+  /** Ends `deafen`: what the server said meanwhile arrives now. */
+  hear(): void;
   /** Ends every connection and refuses new ones. */
   cut(): Promise<void>;
   /** New connections are served again; the old ones stay as they are. */
@@ -17,7 +19,7 @@ export interface TestProxy {
 
 export async function startProxy(target: { readonly host: string; readonly port: number }): Promise<TestProxy> {
   const sockets = new Set<Socket>();
-  const upstreams = new Set<Socket>();
+  const clients = new Map<Socket, Socket>();
   const track = (socket: Socket): void => {
     sockets.add(socket);
     // What breaks here is what the test wants to break.
@@ -28,11 +30,11 @@ export async function startProxy(target: { readonly host: string; readonly port:
     const upstream = connect(target.port, target.host);
     track(client);
     track(upstream);
-    upstreams.add(upstream);
+    clients.set(upstream, client);
     client.pipe(upstream).pipe(client);
     client.once('close', () => upstream.destroy());
     upstream.once('close', () => {
-      upstreams.delete(upstream);
+      clients.delete(upstream);
       client.destroy();
     });
   });
@@ -54,7 +56,10 @@ export async function startProxy(target: { readonly host: string; readonly port:
       for (const socket of sockets) socket.unpipe().pause();
     },
     deafen: () => {
-      for (const upstream of upstreams) upstream.unpipe().pause();
+      for (const upstream of clients.keys()) upstream.unpipe().pause();
+    },
+    hear: () => {
+      for (const [upstream, client] of clients) upstream.pipe(client);
     },
     cut,
     restore: async () => {

@@ -268,6 +268,20 @@ describe('an ordered end', () => {
     expect(worked).toEqual(['under way']);
   });
 
+  it('carries out what was already on its way when it stopped accepting', async () => {
+    const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
+    const workshop = closing(await Workshop.open(`nats://127.0.0.1:${proxy.port}`), (one) => one.close());
+    proxy.deafen();
+    const onItsWay = call('x');
+    // The turn ends, the frame leaves, and the server has handed it to the replica before it answers this.
+    await new Promise((resolve) => setImmediate(resolve));
+    await customer.nats.connection.flush();
+    const stopped = workshop.server.stopAccepting();
+    proxy.hear();
+    await stopped;
+    expect(await onItsWay).toBe('answered');
+  });
+
   it('of one replica loses no call: what had reached it is answered, the rest goes to the other', async () => {
     const slowly = async (): Promise<object> => {
       await new Promise((resolve) => setTimeout(resolve, 10));
