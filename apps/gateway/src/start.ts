@@ -11,7 +11,7 @@ import { GatewayModule } from './gateway.module.js';
 import { logRequests } from './http/access-log.js';
 import { Entrance } from './http/entrance.js';
 import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
-import { createAdapter } from './http/server.js';
+import { announceClosing, createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
 import type { GatewayOptions } from './options.js';
 import { ProblemFilter } from './problems/problem.filter.js';
@@ -38,13 +38,21 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   supportAllMethods(instance);
   logRequests(instance, logger, service.metrics);
   routes.watch(instance);
+  const closeConnections = announceClosing(instance);
   await instance.register(replyFrom, { base: options.identityHttpUrl, disableRequestLogging: true });
   app.get(Uploads).register(instance);
   await app.init();
   routes.refuseOtherMethods(instance);
 
   followRevocations(service, app.get(RevocationLog));
-  service.beforeClose({ name: 'finish requests', limitMs: 8_000, run: () => app.close() });
+  service.beforeClose({
+    name: 'finish requests',
+    limitMs: 8_000,
+    run: () => {
+      closeConnections();
+      return app.close();
+    },
+  });
   await app.listen(options.port, options.host);
   service.started();
   logger.info({ host: options.host, port: options.port }, 'answering');

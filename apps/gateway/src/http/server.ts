@@ -1,6 +1,6 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { Logger } from '@plant-shop/platform/logging';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { answerConnectionError } from '../problems/connection-errors.js';
 import { sendProblem } from '../problems/send-problem.js';
 import { requestIdOf } from './request-id.js';
@@ -47,4 +47,18 @@ export function createAdapter(parts: { readonly publicUrl: string; readonly logg
   // Other types get this far only on routes that read no body, or that read it as a stream.
   instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
   return adapter;
+}
+
+/**
+ * Node closes the connections that are idle when the server closes; those with a request under way would be kept alive
+ * behind it, and be waited for.
+ * @returns what tells clients from now on that their connection ends with the answer
+ */
+export function announceClosing(instance: FastifyInstance): () => void {
+  let isClosing = false;
+  instance.addHook('onSend', (_request, reply, payload, done) => {
+    if (isClosing) reply.header('connection', 'close');
+    done(null, payload);
+  });
+  return () => (isClosing = true);
 }

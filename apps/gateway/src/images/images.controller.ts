@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { catalog, type ImageHead } from '@plant-shop/contracts/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isKnown } from '../http/conditions.js';
 import { pathText } from '../http/input.js';
 import { Rule } from '../http/rule.js';
 import { Services } from '../http/services.js';
@@ -20,7 +21,7 @@ export class ImagesController {
       return Buffer.from(data, 'base64');
     };
     reply.headers(imageHeaders(head));
-    if (request.headers['if-none-match'] === etagOf(head)) void reply.code(304).send();
+    if (isKnown(request.headers['if-none-match'], etagOf(head))) void reply.code(304).send();
     else if (request.method === 'HEAD') void reply.header('content-length', head.bytes).send(Readable.from([]));
     else void reply.header('content-length', head.bytes).send(await streamOf(head, readChunk));
   }

@@ -87,18 +87,22 @@ async function* malformedWhenBroken<T>(source: AsyncIterable<T>): AsyncGenerator
     for (;;) {
       const next = await iterator.next().catch((error: unknown) => {
         isDone = true;
-        throw isOurs(error) ? error : new Refusal('malformed-request', 'The multipart body is malformed or was cut off.');
+        throw isOurs(error) ? error : malformed();
       });
       if (next.done === true) {
         isDone = true;
         return;
       }
+      // The plug-in tells parts from errors by instanceof, which fails for errors of another realm.
+      if (Object.prototype.toString.call(next.value) === '[object Error]') throw malformed();
       yield next.value;
     }
   } finally {
     if (!isDone) await iterator.return?.();
   }
 }
+
+const malformed = (): Refusal => new Refusal('malformed-request', 'The multipart body is malformed or was cut off.');
 
 /** Fastify's and the plug-in's errors have codes that the problem table's border knows. */
 const isOurs = (error: unknown): boolean => error instanceof Error && 'code' in error && String(error.code).startsWith('FST_');

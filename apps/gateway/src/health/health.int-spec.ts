@@ -1,0 +1,118 @@
+import { connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { store } from '@plant-shop/contracts/store';
+import { fake } from '@plant-shop/testing/service';
+import { echoes, publicUrl, type Shop, startShop } from '../gateway.spec.fixture.js';
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe('the health of the shop', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await startShop(echoes);
+  });
+  afterAll(() => shop.stop());
+
+  it('is ready when every service is', async () => {
+    const response = await shop.get('/readyz');
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({
+      ready: true,
+      services: { gateway: 'ready', catalog: 'ready', store: 'ready', identity: 'ready', notifications: 'ready' },
+    });
+  });
+
+  it('names the service that is away, and is ready again when it is back', async () => {
+    await shop.stopFake('store');
+    await pause(300);
+    const response = await shop.get('/readyz');
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ ready: false, services: { store: 'no answer', catalog: 'ready' } });
+    await shop.restartFake('store');
+    await pause(300);
+    expect((await shop.get('/readyz')).status).toBe(200);
+  });
+
+  it('costs the services one question, however many ask at the same time', async () => {
+    await pause(300);
+    const before = shop.asked.filter(({ operation }) => operation === 'catalog.readiness').length;
+    await Promise.all(Array.from({ length: 50 }, () => shop.get('/readyz')));
+    expect(shop.asked.filter(({ operation }) => operation === 'catalog.readiness').length).toBeLessThanOrEqual(before + 2);
+  });
+
+  it('does not decide whether this process lives', async () => {
+    await shop.stopFake('catalog');
+    expect((await shop.get('/livez')).status).toBe(200);
+    await shop.restartFake('catalog');
+  });
+
+  it('has an overview that leads to what there is', async () => {
+    const overview = (await (await shop.get('/')).json()) as Record<string, string>;
+    for (const url of Object.values(overview)) expect(url.startsWith(publicUrl)).toBe(true);
+    expect((await shop.get('/problems')).status).toBe(200);
+  });
+
+  it('lets a request to a service that is away fail alone', async () => {
+    shop.identity.know('key', { kind: 'apiKey' });
+    await shop.stopFake('store');
+    const response = await shop.get('/v3/store/inventory', { api_key: 'key' });
+    expect(response.status).toBe(503);
+    expect(await response.json()).toMatchObject({ code: 'unavailable', instance: '/v3/store/inventory' });
+    expect((await shop.get('/v3/plant/1')).status).toBe(200);
+    await shop.restartFake('store');
+  });
+});
+
+describe('a gateway that is stopped', () => {
+  let shop: Shop | undefined;
+  afterEach(() => shop?.stop());
+
+  it('finishes what is under way, then is gone', async () => {
+    const { promise: held, resolve: release } = Promise.withResolvers<unknown>();
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<unknown>();
+    shop = await startShop({
+      store: [
+        fake(store.readInventory, async () => {
+          arrive(undefined);
+          await held;
+          return { available: 1, pending: 2, sold: 3 };
+        }),
+      ],
+    });
+    shop.identity.know('key', { kind: 'apiKey' });
+    const { url } = shop.gateway;
+    await shop.get('/livez');
+    const underWay = shop.get('/v3/store/inventory', { api_key: 'key' });
+    await arrived;
+    const stopped = shop.service.stop();
+    await pause(50);
+    await expect(connects(url)).resolves.toBe(false);
+    release(undefined);
+    const response = await underWay;
+    expect(response.status).toBe(200);
+    expect(response.headers.get('connection')).toBe('close');
+    const started = performance.now();
+    await stopped;
+    expect(performance.now() - started).toBeLessThan(3_000);
+  });
+
+  it('closes connections that are idle', async () => {
+    shop = await startShop(echoes);
+    expect((await shop.get('/v3/plant/1')).status).toBe(200);
+    const started = performance.now();
+    await shop.service.stop();
+    expect(performance.now() - started).toBeLessThan(3_000);
+  });
+});
+
+function connects(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}

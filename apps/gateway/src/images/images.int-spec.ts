@@ -1,0 +1,312 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { request as httpRequest } from 'node:http';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { fake } from '@plant-shop/testing/service';
+import { publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
+
+const uploadId = userId(1);
+const imageId = userId(2);
+const sha256 = 'a'.repeat(64);
+const boundary = 'xYzZY';
+
+interface Part {
+  readonly name: string;
+  readonly content: string | Buffer;
+  readonly filename?: string;
+  readonly type?: string;
+}
+
+function multipart(...parts: readonly Part[]): Buffer {
+  const pieces = parts.flatMap(({ name, content, filename, type }) => [
+    Buffer.from(
+      `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${filename === undefined ? '' : `; filename="${filename}"`}\r\n` +
+        `${type === undefined ? '' : `content-type: ${type}\r\n`}\r\n`,
+    ),
+    Buffer.from(content),
+    Buffer.from('\r\n'),
+  ]);
+  return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
+}
+
+const fileOf = (content: string | Buffer): Part => ({ name: 'file', content, filename: 'fern.png', type: 'image/png' });
+/** A file whose content is still to come. */
+const opening = multipart(fileOf('')).subarray(0, -Buffer.byteLength(`\r\n--${boundary}--\r\n`));
+const text = (content: string): Part => ({ name: 'additionalMetadata', content });
+
+const addressOf = (shop: Shop): [number, string] => {
+  const { hostname, port } = new URL(shop.gateway.url);
+  return [Number(port), hostname];
+};
+
+describe('images at the gateway', () => {
+  let shop: Shop;
+  let written: Buffer[];
+  let finished: number;
+  let begun: number;
+  let stored: Buffer;
+  let refusal: DomainError | undefined;
+  /** While it is pending, the catalog acknowledges nothing. */
+  let held: Promise<unknown>;
+  let waiting = 0;
+  let mostWaiting = 0;
+  let chunksRead: number;
+
+  beforeAll(async () => {
+    shop = await startShop({
+      catalog: [
+        fake(catalog.beginImage, ({ plantId }) => {
+          if (plantId === 404) throw new DomainError('plant-not-found', 'There is no plant 404.');
+          begun++;
+          return { uploadId };
+        }),
+        fake(catalog.writeImageChunk, async ({ index, data }) => {
+          mostWaiting = Math.max(mostWaiting, ++waiting);
+          await held;
+          waiting--;
+          if (refusal) throw refusal;
+          const chunk = Buffer.from(data, 'base64');
+          written[index] = chunk;
+          return { bytes: chunk.length };
+        }),
+        fake(catalog.finishImage, () => {
+          finished++;
+          return { imageId, url: `${publicUrl}/v3/images/${imageId}` };
+        }),
+        fake(catalog.getImage, (payload) => {
+          if (payload.imageId !== imageId) throw new DomainError('image-not-found', 'There is no such image.');
+          return {
+            contentType: 'image/png',
+            disposition: 'inline' as const,
+            bytes: stored.length,
+            chunks: Math.ceil(stored.length / imageChunkBytes),
+            sha256,
+          };
+        }),
+        fake(catalog.readImageChunk, ({ index }) => {
+          chunksRead++;
+          if (index === 1 && stored.length === 3 * imageChunkBytes) throw new DomainError('image-not-found', 'It is gone.');
+          return { data: stored.subarray(index * imageChunkBytes, (index + 1) * imageChunkBytes).toString('base64') };
+        }),
+      ],
+    });
+    shop.identity.know('key', { kind: 'apiKey' });
+  });
+  afterAll(() => shop.stop());
+  beforeEach(() => {
+    written = [];
+    finished = begun = chunksRead = mostWaiting = 0;
+    held = Promise.resolve();
+    refusal = undefined;
+    stored = Buffer.from('a small image');
+  });
+
+  const upload = (body: Buffer, { plantId = '7', type = `multipart/form-data; boundary=${boundary}` } = {}): Promise<Response> =>
+    shop.send('POST', `/v3/plant/${plantId}/uploadImage`, body, { api_key: 'key', 'content-type': type });
+
+  describe('uploading', () => {
+    it.each([
+      ['text before the file', [text('a fern'), fileOf('image')]],
+      ['the file before the text', [fileOf('image'), text('a fern')]],
+      ['parts between that nobody knows', [{ name: 'x', content: 'y' }, fileOf('image'), { name: 'z', content: 'zz', filename: 'z.bin' }, text('a fern')]],
+    ])('takes %s', async (_, parts) => {
+      const response = await upload(multipart(...parts));
+      expect(await response.json()).toEqual({
+        code: 200,
+        type: 'SUCCESS',
+        message: `additionalMetadata: a fern; url: ${publicUrl}/v3/images/${imageId}`,
+      });
+      expect(Buffer.concat(written).toString()).toBe('image');
+    });
+
+    it('takes a file alone', async () => {
+      const response = await upload(multipart(fileOf('image')));
+      expect(await response.json()).toMatchObject({ message: `additionalMetadata: ; url: ${publicUrl}/v3/images/${imageId}` });
+    });
+
+    it('hands a large file on unchanged, in acknowledged chunks, one at a time', async () => {
+      const content = randomBytes(5 * imageChunkBytes + 17);
+      expect((await upload(multipart(fileOf(content)))).status).toBe(200);
+      expect(written.map(({ length }) => length)).toEqual([...Array<number>(5).fill(imageChunkBytes), 17]);
+      expect(Buffer.concat(written).equals(content)).toBe(true);
+      expect({ mostWaiting, begun, finished }).toEqual({ mostWaiting: 1, begun: 1, finished: 1 });
+    });
+
+    it('takes a file of exactly 10 MiB and refuses one of a byte more', async () => {
+      expect((await upload(multipart(fileOf(Buffer.alloc(maxImageBytes))))).status).toBe(200);
+      written = [];
+      const response = await upload(multipart(fileOf(Buffer.alloc(maxImageBytes + 1))));
+      expect(response.status).toBe(413);
+      expect(await response.json()).toMatchObject({ code: 'payload-too-large' });
+      expect(finished).toBe(1);
+    }, 20_000);
+
+    it('refuses a length beyond all bounds before reading anything', async () => {
+      const answer = await exchange('content-length: 99999999\r\n', '');
+      expect(answer).toContain('HTTP/1.1 413');
+      expect(begun).toBe(0);
+    });
+
+    it.each<[string, Buffer, number, string, string | undefined]>([
+      ['no file', multipart(text('a fern')), 400, 'invalid-input', '/file'],
+      ['no parts', multipart(), 400, 'invalid-input', '/file'],
+      ['an empty file', multipart(fileOf('')), 400, 'invalid-input', '/file'],
+      ['a file that is a text', multipart({ name: 'file', content: 'x' }), 400, 'invalid-input', '/file'],
+      ['two files', multipart(fileOf('a'), fileOf('b')), 400, 'invalid-input', '/file'],
+      ['two texts', multipart(text('a'), text('b'), fileOf('a')), 400, 'invalid-input', '/additionalMetadata'],
+      ['a text of 1,001 characters', multipart(text('x'.repeat(1_001)), fileOf('a')), 400, 'invalid-input', '/additionalMetadata'],
+      ['a text of 20,000 characters', multipart(text('x'.repeat(20_000)), fileOf('a')), 400, 'invalid-input', '/additionalMetadata'],
+      ['a text with a NUL', multipart(text('x\0'), fileOf('a')), 400, 'invalid-input', '/additionalMetadata'],
+      ['a part named __proto__', multipart({ name: '__proto__', content: 'x' }, fileOf('a')), 400, 'malformed-request', undefined],
+      ['a hundred parts', multipart(...Array.from({ length: 100 }, (_, n) => ({ name: `p${n}`, content: 'x' })), fileOf('a')), 413, 'payload-too-large', undefined],
+      ['a body that is cut off', multipart(fileOf('image')).subarray(0, -20), 400, 'malformed-request', undefined],
+      ['a body with another boundary', Buffer.from('--other\r\n\r\nx\r\n--other--\r\n'), 400, 'malformed-request', undefined],
+      ['an empty body', Buffer.alloc(0), 400, 'invalid-input', '/file'],
+    ])('refuses %s, and finishes nothing', async (_, body, status, code, pointer) => {
+      const response = await upload(body);
+      expect(response.status).toBe(status);
+      const problem = (await response.json()) as { errors?: unknown[] };
+      expect(problem).toMatchObject({ code });
+      if (pointer !== undefined) expect(problem.errors).toEqual([{ pointer, detail: expect.any(String) }]);
+      expect(finished).toBe(0);
+    });
+
+    it('refuses a text that is too long also behind the file', async () => {
+      expect((await upload(multipart(fileOf('a'), text('x'.repeat(1_001))))).status).toBe(400);
+      expect(finished).toBe(0);
+    });
+
+    it.each([
+      ['no boundary', 'multipart/form-data', 400],
+      ['another kind of multipart', `multipart/mixed; boundary=${boundary}`, 415],
+    ])('refuses %s', async (_, type, status) => {
+      expect((await upload(multipart(fileOf('a')), { type })).status).toBe(status);
+    });
+
+    it.each([
+      ['404', 404, 'plant-not-found'],
+      ['abc', 400, 'invalid-input'],
+    ])('says so when the plant is %s', async (plantId, status, code) => {
+      const response = await upload(multipart(fileOf(Buffer.alloc(3 * imageChunkBytes))), { plantId });
+      expect(response.status).toBe(status);
+      expect(await response.json()).toMatchObject({ code });
+    });
+
+    it('ends when the catalog refuses a chunk', async () => {
+      refusal = new DomainError('image-type-refused', 'HTML is never stored.');
+      const response = await upload(multipart(fileOf(Buffer.alloc(3 * imageChunkBytes))));
+      expect(response.status).toBe(415);
+      expect(await response.json()).toMatchObject({ code: 'image-type-refused' });
+      expect(finished).toBe(0);
+    });
+
+    it('reads no faster than the catalog takes', async () => {
+      const { promise, resolve: release } = Promise.withResolvers<undefined>();
+      held = promise;
+      const socket = connect(...addressOf(shop));
+      socket.write(head(`content-length: ${9 * 1024 * 1024}\r\n`));
+      socket.write(opening);
+      socket.write(Buffer.alloc(9 * 1024 * 1024 - 1_000));
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      const accepted = socket.bytesWritten - socket.writableLength;
+      socket.destroy();
+      release(undefined);
+      expect(waiting).toBe(1);
+      expect(accepted).toBeLessThan(8 * 1024 * 1024);
+    });
+
+    it('is given up when the client goes away in the middle, and the next one works', async () => {
+      for (let n = 0; n < 5; n++) {
+        const socket = connect(...addressOf(shop));
+        await once(socket, 'connect');
+        socket.write(head('content-length: 5000000\r\n'));
+        socket.write(opening);
+        socket.write(Buffer.alloc(2 * imageChunkBytes));
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        expect(written.length).toBeGreaterThan(0);
+        written = [];
+        socket.destroy();
+      }
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(finished).toBe(0);
+      written = [];
+      expect((await upload(multipart(fileOf('image')))).status).toBe(200);
+    });
+  });
+
+  describe('serving', () => {
+    const image = (headers = {}): Promise<Response> => shop.get(`/v3/images/${imageId}`, headers);
+
+    it('lets no browser run what users have uploaded, and lets everybody keep it for ever', async () => {
+      const response = await image();
+      expect(Object.fromEntries(response.headers)).toMatchObject({
+        'content-type': 'image/png',
+        'content-length': '13',
+        'content-disposition': 'inline',
+        'content-security-policy': "default-src 'none'; sandbox",
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'public, max-age=31536000, immutable',
+        etag: `"${sha256}"`,
+      });
+      expect(await response.text()).toBe('a small image');
+    });
+
+    it('sends a large image whole', async () => {
+      stored = randomBytes(4 * imageChunkBytes + 5);
+      const received = Buffer.from(await (await image()).arrayBuffer());
+      expect(received.equals(stored)).toBe(true);
+    });
+
+    it('answers HEAD without reading the image', async () => {
+      const response = await fetch(`${shop.gateway.url}/v3/images/${imageId}`, { method: 'HEAD' });
+      expect(response.headers.get('content-length')).toBe('13');
+      expect(chunksRead).toBe(0);
+    });
+
+    it('answers 304 to who has it already', async () => {
+      const response = await image({ 'if-none-match': `"${sha256}"` });
+      expect(response.status).toBe(304);
+      expect(chunksRead).toBe(0);
+    });
+
+    it('answers 404 for another image', async () => {
+      const response = await shop.get(`/v3/images/${userId(3)}`);
+      expect(response.status).toBe(404);
+      expect(response.headers.get('cache-control')).toBeNull();
+    });
+
+    it('breaks off when a later part cannot be had: never a whole answer with half an image', async () => {
+      stored = Buffer.alloc(3 * imageChunkBytes);
+      await expect(image().then((response) => response.arrayBuffer())).rejects.toThrow();
+    });
+
+    it('reads no further than a client takes', async () => {
+      stored = Buffer.alloc(40 * imageChunkBytes);
+      const { hostname, port } = new URL(shop.gateway.url);
+      const request = httpRequest({ hostname, port, path: `/v3/images/${imageId}` }).end();
+      const [response] = (await once(request, 'response')) as [NodeJS.ReadableStream & { destroy: () => void }];
+      response.pause();
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      expect(chunksRead).toBeLessThan(35);
+      response.destroy();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const { chunksRead: atEnd } = { chunksRead };
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      expect(chunksRead).toBe(atEnd);
+    });
+  });
+
+  const head = (more: string): string =>
+    `POST /v3/plant/7/uploadImage HTTP/1.1\r\nhost: x\r\napi_key: key\r\ncontent-type: multipart/form-data; boundary=${boundary}\r\n${more}\r\n`;
+
+  async function exchange(headers: string, body: string): Promise<string> {
+    const socket = connect(...addressOf(shop));
+    socket.write(head(headers) + body);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    socket.destroy();
+    return answer.toString();
+  }
+});

@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Shop, startShop } from '../gateway.spec.fixture.js';
+
+interface Received {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+describe("identity's OAuth pages through the gateway", () => {
+  let identity: Server;
+  let shop: Shop;
+  let received: Received[];
+  let hangs = false;
+
+  beforeAll(async () => {
+    identity = createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        received.push({ method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() });
+        if (hangs) return;
+        response.writeHead(request.url === '/oauth/busy' ? 503 : 200, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'x-hop', 'x-hop': '1' });
+        response.end('{"access_token":"t"}');
+      });
+    }).listen(0, '127.0.0.1');
+    await once(identity, 'listening');
+    const { port } = identity.address() as AddressInfo;
+    shop = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${port}`, requestBudgetMs: 400 });
+  });
+  afterAll(async () => {
+    await shop.stop();
+    identity.closeAllConnections();
+    identity.close();
+  });
+  beforeEach(() => {
+    received = [];
+    hangs = false;
+  });
+
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const token = (headers = {}): Promise<Response> =>
+    shop.send('POST', '/oauth/token', 'grant_type=client_credentials&scope=a+b', { ...form, ...headers });
+
+  it('get a token request as it was sent, with its own credentials', async () => {
+    const response = await token({ authorization: 'Basic cGxhbnQ6c2VjcmV0', 'x-request-id': 'mine' });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ access_token: 't' });
+    expect(response.headers.get('cache-control')).toBe('no-store');
+    expect(response.headers.get('x-request-id')).toBe('mine');
+    expect(received).toEqual([
+      expect.objectContaining({ method: 'POST', url: '/oauth/token', body: 'grant_type=client_credentials&scope=a+b' }),
+    ]);
+    expect(received[0]?.headers).toMatchObject({ authorization: 'Basic cGxhbnQ6c2VjcmV0', 'x-request-id': 'mine' });
+  });
+
+  it('are told the public address, and nothing that a client claims about proxies', async () => {
+    await token({ 'x-forwarded-for': '6.6.6.6', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'ftp', forwarded: 'for=6.6.6.6', 'x-real-ip': '6.6.6.6', 'x-forwarded-port': '1' });
+    const { headers } = received[0]!;
+    expect(headers).toMatchObject({ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'plants.example', 'x-forwarded-proto': 'https' });
+    expect(Object.keys(headers).filter((name) => /forwarded|real-ip/.test(name)).sort()).toEqual(['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']);
+  });
+
+  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/authorize?client_id=a%20b&state=c'])('serve %s', async (path) => {
+    expect((await shop.get(path)).status).toBe(200);
+    expect(received[0]).toMatchObject({ method: 'GET', url: path });
+  });
+
+  it('are asked once, also when they are busy: trying again is for the client to decide', async () => {
+    expect((await shop.get('/oauth/busy')).status).toBe(503);
+    expect(received).toHaveLength(1);
+  });
+
+  it.each(['/oauth/..%2fmetrics', '/oauth/%2e%2e/metrics', '/oauth/..%5c..'])('cannot be left by %s', async (path) => {
+    expect([400, 404]).toContain((await shop.get(path)).status);
+    expect(received.filter(({ url }) => !url.startsWith('/oauth/'))).toEqual([]);
+  });
+
+  it('take forms only', async () => {
+    expect((await shop.send('POST', '/oauth/token', { grant_type: 'x' })).status).toBe(415);
+    expect((await fetch(`${shop.gateway.url}/oauth/token`, { method: 'DELETE' })).status).toBe(405);
+  });
+
+  it('take no endless forms', async () => {
+    const response = await shop.send('POST', '/oauth/token', `a=${'x'.repeat(1024 * 1024)}`, form);
+    expect(response.status).toBe(413);
+  });
+
+  it('answer with a problem when they take too long: what became of a token request is not known', async () => {
+    hangs = true;
+    expect(await (await token()).json()).toMatchObject({ status: 503, code: 'outcome-unknown' });
+    const read = await shop.get('/oauth/jwks');
+    expect(read.headers.get('retry-after')).toBe('1');
+    expect(await read.json()).toMatchObject({ status: 503, code: 'unavailable' });
+  });
+
+  it('answer with a problem when they are away', async () => {
+    const away = await startShop({}, { identityHttpUrl: 'http://127.0.0.1:9' });
+    const response = await away.send('POST', '/oauth/token', 'grant_type=x', form);
+    expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable' });
+    await away.stop();
+  });
+});
