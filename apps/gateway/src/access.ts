@@ -34,6 +34,12 @@ export const access = {
 
   placeOrder: permission('write:orders'),
   getOrder: anyKeyOr('write:orders', 'read:orders'),
+  listOrders: anyKeyOr('write:orders', 'read:orders'),
+  getTimeline: anyKeyOr('write:orders', 'read:orders'),
+  transferOrder: permission('manage:orders'),
+  reportPayment: permission('write:payments'),
+  shipOrder: permission('write:shipments'),
+  deliverOrder: permission('write:shipments'),
   cancelOrder: permission('write:orders', 'manage:orders'),
   readInventory: anyKeyOr('write:orders', 'read:orders', 'write:stock'),
   getStock: permission('write:stock'),

@@ -21,6 +21,8 @@ export interface RouteRule {
   readonly patience: number;
   /** The operation may revoke credentials: it is answered when this gateway knows which. */
   readonly revokes: boolean;
+  /** `If-Match` is honoured. */
+  readonly conditional: boolean;
 }
 
 declare module 'fastify' {
@@ -41,13 +43,14 @@ export const jsonObject = (member: string): BodyRule => ({ kind: 'json', member,
 export const jsonArray = (member: string): BodyRule => ({ kind: 'json', member, top: 'array' });
 export const form = (...fields: string[]): BodyRule => ({ kind: 'form', fields });
 
-type RuleOptions = Partial<Pick<RouteRule, 'body' | 'patience' | 'revokes'>>;
+type RuleOptions = Partial<Pick<RouteRule, 'body' | 'patience' | 'revokes' | 'conditional'>>;
 
 export const ruleFor = (operation: OperationName, options: RuleOptions = {}): RouteRule => ({
   operation,
   needs: access[operation],
   patience: 1,
   revokes: false,
+  conditional: false,
   ...options,
 });
 

@@ -8,6 +8,8 @@ import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RevocationLog } from '../credentials/revocation-log.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
+import { etagOf, expectedVersion, isKnown } from './conditions.js';
+import { idempotencyKeyOf } from './idempotency.js';
 import { formBody, jsonBody } from './input.js';
 
 /** Members of a payload by name, not yet validated: that is the owner's. */
@@ -32,9 +34,9 @@ export class Services {
     operation: Operation<Payload, unknown>,
     parameters: Unvalidated<Payload>,
   ): Promise<void> {
-    const answer = await this.rpc.callRaw(operation, payloadOf(request, parameters), this.contextOf(request));
+    const answer = await this.ask(request, operation, parameters);
     await this.settle(request);
-    sendAnswer(reply, answer);
+    sendAnswer(request, reply, answer);
   }
 
   /** Like `pass`, for a list: the next page is linked. `query` names the page's own parameters. */
@@ -45,9 +47,9 @@ export class Services {
     parameters: Unvalidated<Payload>,
     query: Readonly<Record<string, string | number | undefined>>,
   ): Promise<void> {
-    const answer = await this.rpc.callRaw(operation, payloadOf(request, parameters), this.contextOf(request));
+    const answer = await this.ask(request, operation, parameters);
     if (answer.next !== undefined) reply.header('link', this.linkTo(request, { ...query, cursor: answer.next }));
-    sendAnswer(reply, answer);
+    sendAnswer(request, reply, answer);
   }
 
   /** What the operation answers, for handlers that make their own answer of it. */
@@ -56,9 +58,20 @@ export class Services {
     operation: Operation<Payload, Answer>,
     parameters: Unvalidated<Payload>,
   ): Promise<Answer> {
-    const { payload } = await this.rpc.callRaw(operation, payloadOf(request, parameters), this.contextOf(request));
+    const { payload } = await this.ask(request, operation, parameters);
     await this.settle(request);
     return JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8')) as Answer;
+  }
+
+  private async ask(
+    request: FastifyRequest,
+    operation: Operation<unknown, unknown>,
+    parameters: object,
+  ): Promise<RawAnswer> {
+    const key = idempotencyKeyOf(request);
+    const ifVersion = request.rule?.conditional ? expectedVersion(request.headers['if-match']) : undefined;
+    const payload = payloadOf(request, ifVersion === undefined ? parameters : { ...parameters, ifVersion });
+    return this.rpc.callRaw(operation, payload, this.contextOf(request), key);
   }
 
   /** What was revoked by this request must be refused in the next one. */
@@ -99,10 +112,18 @@ export function payloadOf(request: FastifyRequest, parameters: object): unknown 
 }
 const closingBrace = Buffer.from('}');
 
-function sendAnswer(reply: FastifyReply, { payload, version }: RawAnswer): void {
-  reply.header('content-type', jsonType);
-  if (version !== undefined) reply.header('etag', `"${version}"`);
-  void reply.code(200).send(payload);
+function sendAnswer(request: FastifyRequest, reply: FastifyReply, { payload, version, replayed }: RawAnswer): void {
+  if (replayed) reply.header('idempotency-replayed', 'true');
+  if (version !== undefined) {
+    const etag = etagOf(version);
+    reply.header('etag', etag);
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (isRead && isKnown(request.headers['if-none-match'], etag)) {
+      void reply.code(304).send();
+      return;
+    }
+  }
+  void reply.code(200).header('content-type', jsonType).send(payload);
 }
 
 /** The specification's ApiResponse. */

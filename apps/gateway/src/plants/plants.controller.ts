@@ -16,7 +16,7 @@ export class PlantsController {
   }
 
   @Put()
-  @Rule({ body: jsonObject('plant') })
+  @Rule({ body: jsonObject('plant'), conditional: true })
   replacePlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.services.pass(request, reply, catalog.replacePlant, {});
   }
@@ -44,13 +44,13 @@ export class PlantsController {
   }
 
   @Post(':plantId')
-  @Rule({ body: form('name', 'status') })
+  @Rule({ body: form('name', 'status'), conditional: true })
   changePlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.services.pass(request, reply, catalog.changePlant, { plantId: pathId(request, 'plantId') });
   }
 
   @Delete(':plantId')
-  @Rule()
+  @Rule({ conditional: true })
   async deletePlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { plantId } = await this.services.call(request, catalog.deletePlant, { plantId: pathId(request, 'plantId') });
     sendApiResponse(reply, String(plantId));

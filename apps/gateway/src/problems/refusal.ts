@@ -21,10 +21,15 @@ export class Refusal extends CodedError {
 }
 
 /** A parameter of the path or query that cannot be: `must` completes the sentence "<name> must …". */
-export const badParameter = (parameter: string, must: string): Refusal =>
-  new Refusal('invalid-input', `Correct the parameter ${parameter} and send the request again.`, {
-    // Parameters have no place in a JSON body that a pointer could name.
-    errors: [{ parameter, detail: `${parameter} ${must}` }] as unknown as NonNullable<ErrorDetails['errors']>,
+export const badParameter = (name: string, must: string): Refusal => badOutsideOfBody('parameter', name, must);
+
+/** A header that cannot be. */
+export const badHeader = (name: string, must: string): Refusal => badOutsideOfBody('header', name, must);
+
+const badOutsideOfBody = (kind: 'parameter' | 'header', name: string, must: string): Refusal =>
+  new Refusal('invalid-input', `Correct the ${kind} ${name} and send the request again.`, {
+    // It has no place in a JSON body that a pointer could name.
+    errors: [{ [kind]: name, detail: `${name} ${must}` }] as unknown as NonNullable<ErrorDetails['errors']>,
   });
 
 export const badField = (pointer: string, detail: string): Refusal =>

@@ -1,7 +1,7 @@
 import { Controller, Delete, Get, Post, Put, Req, Res } from '@nestjs/common';
 import { store } from '@plant-shop/contracts/store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { pathId } from '../http/input.js';
+import { pageOf, pathId, queryText } from '../http/input.js';
 import { jsonObject, Rule } from '../http/rule.js';
 import { Services } from '../http/services.js';
 
@@ -21,8 +21,47 @@ export class StoreController {
     return this.services.pass(request, reply, store.getOrder, { orderId: pathId(request, 'orderId') });
   }
 
-  @Delete('order/:orderId')
+  @Get('order')
   @Rule()
+  listOrders(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const status = queryText(request, 'status');
+    const query = { ...(status !== undefined && { status }), ...pageOf(request) };
+    return this.services.passPage(request, reply, store.listOrders, query, query);
+  }
+
+  @Get('order/:orderId/timeline')
+  @Rule()
+  getTimeline(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.services.pass(request, reply, store.getTimeline, { orderId: pathId(request, 'orderId') });
+  }
+
+  @Post('order/:orderId/transfer')
+  @Rule({ body: jsonObject('transfer'), conditional: true })
+  transferOrder(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.services.pass(request, reply, store.transferOrder, { orderId: pathId(request, 'orderId') });
+  }
+
+  @Post('order/:orderId/payment')
+  @Rule({ body: jsonObject('payment') })
+  reportPayment(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.services.pass(request, reply, store.reportPayment, { orderId: pathId(request, 'orderId') });
+  }
+
+  @Post('order/:orderId/shipment')
+  @Rule({ body: jsonObject('shipment'), conditional: true })
+  shipOrder(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.services.pass(request, reply, store.shipOrder, { orderId: pathId(request, 'orderId') });
+  }
+
+  /** Takes no body: there is nothing more to say. */
+  @Post('order/:orderId/delivery')
+  @Rule({ conditional: true })
+  deliverOrder(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.services.pass(request, reply, store.deliverOrder, { orderId: pathId(request, 'orderId') });
+  }
+
+  @Delete('order/:orderId')
+  @Rule({ conditional: true })
   cancelOrder(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.services.pass(request, reply, store.cancelOrder, { orderId: pathId(request, 'orderId') });
   }
@@ -40,7 +79,7 @@ export class StoreController {
   }
 
   @Put('inventory/:plantId')
-  @Rule({ body: jsonObject('stock') })
+  @Rule({ body: jsonObject('stock'), conditional: true })
   setStock(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.services.pass(request, reply, store.setStock, { plantId: pathId(request, 'plantId') });
   }

@@ -28,7 +28,7 @@ export class UsersController {
   }
 
   @Put(':username')
-  @Rule({ body: jsonObject('user'), revokes: true })
+  @Rule({ body: jsonObject('user'), revokes: true, conditional: true })
   updateUser(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.services.pass(request, reply, identity.updateUser, {
       username: pathText(request, 'username'),
@@ -37,7 +37,7 @@ export class UsersController {
   }
 
   @Delete(':username')
-  @Rule({ revokes: true })
+  @Rule({ revokes: true, conditional: true })
   async deleteUser(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { username } = await this.services.call(request, identity.deleteUser, { username: pathText(request, 'username') });
     sendApiResponse(reply, username);
