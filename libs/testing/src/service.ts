@@ -8,6 +8,7 @@ import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { RpcServer } from '@plant-shop/platform/rpc/server';
 import { Service, type ServiceConfig } from '@plant-shop/platform/service/service';
 import { of } from 'rxjs';
+import { sampleOf } from './samples.js';
 
 /** What every service reads, for one that runs inside a test. Set TEST_LOG_LEVEL=debug to see its log. */
 export const testConfig = (natsUrl: string): ServiceConfig => ({
@@ -68,9 +69,10 @@ export interface Fake {
   readonly answer: (payload: never, context: RpcContext) => unknown;
 }
 
+/** Without an answer of the test's own, it answers what the contract's sample message says. */
 export const fake = <Payload, Answer>(
   operation: Operation<Payload, Answer>,
-  answer: (payload: Payload, context: RpcContext) => Promise<Answer> | Answer,
+  answer: (payload: Payload, context: RpcContext) => Promise<Answer> | Answer = () => sampleOf(operation).answer,
 ): Fake => ({ operation, answer }) as unknown as Fake;
 
 /** Another service, answering over real NATS with the contract's payloads validated; only its inside is made up. */

@@ -24,6 +24,7 @@ const anyCall: fc.Arbitrary<CallMeta> = fc.record(
     op: fc.string({ unit: 'binary' }),
     request: fc.string(),
     traceparent: fc.string(),
+    idempotencyKey: fc.string(),
     principal: fc.record({
       subject: fc.uuid(),
       permissions: fc.array(fc.string()),
@@ -136,6 +137,7 @@ describe('the metadata of a call', () => {
     ['no budget', { ...call, budgetMs: null }],
     ['no deadline', { ...call, deadline: '2026-01-01' }],
     ['a traceparent that is no text', { ...call, traceparent: 5 }],
+    ['an Idempotency-Key that is no text', { ...call, idempotencyKey: 5 }],
     ['a principal without permissions', { ...call, principal: { subject: 'a', shown: [] } }],
     ['a principal that is null', { ...call, principal: null }],
     ['permissions that are no texts', { ...call, principal: { subject: 'a', permissions: [5], shown: [] } }],

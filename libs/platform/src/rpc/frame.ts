@@ -140,7 +140,9 @@ export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta
   ) {
     throw malformed('a call needs id, op, request, budgetMs and deadline');
   }
-  if (meta.traceparent !== undefined && typeof meta.traceparent !== 'string') throw malformed('traceparent is no text');
+  for (const name of ['traceparent', 'idempotencyKey'] as const) {
+    if (meta[name] !== undefined && typeof meta[name] !== 'string') throw malformed(`${name} is no text`);
+  }
   if (meta.principal !== undefined && !isPrincipal(meta.principal)) {
     throw malformed('a principal needs subject, permissions and shown');
   }

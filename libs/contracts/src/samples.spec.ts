@@ -1,0 +1,149 @@
+import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { CodedError } from '@plant-shop/platform/errors';
+import {
+  type AnswerMeta,
+  type CallMeta,
+  checkAnswerMeta,
+  checkCallMeta,
+  decodeFrame,
+  encodeEntry,
+  encodeFrame,
+  type FrameKind,
+  frameKinds,
+} from '@plant-shop/platform/rpc/frame';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import { parseJson, validated } from '@plant-shop/platform/rpc/validation';
+import fc from 'fast-check';
+import { catalog } from './catalog.js';
+import { identity } from './identity.js';
+import { store } from './store.js';
+
+interface Sample {
+  readonly request: object;
+  readonly answer: unknown;
+  readonly facts?: object;
+}
+interface SampleFrame {
+  readonly kind: FrameKind;
+  readonly entries: readonly { readonly meta: CallMeta | AnswerMeta; readonly payload?: unknown }[];
+  readonly hex: readonly string[];
+}
+
+const samples = new URL('../samples/1/', import.meta.url);
+const frames = new URL('frames/', samples);
+const read = (name: string, folder: URL): unknown => JSON.parse(readFileSync(new URL(name, folder), 'utf8'));
+const filesIn = (folder: URL): string[] => readdirSync(folder).filter((name) => name.endsWith('.json')).sort();
+
+const operations: readonly Operation<object, unknown>[] = [catalog, store, identity].flatMap((one) =>
+  Object.values<Operation<object, unknown>>(one as never),
+);
+const byPattern = operations.map((operation) => [operation.pattern, operation] as const);
+const sampleOf = ({ pattern }: Operation<object, unknown>): Sample => read(`${pattern}.json`, samples) as Sample;
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+
+/** What the operation says to a payload: `fine`, or the code of the refusal. Every other error is a defect. */
+function verdict(operation: Operation<object, unknown>, payload: unknown): string {
+  try {
+    validated(operation.payload, payload);
+    return 'fine';
+  } catch (error) {
+    if (!(error instanceof CodedError)) throw error;
+    expect(error.details.errors?.length).toBeGreaterThan(0);
+    return error.code;
+  }
+}
+
+/** Each place in a value, with a function that gives the whole value with something else there. */
+function placesIn(value: unknown): { readonly at: unknown; readonly replaced: (by: unknown) => unknown }[] {
+  const below = (): { at: unknown; replaced: (by: unknown) => unknown }[] => {
+    if (Array.isArray(value)) {
+      const list: unknown[] = value;
+      return list.flatMap((one, n) =>
+        placesIn(one).map(({ at, replaced }) => ({ at, replaced: (by: unknown) => list.with(n, replaced(by)) })),
+      );
+    }
+    if (typeof value !== 'object' || value === null) return [];
+    return Object.entries(value).flatMap(([name, one]) =>
+      placesIn(one).map(({ at, replaced }) => ({ at, replaced: (by: unknown) => ({ ...value, [name]: replaced(by) }) })),
+    );
+  };
+  return [{ at: value, replaced: (by) => by }, ...below()];
+}
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+describe('the sample messages', () => {
+  it('are one for each operation, and none without', () => {
+    expect(filesIn(samples)).toEqual(operations.map(({ pattern }) => `${pattern}.json`).sort());
+  });
+
+  it.each(byPattern)('%s: the request passes its class, with nothing in it that the class does not declare', (_, operation) => {
+    const { request } = sampleOf(operation);
+    expect(plain(validated(operation.payload, request))).toEqual(request);
+  });
+
+  it.each(byPattern)('%s: the answer is JSON, and facts beside it are known', (_, operation) => {
+    const { answer, facts = {} } = sampleOf(operation);
+    expect(answer).toBeDefined();
+    expect(() => checkAnswerMeta({ id: 1, ...facts })).not.toThrow();
+    expect(['version', 'next', 'replayed']).toEqual(expect.arrayContaining(Object.keys(facts)));
+  });
+});
+
+describe('every operation', () => {
+  it.each(byPattern)('%s takes neither a list nor a text nor nothing where it wants an object', (_, operation) => {
+    const places = placesIn(sampleOf(operation).request).filter(({ at }) => isObject(at)).slice(1);
+    for (const { at, replaced } of places) {
+      for (const other of [[at], [], [[at]], 'text', 5]) expect([other, verdict(operation, replaced(other))]).toEqual([other, 'invalid-input']);
+    }
+  });
+
+  it.each(byPattern)('%s wants what it does its work on', (_, operation) => {
+    const { request } = sampleOf(operation);
+    for (const [name, one] of Object.entries(request)) {
+      if (isObject(one)) expect([name, verdict(operation, { ...request, [name]: undefined })]).toEqual([name, 'invalid-input']);
+    }
+  });
+
+  it.each(byPattern)('%s accepts or refuses whatever stands in any place, and never fails', (_, operation) => {
+    const places = placesIn(sampleOf(operation).request);
+    const nasty = fc.oneof(
+      fc.jsonValue({ maxDepth: 3 }),
+      fc.constantFrom<unknown>(null, -1, 0, 1.5, 2 ** 53, 1e21, '', '\0', '\ud800', 'x'.repeat(5_000), [], [null], [[]], {}),
+      fc.constantFrom<unknown>(parseJson(Buffer.from('{"__proto__":1}')), { constructor: 1 }, { length: 1e9 }, { then: 1 }),
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...places), nasty, (place, value) => {
+        expect(['fine', 'invalid-input']).toContain(verdict(operation, place.replaced(value)));
+      }),
+      { numRuns: 100 },
+    );
+  });
+});
+
+describe('the frames of version 1', () => {
+  const all = filesIn(frames).map((name) => [name, read(name, frames) as SampleFrame] as const);
+
+  it('are recorded for every kind', () => {
+    expect(new Set(all.map(([, frame]) => frame.kind))).toEqual(new Set(Object.values(frameKinds)));
+  });
+
+  it.each(all)('%s is read as it was recorded', (_, { kind, entries, hex }) => {
+    const decoded = decodeFrame<Partial<CallMeta> | Partial<AnswerMeta>>(Buffer.from(hex.join(''), 'hex'));
+    expect(decoded.kind).toBe(kind);
+    expect(decoded.entries.map(({ meta }) => meta)).toEqual(entries.map(({ meta }) => meta));
+    for (const [n, { meta, payload }] of decoded.entries.entries()) {
+      const recorded = entries[n]?.payload;
+      expect(parseJson(payload)).toEqual(recorded === undefined ? {} : recorded);
+      if (kind === frameKinds.calls) checkCallMeta(meta);
+      else checkAnswerMeta(meta);
+    }
+  });
+
+  it.each(all)('%s is written as it was recorded', (_, { kind, entries, hex }) => {
+    const encoded = entries.map(({ meta, payload }) =>
+      encodeEntry(meta, payload === undefined ? undefined : Buffer.from(JSON.stringify(payload))),
+    );
+    expect(encodeFrame(kind, encoded).toString('hex')).toBe(hex.join(''));
+  });
+});
