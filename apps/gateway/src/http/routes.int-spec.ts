@@ -18,6 +18,8 @@ const callers = {
   readerSession: { session_token: 'reader-session' },
   plantsSession: { session_token: 'plants-session' },
   managerSession: { session_token: 'manager-session' },
+  paymentsKey: { api_key: 'payments-key' },
+  shipmentsSession: { session_token: 'shipments-session' },
   adminKey: { api_key: 'admin-key' },
 } as const;
 type Who = keyof typeof callers;
@@ -35,7 +37,7 @@ interface Row {
 }
 
 const plantWriters: Who[] = ['plantsKey', 'plantsSession', 'adminKey'];
-const anyKey: Who[] = ['customerKey', 'webhooksKey', 'plantsKey', 'stockKey', 'adminKey'];
+const anyKey: Who[] = ['customerKey', 'webhooksKey', 'plantsKey', 'stockKey', 'paymentsKey', 'adminKey'];
 const orderers: Who[] = ['customerSession', 'customerBearer', 'customerKey', 'adminKey'];
 
 const rows: readonly Row[] = [
@@ -51,6 +53,12 @@ const rows: readonly Row[] = [
   { method: 'GET', path: '/v3/store/order/1', may: [...orderers, ...anyKey, 'readerSession'] },
   { method: 'HEAD', path: '/v3/store/order/1', may: [...orderers, ...anyKey, 'readerSession'] },
   { method: 'DELETE', path: '/v3/store/order/1', may: [...orderers, 'managerSession'] },
+  { method: 'GET', path: '/v3/store/order', may: [...orderers, ...anyKey, 'readerSession'] },
+  { method: 'GET', path: '/v3/store/order/1/timeline', may: [...orderers, ...anyKey, 'readerSession'] },
+  { method: 'POST', path: '/v3/store/order/1/transfer', body: { username: 'a' }, may: ['managerSession', 'adminKey'] },
+  { method: 'POST', path: '/v3/store/order/1/payment', body: { outcome: 'succeeded', reference: 'r' }, may: ['paymentsKey', 'adminKey'] },
+  { method: 'POST', path: '/v3/store/order/1/shipment', body: { carrier: 'c', trackingNumber: 't' }, may: ['shipmentsSession', 'adminKey'] },
+  { method: 'POST', path: '/v3/store/order/1/delivery', may: ['shipmentsSession', 'adminKey'] },
   { method: 'GET', path: '/v3/store/inventory', may: [...orderers, ...anyKey, 'readerSession'] },
   { method: 'GET', path: '/v3/store/inventory/1', may: ['stockKey', 'adminKey'] },
   { method: 'HEAD', path: '/v3/store/inventory/1', may: ['stockKey', 'adminKey'] },
@@ -88,6 +96,8 @@ describe('the routes', () => {
     know('reader-session', 'session', ['read:orders']);
     know('plants-session', 'session', ['write:plants']);
     know('manager-session', 'session', ['manage:orders']);
+    know('payments-key', 'apiKey', ['write:payments']);
+    know('shipments-session', 'session', ['write:shipments']);
     shop.identity.know('admin-key', { kind: 'apiKey' });
   });
   afterAll(() => shop.stop());
@@ -100,6 +110,17 @@ describe('the routes', () => {
       const head = shop.gateway.routes.find((one) => one.method === 'HEAD' && one.url === url);
       expect(head?.rule).toEqual(rule);
     }
+  });
+
+  it('are all in the rows below', () => {
+    const asPattern = (url: string): RegExp => new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`);
+    const unasked = shop.gateway.routes.filter(
+      ({ method, url, rule }) =>
+        method !== 'HEAD' &&
+        !['open', 'login', 'getImage', 'uploadImage'].some((one) => one === rule.needs.kind || one === rule.operation) &&
+        !rows.some((row) => row.method === method && asPattern(url).test(row.path.split('?')[0]!)),
+    );
+    expect(unasked.map(({ rule }) => rule.operation)).toEqual([]);
   });
 
   it('use every line of the access table', () => {

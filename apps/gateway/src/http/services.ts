@@ -34,7 +34,7 @@ export class Services {
     operation: Operation<Payload, unknown>,
     parameters: Unvalidated<Payload>,
   ): Promise<void> {
-    const answer = await this.ask(request, operation, parameters);
+    const answer = await this.ask(request, operation, parameters, idempotencyKeyOf(request));
     await this.settle(request);
     sendAnswer(request, reply, answer);
   }
@@ -52,7 +52,10 @@ export class Services {
     sendAnswer(request, reply, answer);
   }
 
-  /** What the operation answers, for handlers that make their own answer of it. */
+  /**
+   * What the operation answers, for handlers that make their own answer of it. They may make several calls, of which an
+   * Idempotency-Key would name only one.
+   */
   async call<Payload, Answer>(
     request: FastifyRequest,
     operation: Operation<Payload, Answer>,
@@ -67,11 +70,11 @@ export class Services {
     request: FastifyRequest,
     operation: Operation<unknown, unknown>,
     parameters: object,
+    idempotencyKey?: string,
   ): Promise<RawAnswer> {
-    const key = idempotencyKeyOf(request);
     const ifVersion = request.rule?.conditional ? expectedVersion(request.headers['if-match']) : undefined;
     const payload = payloadOf(request, ifVersion === undefined ? parameters : { ...parameters, ifVersion });
-    return this.rpc.callRaw(operation, payload, this.contextOf(request), key);
+    return this.rpc.callRaw(operation, payload, this.contextOf(request), idempotencyKey);
   }
 
   /** What was revoked by this request must be refused in the next one. */
