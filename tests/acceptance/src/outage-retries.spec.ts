@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { createPlant, fresh, ok, type Order, problem, send, staff, until } from './shop.js';
+
+interface RunFile {
+  services: Record<string, { pid?: number }[]>;
+}
+
+function killStore(): void {
+  const run = JSON.parse(readFileSync(process.env['RUN_FILE'] ?? '', 'utf8')) as RunFile;
+  for (const { pid } of run.services['store'] ?? []) if (pid !== undefined) process.kill(pid, 'SIGKILL');
+}
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Asks until there is an outcome, as a careful client does. */
+async function placeSurely(plantId: number, key: string): Promise<{ id: number; tries: number }> {
+  for (let tries = 1; ; tries++) {
+    const answer = send<Order>('POST', '/v3/store/order', { as: staff, json: { plantId }, headers: { 'idempotency-key': key } });
+    const { status, body } = await answer;
+    if (status === 200) return { id: body.id, tries };
+    const { code } = await problem(answer, 503, (body as unknown as { code: string }).code);
+    expect(['unavailable', 'outcome-unknown']).toContain(code);
+    await pause(100 + Math.random() * 200);
+  }
+}
+
+describe('2,000 requests for 200 orders while the store is killed again and again', () => {
+  it('are 200 orders, and every caller learns which', async () => {
+    const orders = 200;
+    const { id: plantId } = await createPlant({ quantity: 1_000 });
+    const keys = Array.from({ length: orders }, () => fresh('key'));
+    const asked = Promise.all(
+      keys.flatMap((key) =>
+        Array.from({ length: 10 }, async () => {
+          await pause(Math.random() * 3_000);
+          return { key, ...(await placeSurely(plantId, key)) };
+        }),
+      ),
+    );
+    for (let kills = 0; kills < 3; kills++) {
+      await pause(700);
+      killStore();
+    }
+    const answers = await asked;
+    const idsOf = new Map(keys.map((key) => [key, new Set(answers.filter((one) => one.key === key).map((one) => one.id))]));
+    expect([...idsOf.values()].every((ids) => ids.size === 1)).toBe(true);
+    expect(new Set(answers.map((one) => one.id)).size).toBe(orders);
+    // Without this the store was never away while it mattered.
+    expect(answers.some((one) => one.tries > 1)).toBe(true);
+    await until(async () => (await send('GET', '/readyz')).status === 200);
+    expect(await ok(send('GET', `/v3/store/inventory/${plantId}`, { as: staff }))).toMatchObject({ free: 1_000 - orders });
+  }, 60_000);
+});
