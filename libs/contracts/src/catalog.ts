@@ -153,13 +153,28 @@ export class FindPlantsByTags extends PageRequest {
   tags: string[];
 }
 
+/** Plants by ascending id, for whoever compares them with what it has. */
+export class ListPlantStock {
+  /** The last `plantId` of the page before; absent or 0: from the beginning. */
+  @IsOptional()
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  after?: number;
+
+  @IsOptional()
+  @Integer(1, 1_000)
+  limit?: number;
+}
+
 /** Begins an upload. Chunks follow in order, each acknowledged; `finishImage` makes it an image of the plant. */
 export class BeginImage {
   @Id()
   plantId: number;
 }
 
-/** Bytes of a chunk, at most 256 KiB; base64 since payloads are JSON. */
+/**
+ * Bytes of every chunk but the last one, which has 1 to as many. So byte `n` of an image is byte `n % imageChunkBytes` of
+ * chunk `Math.floor(n / imageChunkBytes)`, and a part of an image needs no other chunks than those that it is in.
+ */
 export const imageChunkBytes = 256 * 1024;
 export const maxImageBytes = 10 * 1024 * 1024;
 
@@ -167,10 +182,14 @@ export class WriteImageChunk {
   @Uuid()
   uploadId: string;
 
-  /** 0, 1, 2, …; a repeated one replaces itself. */
+  /**
+   * 0, 1, 2, …; a repeated one replaces itself. What was not acknowledged may still arrive: repeat it with the same bytes
+   * before the upload is finished, or give the upload up.
+   */
   @Integer(0, Math.ceil(maxImageBytes / imageChunkBytes))
   index: number;
 
+  /** `imageChunkBytes` bytes, or fewer in the last chunk; base64 since payloads are JSON. */
   @IsBase64({}, { message: 'must be base64' })
   data: string;
 }
@@ -178,6 +197,11 @@ export class WriteImageChunk {
 export class FinishImage {
   @Uuid()
   uploadId: string;
+
+  /** What the client sent beside the file. It is not kept, but a repeated upload must have the same. */
+  @IsOptional()
+  @Text({ min: 0, max: 1_000 })
+  additionalMetadata?: string;
 }
 
 export class GetImage {
@@ -201,6 +225,14 @@ export interface Plant {
   readonly status: PlantStatus;
 }
 
+/** What the store should know of a plant (`store.openStock`, `store.listStock`). */
+export interface PlantStock {
+  readonly plantId: number;
+  readonly incarnation: number;
+  readonly version: number;
+  readonly status: PlantStatus;
+}
+
 export interface StoredImage {
   readonly imageId: string;
   /** Absolute, on the public address of the API. */
@@ -212,7 +244,7 @@ export interface ImageHead {
   readonly contentType: string;
   readonly disposition: 'inline' | 'attachment';
   readonly bytes: number;
-  /** At least one; their lengths differ. */
+  /** `Math.ceil(bytes / imageChunkBytes)`, at least one. */
   readonly chunks: number;
   /** SHA-256 of the content in hex: its entity tag. */
   readonly sha256: string;
@@ -221,11 +253,14 @@ export interface ImageHead {
 const { read, write } = operationsOf('catalog');
 
 export const catalog = {
-  /** `plant-exists`. Versioned. Answers after the store has opened stock for the plant. */
+  /**
+   * `plant-exists`. Versioned. Answers after the store has opened stock for the plant, also when it is repeated with its
+   * Idempotency-Key.
+   */
   createPlant: write<Plant>()('createPlant', CreatePlant),
   /** `plant-not-found`, `precondition-failed`. Versioned. */
   replacePlant: write<Plant>()('replacePlant', ReplacePlant),
-  /** `plant-not-found`, `precondition-failed`. Versioned. */
+  /** `plant-not-found`, `precondition-failed`. Versioned. Idempotency-Key. */
   changePlant: write<Plant>()('changePlant', ChangePlant),
   /** `plant-not-found`. Versioned. */
   getPlant: read<Plant>()('getPlant', GetPlant),
@@ -235,6 +270,8 @@ export const catalog = {
   findPlantsByTags: read<Plant[]>()('findPlantsByTags', FindPlantsByTags),
   /** `plant-not-found`, `plant-has-pending-orders` with `orders` (ids), `precondition-failed`. */
   deletePlant: write<{ plantId: number }>()('deletePlant', DeletePlant),
+  /** Plants that are not being deleted. A page of fewer than `limit` (1,000 when absent) is the last one. */
+  listPlantStock: read<PlantStock[]>()('listPlantStock', ListPlantStock),
 
   /** `plant-not-found`. */
   beginImage: write<{ uploadId: string }>()('beginImage', BeginImage),
@@ -243,9 +280,12 @@ export const catalog = {
   /**
    * `upload-not-found`, `plant-not-found` (deleted meanwhile), `image-type-refused`, `too-many-photos`. Again: the same
    * answer.
+   *
+   * Its Idempotency-Key stands for the whole upload: another upload that is finished with the same key, plant, content and
+   * metadata gets the answer of the first and becomes no image; with others it is `idempotency-key-reused`.
    */
   finishImage: write<StoredImage>()('finishImage', FinishImage),
-  /** `image-not-found`. */
+  /** `image-not-found`. With `readImageChunk` all that it takes to serve a range: see `imageChunkBytes`. */
   getImage: read<ImageHead>()('getImage', GetImage),
   /** `image-not-found`. */
   readImageChunk: read<{ data: string }>()('readImageChunk', ReadImageChunk),

@@ -100,6 +100,13 @@ export class NewApiKey {
   expiresAt?: string;
 }
 
+export class ApiKeyRotation {
+  /** How long the old key goes on beside its successor. Absent: a day. 0: it ends at once. */
+  @IsOptional()
+  @Integer(0, 2_592_000)
+  graceSeconds?: number;
+}
+
 // What services ask
 
 export class CreateUser {
@@ -166,6 +173,18 @@ export class ListApiKeys extends OfUser {}
 export class RevokeApiKey extends OfUser {
   @Uuid()
   apiKeyId: string;
+}
+
+/**
+ * Makes a successor with the name and the permissions of a key, and a life as long as the key was given. The old one ends
+ * after the grace, or before if it would have anyway. At most these two live: neither can be rotated again meanwhile.
+ */
+export class RotateApiKey extends OfUser {
+  @Uuid()
+  apiKeyId: string;
+
+  @ObjectOf(() => ApiKeyRotation)
+  rotation: ApiKeyRotation;
 }
 
 /** From whoever was shown a secret: its SHA-256, never itself. Access tokens are checked where they are shown. */
@@ -244,10 +263,15 @@ export interface Credential {
   readonly position: number;
 }
 
-/** What is revoked for ever: a key, a session, a user with all credentials, an access token (`jti`), an OAuth client. */
+/**
+ * What is revoked for ever: a key, a session, a user with all credentials, an access token (`jti`), an OAuth client.
+ *
+ * `userChanged` ends nothing: what the credentials of this user lead to (permissions, expiry) is another thing than was
+ * answered before. Forget those answers and ask anew; what was opened with them goes on as far as the new answers allow.
+ */
 export interface Revocation {
   readonly position: number;
-  readonly kind: 'apiKey' | 'session' | 'user' | 'accessToken' | 'client';
+  readonly kind: 'apiKey' | 'session' | 'user' | 'accessToken' | 'client' | 'userChanged';
   readonly id: string;
 }
 
@@ -266,9 +290,9 @@ export interface SigningKeys {
 const { read, write } = operationsOf('identity');
 
 export const identity = {
-  /** `username-taken`, `user-id-taken`, each with the pointer of the field. Versioned. */
+  /** `username-taken`, `user-id-taken`, each with the pointer of the field. Versioned. Idempotency-Key. */
   createUser: write<User>()('createUser', CreateUser),
-  /** All or none; pointers name the index: `/users/3/username`. */
+  /** All or none; pointers name the index: `/users/3/username`. Idempotency-Key. */
   createUsers: write<User[]>()('createUsers', CreateUsers),
   /** `user-not-found`. Versioned. */
   getUser: read<User>()('getUser', GetUser),
@@ -279,11 +303,16 @@ export const identity = {
   /** `login-failed` for a wrong name as for a wrong password, `too-many-logins` with `retryAfter` (seconds). */
   login: write<Session>()('login', Login),
   logout: write<{ ended: boolean }>()('logout', Logout),
-  /** `user-not-found`, `forbidden`, `too-many-api-keys`. */
+  /** `user-not-found`, `forbidden`, `too-many-api-keys`. Idempotency-Key. */
   createApiKey: write<CreatedApiKey>()('createApiKey', CreateApiKey),
   listApiKeys: read<ApiKey[]>()('listApiKeys', ListApiKeys),
   /** `api-key-not-found`. */
   revokeApiKey: write<ApiKey>()('revokeApiKey', RevokeApiKey),
+  /**
+   * Answers the successor. `user-not-found`, `forbidden`, `api-key-not-found`, `too-many-api-keys` while the key is being
+   * replaced already. Idempotency-Key.
+   */
+  rotateApiKey: write<CreatedApiKey>()('rotateApiKey', RotateApiKey),
 
   /** `credential-refused`. */
   checkCredential: read<Credential>()('checkCredential', CheckCredential),

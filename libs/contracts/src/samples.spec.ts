@@ -124,6 +124,13 @@ describe('every operation', () => {
 describe('the frames of version 1', () => {
   const all = filesIn(frames).map((name) => [name, read(name, frames) as SampleFrame] as const);
 
+  it('are explained in the README by one that is recorded', () => {
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    const dump = [...readme.matchAll(/^[0-9a-f]{4} {2}((?: ?[0-9a-f]{2}| )+?) {3,}/gm)].map(([, bytes]) => bytes).join('');
+    const { hex } = read('a-call-alone.json', frames) as SampleFrame;
+    expect(dump.replaceAll(' ', '')).toBe(hex.join(''));
+  });
+
   it('are recorded for every kind', () => {
     expect(new Set(all.map(([, frame]) => frame.kind))).toEqual(new Set(Object.values(frameKinds)));
   });

@@ -217,6 +217,14 @@ export class RetirePlant {
 export class CloseCustomer {
   @Uuid()
   userId: string;
+
+  /**
+   * Ever increasing per user. Once the store has answered an attempt with open orders, an older one may close nothing any
+   * more: it was given up, and would find those orders closed. Absent: such calls are not told apart.
+   */
+  @IsOptional()
+  @Id()
+  attempt?: number;
 }
 
 // What it answers

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { choice, ConfigError, flag, integer, port, readConfig, secret, text, url } from './config.js';
+import { choice, ConfigError, flag, integer, neededWith, port, readConfig, secret, text, url } from './config.js';
 
 const settings = {
   address: url('ADDRESS', ['https', 'postgres'], { description: 'where it is' }),
@@ -68,5 +68,16 @@ describe('a configuration', () => {
     const together = (config: { demo: boolean }): string[] => (config.demo ? ['DEMO is refused here'] : []);
     expect(() => readConfig(settings, { ...usable, DEMO: 'true' }, together)).toThrow('DEMO is refused here');
     expect(readConfig(settings, usable, together).demo).toBe(false);
+  });
+
+  it('needs some settings only while another one has a certain value', () => {
+    const kind = choice('KIND', ['near', 'far'], { description: 'how far', default: 'near' });
+    const distance = neededWith(kind, 'far', integer('DISTANCE', { description: 'in miles', min: 1, max: 9 }));
+    const read = (environment: NodeJS.ProcessEnv): unknown => readConfig({ kind, distance }, environment);
+    expect(read({})).toEqual({ kind: 'near', distance: undefined });
+    expect(read({ KIND: 'far', DISTANCE: '7' })).toEqual({ kind: 'far', distance: 7 });
+    expect(read({ DISTANCE: '7' })).toEqual({ kind: 'near', distance: 7 });
+    expect(() => read({ KIND: 'far' })).toThrow('DISTANCE is missing (in miles)');
+    expect(() => read({ DISTANCE: '10' })).toThrow('DISTANCE must be a whole number from 1 to 9');
   });
 });

@@ -6,6 +6,8 @@ export interface Setting<T> {
   readonly variable: string;
   readonly description: string;
   readonly defaultText: string | undefined;
+  /** Set: it may be left out, and is undefined then, unless another setting has this value. */
+  readonly neededWith?: { readonly setting: Setting<string>; readonly value: string };
   /** Throws an Error whose message completes the sentence "VARIABLE must …". */
   readonly parse: (text: string) => T;
 }
@@ -84,6 +86,13 @@ export const secret = (variable: string, documented: Documented): Setting<string
     return given;
   });
 
+/** A setting that is only needed while another one has a certain value; otherwise it may be left out. */
+export const neededWith = <Value extends string, T>(
+  other: Setting<Value>,
+  value: Value,
+  one: Setting<T>,
+): Setting<T | undefined> => ({ ...one, neededWith: { setting: other, value } });
+
 /**
  * Reads the environment once. Called from a service's `main.ts` only, never at import. `faultsOf` finds what is wrong with
  * settings that are each usable, but not together.
@@ -95,9 +104,11 @@ export function readConfig<S extends Settings>(
   faultsOf: (config: Config<S>) => readonly string[] = () => [],
 ): Config<S> {
   const faults: string[] = [];
+  const textOf = (one: Setting<unknown>): string | undefined => environment[one.variable] || one.defaultText;
   const values = Object.entries(settings).map(([name, one]) => {
-    const given = environment[one.variable] || one.defaultText;
+    const given = textOf(one);
     if (given === undefined) {
+      if (one.neededWith && textOf(one.neededWith.setting) !== one.neededWith.value) return [name, undefined];
       faults.push(`${one.variable} is missing (${one.description})`);
       return [name, undefined];
     }

@@ -16,10 +16,23 @@ export class IdempotencyKey {
   readonly fingerprint: Buffer;
   private readonly answerKey: Buffer;
 
-  constructor(subject: string, key: string, operation: string, payload: Uint8Array) {
+  constructor(
+    private readonly subject: string,
+    private readonly key: string,
+    private readonly operation: string,
+    payload: Uint8Array,
+  ) {
     this.hash = createHash('sha256').update(`${subject}\n${key}`).digest();
     this.fingerprint = createHmac('sha256', key).update(`request\n${operation}\n`).update(payload).digest();
     this.answerKey = createHmac('sha256', key).update(`answer\n${subject}`).digest();
+  }
+
+  /**
+   * The same key, standing for a request that its payload does not tell: one that ends what earlier calls began names them
+   * by an id, which is another one when the whole is repeated. `request` holds what has to be the same then.
+   */
+  forRequest(request: Uint8Array): IdempotencyKey {
+    return new IdempotencyKey(this.subject, this.key, this.operation, request);
   }
 
   /** The hash as text: equal for the same key of the same principal. */

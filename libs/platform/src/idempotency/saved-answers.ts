@@ -41,8 +41,16 @@ export class SavedAnswers {
     if (keys.length === 0) return new SavedAnswers(new Map());
     await tx.query(lock, [[...new Set(keys.map((key) => key.lockId))]]);
     // A new statement: the one above may have waited, and its snapshot is older than its wait.
-    const rows = await tx.query<SavedRow>(find, [keys.map((key) => key.hash)]);
-    return new SavedAnswers(new Map(rows.map((row) => [row.hash.toString('hex'), row])));
+    return SavedAnswers.read(tx, keys);
+  }
+
+  /**
+   * What is saved at this moment, without waiting for twins: so that work that is dear and belongs in no transaction is not
+   * done for a request that is only repeated. What then takes effect, `once` decides.
+   */
+  static async peek(database: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
+    if (keys.length === 0) return new SavedAnswers(new Map());
+    return SavedAnswers.read(database, keys);
   }
 
   /**
@@ -54,6 +62,11 @@ export class SavedAnswers {
     if (!row) return undefined;
     const { value, facts } = key.open(row.fingerprint, row.answer) as { value: unknown; facts: Facts };
     return new Replayed(value, facts);
+  }
+
+  private static async read(reader: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
+    const rows = await reader.query<SavedRow>(find, [keys.map((key) => key.hash)]);
+    return new SavedAnswers(new Map(rows.map((row) => [row.hash.toString('hex'), row])));
   }
 }
 

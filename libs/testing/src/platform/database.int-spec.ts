@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,10 @@ import pg from 'pg';
 import { EntitySchema } from 'typeorm';
 import { createDatabase, type TestDatabase } from '../postgres.js';
 import { startProxy, type TestProxy } from '../proxy.js';
-import { waitUntil } from '../wait.js';
+import { until } from '../until.js';
+
+// A busy machine is slow; none of this is about speed.
+jest.setTimeout(30_000);
 
 const schema = `
 CREATE TABLE boxes (id bigint PRIMARY KEY, units int NOT NULL CHECK (units >= 0));
@@ -91,7 +94,7 @@ describe('a database', () => {
     ).rows.map((row) => row.pid);
   const kill = async (query: string): Promise<void> => {
     let pids: number[] = [];
-    await waitUntil(async () => (pids = await backends(query)).length > 0);
+    await until(async () => (pids = await backends(query)).length > 0);
     await admin.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid', [pids]);
   };
 
@@ -153,7 +156,7 @@ describe('a database', () => {
           await tx.execute('UPDATE boxes SET units = units + 1 WHERE id = $1', [first]);
           arrived++;
           // Only the first runs wait for each other.
-          await waitUntil(() => arrived >= 2);
+          await until(() => arrived >= 2);
           await tx.execute('UPDATE boxes SET units = units + 1 WHERE id = $1', [second]);
         });
       await Promise.all([both(10, 11), both(11, 10)]);
@@ -188,7 +191,7 @@ describe('a database', () => {
           proxy.deafen();
         }),
       );
-      await waitUntil(async () => (await boxes(31)) === 1);
+      await until(async () => (await boxes(31)) === 1);
       await proxy.cut();
       expect(await lost).toBe('outcome-unknown');
     });
@@ -214,9 +217,9 @@ describe('a database', () => {
           await insert(tx, 41);
           await tx.query(`SET LOCAL idle_in_transaction_session_timeout = '50ms'`);
           const [session] = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-          await waitUntil(async () => (await admin.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [session!.pid])).rowCount === 0);
+          await until(async () => (await admin.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [session!.pid])).rowCount === 0);
           // The end of the connection is known here a moment after it is known there.
-          await waitUntil(async () => (await codeOf(tx.query('SELECT 1'))) !== 'done');
+          await until(async () => (await codeOf(tx.query('SELECT 1'))) !== 'done');
         }),
       );
       expect(await outcome).toBe('unavailable');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { connect } from '@nats-io/transport-node';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
@@ -6,8 +6,11 @@ import { type RpcContext } from '@plant-shop/platform/rpc/context';
 import { startNats, type TestNats } from '../nats.js';
 import { startProxy } from '../proxy.js';
 import { contextFor } from '../service.js';
-import { waitUntil } from '../wait.js';
+import { until } from '../until.js';
 import { Customer, Gate, look, silent, work, Workshop } from './workshop.js';
+
+// A busy machine is slow; none of this is about speed.
+jest.setTimeout(30_000);
 
 const codeOf = (call: Promise<unknown>): Promise<string> =>
   call.then(
@@ -51,11 +54,11 @@ describe('while the NATS server is away', () => {
     codeOf(customer.client.call(work, { name }, contextFor(undefined, budgetMs)));
   const away = async (): Promise<void> => {
     await nats.stop();
-    await waitUntil(() => !customer.nats.isUp && !workshop.nats.isUp);
+    await until(() => !customer.nats.isUp && !workshop.nats.isUp);
   };
   const back = async (): Promise<void> => {
     await nats.restart();
-    await waitUntil(async () => (await call('probe', 1_000)) === 'answered');
+    await until(async () => (await call('probe', 1_000)) === 'answered');
   };
 
   it('calls are unavailable at once, and answered again after its return by itself, empty as it is', async () => {
@@ -80,7 +83,7 @@ describe('while the NATS server is away', () => {
       if (n === 35) restarted = nats.restart();
     }
     await restarted;
-    await waitUntil(async () => (await call('probe', 1_000)) === 'answered');
+    await until(async () => (await call('probe', 1_000)) === 'answered');
     expect(refused).toContain('unavailable');
     const carriedOut = refused.filter((code, n) => code === 'unavailable' && worked.includes(`ghost ${n}`));
     expect(carriedOut).toEqual([]);
@@ -104,7 +107,7 @@ describe('while the NATS server is away', () => {
   it('a call under way ends as outcome-unknown, or is answered when both find the server again in time', async () => {
     const lost = call('slow', 500);
     const kept = call('slow', 20_000);
-    await waitUntil(() => worked.length === 2);
+    await until(() => worked.length === 2);
     await away();
     expect(await lost).toBe('outcome-unknown');
     await back();
@@ -123,7 +126,7 @@ describe('a connection', () => {
       { url: nats.url, name: 'early' },
       createLogger('test', 'warn', { write: (line: string) => void log.push(line) }),
     );
-    await waitUntil(() => log.some((line) => line.includes('nats not there yet')));
+    await until(() => log.some((line) => line.includes('nats not there yet')));
     await nats.restart();
     const connection = closing(await connecting, (one) => one.close(1_000));
     expect(connection.isUp).toBe(true);
@@ -137,7 +140,7 @@ describe('a connection', () => {
       { url: nats.url, name: 'store', user: 'store', password: 'canary-4711' },
       createLogger('test', 'warn', { write: (line: string) => void log.push(line) }),
     );
-    await waitUntil(() => log.some((line) => line.includes('Authorization Violation')));
+    await until(() => log.some((line) => line.includes('Authorization Violation')));
     expect(log.join('')).not.toContain('canary-4711');
     await nats.reconfigure(users('canary-4711'));
     closing(await connecting, (one) => one.close(1_000));
@@ -152,7 +155,7 @@ describe('a connection', () => {
       createLogger('test', 'warn', { write: (line: string) => void log.push(line) }),
       enough.signal,
     );
-    await waitUntil(() => log.some((line) => line.includes("does not support 'tls'")));
+    await until(() => log.some((line) => line.includes("does not support 'tls'")));
     enough.abort(new Error('enough'));
     await expect(connecting).rejects.toThrow('enough');
   });
@@ -166,7 +169,7 @@ describe('a connection', () => {
       if (heard.length === 1) throw new Error('a defect of the listener');
     });
     for (const one of ['a', 'b', 'c']) connection.connection.publish('news', one);
-    await waitUntil(() => heard.length === 3);
+    await until(() => heard.length === 3);
     expect(heard).toEqual(['a', 'b', 'c']);
   });
 
@@ -178,10 +181,10 @@ describe('a connection', () => {
     const connection = closing(await Nats.connect(settings, silent()), (one) => one.close(1_000));
     const heard: string[] = [];
     connection.listen('news', (message) => heard.push(message.string()), { queue: 'test' });
-    await waitUntil(() => connection.refusedSubjects.includes('news'));
+    await until(() => connection.refusedSubjects.includes('news'));
     await nats.reconfigure(users('["other", "news test"]'));
-    await waitUntil(() => connection.isUp && connection.refusedSubjects.length === 0);
-    await waitUntil(() => {
+    await until(() => connection.isUp && connection.refusedSubjects.length === 0);
+    await until(() => {
       if (connection.isUp) connection.connection.publish('news', 'x');
       return heard.length > 0;
     });
@@ -196,11 +199,11 @@ describe('a connection', () => {
     );
     proxy.stall();
     for (let n = 0; n < 40; n++) customer.nats.connection.publish('rpc.workshop', Buffer.alloc(900_000));
-    await waitUntil(() => !customer.nats.isUp);
+    await until(() => !customer.nats.isUp);
     expect(await codeOf(customer.client.call(work, { name: 'a' }, contextFor()))).toBe('unavailable');
-    await waitUntil(() => customer.nats.isUp);
+    await until(() => customer.nats.isUp);
     closing(await Workshop.open(nats.url), (one) => one.close());
-    await waitUntil(async () => (await codeOf(customer.client.call(work, { name: 'a' }, contextFor()))) === 'answered');
+    await until(async () => (await codeOf(customer.client.call(work, { name: 'a' }, contextFor()))) === 'answered');
   });
 
   it('closes within its limit when the server says nothing any more', async () => {
@@ -230,7 +233,7 @@ describe('a connection', () => {
     const connection = await Nats.connect({ url: nats.url, name: 'test' }, silent());
     for (let n = 0; n < 1_000; n++) connection.connection.publish('news', 'x');
     await connection.close(5_000);
-    await waitUntil(() => heard === 1_000);
+    await until(() => heard === 1_000);
   });
 });
 
@@ -257,7 +260,7 @@ describe('an ordered end', () => {
       (one) => one.nats.close(1_000),
     );
     const underWay = call('under way');
-    await waitUntil(() => worked.length === 1);
+    await until(() => worked.length === 1);
     await workshop.server.stopAccepting();
     expect(await call('late')).toBe('unavailable');
     expect(await workshop.server.finish(50)).toBe(1);
@@ -293,10 +296,10 @@ describe('an ordered end', () => {
     const pump = setInterval(() => {
       for (let n = 0; n < 5; n++) calls.push(call('x'));
     }, 1);
-    await waitUntil(() => calls.length > 200);
+    await until(() => calls.length > 200);
     await replicas[0]!.close();
     const atTheEnd = calls.length;
-    await waitUntil(() => calls.length > atTheEnd + 200);
+    await until(() => calls.length > atTheEnd + 200);
     clearInterval(pump);
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['answered']));
   });

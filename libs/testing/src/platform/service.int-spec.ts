@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,8 +13,11 @@ import { Service } from '@plant-shop/platform/service/service';
 import { freePort, startNats, type TestNats } from '../nats.js';
 import { createDatabase } from '../postgres.js';
 import { TestCaller, testConfig } from '../service.js';
-import { waitUntil } from '../wait.js';
+import { until } from '../until.js';
 import { Gate, type Job, work } from './workshop.js';
+
+// A busy machine is slow; none of this is about speed.
+jest.setTimeout(30_000);
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -74,9 +77,9 @@ describe('a service', () => {
   it('is not ready while NATS is away, and ready again after its return', async () => {
     await (await embedded()).answer(WorkshopModule, { maxInFlight: 10 });
     await nats.stop();
-    await waitUntil(async () => (await readyz()).checks['nats'] === 'not connected');
+    await until(async () => (await readyz()).checks['nats'] === 'not connected');
     await nats.restart();
-    await waitUntil(isReady);
+    await until(isReady);
   });
 
   it('counts what it answers by operation and code', async () => {
@@ -95,10 +98,10 @@ describe('a service', () => {
     await service.answer(WorkshopModule, { maxInFlight: 10 });
     service.beforeClose({ name: 'mark', limitMs: 100, run: () => void events.push('before connections close') });
     const underWay = caller.call(work, { name: 'a' });
-    await waitUntil(() => events.length === 1);
+    await until(() => events.length === 1);
     const stopped = service.stop().then(() => events.push('stopped'));
-    await waitUntil(async () => (await readyz()).checks['shutdown'] === 'draining');
-    await waitUntil(async () => {
+    await until(async () => (await readyz()).checks['shutdown'] === 'draining');
+    await until(async () => {
       const late = caller.call(work, { name: 'late' }).catch((error: unknown) => (error as { code: string }).code);
       return (await Promise.race([late, new Promise((resolve) => setTimeout(resolve, 200))])) === 'unavailable';
     });
@@ -126,7 +129,7 @@ describe('a service', () => {
     };
     const service = await embedded();
     const waiting = service.useDatabase(settings);
-    await waitUntil(async () => (await readyz()).checks['database'] === 'migrations are pending: run migrate');
+    await until(async () => (await readyz()).checks['database'] === 'migrations are pending: run migrate');
     await Database.migrate(settings, createLogger('test', 'silent'));
     await waiting;
     await service.answer(WorkshopModule, { maxInFlight: 10 });
@@ -143,7 +146,7 @@ describe('a service', () => {
       entities: [],
       migrations: new URL('.', import.meta.url),
     });
-    await waitUntil(async () => (await readyz()).checks['database']?.includes('ECONNREFUSED') ?? false);
+    await until(async () => (await readyz()).checks['database']?.includes('ECONNREFUSED') ?? false);
     expect(JSON.stringify(await readyz())).not.toContain('canary');
     await service.stop();
     await expect(waiting).rejects.toThrow('stopped while starting');

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { connect, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import {
   type AnswerMeta,
@@ -12,8 +12,11 @@ import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import fc from 'fast-check';
 import { startNats, type TestNats } from '../nats.js';
 import { contextFor } from '../service.js';
-import { waitUntil } from '../wait.js';
+import { until } from '../until.js';
 import { Customer, Gate, Job, look, work, Workshop } from './workshop.js';
+
+// A busy machine is slow; none of this is about speed.
+jest.setTimeout(30_000);
 
 const entriesOf = (message: Msg): number => decodeFrame(message.data).entries.length;
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -65,7 +68,7 @@ describe('on the wire', () => {
   /** Calls in one turn; what the third party hears of it, it hears after the answers or before. */
   const lookAt = async (names: readonly string[]): Promise<number[]> => {
     await Promise.all(names.map((name) => customer.client.call(look, { name }, contextFor())));
-    await waitUntil(() => calls.messages.reduce((sum, one) => sum + entriesOf(one), 0) === names.length);
+    await until(() => calls.messages.reduce((sum, one) => sum + entriesOf(one), 0) === names.length);
     return calls.messages.map(entriesOf);
   };
   const names = (count: number, length = 1): string[] => Array.from({ length: count }, (_, n) => String(n).padEnd(length, '.'));
@@ -76,7 +79,7 @@ describe('on the wire', () => {
 
   it('all calls of one turn are one message, and so are their answers', async () => {
     expect(await lookAt(names(100))).toEqual([100]);
-    await waitUntil(() => answers.messages.length > 0);
+    await until(() => answers.messages.length > 0);
     expect(answers.messages.map(entriesOf)).toEqual([100]);
   });
 
@@ -86,7 +89,7 @@ describe('on the wire', () => {
 
   it('a frame of calls or answers ends at 512 KiB, so that NATS carries it', async () => {
     expect(await lookAt(names(5, 200_000))).toEqual([2, 2, 1]);
-    await waitUntil(() => answers.messages.reduce((sum, one) => sum + entriesOf(one), 0) === 5);
+    await until(() => answers.messages.reduce((sum, one) => sum + entriesOf(one), 0) === 5);
     expect(Math.max(...answers.messages.map((one) => one.data.length))).toBeLessThan(1024 * 1024);
   });
 
@@ -98,10 +101,10 @@ describe('on the wire', () => {
       under.push(customer.client.call(look, { name }, contextFor()));
       await new Promise((resolve) => setImmediate(resolve));
     }
-    await waitUntil(() => workshop.server.inFlight === 3);
+    await until(() => workshop.server.inFlight === 3);
     gate.open();
     await Promise.all(under);
-    await waitUntil(() => calls.messages.length === 3 && answers.messages.length > 0);
+    await until(() => calls.messages.length === 3 && answers.messages.length > 0);
     expect(answers.messages.map(entriesOf)).toEqual([3]);
   });
 
@@ -110,10 +113,10 @@ describe('on the wire', () => {
     gates.set('a', gate);
     const other = await Customer.arrive(nats.url);
     const under = [customer, other].map((one) => one.client.call(look, { name: 'a' }, contextFor()));
-    await waitUntil(() => workshop.server.inFlight === 2);
+    await until(() => workshop.server.inFlight === 2);
     gate.open();
     await Promise.all(under);
-    await waitUntil(() => answers.messages.length === 2);
+    await until(() => answers.messages.length === 2);
     expect(new Set(answers.messages.map((one) => one.subject.split('.')[2])).size).toBe(2);
     await other.leave();
   });
@@ -220,7 +223,7 @@ describe('a service that is sent', () => {
       raw.publish('rpc.workshop', callFrame(meta()), { reply });
     }
     await customer.client.call(look, { name: 'x' }, contextFor());
-    await waitUntil(() => elsewhere.messages.some((one) => one.subject.startsWith('reply.gateway.')));
+    await until(() => elsewhere.messages.some((one) => one.subject.startsWith('reply.gateway.')));
     elsewhere.stop();
     const subjects = elsewhere.messages.map((one) => one.subject.replace(/^(reply\.gateway)\..*/, '$1'));
     expect(new Set(subjects)).toEqual(new Set(['rpc.workshop', 'reply.gateway']));
