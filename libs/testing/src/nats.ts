@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from './until.js';
 
 /** A NATS server of its own for one test file: files run in parallel and would answer each other's calls. */
 export interface TestNats {
@@ -13,7 +14,7 @@ export interface TestNats {
   stop(): Promise<void>;
   restart(): Promise<void>;
   /** Stops and continues the process: a server that is there and says nothing. */
-  pause(): void;
+  pause(): Promise<void>;
   resume(): void;
   /** Replaces the configuration of the running server. */
   reconfigure(config: string): Promise<void>;
@@ -53,7 +54,10 @@ export async function startNats({ config = '' }: { readonly config?: string } = 
       await stop();
       server = await launch();
     },
-    pause: () => void server.kill('SIGSTOP'),
+    pause: async () => {
+      server.kill('SIGSTOP');
+      await stopped(server.pid ?? 0);
+    },
     resume: () => void server.kill('SIGCONT'),
     reconfigure: async (text) => {
       await writeFile(configFile, text);
@@ -62,6 +66,12 @@ export async function startNats({ config = '' }: { readonly config?: string } = 
       await reloaded;
     },
   };
+}
+
+/** The signal is sent at once and obeyed a little later, on a busy machine after some more messages. */
+async function stopped(pid: number): Promise<void> {
+  if (process.platform !== 'linux') await new Promise((resolve) => setTimeout(resolve, 200));
+  else await until(async () => / [Tt] /.test((await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\)/, '')));
 }
 
 /** Waits for a line of the server's log. */

@@ -211,7 +211,7 @@ describe('a connection', () => {
     const connection = await Nats.connect({ url: nats.url, name: 'test' }, silent());
     connection.listen('news', () => undefined);
     await connection.connection.flush();
-    nats.pause();
+    await nats.pause();
     const started = performance.now();
     await connection.close(200);
     expect(performance.now() - started).toBeLessThan(5_000);

@@ -65,7 +65,7 @@ describe('a call', () => {
   it('that is delivered after its deadline is never carried out: its caller was told that the outcome is unknown', async () => {
     const worked: string[] = [];
     await open(nats.url, { work: ({ name }) => worked.push(name) });
-    nats.pause();
+    await nats.pause();
     try {
       const ghost = customer.client.call(work, { name: 'ghost' }, contextFor(undefined, 300));
       await expect(ghost).rejects.toMatchObject({ code: 'outcome-unknown' });
