@@ -9,7 +9,7 @@ export class CustomersController {
   constructor(private readonly customers: CustomersService) {}
 
   @Answers(store.closeCustomer)
-  closeCustomer({ userId }: CloseCustomer, context: RpcContext): Promise<OpenOrders> {
-    return this.customers.close(context, userId);
+  closeCustomer(closing: CloseCustomer, context: RpcContext): Promise<OpenOrders> {
+    return this.customers.close(context, closing);
   }
 }

@@ -1,4 +1,5 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
 const lockKnown: Statement = {
   name: 'share-customers',
@@ -21,10 +22,25 @@ export async function shareCustomers(tx: Transaction, userIds: readonly string[]
   return new Set(rows.filter((row) => row.closed).map((row) => row.userId));
 }
 
+export interface Customer {
+  readonly closed: boolean;
+  /** The latest attempt to close them that was refused for open orders; 0: none. */
+  readonly refusedAttempt: number;
+}
+
 /** Waits until nobody shares the customer, and keeps everybody from ordering for them meanwhile. */
-export async function lockCustomer(tx: Transaction, userId: string): Promise<void> {
+export async function lockCustomer(tx: Transaction, userId: string): Promise<Customer> {
   await tx.execute('INSERT INTO customers (user_id) VALUES ($1) ON CONFLICT DO NOTHING', [userId]);
-  await tx.query('SELECT 1 FROM customers WHERE user_id = $1 FOR UPDATE', [userId]);
+  return onlyRow(
+    await tx.query<Customer>(
+      'SELECT closed, refused_attempt AS "refusedAttempt" FROM customers WHERE user_id = $1 FOR UPDATE',
+      [userId],
+    ),
+  );
+}
+
+export async function noteRefusedAttempt(tx: Transaction, userId: string, attempt: number): Promise<void> {
+  await tx.execute('UPDATE customers SET refused_attempt = greatest(refused_attempt, $2) WHERE user_id = $1', [userId, attempt]);
 }
 
 export async function markClosed(tx: Transaction, userId: string): Promise<void> {

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import type { OpenOrders } from '@plant-shop/contracts/store';
+import type { CloseCustomer, OpenOrders } from '@plant-shop/contracts/store';
 import { unavailable } from '@plant-shop/platform/errors';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { openOrdersOfOwner } from '../orders/orders.repository.js';
-import { lockCustomer, markClosed } from './customers.repository.js';
+import { lockCustomer, markClosed, noteRefusedAttempt } from './customers.repository.js';
 
 @Injectable()
 export class CustomersService {
@@ -12,15 +12,18 @@ export class CustomersService {
 
   /**
    * Decides here, where orders are placed, whether a user may be deleted. Repeating it changes nothing.
-   * @throws CodedError `unavailable` when identity no longer waits: a deletion that was given up must not happen later
+   * @throws CodedError `unavailable` when identity no longer waits for this attempt, or was refused a later one: a deletion
+   * that was given up must not happen after its orders are closed
    */
-  close({ deadline }: RpcContext, userId: string): Promise<OpenOrders> {
+  close({ deadline }: RpcContext, { userId, attempt = 0 }: CloseCustomer): Promise<OpenOrders> {
     return this.database.transaction(async (tx) => {
-      await lockCustomer(tx, userId);
-      if (deadline.isPast) throw unavailable('store');
+      const customer = await lockCustomer(tx, userId);
+      if (customer.closed) return { openOrders: [] };
+      if (deadline.isPast || attempt < customer.refusedAttempt) throw unavailable('store');
       // A new statement: one that locked and looked at once would look at the time before its wait (write skew).
       const openOrders = await openOrdersOfOwner(tx, userId);
-      if (openOrders.length === 0) await markClosed(tx, userId);
+      if (openOrders.length > 0) await noteRefusedAttempt(tx, userId, attempt);
+      else await markClosed(tx, userId);
       return { openOrders };
     });
   }

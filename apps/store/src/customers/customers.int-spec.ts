@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type OpenOrders, store } from '@plant-shop/contracts/store';
+import { until } from '@plant-shop/testing/until';
+import { customer, outcomeOf, StoreHarness } from '../store.harness.js';
+
+describe('a customer whose user is about to be deleted', () => {
+  let shop: StoreHarness;
+  beforeAll(async () => {
+    shop = await StoreHarness.start({ replicas: 2 });
+  });
+  afterAll(async () => {
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+
+  const close = (n: number, attempt: number): Promise<OpenOrders> =>
+    shop.caller.call(store.closeCustomer, { userId: customer(n).subject, attempt });
+  const place = async (n: number, plantId: number): Promise<number> =>
+    (await shop.caller.call(store.placeOrder, { order: { plantId } }, customer(n))).id;
+  const cancel = (n: number, orderId: number): Promise<unknown> =>
+    shop.caller.call(store.cancelOrder, { orderId }, customer(n));
+
+  it('is not closed by an attempt that was given up, however late it comes', async () => {
+    const plantId = await shop.plant();
+    const orderId = await place(1, plantId);
+    expect(await close(1, 8)).toEqual({ openOrders: [orderId] });
+    await cancel(1, orderId);
+    await expect(outcomeOf(close(1, 7))).resolves.toBe('unavailable');
+    await cancel(1, await place(1, plantId));
+    expect(await close(1, 9)).toEqual({ openOrders: [] });
+    await expect(outcomeOf(place(1, plantId))).resolves.toBe('customer-closed');
+  });
+
+  it('keeps the latest refusal in mind, in whatever order attempts come', async () => {
+    const plantId = await shop.plant();
+    const orderId = await place(2, plantId);
+    await close(2, 12);
+    await expect(outcomeOf(close(2, 11))).resolves.toBe('unavailable');
+    await cancel(2, orderId);
+    await expect(outcomeOf(close(2, 11))).resolves.toBe('unavailable');
+    expect(await close(2, 12)).toEqual({ openOrders: [] });
+  });
+
+  it('stays closed, whichever attempt asks again', async () => {
+    expect(await close(3, 5)).toEqual({ openOrders: [] });
+    for (const attempt of [4, 5, 6]) expect(await close(3, attempt)).toEqual({ openOrders: [] });
+  });
+
+  it('is not closed for somebody who waits no more', async () => {
+    const { subject } = customer(4);
+    await shop.rows('INSERT INTO customers (user_id) VALUES ($1)', [subject]);
+    const lockText = 'SELECT closed FROM customers WHERE user_id = $1 FOR UPDATE';
+    const waiting = async (): Promise<number> =>
+      (await shop.rows(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+        .length;
+    const holder = await shop.sql.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query(lockText, [subject]);
+      const late = shop.caller.call(store.closeCustomer, { userId: subject, attempt: 1 }, undefined, 300);
+      await expect(outcomeOf(late)).resolves.toBe('outcome-unknown');
+      // Behind the closing in the queue for the row: it sees what that one made of it.
+      const next = shop.rows<{ closed: boolean }>(lockText, [subject]);
+      await until(async () => (await waiting()) === 2);
+      await holder.query('ROLLBACK');
+      expect(await next).toEqual([{ closed: false }]);
+    } finally {
+      await holder.query('ROLLBACK');
+      holder.release();
+    }
+    await expect(outcomeOf(place(4, await shop.plant()))).resolves.toBe('placed');
+  });
+});
