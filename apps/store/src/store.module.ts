@@ -3,6 +3,8 @@ import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper
 import { DueOrders } from './checkout/due-orders.js';
 import { CustomersController } from './customers/customers.controller.js';
 import { CustomersService } from './customers/customers.service.js';
+import { FeedController } from './feed/feed.controller.js';
+import { OrderFeed } from './feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from './options.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { OrdersService } from './orders/orders.service.js';
@@ -19,9 +21,10 @@ export class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [OrdersController, PaymentsController, ShipmentsController, StockController, CustomersController],
+      controllers: [FeedController, OrdersController, PaymentsController, ShipmentsController, StockController, CustomersController],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
+        OrderFeed,
         OrdersService,
         PaymentsService,
         ShipmentsService,

@@ -227,6 +227,36 @@ export class CloseCustomer {
   attempt?: number;
 }
 
+/** From followers of the feed of order events (libs/events). */
+export class ReadFeed {
+  /** Who asks: registered, and waited for when old events are dropped. */
+  @Text()
+  follower: string;
+
+  /** The last number that the follower has, 0 at the beginning. */
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  after: number;
+
+  /** The id of that event; absent at the beginning, and where the follower's log ends with a gap. */
+  @IsOptional()
+  @Uuid()
+  afterId?: string;
+
+  @Integer(1, 1_000)
+  limit: number;
+}
+
+/** A follower has another history: one of the two databases was set back. */
+export class GoOnBeyond {
+  /** The follower's last number. */
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  known: number;
+
+  /** The last number at which both have the same event. */
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  agreed: number;
+}
+
 // What it answers
 
 export interface Order {
@@ -253,6 +283,18 @@ export interface TimelineEntry {
   readonly eventId?: string;
 }
 
+/** See libs/events: where the feed stands, and what comes after a place in it. */
+export interface FeedHead {
+  readonly epoch: string;
+  readonly head: number;
+}
+
+export interface FeedPage extends FeedHead {
+  readonly matches: boolean;
+  readonly next: number;
+  readonly events: readonly { readonly seq: number; readonly id: string; readonly subject: string; readonly body: string }[];
+}
+
 /** Units per status, summed over all plants. Always all three. */
 export type Inventory = Readonly<Record<PlantStatus, number>>;
 
@@ -267,6 +309,9 @@ export interface Stock {
 export interface OpenOrders {
   readonly openOrders: readonly number[];
 }
+
+/** Published by the store (core NATS, may be lost) with what was just numbered: a `FeedNudge` of libs/events. */
+export const feedSubject = 'store.feed';
 
 const { read, write } = operationsOf('store');
 
@@ -300,6 +345,10 @@ export const store = {
   getStock: read<Stock>()('getStock', GetStock),
   /** Sets the free units. `plant-not-found`, `precondition-failed`. Versioned. */
   setStock: write<Stock>()('setStock', SetStock),
+
+  feedHead: read<FeedHead>()('feedHead', NoPayload),
+  feedRead: read<FeedPage>()('feedRead', ReadFeed),
+  feedGoOnBeyond: write<FeedHead>()('feedGoOnBeyond', GoOnBeyond),
 
   openStock: write<{ plantId: number }>()('openStock', OpenStock),
   listStock: write<{ plantId: number }>()('listStock', ListStock),

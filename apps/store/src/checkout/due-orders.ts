@@ -3,6 +3,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { OrderFeed } from '../feed/order-feed.js';
 import { moveOrders } from '../orders/move-orders.js';
 import { takeDueOrders } from '../orders/orders.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
@@ -26,6 +27,7 @@ export class DueOrders implements OnApplicationBootstrap, OnApplicationShutdown 
 
   constructor(
     private readonly database: Database,
+    private readonly feed: OrderFeed,
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {
@@ -52,6 +54,7 @@ export class DueOrders implements OnApplicationBootstrap, OnApplicationShutdown 
       if (moved.length > 0) this.logger.debug({ moved: moved.length }, 'due orders moved');
       return due.length;
     });
+    if (taken > 0) this.feed.moved();
     return taken === batch;
   }
 }

@@ -14,6 +14,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { type CheckoutPolicy, dueAfterPlacing } from '../checkout/checkout.js';
 import { shareCustomers } from '../customers/customers.repository.js';
+import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { assertVersion, lockOrder, transitionRefused, visible } from './lock-order.js';
 import { moveOrders } from './move-orders.js';
@@ -43,6 +44,7 @@ export class OrdersService {
   constructor(
     private readonly database: Database,
     private readonly rpc: RpcClient,
+    private readonly feed: OrderFeed,
     @Inject(STORE_OPTIONS) options: StoreOptions,
   ) {
     this.policy = options.checkout;
@@ -104,8 +106,8 @@ export class OrdersService {
   }
 
   /** A cancelled order stays readable, and cancelling it again answers the same. */
-  cancel({ caller }: RpcContext, orderId: number, ifVersion?: number): Promise<Versioned<Order>> {
-    return this.database.transaction(async (tx) => {
+  async cancel({ caller }: RpcContext, orderId: number, ifVersion?: number): Promise<Versioned<Order>> {
+    const cancelled = await this.database.transaction(async (tx) => {
       const [locked] = await lockOrders(tx, [orderId]);
       const order = visible(caller, orderId, locked);
       if (order.ownerId !== caller.subject && !caller.permissions.includes('manage:orders')) {
@@ -119,6 +121,8 @@ export class OrdersService {
       if (!cancelled) throw notCancellable(order);
       return versioned(cancelled);
     });
+    this.feed.moved();
+    return cancelled;
   }
 
   private async placeAll(batch: readonly PlaceRequest[]): Promise<BatchResult[]> {

@@ -5,6 +5,7 @@ import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { lockOrder } from '../orders/lock-order.js';
 import { moveOrders } from '../orders/move-orders.js';
@@ -16,6 +17,7 @@ import { findPayment, savePayment } from './payments.repository.js';
 export class PaymentsService {
   constructor(
     private readonly database: Database,
+    private readonly feed: OrderFeed,
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
   ) {}
 
@@ -28,6 +30,7 @@ export class PaymentsService {
       once(tx, context.idempotency, () => this.take(tx, context, orderId, payment)),
     );
     if (result instanceof DomainError) throw result;
+    this.feed.moved();
     return result;
   }
 

@@ -4,6 +4,7 @@ import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { lockOrder, transitionRefused } from '../orders/lock-order.js';
 import { moveOrders } from '../orders/move-orders.js';
@@ -14,6 +15,7 @@ import { amendOrder } from '../orders/orders.repository.js';
 export class ShipmentsService {
   constructor(
     private readonly database: Database,
+    private readonly feed: OrderFeed,
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
   ) {}
 
@@ -34,8 +36,11 @@ export class ShipmentsService {
     );
   }
 
-  deliver({ caller, idempotency }: RpcContext, { orderId, ifVersion }: DeliverOrder): Promise<Versioned<Order> | Replayed> {
-    return this.database.transaction((tx) =>
+  async deliver(
+    { caller, idempotency }: RpcContext,
+    { orderId, ifVersion }: DeliverOrder,
+  ): Promise<Versioned<Order> | Replayed> {
+    const delivered = await this.database.transaction((tx) =>
       once(tx, idempotency, async () => {
         const order = await lockOrder(tx, orderId, ifVersion);
         const [delivered] = await moveOrders(tx, this.options.checkout, [
@@ -45,5 +50,7 @@ export class ShipmentsService {
         return new Versioned(toOrder(delivered), delivered.version);
       }),
     );
+    this.feed.moved();
+    return delivered;
   }
 }

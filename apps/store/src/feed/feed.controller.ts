@@ -1,0 +1,24 @@
+import { Controller } from '@nestjs/common';
+import { type FeedHead, type FeedPage, type GoOnBeyond, type ReadFeed, store } from '@plant-shop/contracts/store';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import { OrderFeed } from './order-feed.js';
+
+@Controller()
+export class FeedController {
+  constructor(private readonly orders: OrderFeed) {}
+
+  @Answers(store.feedHead)
+  feedHead(): Promise<FeedHead> {
+    return this.orders.feed.head();
+  }
+
+  @Answers(store.feedRead)
+  feedRead({ follower, after, afterId, limit }: ReadFeed): Promise<FeedPage> {
+    return this.orders.feed.readFor(follower, { seq: after, ...(afterId !== undefined && { id: afterId }) }, limit);
+  }
+
+  @Answers(store.feedGoOnBeyond)
+  feedGoOnBeyond({ known, agreed }: GoOnBeyond): Promise<FeedHead> {
+    return this.orders.feed.goOnBeyond(known, agreed);
+  }
+}

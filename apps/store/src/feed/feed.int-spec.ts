@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type FeedPage, feedSubject, store } from '@plant-shop/contracts/store';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Nats } from '@plant-shop/platform/nats';
+import { until } from '@plant-shop/testing/until';
+import { customer, StoreHarness } from '../store.harness.js';
+
+describe('the feed of order events', () => {
+  let shop: StoreHarness;
+  let nats: Nats;
+  const nudged: string[] = [];
+
+  beforeAll(async () => {
+    shop = await StoreHarness.start({
+      replicas: 2,
+      paymentProvider: 'simulated',
+      simulatedApprovalDelayMs: 20,
+      simulatedDeliveryDelayMs: 20,
+    });
+    nats = await Nats.connect({ url: shop.nats.url, name: 'notifications' }, createLogger('test', 'fatal'));
+    nats.listen(feedSubject, (message) => {
+      const { events } = JSON.parse(Buffer.from(message.data).toString()) as FeedPage;
+      nudged.push(...events.map((event) => event.body));
+    });
+    await nats.connection.flush();
+  });
+  afterAll(async () => {
+    await nats.close(1_000);
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+
+  const readAll = async (): Promise<FeedPage['events']> => {
+    const events: FeedPage['events'][number][] = [];
+    for (;;) {
+      const last = events.at(-1);
+      const place = { after: last?.seq ?? 0, ...(last && { afterId: last.id }) };
+      const page = await shop.caller.call(store.feedRead, { follower: 'test', ...place, limit: 100 });
+      expect(page).toMatchObject({ matches: true, next: place.after + 1 });
+      if (page.events.length === 0) return events;
+      events.push(...page.events);
+    }
+  };
+
+  it('has each change of status once, numbered without a hole, as the bytes that were written with it', async () => {
+    const plantId = await shop.plant(300);
+    const orders = await Promise.all(
+      Array.from({ length: 150 }, (_, n) => shop.caller.call(store.placeOrder, { order: { plantId } }, customer(n))),
+    );
+    await Promise.allSettled(
+      orders.slice(0, 40).map(({ id: orderId }, n) => shop.caller.call(store.cancelOrder, { orderId }, customer(n))),
+    );
+    await until(async () => (await shop.rows(`SELECT 1 FROM orders WHERE status IN ('placed', 'approved')`)).length === 0);
+    const written = await shop.rows<{ body: string; owner_id: string }>(
+      'SELECT body, owner_id FROM order_transitions WHERE event_id IS NOT NULL',
+    );
+    await until(async () => (await shop.caller.call(store.feedHead, {})).head === written.length);
+    const events = await readAll();
+    expect(events.map((event) => event.seq)).toEqual(written.map((_, n) => n + 1));
+    expect(new Set(events.map((event) => `${event.subject} ${event.body}`))).toEqual(
+      new Set(written.map((one) => `${one.owner_id} ${one.body}`)),
+    );
+    await until(() => nudged.length === written.length);
+    expect(nudged).toEqual(events.map((event) => event.body));
+    // Per order, in the order in which it happened.
+    const last = new Map<number, string>();
+    for (const { body } of events) {
+      const { data } = JSON.parse(body) as { data: { orderId: number; previousStatus: string; newStatus: string } };
+      expect(data.previousStatus).toBe(last.get(data.orderId) ?? 'placed');
+      last.set(data.orderId, data.newStatus);
+    }
+  });
+});

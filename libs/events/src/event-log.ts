@@ -1,0 +1,91 @@
+import type { Database, Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { FeedEvent } from './event.js';
+
+// SQL of a follower's own tables (README): event_log, feed_watermark, event_gaps.
+
+/** Up to where the log is whole. */
+export interface Watermark {
+  readonly seq: number;
+  /** That event's; null at the beginning, and where the log ends with a gap. */
+  readonly id: string | null;
+  readonly epoch: string | null;
+}
+
+type Reader = Pick<Database | Transaction, 'query'>;
+
+const watermark = `
+  SELECT w.watermark AS seq, w.epoch, l.event_id AS id FROM feed_watermark w LEFT JOIN event_log l ON l.seq = w.watermark`;
+
+export async function findWatermark(db: Reader): Promise<Watermark> {
+  return onlyRow(await db.query<Watermark>(watermark));
+}
+
+/** Sorted, so that two replicas that log the same events wait for each other and never deadlock. */
+const insertEvents: Statement = {
+  name: 'log-events',
+  text: `
+    INSERT INTO event_log (seq, event_id, subject, body, repeats)
+    SELECT t.seq, t.id, t.subject, t.body,
+      EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq <> t.seq)
+    FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[]) AS t (seq, id, subject, body)
+    ORDER BY t.seq
+    ON CONFLICT (seq) DO NOTHING`,
+};
+
+const findOthers: Statement = {
+  name: 'find-other-events-with-number',
+  text: `
+    SELECT l.seq FROM event_log l JOIN unnest($1::bigint[], $2::uuid[]) AS t (seq, id) USING (seq)
+    WHERE l.event_id <> t.id ORDER BY l.seq`,
+};
+
+/** Logs events that are new. @returns numbers under which the log has another event */
+export async function logEvents(tx: Transaction, events: readonly FeedEvent[]): Promise<number[]> {
+  if (events.length === 0) return [];
+  const sorted = [...events].sort((a, b) => a.seq - b.seq);
+  const seqs = sorted.map((event) => event.seq);
+  const ids = sorted.map((event) => event.id);
+  await tx.execute(insertEvents, [seqs, ids, sorted.map((one) => one.subject), sorted.map((one) => one.body)]);
+  return (await tx.query<{ seq: number }>(findOthers, [seqs, ids])).map((row) => row.seq);
+}
+
+export async function lockWatermark(tx: Transaction): Promise<Watermark> {
+  await tx.query({ name: 'lock-watermark', text: 'SELECT 1 FROM feed_watermark FOR UPDATE' });
+  // A new statement: what the one before waited for must be seen.
+  return findWatermark(tx);
+}
+
+const findPrefixEnd: Statement = {
+  name: 'find-contiguous-end',
+  text: `
+    SELECT coalesce(max(seq), $1::bigint) AS seq FROM (
+      SELECT seq, row_number() OVER (ORDER BY seq) AS n FROM event_log WHERE seq > $1 ORDER BY seq LIMIT 10000
+    ) AS t WHERE seq = $1 + n`,
+};
+
+/** The last number up to which nothing is missing. */
+export async function contiguousEnd(tx: Transaction, from: number): Promise<number> {
+  return onlyRow(await tx.query<{ seq: number }>(findPrefixEnd, [from])).seq;
+}
+
+export async function setWatermark(tx: Transaction, seq: number, epoch: string): Promise<void> {
+  await tx.execute({ name: 'set-watermark', text: 'UPDATE feed_watermark SET watermark = $1, epoch = $2' }, [seq, epoch]);
+}
+
+/** Numbers between two places that no event will ever have again. */
+export async function noteGap(tx: Transaction, afterSeq: number, resumesAt: number, epoch: string): Promise<void> {
+  await tx.execute(
+    'INSERT INTO event_gaps (after_seq, resumes_at, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+    [afterSeq, resumesAt, epoch],
+  );
+}
+
+/** Ids by number, of a stretch of the log. */
+export async function idsBetween(db: Reader, after: number, upTo: number): Promise<Map<number, string>> {
+  const rows = await db.query<{ seq: number; id: string }>(
+    'SELECT seq, event_id AS id FROM event_log WHERE seq > $1 AND seq <= $2',
+    [after, upTo],
+  );
+  return new Map(rows.map((row) => [row.seq, row.id]));
+}

@@ -1,0 +1,43 @@
+/** One event of a feed. Body and id are the same bytes on every repetition, whoever reads it and whenever. */
+export interface FeedEvent {
+  /** 1, 2, 3, … without a hole: what followers count by. */
+  readonly seq: number;
+  /** UUIDv7 */
+  readonly id: string;
+  /** Whose event it is: the account that may see it. */
+  readonly subject: string;
+  /** As clients get it: serialised once, by the service where it happened. */
+  readonly body: string;
+}
+
+/** Where a feed stands. */
+export interface FeedHead {
+  /**
+   * Names one history. A feed whose database was restored from a backup goes on above every number that it ever gave,
+   * under a new epoch; what was in between is lost.
+   */
+  readonly epoch: string;
+  /** The last number that was given. */
+  readonly head: number;
+}
+
+/** What was just numbered; empty when it is too much for a message. */
+export interface FeedNudge extends FeedHead {
+  readonly events: readonly FeedEvent[];
+}
+
+/** A place in a feed: the last event that a follower has, if it has one. */
+export interface FeedPlace {
+  readonly seq: number;
+  readonly id?: string;
+}
+
+/** What comes after a place. */
+export interface FeedPage extends FeedHead {
+  /** The place is part of this history. If not, one of the two databases was set back: `Feed.goOnBeyond`. */
+  readonly matches: boolean;
+  /** The number that comes after the place: the next one, or the first of a later epoch when the place is in a break. */
+  readonly next: number;
+  /** From `next` on, in ascending order without a hole. */
+  readonly events: readonly FeedEvent[];
+}

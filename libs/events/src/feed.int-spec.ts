@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ThingsService } from './things.harness.js';
+
+describe('a feed', () => {
+  let service: ThingsService;
+  beforeEach(async () => {
+    service = await ThingsService.open();
+  });
+  afterEach(() => service.close());
+
+  it('is dense and in the order of each thing, with two replicas numbering while eight write', async () => {
+    let writing = true;
+    const number = async (): Promise<void> => {
+      while (writing) await service.feed.number();
+    };
+    const numberers = [number(), number()];
+    const batches = 400;
+    const write = async (writer: number): Promise<void> => {
+      for (let n = 0; n < batches / 8; n++) {
+        await service.change(...Array.from({ length: 50 }, (_, k) => ((writer * 7 + n * 13 + k * k) % 300) + 1));
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, (_, writer) => write(writer)));
+    writing = false;
+    await Promise.all(numberers);
+    await service.numberAll();
+
+    const numbered = await service.numbered();
+    expect(numbered.length).toBeGreaterThan(10_000);
+    expect(numbered.every((event, n) => event.seq === n + 1)).toBe(true);
+    expect((await service.feed.head()).head).toBe(numbered.length);
+    const versions = new Map<number, number>();
+    for (const { body } of numbered) {
+      const { id, version } = JSON.parse(body) as { id: number; version: number };
+      expect(version).toBe((versions.get(id) ?? 0) + 1);
+      versions.set(id, version);
+    }
+  });
+
+  it('does not number what is not committed, and does after', async () => {
+    await service.change(1);
+    await service.numberAll();
+    let committed: (() => void) | undefined;
+    const open = service.database.transaction(async (tx) => {
+      await tx.execute(
+        `INSERT INTO thing_events (thing_id, version, owner_id, event_id, body) VALUES (2, 1, gen_random_uuid(), gen_random_uuid(), '{}')`,
+      );
+      await new Promise<void>((resolve) => (committed = resolve));
+    });
+    await service.change(3);
+    await service.numberAll();
+    expect((await service.numbered()).map((event) => event.seq)).toEqual([1, 2]);
+    committed?.();
+    await open;
+    await service.numberAll();
+    expect((await service.numbered()).map((event) => event.seq)).toEqual([1, 2, 3]);
+  });
+
+  it('serves pages that go on where the last one ended, and knows its own history', async () => {
+    await service.change(...Array.from({ length: 25 }, (_, n) => n + 1));
+    await service.numberAll();
+    const all = await service.numbered();
+    const first = await service.feed.read({ seq: 0 }, 10);
+    expect(first).toMatchObject({ head: 25, matches: true, next: 1 });
+    expect(first.events.map((event) => event.id)).toEqual(all.slice(0, 10).map((event) => event.id));
+    const last = { seq: 10, id: all[9]!.id };
+    expect((await service.feed.read(last, 100)).events.map((event) => event.seq)).toEqual(all.slice(10).map((one) => one.seq));
+    expect(await service.feed.read({ seq: 10, id: all[8]!.id }, 1)).toMatchObject({ matches: false });
+    expect(await service.feed.read({ seq: 26, id: all[8]!.id }, 1)).toMatchObject({ matches: false, events: [] });
+  });
+});

@@ -1,0 +1,175 @@
+import type { Database, Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPlace } from './event.js';
+
+/**
+ * The table that a service appends its events to, in the transaction of the change that they tell of. It has the columns
+ * `position` (identity), `event_id`, `body` and `feed_seq` (unique, null until numbered); a row without an event id is none
+ * of the feed's. The service's schema also has the feed's own tables (README).
+ */
+export interface FeedTable {
+  readonly table: string;
+  /** The column that says whose event it is. */
+  readonly subject: string;
+}
+
+const batch = 1_000;
+/** A page travels in one frame. */
+const maxPageBytes = 512 * 1024;
+
+/** What an event costs beside its body: names, quotes, id and subject. */
+const bytesOf = (event: FeedEvent): number => Buffer.byteLength(event.body) + 200;
+
+export class Feed {
+  private readonly findUnnumbered: Statement;
+  private readonly setNumbers: Statement;
+  private readonly readPage: Statement;
+  private readonly clearNumbers: string;
+
+  constructor(
+    private readonly database: Database,
+    { table, subject }: FeedTable,
+  ) {
+    const event = `feed_seq AS seq, event_id AS id, ${subject} AS subject, body`;
+    this.findUnnumbered = {
+      name: 'feed-find-unnumbered',
+      text: `SELECT position FROM ${table} WHERE feed_seq IS NULL AND event_id IS NOT NULL ORDER BY position LIMIT ${batch}`,
+    };
+    this.setNumbers = {
+      name: 'feed-set-numbers',
+      text: `
+        WITH numbered AS (
+          UPDATE ${table} AS t SET feed_seq = $2::bigint + n.n
+          FROM unnest($1::bigint[]) WITH ORDINALITY AS n (position, n)
+          WHERE t.position = n.position AND t.feed_seq IS NULL
+          RETURNING ${event}
+        )
+        SELECT * FROM numbered ORDER BY seq`,
+    };
+    this.readPage = {
+      name: 'feed-read-page',
+      text: `
+        SELECT h.epoch, h.head, b.begins_at AS "beginsAt",
+          EXISTS (SELECT 1 FROM ${table} WHERE feed_seq = $1 AND event_id = $2) AS "isHere", e.seq, e.id, e.subject, e.body
+        FROM feed_head h
+        LEFT JOIN feed_breaks b ON b.continues_after < $1 AND $1 < b.begins_at
+        LEFT JOIN LATERAL (SELECT ${event} FROM ${table} WHERE feed_seq > $1 ORDER BY feed_seq LIMIT $3) e ON true
+        ORDER BY e.seq`,
+    };
+    this.clearNumbers = `UPDATE ${table} SET feed_seq = NULL WHERE feed_seq > $1`;
+  }
+
+  /**
+   * Numbers what is not numbered yet, one replica at a time, in a short transaction of separate statements: one statement
+   * that locked and looked would look at the time before its wait, and leave holes that never close. Rows are taken by the
+   * position that was drawn under the lock of what they tell of, so the events of one thing are numbered in their order.
+   * @returns the events numbered, at most 1,000; more may be waiting then
+   */
+  number(): Promise<FeedNudge> {
+    return this.database.transaction(async (tx) => {
+      const before = await lockHead(tx);
+      const positions = (await tx.query<{ position: number }>(this.findUnnumbered)).map((row) => row.position);
+      if (positions.length === 0) return { ...before, events: [] };
+      const events = await tx.query<FeedEvent>(this.setNumbers, [positions, before.head]);
+      const head = before.head + events.length;
+      const last = events.at(-1)?.seq;
+      if (last !== head) throw new Error(`the feed would have a hole: ${String(last)} of ${head}`);
+      await tx.execute('UPDATE feed_head SET head = $1', [head]);
+      return { epoch: before.epoch, head, events };
+    });
+  }
+
+  async head(): Promise<FeedHead> {
+    return onlyRow(await this.database.query<FeedHead>('SELECT epoch, head FROM feed_head'));
+  }
+
+  /** What comes after a place, of one snapshot with the head; at most `limit` events, and about 512 KiB. */
+  async read(place: FeedPlace, limit: number): Promise<FeedPage> {
+    const rows = await this.database.query<PageRow>(this.readPage, [place.seq, place.id ?? null, limit]);
+    const [first] = rows;
+    if (!first) throw new Error('the feed has no head');
+    const { epoch, head, beginsAt, isHere } = first;
+    return {
+      epoch,
+      head,
+      matches: place.seq === 0 || isHere || beginsAt !== null,
+      next: beginsAt ?? place.seq + 1,
+      events: cutToBytes(rows),
+    };
+  }
+
+  /**
+   * A follower knows numbers that this history does not have: the database was restored from a backup. What it numbered
+   * since it last agreed with the follower gets new numbers, above all that were ever given, under a new epoch. Repeating
+   * it changes nothing.
+   * @param known the follower's last number
+   * @param agreed the last number at which both have the same event
+   */
+  goOnBeyond(known: number, agreed: number): Promise<FeedHead> {
+    return this.database.transaction(async (tx) => {
+      const { epoch, head } = await lockHead(tx);
+      const isKnown = await tx.query(
+        'SELECT 1 FROM feed_breaks WHERE continues_after <= $2 AND begins_at > $1',
+        [known, agreed],
+      );
+      if (isKnown.length > 0) return { epoch, head };
+      const last = Math.max(head, known);
+      await tx.execute(this.clearNumbers, [agreed]);
+      const broken = onlyRow(
+        await tx.query<FeedHead>('UPDATE feed_head SET epoch = gen_random_uuid(), head = $1 RETURNING epoch, head', [last]),
+      );
+      await tx.execute('INSERT INTO feed_breaks (begins_at, continues_after, epoch) VALUES ($1, $2, $3)', [
+        last + 1,
+        agreed,
+        broken.epoch,
+      ]);
+      return broken;
+    });
+  }
+
+  /** Like `read`, for a registered follower: what it asks from on, it has passed. */
+  async readFor(follower: string, place: FeedPlace, limit: number): Promise<FeedPage> {
+    await this.notePassed(follower, place.seq);
+    return this.read(place, limit);
+  }
+
+  /** Followers are waited for when old events are dropped. */
+  private async notePassed(follower: string, seq: number): Promise<void> {
+    await this.database.query(
+      `INSERT INTO feed_followers (name, passed, seen_at) VALUES ($1, $2, now())
+       ON CONFLICT (name) DO UPDATE SET passed = excluded.passed, seen_at = now()
+       WHERE feed_followers.passed <> excluded.passed OR feed_followers.seen_at < now() - interval '10 seconds'`,
+      [follower, seq],
+    );
+  }
+}
+
+interface PageRow extends FeedHead {
+  readonly beginsAt: number | null;
+  readonly isHere: boolean;
+  /** Null in the one row of a page without events. */
+  readonly seq: number | null;
+  readonly id: string;
+  readonly subject: string;
+  readonly body: string;
+}
+
+/** At least one event fits. */
+function cutToBytes(rows: readonly PageRow[]): FeedEvent[] {
+  const events: FeedEvent[] = [];
+  let bytes = 0;
+  for (const { seq, id, subject, body } of rows) {
+    if (seq === null) break;
+    const event = { seq, id, subject, body };
+    bytes += bytesOf(event);
+    if (events.length > 0 && bytes > maxPageBytes) break;
+    events.push(event);
+  }
+  return events;
+}
+
+async function lockHead(tx: Transaction): Promise<FeedHead> {
+  return onlyRow(
+    await tx.query<FeedHead>({ name: 'feed-lock-head', text: 'SELECT epoch, head FROM feed_head FOR UPDATE' }),
+  );
+}

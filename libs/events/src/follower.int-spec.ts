@@ -1,0 +1,221 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '@plant-shop/testing/until';
+import type { FeedPage, FeedPlace } from './event.js';
+import type { RemoteFeed } from './follower.js';
+import { FollowingService, ThingsService } from './things.harness.js';
+
+describe('a follower', () => {
+  let things: ThingsService;
+  const followers: FollowingService[] = [];
+  let pulls: number;
+  let feedIsAway: boolean;
+
+  beforeEach(async () => {
+    things = await ThingsService.open();
+    pulls = 0;
+    feedIsAway = false;
+  });
+  afterEach(async () => {
+    await Promise.all(followers.splice(0).map((follower) => follower.close()));
+    await things.close();
+  });
+
+  const remote: RemoteFeed = {
+    read: async (place: FeedPlace, limit: number): Promise<FeedPage> => {
+      pulls++;
+      if (feedIsAway) throw new Error('the feed is away');
+      return things.feed.read(place, limit);
+    },
+    goOnBeyond: (known, agreed) => things.feed.goOnBeyond(known, agreed),
+  };
+  const open = async (given: Parameters<typeof FollowingService.open>[1] = {}): Promise<FollowingService> => {
+    const service = await FollowingService.open(remote, given);
+    followers.push(service);
+    return service;
+  };
+  const change = async (times: number): Promise<void> => {
+    for (let n = 0; n < times; n++) await things.change(1, 2, 3);
+  };
+  const hasAll = async (service: FollowingService): Promise<void> => {
+    await until(async () => (await service.watermark()) >= (await things.feed.head()).head);
+    expect(await service.log()).toEqual(await things.numbered());
+  };
+  /** Each hand-on begins where the last one ended: nothing twice, nothing beyond a hole. */
+  const isGapless = (service: FollowingService): void => {
+    let last = 0;
+    for (const { after, upTo } of service.advances) {
+      expect(after).toBe(last);
+      expect(upTo).toBeGreaterThan(after);
+      last = upTo;
+    }
+  };
+
+  it('that starts late, or was away for 3,000 events, pulls them all', async () => {
+    for (let n = 0; n < 30; n++) await things.change(...Array.from({ length: 100 }, (_, id) => id + 1));
+    await things.numberAll();
+    const service = await open();
+    service.follower.start();
+    await hasAll(service);
+    isGapless(service);
+  });
+
+  it('takes events from nudges alone, without asking the feed', async () => {
+    const service = await open();
+    service.follower.start();
+    await until(() => pulls > 0);
+    feedIsAway = true;
+    const before = pulls;
+    for (let n = 0; n < 20; n++) {
+      await change(1);
+      for (const nudge of await things.numberAll()) service.follower.heard(nudge);
+      await until(async () => (await service.watermark()) === (n + 1) * 3);
+    }
+    expect(pulls - before).toBeLessThanOrEqual(3);
+    isGapless(service);
+  });
+
+  it('fills what nudges left out, and takes doubled and reordered ones once', async () => {
+    const service = await open();
+    service.follower.start();
+    for (let round = 0; round < 10; round++) {
+      const nudges = [];
+      for (let n = 0; n < 6; n++) {
+        await change(1);
+        nudges.push(...(await things.numberAll()));
+      }
+      const heard = nudges.filter((_, n) => n % 3 !== 0).reverse();
+      for (const nudge of [...heard, ...heard]) service.follower.heard(nudge);
+    }
+    await hasAll(service);
+    isGapless(service);
+  });
+
+  it('hands nothing on beyond a hole until the hole is filled', async () => {
+    const service = await open();
+    service.follower.start();
+    await until(() => pulls > 0);
+    feedIsAway = true;
+    await change(1);
+    await things.numberAll();
+    await change(1);
+    for (const nudge of await things.numberAll()) service.follower.heard(nudge);
+    await until(async () => (await service.database.query('SELECT 1 FROM event_log')).length === 3);
+    expect(await service.log()).toEqual([]);
+    expect(service.advances).toEqual([]);
+    feedIsAway = false;
+    await hasAll(service);
+    expect(service.advances).toEqual([{ after: 0, upTo: 6 }]);
+  });
+
+  it('does again what it was doing when its transaction failed', async () => {
+    let failures = 2;
+    const done: number[] = [];
+    const service = await open({
+      onAdvance: async (tx, { after, upTo }) => {
+        await tx.query('SELECT 1');
+        if (failures-- > 0) throw new Error('killed before the commit');
+        for (let seq = after + 1; seq <= upTo; seq++) done.push(seq);
+      },
+    });
+    await change(4);
+    await things.numberAll();
+    service.follower.start();
+    await hasAll(service);
+    expect(done).toEqual(Array.from({ length: 12 }, (_, n) => n + 1));
+  });
+
+  describe('of a feed that was restored from a backup', () => {
+    /** Sets the feed back to a number, with what was numbered later unnumbered or lost. */
+    const setBack = async (head: number, kept: 'unnumbered' | 'lost'): Promise<void> => {
+      await things.database.query(
+        kept === 'lost'
+          ? 'DELETE FROM thing_events WHERE feed_seq > $1'
+          : 'UPDATE thing_events SET feed_seq = NULL WHERE feed_seq > $1',
+        [head],
+      );
+      await things.database.query('UPDATE feed_head SET head = $1', [head]);
+    };
+
+    it.each(['before', 'after'] as const)('loses nothing that the feed has, noticing %s it had more than we knew', async (when) => {
+      const service = await open();
+      await change(100);
+      await things.numberAll();
+      service.follower.start();
+      await hasAll(service);
+      await service.follower.stop();
+      const lost = (await things.numbered()).slice(240);
+
+      await setBack(240, 'lost');
+      await change(when === 'before' ? 5 : 50);
+      await things.numberAll();
+      const again = restart(service);
+      await until(async () => {
+        // As the loop of the feed's owner does.
+        await things.numberAll();
+        const { head } = await things.feed.head();
+        return head > 300 && (await again()) >= head;
+      });
+
+      const ids = new Set((await service.log()).map((event) => event.id));
+      for (const event of await things.numbered()) expect(ids.has(event.id)).toBe(true);
+      for (const event of lost) expect(ids.has(event.id)).toBe(true);
+    });
+
+    it('hands an event on once whose number was lost with the backup', async () => {
+      const service = await open();
+      await change(10);
+      await things.numberAll();
+      service.follower.start();
+      await hasAll(service);
+      await service.follower.stop();
+      const before = await service.log();
+      await setBack(20, 'unnumbered');
+      await things.numberAll();
+      await change(1);
+      const again = restart(service);
+      await until(async () => {
+        await things.numberAll();
+        return (await again()) > 30 && (await again()) >= (await things.feed.head()).head;
+      });
+      const ids = (await service.log()).map((event) => event.id);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect(ids.slice(0, 30)).toEqual(before.map((event) => event.id));
+      expect(ids).toHaveLength(33);
+    });
+
+    it('passes the break on as one gap to a follower that was behind', async () => {
+      const [quick, slow] = [await open(), await open()];
+      await change(20);
+      await things.numberAll();
+      quick.follower.start();
+      await hasAll(quick);
+      await quick.follower.stop();
+      // The slow one has seen 30 of the 60.
+      const page = await things.feed.read({ seq: 0 }, 30);
+      slow.follower.heard({ epoch: page.epoch, head: 30, events: page.events });
+      feedIsAway = true;
+      slow.follower.start();
+      await until(async () => (await slow.watermark()) === 30);
+      await slow.follower.stop();
+      feedIsAway = false;
+
+      await setBack(21, 'lost');
+      const quickAgain = restart(quick);
+      await until(async () => (await things.feed.head()).head >= 60);
+      await change(3);
+      await things.numberAll();
+      const slowAgain = restart(slow);
+      await until(async () => (await quickAgain()) === 69 && (await slowAgain()) === 69);
+      expect(await slow.database.query('SELECT after_seq AS after, resumes_at AS resumes FROM event_gaps')).toEqual([
+        { after: 30, resumes: 61 },
+      ]);
+      expect(await quick.database.query('SELECT 1 FROM event_gaps')).toEqual([]);
+    });
+
+    /** The same service started again on its own data. @returns its watermark */
+    const restart = (service: FollowingService): (() => Promise<number>) => {
+      service.restart(remote);
+      return () => service.watermark();
+    };
+  });
+});

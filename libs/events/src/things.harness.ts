@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { createDatabase } from '@plant-shop/testing/postgres';
+import type { FeedNudge } from './event.js';
+import { findWatermark } from './event-log.js';
+import { Feed } from './feed.js';
+import { type Advance, Follower, type FollowerOptions, type RemoteFeed } from './follower.js';
+
+const migrations = new URL('../test-migrations/', import.meta.url);
+const logger = createLogger('test', 'fatal');
+const owner = '00000000-0000-4000-8000-000000000001';
+
+export interface Logged {
+  readonly seq: number;
+  readonly id: string;
+  readonly body: string;
+}
+
+async function openDatabase(poolSize: number): Promise<{ database: Database; close: () => Promise<void> }> {
+  const test = await createDatabase(migrations);
+  const database = await Database.connect(
+    { url: test.url, applicationName: 'test', poolSize, entities: [], migrations },
+    logger,
+  );
+  return { database, close: () => database.close().then(() => test.drop()) };
+}
+
+/** A service that has things, and a feed of what happens to them. Test code only. */
+export class ThingsService {
+  readonly feed: Feed;
+
+  private constructor(
+    readonly database: Database,
+    readonly close: () => Promise<void>,
+  ) {
+    this.feed = new Feed(database, { table: 'thing_events', subject: 'owner_id' });
+  }
+
+  static async open(): Promise<ThingsService> {
+    const { database, close } = await openDatabase(12);
+    return new ThingsService(database, close);
+  }
+
+  /** Changes things as a service does: row locked, then the event appended, then committed. */
+  change(...thingIds: number[]): Promise<void> {
+    return this.database.transaction(async (tx) => {
+      const sorted = [...new Set(thingIds)].sort((a, b) => a - b);
+      await tx.execute('INSERT INTO things (id) SELECT id FROM unnest($1::bigint[]) AS id ORDER BY id ON CONFLICT DO NOTHING', [sorted]);
+      const things = await tx.query<{ id: number; version: number }>(
+        `UPDATE things SET version = version + 1 FROM (SELECT id FROM things WHERE id = ANY($1) ORDER BY id FOR UPDATE) AS locked
+         WHERE things.id = locked.id RETURNING things.id, version`,
+        [sorted],
+      );
+      await tx.execute(
+        `INSERT INTO thing_events (thing_id, version, owner_id, event_id, body)
+         SELECT t.id, t.version, $3::uuid, t.event_id, t.body
+         FROM unnest($1::bigint[], $2::bigint[], $4::uuid[], $5::text[]) AS t (id, version, event_id, body)`,
+        [
+          things.map((one) => one.id),
+          things.map((one) => one.version),
+          owner,
+          things.map(() => randomUUID()),
+          things.map((one) => JSON.stringify(one)),
+        ],
+      );
+    });
+  }
+
+  async numberAll(): Promise<FeedNudge[]> {
+    const nudges: FeedNudge[] = [];
+    for (;;) {
+      const nudge = await this.feed.number();
+      if (nudge.events.length === 0) return nudges;
+      nudges.push(nudge);
+    }
+  }
+
+  numbered(): Promise<Logged[]> {
+    return this.database.query<Logged & Record<string, unknown>>(
+      'SELECT feed_seq AS seq, event_id AS id, body FROM thing_events WHERE feed_seq IS NOT NULL ORDER BY feed_seq',
+    );
+  }
+}
+
+/** A service that follows it, with everything that it handed on. Test code only. */
+export class FollowingService {
+  readonly advances: Advance[] = [];
+  follower: Follower;
+
+  private constructor(
+    readonly database: Database,
+    private readonly closeDatabase: () => Promise<void>,
+    feed: RemoteFeed,
+    given: Partial<FollowerOptions>,
+  ) {
+    this.follower = this.create(feed, given);
+  }
+
+  static async open(feed: RemoteFeed, given: Partial<FollowerOptions> = {}): Promise<FollowingService> {
+    const { database, close } = await openDatabase(4);
+    return new FollowingService(database, close, feed, given);
+  }
+
+  /** A new process on the same data; the one before must have been stopped. */
+  restart(feed: RemoteFeed): void {
+    this.follower = this.create(feed, {});
+    this.follower.start();
+  }
+
+  private create(feed: RemoteFeed, given: Partial<FollowerOptions>): Follower {
+    const options: FollowerOptions = {
+      feed,
+      onAdvance: async () => undefined,
+      announce: (advance) => void this.advances.push(advance),
+      ...given,
+    };
+    return new Follower(this.database, options, logger);
+  }
+
+  async watermark(): Promise<number> {
+    return (await findWatermark(this.database)).seq;
+  }
+
+  /** What was handed on: up to the watermark, without repetitions. */
+  log(): Promise<Logged[]> {
+    return this.database.query<Logged & Record<string, unknown>>(
+      `SELECT seq, event_id AS id, body FROM event_log, feed_watermark
+       WHERE seq <= watermark AND NOT repeats ORDER BY seq`,
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.follower.stop();
+    await this.closeDatabase();
+  }
+}

@@ -1,0 +1,56 @@
+-- What a service with a feed has (README), and an outbox of the tests.
+CREATE TABLE feed_head (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  epoch    uuid    NOT NULL DEFAULT gen_random_uuid(),
+  head     bigint  NOT NULL DEFAULT 0
+);
+INSERT INTO feed_head DEFAULT VALUES;
+
+CREATE TABLE feed_breaks (
+  begins_at       bigint PRIMARY KEY,
+  continues_after bigint NOT NULL,
+  epoch           uuid   NOT NULL
+);
+
+CREATE TABLE feed_followers (
+  name    text        PRIMARY KEY,
+  passed  bigint      NOT NULL,
+  seen_at timestamptz NOT NULL
+);
+
+CREATE TABLE things (id bigint PRIMARY KEY, version bigint NOT NULL DEFAULT 0);
+CREATE TABLE thing_events (
+  position bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  thing_id bigint NOT NULL,
+  version  bigint NOT NULL,
+  owner_id uuid   NOT NULL,
+  event_id uuid,
+  body     text,
+  feed_seq bigint UNIQUE
+);
+CREATE INDEX thing_events_unnumbered ON thing_events (position) WHERE feed_seq IS NULL AND event_id IS NOT NULL;
+
+-- What a service with a follower has (README).
+CREATE TABLE event_log (
+  seq       bigint      PRIMARY KEY,
+  event_id  uuid        NOT NULL,
+  subject   uuid        NOT NULL,
+  body      text        NOT NULL,
+  -- The same event was logged under an earlier number, before its feed was restored from a backup.
+  repeats   boolean     NOT NULL,
+  logged_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX event_log_by_event ON event_log (event_id);
+
+CREATE TABLE feed_watermark (
+  only_row  boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  epoch     uuid,
+  watermark bigint  NOT NULL DEFAULT 0
+);
+INSERT INTO feed_watermark DEFAULT VALUES;
+
+CREATE TABLE event_gaps (
+  after_seq  bigint PRIMARY KEY,
+  resumes_at bigint NOT NULL,
+  epoch      uuid   NOT NULL
+);
