@@ -56,6 +56,15 @@ export class FakeIdentity {
     this.subjects.delete(id);
   }
 
+  /** What the user's credentials lead to is another thing from now on. */
+  change(userId: string, now: Pick<KnownCredential, 'permissions' | 'expiresAt'>): void {
+    for (const [digest, credential] of this.credentials) {
+      if (credential.userId === userId) this.credentials.set(digest, { ...credential, ...now });
+    }
+    this.subjects.set(userId, now.permissions);
+    this.log.push({ position: this.log.length + 1, kind: 'userChanged', id: userId });
+  }
+
   /** The session's or key's id, for `revoke`. */
   idOf(secret: string): string {
     const known = this.credentials.get(digestOf(secret));

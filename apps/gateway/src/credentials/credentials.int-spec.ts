@@ -145,6 +145,40 @@ describe('credentials at the gateway', () => {
     expect(await until(1_500, async () => (await createPlant(headers)) === 401)).toBeLessThan(1_000);
   });
 
+  describe('of a user who was changed elsewhere', () => {
+    it('permit within a second what the new role permits, no more and no less, and go on', async () => {
+      const own = userId(700);
+      shop.identity.know('own-key', { kind: 'apiKey', userId: own, permissions: ['write:orders'] });
+      shop.identity.know('own-session', { kind: 'session', userId: own, permissions: ['write:orders'] });
+      shop.identity.subjects.set(own, ['write:orders']);
+      const shown = [{ api_key: 'own-key' }, { session_token: 'own-session' }, bearer(await tokenFor(own))];
+      for (const headers of shown) expect(await createPlant(headers)).toBe(403);
+      for (const [may, status] of [
+        [['write:plants'], 200],
+        [['write:orders'], 403],
+      ] as const) {
+        shop.identity.change(own, { permissions: may });
+        const times = shown.map((headers) => until(1_500, async () => (await createPlant(headers)) === status));
+        expect(Math.max(...(await Promise.all(times)))).toBeLessThan(1_000);
+      }
+    });
+
+    it('end when a rotated key ends, although its answer was kept as one without an end', async () => {
+      const own = userId(701);
+      shop.identity.know('rotated', { kind: 'apiKey', userId: own });
+      expect(await createPlant({ api_key: 'rotated' })).toBe(200);
+      const endsAt = Date.now() + 1_500;
+      shop.identity.change(own, { permissions, expiresAt: new Date(endsAt).toISOString() });
+      await pause(1_000);
+      expect(await createPlant({ api_key: 'rotated' })).toBe(200);
+      // From its end on identity knows the key no more; what counts is that it is asked then.
+      const { checks } = shop.identity;
+      await pause(endsAt - Date.now());
+      await createPlant({ api_key: 'rotated' });
+      expect(shop.identity.checks).toBe(checks + 1);
+    });
+  });
+
   it('are refused at once when identity says that its log has grown', async () => {
     const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
     const times: number[] = [];

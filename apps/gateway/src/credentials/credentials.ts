@@ -53,13 +53,12 @@ export class Credentials {
       max: maxKept,
       keepMs,
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
-      isRevokedBy: ({ kind, id, userId }, revoked) =>
-        revoked.has(`${kind}:${id}`) || revoked.has(revocationKey('user', userId)),
+      isRevokedBy: ({ kind, id, userId }, revoked) => revoked.has(`${kind}:${id}`) || isOutdated(userId, revoked),
     });
     this.subjects = new KeptAnswers(log, {
       max: maxKept,
       keepMs,
-      isRevokedBy: ({ userId }, revoked) => revoked.has(revocationKey('user', userId)),
+      isRevokedBy: ({ userId }, revoked) => isOutdated(userId, revoked),
     });
     this.verified = new KeptAnswers(log, {
       max: maxKept,
@@ -138,6 +137,10 @@ export class Credentials {
     return new RpcContext(requestId, Deadline.in(this.options.requestBudgetMs));
   }
 }
+
+/** What was answered about a user who is gone, or whose role or keys are other ones now, is asked anew. */
+const isOutdated = (userId: string, revoked: ReadonlySet<string>): boolean =>
+  revoked.has(revocationKey('user', userId)) || revoked.has(revocationKey('userChanged', userId));
 
 const fromOpaque = ({ kind, id, userId, permissions }: Credential): Checked => ({
   kind,
