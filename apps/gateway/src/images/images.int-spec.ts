@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { fake } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
 import { publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
 
 const uploadId = userId(1);
@@ -225,8 +226,7 @@ describe('images at the gateway', () => {
         socket.write(head('content-length: 5000000\r\n'));
         socket.write(opening);
         socket.write(Buffer.alloc(2 * imageChunkBytes));
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        expect(written.length).toBeGreaterThan(0);
+        await until(() => written.length > 0);
         written = [];
         socket.destroy();
       }
