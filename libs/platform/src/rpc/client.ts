@@ -20,6 +20,8 @@ import type { Operation } from './operation.js';
 import { answersPrefix, callsSubject } from './subjects.js';
 
 const flushBytes = 512 * 1024;
+/** Longer than healthy reads take, and short enough for somebody who waits. */
+const readPatienceMs = 1_500;
 const flushEntries = 256;
 
 /** An answer as it came over the wire, for callers that pass it on without looking into it. */
@@ -35,6 +37,11 @@ interface PendingCall {
   readonly timer: NodeJS.Timeout;
   /** The frame that it was sent in; absent while it waits for the end of its turn. */
   frame?: string;
+}
+
+interface SentCall {
+  readonly id: number;
+  readonly answer: Promise<RawAnswer>;
 }
 
 interface Outbox {
@@ -98,6 +105,38 @@ export class RpcClient {
     context: RpcContext,
     idempotencyKey?: string,
   ): Promise<RawAnswer> {
+    const send = (): SentCall => this.send(operation, payload, context, idempotencyKey);
+    const first = send();
+    const isAskedOnceMore = operation.effect === 'read' && context.deadline.leftMs > readPatienceMs;
+    return isAskedOnceMore ? this.askOnceMore(first, send) : first.answer;
+  }
+
+  /**
+   * A frame that was sent to a process while it died is lost without a trace. A read whose answer is late is asked once
+   * more, of whoever takes calls now; the first outcome counts. A write never is.
+   */
+  private async askOnceMore(first: SentCall, send: () => SentCall): Promise<RawAnswer> {
+    let second: SentCall | undefined;
+    let timer: NodeJS.Timeout | undefined;
+    const askAgain = async (): Promise<RawAnswer> => (second = send()).answer;
+    const late = new Promise<RawAnswer>((resolve) => {
+      timer = setTimeout(() => resolve(askAgain()), readPatienceMs);
+    });
+    try {
+      return await Promise.race([first.answer, late]);
+    } finally {
+      clearTimeout(timer);
+      this.remove(first.id);
+      if (second) this.remove(second.id);
+    }
+  }
+
+  private send(
+    operation: Operation<unknown, unknown>,
+    payload: unknown,
+    context: RpcContext,
+    idempotencyKey: string | undefined,
+  ): SentCall {
     const budgetMs = context.deadline.leftMs;
     if (!this.canSend || budgetMs === 0) throw notSent(operation);
     const id = ++this.lastId;
@@ -117,11 +156,12 @@ export class RpcClient {
     if (entry.length > maxEntryBytes) {
       throw new CodedError('payload-too-large', 'The request is larger than a service takes.');
     }
-    return new Promise((resolve, reject) => {
+    const answer = new Promise<RawAnswer>((resolve, reject) => {
       const timer = setTimeout(() => this.end(id), Math.ceil(budgetMs));
       this.pending.set(id, { operation, resolve, reject, timer });
       this.enqueue(operation.service, id, entry);
     });
+    return { id, answer };
   }
 
   /** Calls under way. */

@@ -54,6 +54,22 @@ describe('a call', () => {
     gate.open();
   });
 
+  it('that reads is asked once more when its first frame was lost, and one that writes is not', async () => {
+    const asked = { look: 0, work: 0 };
+    const never = new Promise<void>(() => undefined);
+    await open(nats.url, {
+      look: ({ name }) => (++asked.look === 1 ? never : { seen: name }),
+      work: () => (++asked.work, never),
+    });
+    const [seen, worked] = await Promise.allSettled([
+      customer.client.call(look, job, contextFor(undefined, 8_000)),
+      customer.client.call(work, job, contextFor(undefined, 4_000)),
+    ]);
+    expect(seen).toEqual({ status: 'fulfilled', value: { seen: 'a' } });
+    expect(worked).toMatchObject({ reason: { code: 'outcome-unknown' } });
+    expect(asked).toEqual({ look: 2, work: 1 });
+  });
+
   it('without any budget left is not sent', async () => {
     let worked = 0;
     await open(nats.url, { work: () => ++worked });
