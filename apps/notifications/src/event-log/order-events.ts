@@ -1,0 +1,70 @@
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { feedSubject, store } from '@plant-shop/contracts/store';
+import type { FeedNudge } from '@plant-shop/events/event';
+import { Follower, type RemoteFeed } from '@plant-shop/events/follower';
+import type { Logger } from '@plant-shop/platform/logging';
+import { type Listener, Nats } from '@plant-shop/platform/nats';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { Registry } from 'prom-client';
+
+/** How the store knows us. */
+const followerName = 'notifications';
+const budgetMs = 5_000;
+
+/** Follows the store's feed into the event log. */
+@Injectable()
+export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly follower: Follower;
+  private nudges: Listener | undefined;
+
+  constructor(
+    private readonly nats: Nats,
+    private readonly rpc: RpcClient,
+    database: Database,
+    metrics: Registry,
+    @InjectLogger() private readonly logger: Logger,
+  ) {
+    this.follower = new Follower(
+      database,
+      {
+        feed: this.storeFeed(),
+        onAdvance: async () => undefined,
+        announce: ({ after, upTo }) => this.logger.debug({ after, upTo }, 'order events logged'),
+      },
+      logger,
+    );
+    gauge(metrics, 'notifications_feed_lag', 'Events of the store that are not in the log yet', () => this.follower.lag);
+  }
+
+  onApplicationBootstrap(): void {
+    this.nudges = this.nats.listen(feedSubject, (message) => this.hear(message.string()));
+    this.follower.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    this.nudges?.stop();
+    return this.follower.stop();
+  }
+
+  private hear(text: string): void {
+    this.follower.heard(JSON.parse(text) as FeedNudge);
+  }
+
+  private storeFeed(): RemoteFeed {
+    const context = (): RpcContext => new RpcContext('feed', Deadline.in(budgetMs));
+    return {
+      read: ({ seq, id }, limit) =>
+        this.rpc.call(
+          store.feedRead,
+          { follower: followerName, after: seq, ...(id !== undefined && { afterId: id }), limit },
+          context(),
+        ),
+      goOnBeyond: (known, agreed) => this.rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
+    };
+  }
+}
