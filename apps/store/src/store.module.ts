@@ -10,6 +10,8 @@ import { OrdersController } from './orders/orders.controller.js';
 import { OrdersService } from './orders/orders.service.js';
 import { PaymentsController } from './payments/payments.controller.js';
 import { PaymentsService } from './payments/payments.service.js';
+import { ReconcileController } from './reconcile/reconcile.controller.js';
+import { ReconcileService } from './reconcile/reconcile.service.js';
 import { ShipmentsController } from './shipments/shipments.controller.js';
 import { ShipmentsService } from './shipments/shipments.service.js';
 import { InventoryFolder } from './stock/inventory-folder.js';
@@ -21,7 +23,7 @@ export class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, PaymentsController, ShipmentsController, StockController, CustomersController],
+      controllers: [FeedController, OrdersController, PaymentsController, ShipmentsController, StockController, CustomersController, ReconcileController],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
@@ -30,6 +32,7 @@ export class StoreModule {
         ShipmentsService,
         StockService,
         CustomersService,
+        ReconcileService,
         DueOrders,
         InventoryFolder,
         AnswersSweeper,

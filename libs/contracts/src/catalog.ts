@@ -14,6 +14,7 @@ import {
   Texts,
   Uuid,
 } from './fields.js';
+import { type PlantFinding, type RaisedNumber, RaiseNumbers, type Reconciled, ReconcilePlants } from './reconcile.js';
 
 export const plantStatuses = ['available', 'pending', 'sold'] as const;
 export type PlantStatus = (typeof plantStatuses)[number];
@@ -289,4 +290,9 @@ export const catalog = {
   getImage: read<ImageHead>()('getImage', GetImage),
   /** `image-not-found`. */
   readImageChunk: read<{ data: string }>()('readImageChunk', ReadImageChunk),
+
+  /** Moves the numbers that the catalog draws beyond those that the store knows. */
+  raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
+  /** Compares a page of plants with the store's stock and mends what differs. Repeating it is harmless. */
+  reconcilePlants: write<Reconciled<PlantFinding, number>>()('reconcilePlants', ReconcilePlants),
 };

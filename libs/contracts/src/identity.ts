@@ -13,6 +13,7 @@ import {
   Uuid,
 } from './fields.js';
 import { type CredentialKind, type Permission, permissions } from './permissions.js';
+import { type RaisedNumber, RaiseNumbers, type Reconciled, ReconcileUsers, type UserFinding } from './reconcile.js';
 
 /** Published by identity (core NATS, may be lost) when the revocation log has grown; followers then read it. */
 export const revocationsSubject = 'identity.revocations';
@@ -322,4 +323,9 @@ export const identity = {
   resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername),
   readRevocations: read<Revocations>()('readRevocations', ReadRevocations),
   readSigningKeys: read<SigningKeys>()('readSigningKeys', NoPayload),
+
+  /** Moves the numbers that identity draws beyond those that the store knows. */
+  raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
+  /** Compares a page of the store's customers with the users and mends what differs. Repeating it is harmless. */
+  reconcileUsers: write<Reconciled<UserFinding, string>>()('reconcileUsers', ReconcileUsers),
 };

@@ -13,6 +13,7 @@ import {
   Text,
   Uuid,
 } from './fields.js';
+import { type HighestNumbers, type KnownCustomer, type KnownStock, ListAllStock, ListCustomers } from './reconcile.js';
 
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
@@ -356,4 +357,10 @@ export const store = {
   retirePlant: write<OpenOrders>()('retirePlant', RetirePlant),
   /** Closed when `openOrders` is empty. */
   closeCustomer: write<OpenOrders>()('closeCustomer', CloseCustomer),
+
+  readHighestNumbers: read<HighestNumbers>()('readHighestNumbers', NoPayload),
+  /** By ascending plant id. A page of fewer than `limit` (1,000 when absent) is the last one. */
+  listAllStock: read<KnownStock[]>()('listAllStock', ListAllStock),
+  /** By ascending user id. A page of fewer than `limit` (1,000 when absent) is the last one. */
+  listCustomers: read<KnownCustomer[]>()('listCustomers', ListCustomers),
 };

@@ -1,0 +1,61 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { raiseSequence } from '@plant-shop/platform/postgres/sequences';
+import { createDatabase, type TestDatabase } from '../postgres.js';
+
+describe('raising a sequence', () => {
+  let folder: string;
+  let testDatabase: TestDatabase;
+  let database: Database;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'no-migrations-'));
+    const migrations = pathToFileURL(`${folder}/`);
+    testDatabase = await createDatabase(migrations);
+    const settings = { url: testDatabase.url, applicationName: 'test', poolSize: 8, entities: [], migrations };
+    database = await Database.connect(settings, createLogger('test', 'fatal'));
+    await database.query('CREATE SEQUENCE numbers');
+  });
+  afterAll(async () => {
+    await database.close();
+    await testDatabase.drop();
+    await rm(folder, { recursive: true });
+  });
+
+  const draw = async (): Promise<number> =>
+    onlyRow(await database.query<{ n: number }>(`SELECT nextval('numbers') AS n`)).n;
+  const raise = (known: number, margin = 0, dryRun = false) =>
+    database.transaction((tx) => raiseSequence(tx, { sequence: 'numbers', known, margin }, { dryRun }));
+
+  it('does nothing to one that is beyond what is known', async () => {
+    expect(await raise(0)).toBeUndefined();
+    expect(await draw()).toBe(1);
+    expect(await raise(1)).toBeUndefined();
+    expect(await draw()).toBe(2);
+  });
+
+  it('makes it go on beyond what is known, and the margin', async () => {
+    expect(await raise(10, 100, true)).toEqual({ sequence: 'numbers', from: 3, to: 111 });
+    expect(await draw()).toBe(3);
+    expect(await raise(10, 100)).toEqual({ sequence: 'numbers', from: 4, to: 111 });
+    expect(await draw()).toBe(111);
+  });
+
+  it('draws nothing twice for those who draw meanwhile', async () => {
+    const drawn: number[] = [];
+    let stopped = false;
+    const drawing = Array.from({ length: 4 }, async () => {
+      while (!stopped) drawn.push(await draw());
+    });
+    for (let n = 0; n < 50; n++) await raise((await draw()) + 1);
+    stopped = true;
+    await Promise.all(drawing);
+    expect(drawn.length).toBeGreaterThan(50);
+    expect(new Set(drawn).size).toBe(drawn.length);
+  });
+});
