@@ -3,7 +3,7 @@ import { secret } from './credentials.mjs';
 import { findNats } from './nats-binary.mjs';
 import { natsReady, natsServer } from './nats.mjs';
 import { freePort } from './ports.mjs';
-import { SERVICES } from './services.mjs';
+import { NATS_USERS } from './services.mjs';
 import { ROOT } from './toolchain.mjs';
 import { lastLinesOf } from './watch.mjs';
 
@@ -11,18 +11,18 @@ import { lastLinesOf } from './watch.mjs';
  * The NATS server that the services talk over.
  * @typedef {object} Broker
  * @property {string} url
- * @property {Partial<Record<import('./services.mjs').ServiceName, string>>} passwords of the users named as the services; none where NATS wants none
+ * @property {Partial<Record<import('./services.mjs').NatsUser, string>>} passwords of the users that NATS knows; none where NATS wants none
  */
 
-/** @param {string} service */
-const passwordVariable = (service) => `${service.toUpperCase()}_NATS_PASSWORD`;
+/** @param {string} user */
+const passwordVariable = (user) => `${user.toUpperCase()}_NATS_PASSWORD`;
 
 /** The server that the user's environment names. @param {NodeJS.ProcessEnv} env @returns {Broker | undefined} */
 export function givenBroker(env) {
   const url = env['NATS_URL'];
   if (!url) return undefined;
-  const known = SERVICES.filter((service) => env[passwordVariable(service)]);
-  return { url, passwords: Object.fromEntries(known.map((service) => [service, env[passwordVariable(service)]])) };
+  const known = NATS_USERS.filter((user) => env[passwordVariable(user)]);
+  return { url, passwords: Object.fromEntries(known.map((user) => [user, env[passwordVariable(user)]])) };
 }
 
 /**
@@ -34,12 +34,12 @@ export async function ownBroker({ dataDir, runFile, screen, shutdown, stop, watc
   const found = await findNats({ signal: stop.signal, say: (message) => screen.say(message) });
   const port = await freePort();
   const url = `nats://127.0.0.1:${port}`;
-  const passwords = Object.fromEntries(SERVICES.map((service) => [service, secret()]));
+  const passwords = Object.fromEntries(NATS_USERS.map((user) => [user, secret()]));
   const logFile = join(dataDir.logs, 'nats.log');
   const server = natsServer(found, {
     port,
     config: join(ROOT, 'deploy', 'nats', 'nats.conf'),
-    passwords: Object.fromEntries(SERVICES.map((service) => [passwordVariable(service), passwords[service] ?? ''])),
+    passwords: Object.fromEntries(NATS_USERS.map((user) => [passwordVariable(user), passwords[user] ?? ''])),
     logFile,
     onEnd: watch.over('nats', () => lastLinesOf(logFile)),
     onChange: () => runFile.update({ nats: { ...server.mark, url, users: passwords } }),

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { findNats } from './nats-binary.mjs';
 import { natsReady, natsServer } from './nats.mjs';
 import { freePort } from './ports.mjs';
-import { SERVICES } from './services.mjs';
+import { NATS_USERS, SERVICES } from './services.mjs';
 import { ROOT } from './toolchain.mjs';
 
 /** Who calls whom, and who says what to whom: the architecture, written down a second time on purpose. */
@@ -17,6 +17,7 @@ const calls = {
   store: ['identity'],
   identity: ['store'],
   notifications: ['store', 'identity'],
+  operator: ['catalog', 'identity'],
 };
 const broadcasts = {
   'identity.revocations': { from: ['identity'], to: ['gateway', 'notifications'] },
@@ -31,14 +32,14 @@ const allowed = {
   ]),
   subscribe: new Set([
     ...SERVICES.flatMap((service) => (service === 'gateway' ? [] : [`${service} rpc.${service} ${service}`])),
-    ...SERVICES.flatMap((service) => [`${service} reply.${service}.i.>`, `${service} reply.${service}.>`]),
+    ...NATS_USERS.flatMap((user) => [`${user} reply.${user}.i.>`, `${user} reply.${user}.>`]),
     ...Object.entries(broadcasts).flatMap(([subject, { to }]) => to.map((service) => `${service} ${subject}`)),
   ]),
 };
 const subjects = {
-  publish: [...SERVICES.flatMap((name) => [`rpc.${name}`, `reply.${name}.i.f`]), ...Object.keys(broadcasts), '_INBOX.x', '$SYS.REQ.SERVER.PING', 'other'],
+  publish: [...NATS_USERS.flatMap((name) => [`rpc.${name}`, `reply.${name}.i.f`]), ...Object.keys(broadcasts), '_INBOX.x', '$SYS.REQ.SERVER.PING', 'other'],
   subscribe: [
-    ...SERVICES.flatMap((name) => [`rpc.${name} ${name}`, `rpc.${name}`, `rpc.${name} other`, `reply.${name}.i.>`, `reply.${name}.>`]),
+    ...NATS_USERS.flatMap((name) => [`rpc.${name} ${name}`, `rpc.${name}`, `rpc.${name} other`, `reply.${name}.i.>`, `reply.${name}.>`]),
     ...Object.keys(broadcasts),
     ...['>', 'rpc.>', 'reply.>', '_INBOX.>', '$SYS.>', 'other'],
   ],
@@ -46,12 +47,12 @@ const subjects = {
 
 const folder = mkdtempSync(join(tmpdir(), 'nats-'));
 const port = await freePort();
-const password = (/** @type {string} */ service) => `p${service}`;
+const password = (/** @type {string} */ user) => `p${user}`;
 const signal = AbortSignal.timeout(60_000);
 const server = natsServer(await findNats({ signal, say: () => {} }), {
   port,
   config: join(ROOT, 'deploy/nats/nats.conf'),
-  passwords: Object.fromEntries(SERVICES.map((service) => [`${service.toUpperCase()}_NATS_PASSWORD`, password(service)])),
+  passwords: Object.fromEntries(NATS_USERS.map((user) => [`${user.toUpperCase()}_NATS_PASSWORD`, password(user)])),
   logFile: join(folder, 'log'),
   onEnd: () => false,
 });
@@ -64,7 +65,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-for (const service of SERVICES) {
+for (const service of NATS_USERS) {
   test(`${service} may publish and subscribe to exactly its subjects`, async () => {
     const publications = subjects.publish.map((subject) => `PUB ${subject} 0\r\n`);
     const subscriptions = subjects.subscribe.map((subject, id) => `SUB ${subject} ${id}`);
@@ -83,7 +84,7 @@ for (const service of SERVICES) {
 }
 
 test('nobody gets in without a password, or with that of another service', async () => {
-  for (const login of [{}, { user: 'store' }, { user: 'store', pass: password('catalog') }, { user: 'nobody', pass: 'x' }]) {
+  for (const login of [{}, { user: 'store' }, { user: 'store', pass: password('catalog') }, { user: 'operator', pass: password('gateway') }, { user: 'nobody', pass: 'x' }]) {
     assert.match(await talk(login, []), /-ERR 'Authorization Violation'/);
   }
 });

@@ -4,6 +4,11 @@ export const SERVICES = /** @type {const} */ (['gateway', 'catalog', 'store', 'i
 
 /** @typedef {typeof SERVICES[number]} ServiceName */
 
+/** Who is known to NATS: the services, and whoever mends them from outside (tools/reconcile). */
+export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
+
+/** @typedef {typeof NATS_USERS[number]} NatsUser */
+
 /**
  * One process to run.
  * @typedef {object} Instance
@@ -104,6 +109,6 @@ function ownSecrets(service, credentials) {
  * @param {ServiceName} service
  */
 function withoutOthers(env, service) {
-  const others = SERVICES.filter((name) => name !== service).map((name) => `${name.toUpperCase()}_`);
+  const others = NATS_USERS.filter((name) => name !== service).map((name) => `${name.toUpperCase()}_`);
   return Object.fromEntries(Object.entries(env).filter(([name]) => !others.some((prefix) => name.startsWith(prefix))));
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { environmentOf, planInstances, SERVICES } from './services.mjs';
+import { environmentOf, NATS_USERS, planInstances, SERVICES } from './services.mjs';
 
 const replicas = { gateway: 1, catalog: 1, store: 2, identity: 1, notifications: 1 };
 const ports = { GATEWAY_PORT: 18080, STREAM_PORT: 18081 };
@@ -9,7 +9,7 @@ const instances = await planInstances(replicas, ports);
 const wiring = {
   instances,
   publicUrl: 'http://127.0.0.1:18080',
-  broker: { url: 'nats://127.0.0.1:1', passwords: Object.fromEntries(SERVICES.map((name) => [name, `nats-of-${name}`])) },
+  broker: { url: 'nats://127.0.0.1:1', passwords: Object.fromEntries(NATS_USERS.map((name) => [name, `nats-of-${name}`])) },
   databaseUrls: { catalog: 'database-of-catalog', store: 'database-of-store', identity: 'database-of-identity', notifications: 'database-of-notifications' },
   credentials: {
     admin: 'superuser',
@@ -27,14 +27,14 @@ function environment(service, inherited = {}) {
 }
 
 test('no service is given a secret of another one', () => {
-  const inherited = Object.fromEntries(SERVICES.flatMap((name) => [
+  const inherited = Object.fromEntries(NATS_USERS.flatMap((name) => [
     [`${name.toUpperCase()}_DATABASE_URL`, `given-database-of-${name}`],
     [`${name.toUpperCase()}_SECRET`, `given-secret-of-${name}`],
     [`${name.toUpperCase()}_NATS_PASSWORD`, `given-nats-of-${name}`],
   ]));
   for (const service of SERVICES) {
     const values = Object.values(environment(service, inherited)).join(' ');
-    for (const other of SERVICES.filter((name) => name !== service)) assert.doesNotMatch(values, new RegExp(`(database|secret|nats)-of-${other}`));
+    for (const other of NATS_USERS.filter((name) => name !== service)) assert.doesNotMatch(values, new RegExp(`(database|secret|nats)-of-${other}`));
     assert.doesNotMatch(values, /superuser/);
   }
 });
