@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import type {
+  RaisedNumber,
+  RaiseNumbers,
+  Reconciled,
+  ReconcileUsers,
+  UserFinding,
+} from '@plant-shop/contracts/reconcile';
+import { store } from '@plant-shop/contracts/store';
+import { CodedError } from '@plant-shop/platform/errors';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { raiseSequence } from '@plant-shop/platform/postgres/sequences';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { beginDeletion } from '../users/user-deletions.repository.js';
+import { UserDeletionsService } from '../users/user-deletions.service.js';
+import { lockUser } from '../users/users.repository.js';
+import { type Drift, driftsOf, seenTwice } from './drift.js';
+import { drawDeletionAttempt, findUsersToCompare } from './reconcile.repository.js';
+
+const attemptMargin = 1_000_000;
+
+const comesBack = ['unavailable', 'outcome-unknown', 'overloaded'];
+
+type Mended = Pick<UserFinding, 'outcome' | 'openOrders'>;
+
+/** Compares the store's customers with the users after one of both databases was set back, and mends what differs. */
+@Injectable()
+export class ReconcileService {
+  constructor(
+    private readonly database: Database,
+    private readonly rpc: RpcClient,
+    private readonly deletions: UserDeletionsService,
+    @InjectLogger() private readonly logger: Logger,
+  ) {}
+
+  /** The store listens to no attempt at a deletion that is older than one which it has refused. */
+  async raiseNumbers(context: RpcContext, { dryRun = false }: RaiseNumbers): Promise<{ raised: RaisedNumber[] }> {
+    const { closeAttempt } = await this.rpc.call(store.readHighestNumbers, {}, context);
+    const wanted = { sequence: 'deletion_attempts', known: closeAttempt, margin: attemptMargin };
+    const raised = await this.database.transaction((tx) => raiseSequence(tx, wanted, { dryRun }));
+    if (raised) this.logger.info({ raised, dryRun }, 'numbers behind the store');
+    return { raised: raised ? [raised] : [] };
+  }
+
+  async reconcile(
+    context: RpcContext,
+    { after, limit = 500, dryRun = false }: ReconcileUsers,
+  ): Promise<Reconciled<UserFinding, string>> {
+    const page = { limit, ...(after !== undefined && { after }) };
+    const first = await this.read(context, page);
+    const next = first.end === undefined ? {} : { next: first.end };
+    if (first.drifts.length === 0) return { checked: first.checked, ...next, findings: [] };
+    // Who is deleted while the two sides are read looks like a difference once, and not twice.
+    const second = await this.read(context, page);
+    const findings: UserFinding[] = [];
+    for (const drift of seenTwice(first.drifts, second.drifts)) {
+      const result: Mended | undefined = dryRun ? { outcome: 'found' } : await this.tryToMend(context, drift);
+      if (!result) continue;
+      findings.push({ ...drift, ...result });
+      const { userId, drift: kind } = drift;
+      this.logger.info({ userId, drift: kind, ...result }, 'drift between identity and store');
+    }
+    return { checked: first.checked, ...next, findings };
+  }
+
+  /** Customers first: whoever is one was a user before, and is still, or was deleted. */
+  private async read(
+    context: RpcContext,
+    page: { readonly after?: string; readonly limit: number },
+  ): Promise<{ readonly checked: number; readonly end: string | undefined; readonly drifts: Drift[] }> {
+    const customers = await this.rpc.call(store.listCustomers, page, context);
+    const users = await findUsersToCompare(
+      this.database,
+      customers.map(({ userId }) => userId),
+    );
+    const end = customers.length < page.limit ? undefined : customers.at(-1)?.userId;
+    return { checked: customers.length, end, drifts: driftsOf(customers, users) };
+  }
+
+  private async tryToMend(context: RpcContext, drift: Drift): Promise<Mended | undefined> {
+    try {
+      return drift.drift === 'user-deleted'
+        ? await this.deleteAgain(drift.userId)
+        : await this.closeCustomer(context, drift.userId);
+    } catch (error) {
+      if (!(error instanceof CodedError) || !comesBack.includes(error.code)) throw error;
+      this.logger.warn({ err: error, userId: drift.userId }, 'drift not mended yet');
+      return { outcome: 'unfinished' };
+    }
+  }
+
+  /**
+   * Notes a deletion that nobody is at, and carries on what is due, as the background loop does.
+   * @returns undefined when somebody else has begun to delete the user, or has deleted them, meanwhile
+   */
+  private async deleteAgain(userId: string): Promise<Mended | undefined> {
+    const isNoted = await this.database.transaction(async (tx) => {
+      if (!(await lockUser(tx, userId))) return false;
+      const [user] = await findUsersToCompare(tx, [userId]);
+      if (user?.isUnderWay !== false) return false;
+      await beginDeletion(tx, userId, 0);
+      return true;
+    });
+    if (!isNoted) return undefined;
+    for (;;) {
+      const goesOn = await this.deletions.carryOnOne();
+      const [user] = await findUsersToCompare(this.database, [userId]);
+      if (!user) return { outcome: 'mended' };
+      if (!goesOn) return { outcome: 'unfinished' };
+    }
+  }
+
+  private async closeCustomer(context: RpcContext, userId: string): Promise<Mended> {
+    const attempt = await this.database.transaction(drawDeletionAttempt);
+    const { openOrders } = await this.rpc.call(store.closeCustomer, { userId, attempt }, context);
+    return openOrders.length > 0 ? { outcome: 'left', openOrders } : { outcome: 'mended' };
+  }
+}
