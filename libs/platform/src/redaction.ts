@@ -1,3 +1,4 @@
+import { CodedError } from './errors.js';
 /** Names whose values must never reach a log, however they are spelt: `password`, `apiKey`, `api_key`, `accessToken`, … */
 const secretName = /pass(word|wd|phrase)|secret|token|authorization|cookie|credential|api[-_]?key|private[-_]?key|^key$|^ur[il]$/i;
 
@@ -19,7 +20,8 @@ export function errorFields(error: unknown): unknown {
     type: error.name,
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
     message: withoutCredentials(error.message),
-    ...(error.stack !== undefined && { stack: withoutCredentials(error.stack) }),
+    // A coded error was meant: where it was thrown says nothing that its code does not.
+    ...(error.stack !== undefined && !(error instanceof CodedError) && { stack: withoutCredentials(error.stack) }),
     ...(error.cause !== undefined && { cause: causeOf(error.cause) }),
     ...(error instanceof AggregateError && { errors: error.errors.slice(0, 5).map(causeOf) }),
   };
