@@ -1,4 +1,5 @@
 import type { PlantStatus } from '@plant-shop/contracts/catalog';
+import type { HighestNumbers, KnownStock, ListAllStock } from '@plant-shop/contracts/reconcile';
 import { type ListStock, type OpenOrders, type OpenStock, type RetirePlant, store } from '@plant-shop/contracts/store';
 import { unavailable } from '@plant-shop/platform/errors';
 import { fake, startFake } from '@plant-shop/testing/service';
@@ -54,6 +55,8 @@ export class FakeStore {
       fake(store.openStock, (call) => this.take('openStock', call, () => this.open(call))),
       fake(store.listStock, (call) => this.take('listStock', call, () => this.list(call))),
       fake(store.retirePlant, (call) => this.take('retirePlant', call, () => this.retire(call))),
+      fake(store.listAllStock, (page) => this.listAll(page)),
+      fake(store.readHighestNumbers, () => this.highestNumbers()),
     ]);
   }
 
@@ -103,6 +106,24 @@ export class FakeStore {
     const isNews = shelf.incarnation === incarnation && version > shelf.listingVersion && shelf.listing !== 'retired';
     if (isNews) Object.assign(shelf, { listing: status, listingVersion: version });
     return { plantId };
+  }
+
+  private listAll({ after = 0, limit = 1_000 }: ListAllStock): KnownStock[] {
+    return [...this.shelves]
+      .map(([plantId, { incarnation, listing, listingVersion }]) => ({ plantId, incarnation, listing, listingVersion }))
+      .filter(({ plantId }) => plantId > after)
+      .sort((a, b) => a.plantId - b.plantId)
+      .slice(0, limit);
+  }
+
+  private highestNumbers(): HighestNumbers {
+    const shelves = [...this.shelves.values()];
+    return {
+      plantVersion: Math.max(0, ...shelves.flatMap(({ incarnation, listingVersion }) => [incarnation, listingVersion])),
+      assignedPlantId: Math.max(0, ...this.shelves.keys()),
+      retireAttempt: Math.max(0, ...shelves.map(({ refusedAttempt }) => refusedAttempt)),
+      closeAttempt: 0,
+    };
   }
 
   private retire({ plantId, incarnation, attempt = 0 }: RetirePlant): OpenOrders {

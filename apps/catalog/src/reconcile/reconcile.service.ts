@@ -155,7 +155,9 @@ export class ReconcileService {
     });
     if (!intent) return undefined;
     const { id, incarnation, status } = plant;
-    await this.intents.tell(context, { id, incarnation, status, retireAttempt: null, ...intent });
+    await this.goOn(incarnation, () =>
+      this.intents.tell(context, { id, incarnation, status, retireAttempt: null, ...intent }),
+    );
     return mended;
   }
 
@@ -165,8 +167,14 @@ export class ReconcileService {
       return found && intendToRetire(tx, plant.incarnation, this.intents.leaseMsOf(context));
     });
     if (attempt === undefined) return undefined;
-    const { openOrders } = await this.intents.retire(context, plant.id, plant.incarnation, attempt);
+    const { id, incarnation } = plant;
+    const { openOrders } = await this.goOn(incarnation, () => this.intents.retire(context, id, incarnation, attempt));
     return openOrders.length > 0 ? { outcome: 'left', openOrders } : mended;
+  }
+
+  /** What fails here is carried on at once by the loop that carries on all intents. */
+  private goOn<T>(incarnation: number, work: () => Promise<T>): Promise<T> {
+    return this.intents.orOutcomeUnknown(incarnation, 'It goes on by itself.', work);
   }
 
   private async retireStock(
