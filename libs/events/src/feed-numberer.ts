@@ -4,7 +4,7 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import type { FeedNudge } from './event.js';
 import type { Feed } from './feed.js';
 
-/** Polls as a safety net: whoever commits an event pokes. */
+/** Polls as a safety net: whoever has committed an event pokes. */
 const intervalMs = 500;
 /** NATS carries 1 MiB. */
 const maxNudgeBytes = 512 * 1024;
@@ -13,47 +13,28 @@ const maxNudgeBytes = 512 * 1024;
  * Numbers events as they come and nudges followers over core NATS with them, or with the head alone when they are too
  * many. A nudge that is lost, late or doubled does no harm: followers pull what they miss.
  */
-export class FeedNumberer {
-  private readonly loop: BackgroundLoop;
-
-  constructor(
-    private readonly feed: Feed,
-    private readonly nats: Nats,
-    private readonly subject: string,
-    private readonly logger: Logger,
-  ) {
-    this.loop = new BackgroundLoop({ name: 'number feed', intervalMs }, () => this.run(), logger);
+export class FeedNumberer extends BackgroundLoop {
+  constructor(feed: Feed, nats: Nats, subject: string, logger: Logger) {
+    super(
+      { name: 'number feed', intervalMs },
+      async () => {
+        const nudge = await feed.number();
+        if (nudge.events.length > 0) publish(nudge, nats, subject, logger);
+        return nudge.events.length > 0;
+      },
+      logger,
+    );
   }
+}
 
-  start(): void {
-    this.loop.start();
-  }
-
-  /** Call after the commit of an event. */
-  poke(): void {
-    this.loop.poke();
-  }
-
-  stop(): Promise<void> {
-    return this.loop.stop();
-  }
-
-  private async run(): Promise<boolean> {
-    const page = await this.feed.number();
-    if (page.events.length === 0) return false;
-    this.nudge(page);
-    return true;
-  }
-
-  private nudge(page: FeedNudge): void {
-    // While the server is away the client would keep it, and send it late.
-    if (!this.nats.isUp) return;
-    const full = Buffer.from(JSON.stringify(page));
-    const nudge = full.length <= maxNudgeBytes ? full : Buffer.from(JSON.stringify({ ...page, events: [] }));
-    try {
-      this.nats.connection.publish(this.subject, nudge);
-    } catch (error) {
-      this.logger.warn({ err: error }, 'nudge not sent');
-    }
+function publish(nudge: FeedNudge, nats: Nats, subject: string, logger: Logger): void {
+  // While the server is away the client would keep it, and send it late.
+  if (!nats.isUp) return;
+  const full = Buffer.from(JSON.stringify(nudge));
+  const bytes = full.length <= maxNudgeBytes ? full : Buffer.from(JSON.stringify({ ...nudge, events: [] }));
+  try {
+    nats.connection.publish(subject, bytes);
+  } catch (error) {
+    logger.warn({ err: error }, 'nudge not sent');
   }
 }

@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
@@ -9,22 +9,12 @@ const batch = 5_000;
 
 /** Keeps the open deltas few, so that reading the inventory costs the same whatever happened before. */
 @Injectable()
-export class InventoryFolder implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly loop: BackgroundLoop;
-
+export class InventoryFolder extends BackgroundLoop {
   constructor(database: Database, @InjectLogger() logger: Logger) {
-    this.loop = new BackgroundLoop(
+    super(
       { name: 'fold inventory', intervalMs: 1_000 },
       async () => (await database.transaction((tx) => foldInventory(tx, batch))) === batch,
       logger,
     );
-  }
-
-  onApplicationBootstrap(): void {
-    this.loop.start();
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.loop.stop();
   }
 }

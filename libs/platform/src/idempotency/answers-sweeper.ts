@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Logger } from '../logging.js';
 import { Database } from '../postgres/database.js';
 import { BackgroundLoop } from '../service/background-loop.js';
@@ -9,22 +9,12 @@ const batch = 1_000;
 
 /** Deletes saved answers past their time; a provider of every service that saves some. */
 @Injectable()
-export class AnswersSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly loop: BackgroundLoop;
-
+export class AnswersSweeper extends BackgroundLoop {
   constructor(database: Database, @InjectLogger() logger: Logger) {
-    this.loop = new BackgroundLoop(
+    super(
       { name: 'sweep saved answers', intervalMs: 60_000 },
       async () => (await database.transaction((tx) => sweepSavedAnswers(tx, batch))) === batch,
       logger,
     );
-  }
-
-  onApplicationBootstrap(): void {
-    this.loop.start();
-  }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.loop.stop();
   }
 }

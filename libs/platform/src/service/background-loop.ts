@@ -1,3 +1,4 @@
+import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from '../logging.js';
 import { maxTimerMs } from '../rpc/deadline.js';
 
@@ -12,7 +13,7 @@ export interface LoopOptions {
  * logged and repeated after the interval, since what it works on is rows that are still there. Poking does not hurry that:
  * while the database is away, every request would poke one more failure into the log.
  */
-export class BackgroundLoop {
+export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShutdown {
   private stopped = false;
   private poked = false;
   private wake: (() => void) | undefined;
@@ -23,6 +24,15 @@ export class BackgroundLoop {
     private readonly run: () => Promise<boolean>,
     private readonly logger: Logger,
   ) {}
+
+  /** As a provider of a Nest module, it goes on for as long as the app does. */
+  onApplicationBootstrap(): void {
+    this.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.stop();
+  }
 
   start(): void {
     this.running ??= this.loop();
