@@ -1,0 +1,82 @@
+// `npm run reconcile`: asks catalog and identity to compare themselves with the store, and to mend what differs. It runs
+// beside a shop and decides nothing itself. It needs the build (npm start or npm run build).
+import { randomUUID } from 'node:crypto';
+import { createLogger } from '../../libs/platform/dist/logging.js';
+import { Nats } from '../../libs/platform/dist/nats.js';
+import { RpcClient } from '../../libs/platform/dist/rpc/client.js';
+import { RpcContext } from '../../libs/platform/dist/rpc/context.js';
+import { Deadline } from '../../libs/platform/dist/rpc/deadline.js';
+import { explain, StartError } from '../start/errors.mjs';
+import { natsOf, parseOptions, usage } from './options.mjs';
+import { reconcile } from './reconcile.mjs';
+import { isLeft, sentence, table } from './words.mjs';
+
+const USER = 'operator';
+const CONNECT_LIMIT_MS = 10_000;
+/** One page with everything in it to be mended, on a busy machine. */
+const CALL_LIMIT_MS = 60_000;
+
+process.exit(await main());
+
+/** @returns {Promise<number>} the exit code */
+async function main() {
+  try {
+    const options = parseOptions(process.argv.slice(2));
+    if (options.help) {
+      console.log(usage);
+      return 0;
+    }
+    return await connected(natsOf(process.env), (call) => run(call, options));
+  } catch (error) {
+    const isCoded = error instanceof Error && 'code' in error;
+    console.error(isCoded ? `It could not go on (${error.code}): ${error.message}` : explain(error));
+    return 2;
+  }
+}
+
+/**
+ * @param {import('./reconcile.mjs').Call} call
+ * @param {import('./options.mjs').Options} options
+ */
+async function run(call, { dryRun, json }) {
+  /** @type {Map<import('./reconcile.mjs').Finding['drift'], { mended: number, left: number }>} */
+  const counts = new Map();
+  const checked = await reconcile(call, {
+    dryRun,
+    onFinding: (finding) => {
+      const count = counts.get(finding.drift) ?? { mended: 0, left: 0 };
+      count[isLeft(finding) ? 'left' : 'mended'] += 1;
+      counts.set(finding.drift, count);
+      const mark = isLeft(finding) ? 'LEFT TO YOU ' : 'mended      ';
+      console.log(json ? JSON.stringify(finding) : `${dryRun ? 'found       ' : mark}${sentence(finding)}`);
+    },
+  });
+  const left = [...counts.values()].reduce((sum, one) => sum + one.left, 0);
+  if (json) console.log(JSON.stringify({ checked, left, counts: Object.fromEntries(counts) }));
+  else console.log(`\n${table(checked, counts)}\n${left === 0 ? 'Nothing is left to do.' : `${left} left to you: see above.`}`);
+  return left === 0 ? 0 : 1;
+}
+
+/**
+ * @template T
+ * @param {{ url: string, password: string | undefined }} server
+ * @param {(call: import('./reconcile.mjs').Call) => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+async function connected({ url, password }, work) {
+  const logger = createLogger(USER, 'error', process.stderr);
+  const limit = new AbortController();
+  const overdue = setTimeout(() => {
+    limit.abort(new StartError(`No connection to ${url} within ${CONNECT_LIMIT_MS / 1_000} s: is it there, and does it know the user ${USER} with this password?`));
+  }, CONNECT_LIMIT_MS);
+  const login = password === undefined ? {} : { user: USER, password };
+  const nats = await Nats.connect({ url, name: USER, ...login }, logger, limit.signal).finally(() => clearTimeout(overdue));
+  const client = new RpcClient(nats, USER, logger);
+  try {
+    const requestId = `reconcile-${randomUUID()}`;
+    return await work((operation, payload) => client.call(operation, payload, new RpcContext(requestId, Deadline.in(CALL_LIMIT_MS))));
+  } finally {
+    client.close();
+    await nats.close(1_000);
+  }
+}

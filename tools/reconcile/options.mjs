@@ -1,0 +1,50 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { StartError } from '../start/errors.mjs';
+import { ROOT } from '../start/toolchain.mjs';
+
+export const usage = `Finds and mends what no longer fits together after one of the shop's databases was set back to a backup.
+
+  npm run reconcile                  mends, and says what is left to you
+  npm run reconcile -- --dry-run     only looks
+  npm run reconcile -- --json        one JSON line for each finding, and a last one with the totals
+
+Exit code: 0 nothing is left, 1 something is left to you, 2 it could not run.
+It finds the shop of npm start by RUN_FILE or DATA_DIR, any other by NATS_URL and OPERATOR_NATS_PASSWORD.
+See docs/operations/reconcile.md`;
+
+/**
+ * @typedef {object} Options
+ * @property {boolean} help
+ * @property {boolean} dryRun
+ * @property {boolean} json
+ */
+
+/** @param {string[]} args @returns {Options} */
+export function parseOptions(args) {
+  const flag = /** @type {const} */ ({ type: 'boolean', default: false });
+  try {
+    const { values } = parseArgs({ args, options: { help: { ...flag, short: 'h' }, 'dry-run': flag, json: flag } });
+    return { help: values.help, dryRun: values['dry-run'], json: values.json };
+  } catch (error) {
+    throw new StartError(`${/** @type {Error} */ (error).message}\n\n${usage}`);
+  }
+}
+
+/**
+ * Where the shop's NATS is, and what lets us in.
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {{ url: string, password: string | undefined }} no password: a server that wants none
+ */
+export function natsOf(env) {
+  if (env['NATS_URL']) return { url: env['NATS_URL'], password: env['OPERATOR_NATS_PASSWORD'] };
+  const file = env['RUN_FILE'] || join(env['DATA_DIR'] || join(ROOT, '.data'), 'run.json');
+  if (!existsSync(file)) {
+    throw new StartError(`No shop runs here: there is no ${file}. Start it, name its folder by DATA_DIR, or its NATS server by NATS_URL.`);
+  }
+  /** @type {import('../start/run-file.mjs').Run} */
+  const run = JSON.parse(readFileSync(file, 'utf8'));
+  if (!run.nats) throw new StartError(`The shop of ${file} uses a NATS server of yours: name it by NATS_URL and OPERATOR_NATS_PASSWORD.`);
+  return { url: run.nats.url, password: run.nats.users['operator'] };
+}

@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { catalog } from '../../libs/contracts/dist/catalog.js';
+import { identity } from '../../libs/contracts/dist/identity.js';
+
+/** @typedef {import('../../libs/contracts/dist/reconcile.js').PlantFinding} PlantFinding */
+/** @typedef {import('../../libs/contracts/dist/reconcile.js').UserFinding} UserFinding */
+/** @typedef {import('../../libs/contracts/dist/reconcile.js').RaisedNumber} RaisedNumber */
+/** @typedef {(RaisedNumber & { service: string, drift: 'numbers-behind', outcome: 'found' | 'mended' }) | PlantFinding | UserFinding} Finding */
+
+/**
+ * One call of a service's operation.
+ * @typedef {<Payload, Answer>(operation: import('../../libs/platform/dist/rpc/operation.js').Operation<Payload, Answer>, payload: Payload) => Promise<Answer>} Call
+ */
+
+/** A database that was just put back is away for a moment. All that is asked here may be asked again. */
+const TRIES = 5;
+const PAUSE_MS = 1_000;
+const COMES_BACK = ['unavailable', 'outcome-unknown', 'overloaded'];
+
+/**
+ * Goes through the whole shop, page by page: only one page is held at a time.
+ * @param {Call} call
+ * @param {object} options
+ * @param {boolean} options.dryRun
+ * @param {(finding: Finding) => void} options.onFinding
+ * @param {number} [options.limit] entries of a page
+ * @param {number} [options.pauseMs] before a failed call is repeated
+ * @returns {Promise<{ plants: number, customers: number }>} how many were checked
+ */
+export async function reconcile(call, { dryRun, onFinding, limit = 500, pauseMs = PAUSE_MS }) {
+  const ask = patient(call, pauseMs);
+  // Before anything else: until then a new plant may be given a number that the store takes for an old one's.
+  for (const [service, operation] of /** @type {const} */ ([['catalog', catalog.raiseNumbers], ['identity', identity.raiseNumbers]])) {
+    const { raised } = await ask(operation, { dryRun });
+    for (const one of raised) onFinding({ ...one, service, drift: 'numbers-behind', outcome: dryRun ? 'found' : 'mended' });
+  }
+  const pages = (/** @type {any} */ operation) => allPages((page) => ask(operation, { ...page, limit, dryRun }), onFinding);
+  const plants = await pages(catalog.reconcilePlants);
+  const customers = await pages(identity.reconcileUsers);
+  return { plants, customers };
+}
+
+/**
+ * @template Key
+ * @param {(page: { after?: Key }) => Promise<import('../../libs/contracts/dist/reconcile.js').Reconciled<any, Key>>} read
+ * @param {(finding: any) => void} onFinding
+ */
+async function allPages(read, onFinding) {
+  let checked = 0;
+  /** @type {{ after?: Key }} */
+  let page = {};
+  for (;;) {
+    const answer = await read(page);
+    checked += answer.checked;
+    for (const finding of answer.findings) onFinding(finding);
+    if (answer.next === undefined) return checked;
+    page = { after: answer.next };
+  }
+}
+
+/** @param {Call} call @param {number} pauseMs @returns {Call} */
+function patient(call, pauseMs) {
+  return async (operation, payload) => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await call(operation, payload);
+      } catch (error) {
+        const { code } = /** @type {{ code?: string }} */ (error);
+        if (tries === TRIES || code === undefined || !COMES_BACK.includes(code)) throw error;
+      }
+      await sleep(pauseMs);
+    }
+  };
+}

@@ -1,0 +1,104 @@
+/** @typedef {import('./reconcile.mjs').Finding} Finding */
+
+/** What a drift is called in the table. @type {Record<Finding['drift'], string>} */
+export const titles = {
+  'numbers-behind': 'numbers drawn again',
+  'stock-missing': 'plants without stock',
+  'listing-differs': 'plants listed otherwise',
+  'plant-deleted': 'deleted plants that came back',
+  'plant-missing': 'stock without a plant',
+  'user-deleted': 'deleted users that came back',
+  'user-missing': 'customers without a user',
+};
+
+/** Whether a person has something to do. @param {Finding} finding */
+export const isLeft = ({ drift, outcome }) => outcome !== 'mended' || drift === 'stock-missing';
+
+/** What was found, what became of it, and what to do. @param {Finding} finding @returns {string} */
+export function sentence(finding) {
+  const { outcome } = finding;
+  if (finding.drift === 'numbers-behind') {
+    const { service, sequence, from, to } = finding;
+    const verb = outcome === 'mended' ? 'goes on' : 'would go on';
+    return `${sequence} of the ${service} was at ${from}, behind what the store knows; it ${verb} at ${to}.`;
+  }
+  const what = facts(finding);
+  if (outcome === 'found') return `${what.found} ${what.would}`;
+  if (outcome === 'unfinished') return `${what.found} It is not mended yet: a service was away or busy. Run this again.`;
+  if (outcome === 'left') return `${what.found} Orders are open: ${orders(finding.openOrders ?? [])}. ${what.todo}`;
+  return `${what.found} ${what.did}`;
+}
+
+/**
+ * @param {Exclude<Finding, { drift: 'numbers-behind' }>} finding
+ * @returns {{ found: string, did: string, would: string, todo: string }}
+ */
+function facts(finding) {
+  const cancel = 'cancel them (DELETE /v3/store/order/{orderId})';
+  if ('userId' in finding) {
+    const { userId, username, drift } = finding;
+    if (drift === 'user-deleted') {
+      return {
+        found: `User ${username} (${userId}) had been deleted and was there again.`,
+        did: 'Deleted again.',
+        would: 'Would be deleted again.',
+        todo: `Transfer them (POST /v3/store/order/{orderId}/transfer) or ${cancel}, and run this again.`,
+      };
+    }
+    return {
+      found: `There is no user ${userId}, and the store took orders for them.`,
+      did: 'It takes no more.',
+      would: 'It would take no more, unless orders are open.',
+      todo: `Transfer them (POST /v3/store/order/{orderId}/transfer) or ${cancel}, and run this again.`,
+    };
+  }
+  const { plantId, drift } = finding;
+  switch (drift) {
+    case 'stock-missing':
+      return {
+        found: `The store did not know plant ${plantId}.`,
+        did: `It has 0 units now: count them, and set them (PUT /v3/store/inventory/${plantId}).`,
+        would: 'It would be opened with 0 units, for you to count and set.',
+        todo: `When they are closed, count the units and set them (PUT /v3/store/inventory/${plantId}).`,
+      };
+    case 'listing-differs':
+      return {
+        found: `The store listed plant ${plantId} under another status than the catalog.`,
+        did: 'It was told again.',
+        would: 'It would be told again.',
+        todo: 'Run this again.',
+      };
+    case 'plant-deleted':
+      return {
+        found: `Plant ${plantId} had been deleted and was there again.`,
+        did: 'Deleted again.',
+        would: 'Would be deleted again.',
+        todo: `Wait for their delivery or ${cancel}, and run this again.`,
+      };
+    default:
+      return {
+        found: `The catalog does not have plant ${plantId}, and the store has stock of it.`,
+        did: 'The stock is retired.',
+        would: 'The stock would be retired, unless orders are open.',
+        todo: `Create the plant again with this id (POST /v3/plant), and they are its orders; or ${cancel}, and run this again.`,
+      };
+  }
+}
+
+/** @param {readonly number[]} ids */
+const orders = (ids) => (ids.length < 100 ? ids.join(', ') : `${ids.join(', ')} and perhaps more`);
+
+/**
+ * The totals: checked, mended, left.
+ * @param {{ plants: number, customers: number }} checked
+ * @param {ReadonlyMap<Finding['drift'], { mended: number, left: number }>} counts
+ */
+export function table(checked, counts) {
+  const drifts = /** @type {Finding['drift'][]} */ (Object.keys(titles));
+  const rows = [
+    ['', 'mended', 'left to you'],
+    ...drifts.map((drift) => [titles[drift], ...['mended', 'left'].map((of) => `${counts.get(drift)?.[/** @type {'mended' | 'left'} */ (of)] ?? 0}`)]),
+  ];
+  const lines = rows.map(([name = '', ...cells]) => `  ${name.padEnd(32)}${cells.map((cell) => cell.padStart(12)).join('')}`);
+  return [`Checked: ${checked.plants} plants, ${checked.customers} customers.`, ...lines].join('\n');
+}
