@@ -1,0 +1,153 @@
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { backUp, reconcile, rows, setBack } from './inside.js';
+import {
+  createPlant,
+  type Customer,
+  newCustomer,
+  ok,
+  type Order,
+  placeOrder,
+  type Plant,
+  problem,
+  send,
+  staff,
+  until,
+} from './shop.js';
+
+/** An order that stays open: neither payment nor delivery comes by itself. */
+async function placeWaiting(plantId: number, as: Customer): Promise<Order> {
+  for (;;) {
+    const order = await placeOrder({ plantId }, as);
+    const kept = await rows(
+      'store',
+      `UPDATE orders SET due_at = NULL, due_move = NULL WHERE id = $1 AND status = 'placed' RETURNING id`,
+      [order.id],
+    );
+    if (kept.length > 0) return order;
+  }
+}
+
+/** Somebody whom the store knows, without open orders. */
+async function formerCustomer(plantId: number): Promise<Customer & { userId: string }> {
+  const customer = await newCustomer();
+  const { id } = await placeWaiting(plantId, customer);
+  await cancel(id);
+  const [owner] = await rows<{ userId: string }>('store', 'SELECT owner_id AS "userId" FROM orders WHERE id = $1', [id]);
+  return { ...customer, userId: owner!.userId };
+}
+
+const cancel = (orderId: number) => ok(send('DELETE', `/v3/store/order/${orderId}`, { as: staff }));
+const deletePlant = (plantId: number) => ok(send('DELETE', `/v3/plant/${plantId}`, { as: staff }));
+const deleteUser = (customer: Customer) => ok(send('DELETE', `/v3/user/${customer.username}`, { as: customer }));
+const list = (plantId: number, status: string) =>
+  ok(send('POST', `/v3/plant/${plantId}`, { as: staff, form: { status } }));
+const getPlant = (plantId: number) => send<Plant>('GET', `/v3/plant/${plantId}`);
+const order = (plantId: number) => send<Order>('POST', '/v3/store/order', { as: staff, json: { plantId } });
+
+describe('a database that is set back to its backup', () => {
+  beforeAll(async () => expect(await reconcile()).toEqual({ exitCode: 0, findings: [] }));
+  afterEach(async () => expect(await reconcile()).toEqual({ exitCode: 0, findings: [] }));
+
+  it('the store: plants are opened and listed again, what was deleted since goes, open orders are named', async () => {
+    const [listed, gone, ordered] = [await createPlant(), await createPlant(), await createPlant()];
+    const leaver = await formerCustomer(listed.id);
+    const waiting = await placeWaiting(ordered.id, await newCustomer());
+    await backUp('store');
+    const created = await createPlant({ quantity: 5 });
+    await list(listed.id, 'sold');
+    await deletePlant(gone.id);
+    await cancel(waiting.id);
+    await deletePlant(ordered.id);
+    await deleteUser(leaver);
+    await setBack('store');
+
+    const left = { plantId: ordered.id, drift: 'plant-missing', outcome: 'left', openOrders: [waiting.id] };
+    const found = await reconcile('--dry-run');
+    expect(found.exitCode).toBe(1);
+    const { exitCode, findings } = await reconcile();
+    expect(exitCode).toBe(1);
+    expect(findings).toEqual([
+      { plantId: listed.id, drift: 'listing-differs', outcome: 'mended' },
+      { plantId: gone.id, drift: 'plant-missing', outcome: 'mended' },
+      left,
+      { plantId: created.id, drift: 'stock-missing', outcome: 'mended' },
+      { userId: leaver.userId, drift: 'user-missing', outcome: 'mended' },
+    ]);
+    expect(found.findings.map(({ drift }) => drift)).toEqual(findings.map(({ drift }) => drift));
+    expect(await reconcile()).toEqual({ exitCode: 1, findings: [left] });
+    await cancel(waiting.id);
+    expect(await reconcile()).toEqual({ exitCode: 0, findings: [{ plantId: ordered.id, drift: 'plant-missing', outcome: 'mended' }] });
+
+    await problem(order(listed.id), 409, 'plant-not-available');
+    await problem(order(gone.id), 404, 'plant-not-found');
+    await problem(order(created.id), 409, 'insufficient-stock');
+    await ok(send('PUT', `/v3/store/inventory/${created.id}`, { as: staff, json: { free: 5 } }));
+    await ok(order(created.id));
+  }, 30_000);
+
+  it('the catalog: what was deleted since is deleted again, what was created since leaves no stock, and no number comes back', async () => {
+    const [gone, listed] = [await createPlant(), await createPlant()];
+    await backUp('catalog');
+    await deletePlant(gone.id);
+    await list(listed.id, 'sold');
+    const [lost, ordered] = [await createPlant(), await createPlant({ quantity: 5 })];
+    const customer = await newCustomer();
+    const waiting = await placeWaiting(ordered.id, customer);
+    await setBack('catalog');
+
+    const { exitCode, findings } = await reconcile();
+    expect(exitCode).toBe(1);
+    expect(findings).toEqual([
+      expect.objectContaining({ drift: 'numbers-behind', sequence: 'plant_versions', outcome: 'mended' }),
+      expect.objectContaining({ drift: 'numbers-behind', sequence: 'plant_ids', to: ordered.id + 1 }),
+      { plantId: gone.id, drift: 'plant-deleted', outcome: 'mended' },
+      { plantId: listed.id, drift: 'listing-differs', outcome: 'mended' },
+      { plantId: lost.id, drift: 'plant-missing', outcome: 'mended' },
+      { plantId: ordered.id, drift: 'plant-missing', outcome: 'left', openOrders: [waiting.id] },
+    ]);
+    await problem(getPlant(gone.id), 404, 'plant-not-found');
+    await ok(order(listed.id));
+    await problem(order(lost.id), 404, 'plant-not-found');
+    const next = await createPlant({ quantity: 1 });
+    expect(next.id).toBeGreaterThan(ordered.id);
+    await ok(order(next.id));
+    // As the report says: the plant is created again, and the order that waited is its order.
+    await createPlant({ id: ordered.id, quantity: 3 });
+    expect(await ok(send('GET', `/v3/store/inventory/${ordered.id}`, { as: staff }))).toMatchObject({ free: 3, reserved: 1 });
+    await cancel(waiting.id);
+    expect(await ok(send('GET', `/v3/store/inventory/${ordered.id}`, { as: staff }))).toMatchObject({ free: 4, reserved: 0 });
+  }, 30_000);
+
+  it('identity: who was deleted since is deleted again, orders of who is not there are named, and revocations are followed', async () => {
+    const { id: plantId } = await createPlant();
+    const leaver = await formerCustomer(plantId);
+    const stays = await newCustomer();
+    await backUp('identity');
+    await deleteUser(leaver);
+    const lost = await newCustomer();
+    const waiting = await placeWaiting(plantId, lost);
+    await setBack('identity');
+
+    const inventory = (as: Customer) => send('GET', '/v3/store/inventory', { as });
+    const { exitCode, findings } = await reconcile();
+    expect(exitCode).toBe(1);
+    const left = { userId: expect.any(String), drift: 'user-missing', outcome: 'left', openOrders: [waiting.id] };
+    expect(findings).toHaveLength(2);
+    expect(findings).toEqual(
+      expect.arrayContaining([
+        { userId: leaver.userId, username: leaver.username, drift: 'user-deleted', outcome: 'mended' },
+        left,
+      ]),
+    );
+    for (const somebody of [leaver, lost]) {
+      await problem(send('GET', `/v3/user/${somebody.username}`), 404, 'user-not-found');
+      await until(async () => (await inventory(somebody)).status === 401, 1_000);
+    }
+    await ok(inventory(stays));
+    await ok(send('GET', '/v3/user/logout', { as: stays }));
+    await until(async () => (await inventory(stays)).status === 401, 1_000);
+    await ok(send('POST', `/v3/store/order/${waiting.id}/transfer`, { as: staff, json: { username: 'admin' } }));
+    expect(await reconcile()).toMatchObject({ exitCode: 0, findings: [{ drift: 'user-missing', outcome: 'mended' }] });
+    await cancel(waiting.id);
+  }, 30_000);
+});
