@@ -5,7 +5,7 @@ import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { Service } from '@plant-shop/platform/service/service';
 import { startNats } from '@plant-shop/testing/nats';
 import { createDatabase } from '@plant-shop/testing/postgres';
-import { startService, TestCaller } from '@plant-shop/testing/service';
+import { contextFor, startService, TestCaller } from '@plant-shop/testing/service';
 import pg from 'pg';
 import { migrationsFolder } from './database.js';
 import type { IdentityOptions } from './options.js';
@@ -34,6 +34,13 @@ export class TestIdentity {
   ) {}
 
   static async start(changed: Partial<Config> = {}, options: Partial<IdentityOptions> = {}): Promise<TestIdentity> {
+    const identity = await TestIdentity.withoutReplica();
+    identity.httpPort = (await identity.addReplica(changed, options)).httpPort;
+    return identity;
+  }
+
+  /** What replicas need, and none yet. */
+  static async withoutReplica(): Promise<TestIdentity> {
     const nats = await startNats();
     const database = await createDatabase(migrationsFolder);
     const sql = new pg.Pool({ connectionString: database.url, max: 2 });
@@ -43,9 +50,7 @@ export class TestIdentity {
     });
     const caller = await TestCaller.connect(nats.url);
     const closers = [() => caller.close(), () => sql.end(), () => database.drop(), () => nats.stop()];
-    const identity = new TestIdentity(caller, sql, nats.url, database.url, [], closers);
-    identity.httpPort = (await identity.addReplica(changed, options)).httpPort;
-    return identity;
+    return new TestIdentity(caller, sql, nats.url, database.url, [], closers);
   }
 
   /** Of the first replica. */
@@ -64,8 +69,12 @@ export class TestIdentity {
     return { service, httpPort };
   }
 
+  async stopReplicas(): Promise<void> {
+    for (const service of this.services.splice(0)) await service.stop();
+  }
+
   async stop(): Promise<void> {
-    for (const service of this.services) await service.stop();
+    await this.stopReplicas();
     for (const close of this.closers) await close();
   }
 
@@ -75,6 +84,19 @@ export class TestIdentity {
     principal?: Principal,
   ): Promise<Answer> {
     return this.caller.call(operation, payload, principal);
+  }
+
+  /** With an Idempotency-Key. */
+  async callOnce<Payload, Answer>(
+    operation: Operation<Payload, Answer>,
+    payload: Payload,
+    key: string,
+    principal?: Principal,
+  ): Promise<{ readonly answer: Answer; readonly replayed: boolean; readonly version?: number }> {
+    const raw = await this.caller.client.callRaw(operation, payload, contextFor(principal), key);
+    const { replayed = false, version } = raw;
+    const answer = JSON.parse(Buffer.from(raw.payload).toString()) as Answer;
+    return { answer, replayed, ...(version !== undefined && { version }) };
   }
 
   async register(
@@ -116,12 +138,24 @@ export interface Registered {
   readonly password: string;
 }
 
+/** As a whole process of its own takes it. */
+export const testEnvironment = (databaseUrl: string): Record<string, string> => ({
+  NODE_ENV: 'test',
+  IDENTITY_DATABASE_URL: databaseUrl,
+  IDENTITY_SECRET: testSecret,
+  IDENTITY_HTTP_PORT: '0',
+  OPS_PORT: '0',
+  PUBLIC_URL: 'http://shop.test',
+});
+
+const testSecret = 'a secret of the tests, 32 characters or more';
+
 const testConfig = (databaseUrl: string): Config => ({
   databaseUrl,
   publicUrl: 'http://shop.test',
   httpHost: '127.0.0.1',
   httpPort: 0,
-  identitySecret: 'a secret of the tests, 32 characters or more',
+  identitySecret: testSecret,
   passwordMinLength: 8,
   sessionTtlHours: 24,
   loginLimitPerUser: 20,

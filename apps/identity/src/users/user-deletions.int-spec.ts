@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { type OpenOrders, store } from '@plant-shop/contracts/store';
+import { unavailable } from '@plant-shop/platform/errors';
 import { fake, startFake } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 
 describe('deleting a user', () => {
@@ -19,11 +20,11 @@ describe('deleting a user', () => {
   afterAll(() => shop.stop());
 
   /** A store that answers like this; without one there is none. */
-  async function startStore(answer: (userId: string) => OpenOrders | Promise<OpenOrders>): Promise<string[]> {
+  async function startStore(answer: (attempt: number) => OpenOrders | Promise<OpenOrders>): Promise<string[]> {
     const asked: string[] = [];
-    const closeCustomer = fake(store.closeCustomer, async ({ userId }) => {
+    const closeCustomer = fake(store.closeCustomer, async ({ userId, attempt = 0 }) => {
       asked.push(userId);
-      return answer(userId);
+      return answer(attempt);
     });
     stopStore = (await startFake(shop.natsUrl, 'store', [closeCustomer])).stop;
     return asked;
@@ -39,18 +40,11 @@ describe('deleting a user', () => {
   /** What a process leaves behind that died, or lost the store's answer, while it deleted this user. */
   const leaveIntent = (userId: string): Promise<unknown> =>
     shop.sql.query(
-      `INSERT INTO user_deletions (user_id, attempt_id, leased_until) VALUES ($1, $2, now() - interval '1 second')
+      `INSERT INTO user_deletions (user_id, attempt, leased_until)
+       VALUES ($1, nextval('deletion_attempts'), now() - interval '1 second')
        ON CONFLICT (user_id) DO UPDATE SET leased_until = excluded.leased_until`,
-      [userId, randomUUID()],
+      [userId],
     );
-
-  async function until(isSo: () => Promise<boolean>): Promise<void> {
-    for (let n = 0; n < 100; n++) {
-      if (await isSo()) return;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    throw new Error('it did not come about in 5 s');
-  }
 
   it('removes the profile, sessions and keys, and tells the log', async () => {
     const asked = await startStore(() => ({ openOrders: [] }));
@@ -91,11 +85,19 @@ describe('deleting a user', () => {
     for (const caller of [stranger, { ...inPerson, shown: ['apiKey'] }]) {
       await expect(shop.call(identity.deleteUser, { username }, caller)).rejects.toMatchObject({ code: 'forbidden' });
     }
-    await expect(shop.call(identity.deleteUser, { username, ifVersion: 7 }, inPerson)).rejects.toMatchObject({
-      code: 'precondition-failed',
-    });
+    for (const ifVersion of [0, 7]) {
+      await expect(shop.call(identity.deleteUser, { username, ifVersion }, inPerson)).rejects.toMatchObject({
+        code: 'precondition-failed',
+      });
+    }
     expect(asked).toEqual([]);
     expect(await isPending(userId)).toBe(false);
+    await shop.call(identity.updateUser, { username, user: { phone: '1' }, ifVersion: 1 }, inPerson);
+    await expect(shop.call(identity.deleteUser, { username, ifVersion: 1 }, inPerson)).rejects.toMatchObject({
+      code: 'precondition-failed',
+    });
+    await shop.call(identity.deleteUser, { username, ifVersion: 2 }, inPerson);
+    expect(asked).toEqual([userId]);
   });
 
   it('did not happen when the store is not there, and does not happen later by itself', async () => {
@@ -129,8 +131,9 @@ describe('deleting a user', () => {
   it('has an unknown outcome when the store is away but an earlier attempt may have closed the customer', async () => {
     const { username, userId, inPerson } = await shop.enter();
     await shop.sql.query(
-      `INSERT INTO user_deletions (user_id, attempt_id, leased_until) VALUES ($1, $2, now() + interval '1 minute')`,
-      [userId, randomUUID()],
+      `INSERT INTO user_deletions (user_id, attempt, leased_until)
+       VALUES ($1, nextval('deletion_attempts'), now() + interval '1 minute')`,
+      [userId],
     );
     await expect(shop.call(identity.deleteUser, { username }, inPerson)).rejects.toMatchObject({
       code: 'outcome-unknown',
@@ -180,6 +183,36 @@ describe('deleting a user', () => {
     expect(await revocationsOf(userId)).toBe(1);
   });
 
+  it('of attempts that overtake each other, makes the older one anew, and answers both', async () => {
+    const { username, userId } = await shop.enter();
+    let refused = 0;
+    const attempts: number[] = [];
+    let answerFirst: () => void = () => undefined;
+    const first = new Promise<void>((resolve) => (answerFirst = resolve));
+    await startStore(async (attempt) => {
+      attempts.push(attempt);
+      if (attempts.length === 1) await first;
+      if (attempt < refused) throw unavailable('store');
+      refused = attempt;
+      return { openOrders: [4] };
+    });
+    const ask = (): Promise<unknown> =>
+      expect(shop.call(identity.deleteUser, { username }, manager)).rejects.toMatchObject({
+        code: 'user-has-open-orders',
+        details: { orders: [4] },
+      });
+    const older = ask();
+    await until(() => attempts.length === 1);
+    await ask();
+    answerFirst();
+    await older;
+    const [one = 0, two = 0, three = 0] = attempts;
+    expect(attempts).toHaveLength(3);
+    expect([one < two, two < three]).toEqual([true, true]);
+    expect(await isPending(userId)).toBe(false);
+    expect(await isThere(userId)).toBe(true);
+  });
+
   it('lets a newer attempt decide: an older one drops nothing', async () => {
     const { username, userId } = await shop.enter();
     let first = true;
@@ -187,7 +220,9 @@ describe('deleting a user', () => {
       if (!first) return { openOrders: [] };
       first = false;
       // While the older attempt waits for its answer, another process takes over.
-      await shop.sql.query('UPDATE user_deletions SET attempt_id = $2 WHERE user_id = $1', [userId, randomUUID()]);
+      await shop.sql.query(`UPDATE user_deletions SET attempt = nextval('deletion_attempts') WHERE user_id = $1`, [
+        userId,
+      ]);
       return { openOrders: [3] };
     });
     await expect(shop.call(identity.deleteUser, { username }, manager)).rejects.toMatchObject({

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { DeleteUser } from '@plant-shop/contracts/identity';
@@ -15,7 +14,7 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { assertVersion, managed, userNotFound } from './user.js';
-import { beginDeletion, dropDeletion, takeOverDeletion } from './user-deletions.repository.js';
+import { type Attempt, beginDeletion, dropDeletion, takeOverDeletion } from './user-deletions.repository.js';
 import { deleteUser, findUser, lockUser } from './users.repository.js';
 
 /** A lease is longer than any call under it, so that two attempts do not work on one user at the same time. */
@@ -23,6 +22,11 @@ const leaseBeyondDeadlineMs = 5_000;
 const storeDeadlineMs = 5_000;
 /** Answers by which a service says that it did nothing. */
 const nothingHappened = ['unavailable', 'overloaded'];
+const maxTries = 3;
+
+type Begun = Awaited<ReturnType<typeof beginDeletion>>;
+
+const leaseMsOf = ({ deadline }: RpcContext): number => deadline.leftMs + leaseBeyondDeadlineMs;
 
 /**
  * Deletes users, in steps that any process can carry on: note the intent; ask the store, which knows whether orders are
@@ -55,18 +59,15 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
   }
 
   async delete(context: RpcContext, { username, ifVersion }: DeleteUser): Promise<{ username: string }> {
-    const attemptId = randomUUID();
-    const { user, isFirst } = await this.database.transaction(async (tx) => {
+    const { user, attempt } = await this.database.transaction(async (tx) => {
       const { userId } = managed(context.caller, await findUser(tx, username));
       const user = await lockUser(tx, userId);
       if (!user) throw userNotFound();
       assertVersion(user, ifVersion);
-      const leaseMs = context.deadline.leftMs + leaseBeyondDeadlineMs;
-      return { user, isFirst: await beginDeletion(tx, userId, attemptId, leaseMs) };
+      return { user, attempt: await beginDeletion(tx, userId, leaseMsOf(context)) };
     });
-    const openOrders = await this.closeCustomer(context, user.userId, attemptId, isFirst);
+    const openOrders = await this.closeCustomer(context, attempt);
     if (openOrders.length > 0) {
-      await this.drop(attemptId);
       throw new DomainError('user-has-open-orders', 'Cancel or transfer the open orders, then delete the user.', {
         orders: openOrders,
       });
@@ -77,34 +78,57 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
 
   /** Carries on one deletion whose process died or lost an answer. @returns whether there may be another */
   async carryOnOne(): Promise<boolean> {
-    const attemptId = randomUUID();
-    const userId = await this.database.transaction((tx) =>
-      takeOverDeletion(tx, attemptId, storeDeadlineMs + leaseBeyondDeadlineMs),
+    const taken = await this.database.transaction((tx) =>
+      takeOverDeletion(tx, storeDeadlineMs + leaseBeyondDeadlineMs),
     );
-    if (userId === undefined) return false;
-    const context = new RpcContext(`deletion-${attemptId}`, Deadline.in(storeDeadlineMs));
-    const { openOrders } = await this.rpc.call(store.closeCustomer, { userId }, context);
-    if (openOrders.length > 0) await this.drop(attemptId);
-    else await this.finish(userId);
-    this.logger.info({ userId, deleted: openOrders.length === 0 }, 'pending user deletion settled');
+    if (!taken) return false;
+    const context = new RpcContext(`deletion-${taken.attempt}`, Deadline.in(storeDeadlineMs));
+    const openOrders = await this.ask(context, taken);
+    if (openOrders.length === 0) await this.finish(taken.userId);
+    this.logger.info({ userId: taken.userId, deleted: openOrders.length === 0 }, 'pending user deletion settled');
     return true;
   }
 
-  private async closeCustomer(
-    context: RpcContext,
-    userId: string,
-    attemptId: string,
-    isFirst: boolean,
-  ): Promise<readonly number[]> {
-    try {
-      return (await this.rpc.call(store.closeCustomer, { userId }, context)).openOrders;
-    } catch (error) {
-      if (!(error instanceof CodedError) || !nothingHappened.includes(error.code)) throw error;
-      // "Nothing happened" is true of this attempt only. An earlier one may have closed the customer, and a later one
-      // may have taken over while this process stood still: those go on.
-      if (!isFirst || !(await this.drop(attemptId))) throw outcomeUnknown('store', error);
-      throw error;
+  /**
+   * The open orders that keep the user, or none. An attempt that is older than one which the store has refused
+   * meanwhile is made anew: it did nothing, and what the newer one was told belongs to somebody else's request.
+   */
+  private async closeCustomer(context: RpcContext, first: Begun): Promise<readonly number[]> {
+    let begun = first;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.ask(context, begun);
+      } catch (error) {
+        if (!(error instanceof CodedError) || !nothingHappened.includes(error.code)) throw error;
+        // "Nothing happened" is true of this attempt only. An earlier one may have closed the customer, and a later one
+        // may have taken over while this process stood still: those go on.
+        if (begun.isFirst && (await this.drop(begun))) throw error;
+        if (tries === maxTries) throw outcomeUnknown('store', error);
+      }
+      const next = await this.beginAgain(context, begun.userId);
+      if (!next) return [];
+      begun = next;
     }
+  }
+
+  /** @returns undefined when the user is gone by now: another attempt was faster */
+  private async beginAgain(context: RpcContext, userId: string): Promise<Begun | undefined> {
+    try {
+      return await this.database.transaction(async (tx) => {
+        const user = await lockUser(tx, userId);
+        return user && beginDeletion(tx, userId, leaseMsOf(context));
+      });
+    } catch (error) {
+      throw outcomeUnknown('identity', error);
+    }
+  }
+
+  /** Asks the store, and drops the intent when it names open orders. */
+  private async ask(context: RpcContext, attempt: Attempt): Promise<readonly number[]> {
+    const { userId, attempt: number } = attempt;
+    const { openOrders } = await this.rpc.call(store.closeCustomer, { userId, attempt: number }, context);
+    if (openOrders.length > 0) await this.drop(attempt);
+    return openOrders;
   }
 
   /** From here on the intent is carried on whatever happens: a failure is never "nothing happened". */
@@ -132,9 +156,9 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
    * An intent that cannot be dropped now goes on by itself: then the outcome is open.
    * @returns whether it was still this attempt's
    */
-  private async drop(attemptId: string): Promise<boolean> {
+  private async drop(attempt: Attempt): Promise<boolean> {
     try {
-      return await this.database.transaction((tx) => dropDeletion(tx, attemptId));
+      return await this.database.transaction((tx) => dropDeletion(tx, attempt));
     } catch (error) {
       throw outcomeUnknown('identity', error);
     }

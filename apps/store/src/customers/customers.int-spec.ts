@@ -50,9 +50,8 @@ describe('a customer whose user is about to be deleted', () => {
     const { subject } = customer(4);
     await shop.rows('INSERT INTO customers (user_id) VALUES ($1)', [subject]);
     const lockText = 'SELECT closed FROM customers WHERE user_id = $1 FOR UPDATE';
-    const waiting = async (): Promise<number> =>
-      (await shop.rows(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
-        .length;
+    const waitText = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    const waiting = async (): Promise<number> => (await shop.rows(waitText)).length;
     const holder = await shop.sql.connect();
     try {
       await holder.query('BEGIN');

@@ -12,8 +12,8 @@ export class CustomersService {
 
   /**
    * Decides here, where orders are placed, whether a user may be deleted. Repeating it changes nothing.
-   * @throws CodedError `unavailable` when identity no longer waits for this attempt, or was refused a later one: a deletion
-   * that was given up must not happen after its orders are closed
+   * @throws CodedError `unavailable` when identity no longer waits for this attempt, or was refused a later one: a
+   * deletion that was given up must not happen after its orders are closed
    */
   close({ deadline }: RpcContext, { userId, attempt = 0 }: CloseCustomer): Promise<OpenOrders> {
     return this.database.transaction(async (tx) => {
