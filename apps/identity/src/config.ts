@@ -5,9 +5,18 @@ export const databaseSetting = {
   databaseUrl: url('IDENTITY_DATABASE_URL', ['postgres', 'postgresql'], { description: "Identity's own database" }),
 };
 
+export const secretSetting = {
+  identitySecret: secret('IDENTITY_SECRET', {
+    description:
+      'Encrypts what identity must be able to read again (signing keys, OAuth state), which is lost with it; ' +
+      'at least 32 characters, the same on all replicas',
+  }),
+};
+
 export const identitySettings = {
   ...serviceSettings,
   ...databaseSetting,
+  ...secretSetting,
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
     description:
       "The gateway's origin as clients see it: the issuer of access tokens and what their addresses are built from",
@@ -17,10 +26,6 @@ export const identitySettings = {
     default: '127.0.0.1',
   }),
   httpPort: port('IDENTITY_HTTP_PORT', { description: 'Port of the OAuth 2.0 pages', default: '8082' }),
-  identitySecret: secret('IDENTITY_SECRET', {
-    description:
-      'Encrypts what identity must be able to read again (signing keys, OAuth state); the same on all replicas',
-  }),
   passwordMinLength: integer('PASSWORD_MIN_LENGTH', {
     description: 'Fewest characters of a password',
     default: '8',
@@ -46,7 +51,9 @@ export const identitySettings = {
     max: 1_000_000,
   }),
   demoData: flag('DEMO_DATA', {
-    description: 'Creates the admin, API key and OAuth client of the demo profile; refused in production',
+    description:
+      'Makes `admin` / `admin-password`, API key `special-key`, OAuth client `plant-admin` / `plant-secret`; ' +
+      'refused in production',
     default: 'false',
   }),
   maxInFlight: integer('MAX_IN_FLIGHT', {

@@ -1,18 +1,21 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { ApiKeyUses } from './api-keys/api-key-uses.js';
 import { ApiKeysController } from './api-keys/api-keys.controller.js';
 import { ApiKeysService } from './api-keys/api-keys.service.js';
+import { Cipher } from './credentials/cipher.js';
 import { CredentialsController } from './credentials/credentials.controller.js';
 import { CredentialsService } from './credentials/credentials.service.js';
 import { DemoData } from './demo/demo-data.js';
 import { Adapters } from './oauth/adapters.js';
-import { Cipher } from './oauth/cipher.js';
 import { ClientSecrets } from './oauth/client-secrets.js';
 import { OAuthServer } from './oauth/oauth-server.js';
 import { SigningKeysController } from './oauth/signing-keys.controller.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from './options.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
+import { ReconcileController } from './reconcile/reconcile.controller.js';
+import { ReconcileService } from './reconcile/reconcile.service.js';
 import { RevocationsController } from './revocations/revocations.controller.js';
 import { RevocationsService } from './revocations/revocations.service.js';
 import { LoginAttempts } from './sessions/login-attempts.js';
@@ -35,12 +38,14 @@ export class IdentityModule {
         CredentialsController,
         RevocationsController,
         SigningKeysController,
+        ReconcileController,
       ],
       providers: [
         { provide: IDENTITY_OPTIONS, useValue: options },
         { provide: PasswordHasher, useFactory: () => PasswordHasher.create(options.hashingCost) },
         UsersService,
         UserDeletionsService,
+        ReconcileService,
         SessionsService,
         LoginAttempts,
         ApiKeysService,
@@ -54,6 +59,7 @@ export class IdentityModule {
         OAuthServer,
         DemoData,
         Sweeper,
+        AnswersSweeper,
       ],
     };
   }

@@ -1,5 +1,6 @@
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import type { IdentityConfig } from './config.js';
+import { keysLookMs } from './oauth/signing-key.js';
 import { type HashingCost, productionCost } from './passwords/password-hasher.js';
 
 /** What identity's parts need of its settings, in their own terms. */
@@ -15,6 +16,8 @@ export interface IdentityOptions {
   readonly demoData: boolean;
   /** Pause between two looks for deletions that nobody carries on. */
   readonly deletionIntervalMs: number;
+  /** Pause between two looks for signing keys that came, began to sign, or ended. */
+  readonly keysLookMs: number;
 }
 
 export const IDENTITY_OPTIONS = Symbol('identity options');
@@ -28,4 +31,5 @@ export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): Id
   http: { host: config.httpHost, port: config.httpPort },
   demoData: config.demoData,
   deletionIntervalMs: 2_000,
+  keysLookMs,
 });

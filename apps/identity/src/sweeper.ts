@@ -5,11 +5,19 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { deleteDeadKeys } from './api-keys/api-keys.repository.js';
 import { deleteExpiredPayloads } from './oauth/payloads.repository.js';
+import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';
 import { deleteOldRevocations } from './revocations/revocations.repository.js';
 import { deleteOldFailures } from './sessions/login-attempts.repository.js';
 import { deleteExpiredSessions } from './sessions/sessions.repository.js';
 
-const sweeps = [deleteExpiredSessions, deleteOldFailures, deleteOldRevocations, deleteDeadKeys, deleteExpiredPayloads];
+const sweeps = [
+  deleteExpiredSessions,
+  deleteOldFailures,
+  deleteOldRevocations,
+  deleteDeadKeys,
+  deleteExpiredPayloads,
+  deleteEndedSigningKeys,
+];
 
 /** Removes what has ended. Nothing relies on it being gone: every reader looks at the time itself. */
 @Injectable()

@@ -4,7 +4,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { identityDatabase, migrationsFolder } from '../database.js';
 import { Adapters } from './adapters.js';
-import { Cipher } from './cipher.js';
+import { Cipher } from '../credentials/cipher.js';
 import { deleteExpiredPayloads } from './payloads.repository.js';
 
 describe("the provider's state", () => {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { sha256 } from '../credentials/secret.js';
-import { Cipher } from './cipher.js';
+import { Cipher } from '../credentials/cipher.js';
 import { findClient } from './oauth-clients.repository.js';
 import {
   consumePayload,

@@ -15,7 +15,7 @@ describe('the OAuth pages while something is away', () => {
     const { privateKey } = await generateKeyPair('ES256', { extractable: true });
     const failing = { of: () => ({ find: () => Promise.reject(failure) }) } as unknown as Adapters;
     const keys = {
-      open: async () => [{ ...(await exportJWK(privateKey)), use: 'sig' }],
+      open: async () => ({ signingKid: 'one', jwks: [{ ...(await exportJWK(privateKey)), kid: 'one', use: 'sig' }] }),
     } as unknown as SigningKeysService;
     const options = { publicUrl: 'http://shop.test', http: { host: '127.0.0.1', port: 0 } };
     server = new OAuthServer(failing, {} as ClientSecrets, keys, options as never, createLogger('test', 'fatal'));

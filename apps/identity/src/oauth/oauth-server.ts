@@ -1,9 +1,16 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
@@ -11,6 +18,7 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { Adapters } from './adapters.js';
 import { ClientSecrets } from './client-secrets.js';
 import { createProvider } from './provider.js';
+import type { KeyRing } from './signing-key.js';
 import { SigningKeysService } from './signing-keys.service.js';
 
 /** Below the limit of the phase that stops background work. */
@@ -18,8 +26,10 @@ const closeLimitMs = 2_000;
 
 /** Serves the OAuth 2.0 pages to the gateway, under whose origin clients see them. */
 @Injectable()
-export class OAuthServer implements OnModuleInit, OnApplicationShutdown {
+export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   private server: Server | undefined;
+  private served: { readonly keys: KeyRing; readonly handle: RequestListener } | undefined;
+  private readonly loop: BackgroundLoop;
 
   constructor(
     private readonly adapters: Adapters,
@@ -27,28 +37,30 @@ export class OAuthServer implements OnModuleInit, OnApplicationShutdown {
     private readonly keys: SigningKeysService,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
     @InjectLogger() private readonly logger: Logger,
-  ) {}
+  ) {
+    const loop = { name: 'signing keys', intervalMs: options.keysLookMs };
+    this.loop = new BackgroundLoop(loop, () => this.look(), logger);
+  }
 
   /** Before any loop starts: what cannot be served, for want of its keys or its port, ends the start here. */
   async onModuleInit(): Promise<void> {
     const { publicUrl, http } = this.options;
-    const provider = createProvider({
-      publicUrl,
-      jwks: await this.keys.open(),
-      adapterOf: (model) => this.adapters.of(model),
-      isSecretRight: (hash, secret, address) => this.secrets.isRight(hash, secret, address),
-    });
-    this.reportErrors(provider);
+    this.serve(await this.keys.open());
     this.server = createServer(
       { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
-      underPublicUrl(publicUrl, handlerOf(provider)),
+      underPublicUrl(publicUrl, (request, response) => this.served?.handle(request, response)),
     );
     this.server.listen(http.port, http.host);
     await once(this.server, 'listening');
   }
 
+  onApplicationBootstrap(): void {
+    this.loop.start();
+  }
+
   /** Answers what is under way, and ends connections that are kept alive afterwards. */
   async onApplicationShutdown(): Promise<void> {
+    await this.loop.stop();
     const { server } = this;
     if (!server) return;
     const closed = new Promise((resolve) => server.close(resolve));
@@ -59,6 +71,27 @@ export class OAuthServer implements OnModuleInit, OnApplicationShutdown {
 
   get port(): number {
     return (this.server?.address() as AddressInfo | null)?.port ?? 0;
+  }
+
+  private async look(): Promise<boolean> {
+    const keys = this.served && (await this.keys.changed(this.served.keys));
+    if (keys) this.serve(keys);
+    return false;
+  }
+
+  /**
+   * From the next request on. A provider has its keys for life, and no state: requests under way end on the one before.
+   */
+  private serve(keys: KeyRing): void {
+    const provider = createProvider({
+      publicUrl: this.options.publicUrl,
+      keys,
+      adapterOf: (model) => this.adapters.of(model),
+      isSecretRight: (hash, secret, address) => this.secrets.isRight(hash, secret, address),
+    });
+    this.reportErrors(provider);
+    this.served = { keys, handle: handlerOf(provider) };
+    this.logger.info({ signing: keys.signingKid, verifying: keys.jwks.map(({ kid }) => kid) }, 'signing keys');
   }
 
   private reportErrors(provider: Provider): void {

@@ -1,5 +1,4 @@
 import { permissions } from '@plant-shop/contracts/permissions';
-import type { JWK } from 'jose';
 import {
   type Adapter,
   type Configuration,
@@ -9,26 +8,23 @@ import {
   type ResourceServer,
 } from 'oidc-provider';
 import { ownerMetadata } from './adapters.js';
-import { signingAlgorithm } from './signing-keys.service.js';
+import { accessTokenTtl, type KeyRing, signingAlgorithm } from './signing-key.js';
 
 export interface ProviderParts {
   readonly publicUrl: string;
-  readonly jwks: readonly JWK[];
+  readonly keys: KeyRing;
   readonly adapterOf: (model: string) => Adapter;
   readonly isSecretRight: (secretHash: string, secret: string, address: string) => Promise<boolean>;
 }
-
-/** Seconds that an access token lives. The revocation log keeps its entries longer than that. */
-const accessTokenTtl = 3_600;
 
 /** What access tokens are for: their audience. */
 export const resourceOf = (publicUrl: string): string => `${publicUrl}/v3`;
 
 /** The OAuth 2.0 pages, as a Koa application. Clients get access tokens that act for the user who owns the client. */
-export function createProvider({ publicUrl, jwks, adapterOf, isSecretRight }: ProviderParts): Provider {
+export function createProvider({ publicUrl, keys, adapterOf, isSecretRight }: ProviderParts): Provider {
   const provider = new Provider(publicUrl, {
     adapter: adapterOf,
-    jwks: { keys: [...jwks] as NonNullable<Configuration['jwks']>['keys'] },
+    jwks: { keys: [...keys.jwks] as NonNullable<Configuration['jwks']>['keys'] },
     scopes: [...permissions],
     responseTypes: [],
     clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
@@ -42,7 +38,10 @@ export function createProvider({ publicUrl, jwks, adapterOf, isSecretRight }: Pr
       resourceIndicators: {
         enabled: true,
         defaultResource: () => resourceOf(publicUrl),
-        getResourceServerInfo: (ctx, resource, client) => resourceServer(ctx, resource, client.scope ?? '', publicUrl),
+        getResourceServerInfo: (ctx, resource, client) => ({
+          ...resourceServer(ctx, resource, client.scope ?? '', publicUrl),
+          jwt: { sign: { alg: signingAlgorithm, kid: keys.signingKid } },
+        }),
       },
       devInteractions: { enabled: false },
       dPoP: { enabled: false },
@@ -95,6 +94,5 @@ function resourceServer(
     scope: clientScope,
     accessTokenFormat: 'jwt',
     accessTokenTTL: accessTokenTtl,
-    jwt: { sign: { alg: signingAlgorithm } },
   };
 }

@@ -3,29 +3,48 @@ import type { JWK } from 'jose';
 
 type Reader = Pick<Transaction, 'query'>;
 
-export interface SigningKeyRecord {
+export interface NewSigningKey {
   readonly kid: string;
   readonly publicJwk: JWK;
   readonly encryptedPrivateJwk: Buffer;
 }
 
-/** Replicas that start at the same time wait for each other here, and all but the first then find its key. */
+export interface SigningKeyRecord extends NewSigningKey {
+  /** False: it is only published so far. */
+  readonly maySign: boolean;
+}
+
+/** Whoever makes a key waits for others that do, and then finds theirs. */
 export async function lockSigningKeys(tx: Transaction): Promise<void> {
   await tx.execute('LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE');
 }
 
-/** Newest first: the first one signs, all of them verify. */
+/** Keys that verify, newest first. */
 export function listSigningKeys(db: Reader): Promise<SigningKeyRecord[]> {
   return db.query<SigningKeyRecord>(
-    `SELECT kid, public_jwk AS "publicJwk", private_jwk AS "encryptedPrivateJwk" FROM signing_keys
-     ORDER BY created_at DESC, kid`,
+    `SELECT kid, public_jwk AS "publicJwk", private_jwk AS "encryptedPrivateJwk", signs_from <= now() AS "maySign"
+     FROM signing_keys WHERE verifies_until IS NULL OR verifies_until > now()
+     ORDER BY signs_from DESC, kid`,
   );
 }
 
-export async function insertSigningKey(tx: Transaction, key: SigningKeyRecord): Promise<void> {
-  await tx.execute('INSERT INTO signing_keys (kid, public_jwk, private_jwk) VALUES ($1, $2, $3)', [
-    key.kid,
-    JSON.stringify(key.publicJwk),
-    key.encryptedPrivateJwk,
-  ]);
+export async function insertSigningKey(tx: Transaction, key: NewSigningKey, signsInSeconds: number): Promise<void> {
+  await tx.execute(
+    `INSERT INTO signing_keys (kid, public_jwk, private_jwk, signs_from)
+     VALUES ($1, $2, $3, now() + $4 * interval '1 second')`,
+    [key.kid, JSON.stringify(key.publicJwk), key.encryptedPrivateJwk, signsInSeconds],
+  );
+}
+
+/** The keys that had no successor so far verify for this long, and no longer. */
+export async function endSigningKeys(tx: Transaction, successorKid: string, inSeconds: number): Promise<void> {
+  await tx.execute(
+    `UPDATE signing_keys SET verifies_until = now() + $2 * interval '1 second'
+     WHERE verifies_until IS NULL AND kid <> $1`,
+    [successorKid, inSeconds],
+  );
+}
+
+export function deleteEndedSigningKeys(tx: Transaction): Promise<number> {
+  return tx.execute('DELETE FROM signing_keys WHERE verifies_until < now()');
 }

@@ -2,16 +2,23 @@ import { Injectable } from '@nestjs/common';
 import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
-import { Cipher } from './cipher.js';
+import { Cipher } from '../credentials/cipher.js';
 import {
+  isCurrent,
+  type KeyRing,
+  publishedAheadSeconds,
+  signingAlgorithm,
+  signingKidOf,
+  verifiesOnSeconds,
+} from './signing-key.js';
+import {
+  endSigningKeys,
   insertSigningKey,
   listSigningKeys,
   lockSigningKeys,
+  type NewSigningKey,
   type SigningKeyRecord,
 } from './signing-keys.repository.js';
-
-/** ECDSA on P-256: every JWT library has it, and it signs 20 times as fast as RSA of that strength. */
-export const signingAlgorithm = 'ES256';
 
 const purposeOf = (kid: string): string => `signing key ${kid}`;
 
@@ -22,17 +29,20 @@ export class SigningKeysService {
     private readonly cipher: Cipher,
   ) {}
 
-  /** Private keys, newest first; the very first one is made here. */
-  async open(): Promise<JWK[]> {
+  /** The very first key is made here. */
+  async open(): Promise<KeyRing> {
     const keys = await this.database.transaction(async (tx) => {
       await lockSigningKeys(tx);
-      const found = await listSigningKeys(tx);
-      if (found.length > 0) return found;
-      const made = await this.generate();
-      await insertSigningKey(tx, made);
-      return [made];
+      if ((await listSigningKeys(tx)).length === 0) await insertSigningKey(tx, await this.generate(), 0);
+      return listSigningKeys(tx);
     });
-    return keys.map((key) => JSON.parse(this.cipher.decrypt(key.encryptedPrivateJwk, purposeOf(key.kid))) as JWK);
+    return this.ringOf(keys);
+  }
+
+  /** @returns undefined when the known ring is still the right one */
+  async changed(known: KeyRing): Promise<KeyRing | undefined> {
+    const keys = await listSigningKeys(this.database);
+    return isCurrent(known, keys) ? undefined : this.ringOf(keys);
   }
 
   async read(): Promise<SigningKeys> {
@@ -40,7 +50,31 @@ export class SigningKeysService {
     return { keys: keys.map(({ publicJwk }) => ({ ...publicJwk })) };
   }
 
-  private async generate(): Promise<SigningKeyRecord> {
+  /**
+   * Makes a key that all replicas publish, and soon sign with; the keys before it go on verifying for as long as tokens
+   * of theirs may live.
+   * @returns the new key's id
+   */
+  async rotate(): Promise<string> {
+    return this.database.transaction(async (tx) => {
+      await lockSigningKeys(tx);
+      // With another secret than the replicas have, the new key would be one that they cannot read.
+      this.ringOf(await listSigningKeys(tx));
+      const made = await this.generate();
+      await insertSigningKey(tx, made, publishedAheadSeconds);
+      await endSigningKeys(tx, made.kid, verifiesOnSeconds);
+      return made.kid;
+    });
+  }
+
+  private ringOf(keys: readonly SigningKeyRecord[]): KeyRing {
+    const jwks = keys.map(
+      ({ kid, encryptedPrivateJwk }) => JSON.parse(this.cipher.decrypt(encryptedPrivateJwk, purposeOf(kid))) as JWK,
+    );
+    return { signingKid: signingKidOf(keys), jwks };
+  }
+
+  private async generate(): Promise<NewSigningKey> {
     const { publicKey, privateKey } = await generateKeyPair(signingAlgorithm, { extractable: true });
     const publicPart = await exportJWK(publicKey);
     const kid = await calculateJwkThumbprint(publicPart);

@@ -144,6 +144,10 @@ export async function changeUser(
   }
 }
 
+export async function setRole(tx: Transaction, userId: string, role: Role): Promise<void> {
+  await tx.execute('UPDATE users SET role = $2 WHERE user_id = $1', [userId, role]);
+}
+
 /** With the user go sessions, keys, OAuth clients and the intent to delete. @returns whether there was one */
 export async function deleteUser(tx: Transaction, userId: string): Promise<boolean> {
   return (await tx.execute('DELETE FROM users WHERE user_id = $1', [userId])) > 0;

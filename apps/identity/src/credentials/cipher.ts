@@ -1,8 +1,10 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
 const format = 1;
 const ivBytes = 12;
 const tagBytes = 16;
+
+const keyFrom = (secret: string, use: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', use, 32));
 
 /**
  * AES-256-GCM under a key derived from IDENTITY_SECRET, for what identity must be able to read again. What something is
@@ -10,9 +12,16 @@ const tagBytes = 16;
  */
 export class Cipher {
   private readonly key: Buffer;
+  private readonly fingerprintKey: Buffer;
 
   constructor(secret: string) {
-    this.key = Buffer.from(hkdfSync('sha256', secret, '', 'identity at rest', 32));
+    this.key = keyFrom(secret, 'identity at rest');
+    this.fingerprintKey = keyFrom(secret, 'identity fingerprints');
+  }
+
+  /** Equal for equal texts, and no help in guessing them to whoever lacks the secret. */
+  fingerprint(text: string): Buffer {
+    return createHmac('sha256', this.fingerprintKey).update(text).digest();
   }
 
   encrypt(text: string, purpose: string): Buffer {

@@ -11,6 +11,13 @@ describe('what is encrypted at rest', () => {
     expect(first.toString('latin1')).not.toContain('private');
   });
 
+  it('has a fingerprint, which is another one under another secret', () => {
+    const other = new Cipher('another secret of 32 characters, or more');
+    expect(cipher.fingerprint('a password')).toEqual(cipher.fingerprint('a password'));
+    expect(cipher.fingerprint('a password')).not.toEqual(cipher.fingerprint('a passwore'));
+    expect(cipher.fingerprint('a password')).not.toEqual(other.fingerprint('a password'));
+  });
+
   it('cannot be read under another secret, for another purpose, or changed', () => {
     const encrypted = cipher.encrypt('a private key', 'key 1');
     expect(() => new Cipher('another secret of 32 characters, or more').decrypt(encrypted, 'key 1')).toThrow(

@@ -1,0 +1,34 @@
+import { hostname } from 'node:os';
+import { CodedError } from '@plant-shop/platform/errors';
+import { createLogger, type Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { identityDatabase } from './database.js';
+
+/**
+ * Runs what an operator asked for on identity's database, and ends the process: with 0, or with 1 and the reason. What
+ * was done goes to standard output; the log, where it is for the auditor, to standard error.
+ */
+export async function runCommand(
+  databaseUrl: string,
+  command: (database: Database, audit: Logger) => Promise<string>,
+): Promise<void> {
+  const logger = createLogger('identity', 'info', process.stderr).child({ host: hostname() });
+  let database: Database | undefined;
+  try {
+    database = await Database.connect(identityDatabase(databaseUrl, 1), logger);
+    if (await database.hasPendingMigrations()) throw new CodedError('unavailable', 'Run migrate first.');
+    process.stdout.write(`${await command(database, logger)}\n`);
+  } catch (error) {
+    process.exitCode = 1;
+    if (error instanceof CodedError) process.stderr.write(`${error.message}\n`);
+    else logger.error(error);
+  } finally {
+    await database?.close();
+  }
+}
+
+/** How the command is used, where it was not used so. The code is that of sysexits.h. */
+export function exitWithUsage(usage: string): never {
+  process.stderr.write(`usage: ${usage}\n`);
+  process.exit(64);
+}

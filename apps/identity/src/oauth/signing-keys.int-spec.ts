@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { identity } from '@plant-shop/contracts/identity';
+import { until } from '@plant-shop/testing/until';
+import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
+import { testEnvironment, TestIdentity } from '../identity.spec.fixture.js';
+import { type Ended, runEntry } from '../process.spec.fixture.js';
+
+describe('node dist/rotate-signing-key.js', () => {
+  let shop: TestIdentity;
+  let ports: readonly number[];
+  beforeAll(async () => {
+    shop = await TestIdentity.start({ demoData: true }, { keysLookMs: 50 });
+    ports = [shop.httpPort, (await shop.addReplica({}, { keysLookMs: 50 })).httpPort];
+  });
+  afterAll(() => shop.stop());
+
+  const run = (changed: Record<string, string> = {}): Promise<Ended> =>
+    runEntry('rotate-signing-key', [], { ...testEnvironment(shop.databaseUrl), ...changed });
+
+  async function tokenFrom(port: number): Promise<{ readonly jwt: string; readonly kid: string | undefined }> {
+    const response = await fetch(`http://127.0.0.1:${port}/oauth/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('plant-admin:plant-secret').toString('base64')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+    const { access_token: jwt } = (await response.json()) as { access_token: string };
+    return { jwt, kid: decodeProtectedHeader(jwt).kid };
+  }
+  const jwksUrl = (port: number): URL => new URL(`http://127.0.0.1:${port}/oauth/jwks`);
+  const publishedBy = async (port: number): Promise<string[]> => {
+    const { keys } = (await (await fetch(jwksUrl(port))).json()) as { keys: { kid: string }[] };
+    return keys.map(({ kid }) => kid);
+  };
+  /** By whoever reads the public keys of a replica, and by the gateway. */
+  async function isVerified(jwt: string): Promise<boolean> {
+    const own = await shop.call(identity.readSigningKeys, {});
+    const sets = [
+      createLocalJWKSet(own as unknown as JSONWebKeySet),
+      ...ports.map((port) => createRemoteJWKSet(jwksUrl(port))),
+    ];
+    const options = { audience: 'http://shop.test/v3' };
+    const tried = await Promise.allSettled(sets.map((keys) => jwtVerify(jwt, keys, options)));
+    expect(new Set(tried.map(({ status }) => status)).size).toBe(1);
+    return tried[0]?.status === 'fulfilled';
+  }
+  /** What happens to keys by themselves, now. */
+  const pass = (change: string, kid: string): Promise<unknown> =>
+    shop.sql.query(`UPDATE signing_keys SET ${change} WHERE kid = $1`, [kid]);
+  const inAll = (isSo: (port: number) => Promise<boolean>): Promise<void> =>
+    until(async () => (await Promise.all(ports.map(isSo))).every(Boolean));
+
+  it('brings a key that signs on all replicas without a restart, while tokens of the old one stay good', async () => {
+    const [port = 0, other = 0] = ports;
+    const before = await tokenFrom(port);
+    const { code, stdout, stderr } = await run();
+    expect(code).toBe(0);
+    const { kid: made } = JSON.parse(stderr) as { kid: string };
+    expect(made).not.toBe(before.kid);
+    expect(JSON.parse(stderr)).toMatchObject({ service: 'identity', msg: 'signing key rotated' });
+    expect(stdout).toContain(`Key ${made} is published now and signs in 30 s.`);
+
+    // Published everywhere, before anything is signed with it.
+    await inAll(async (one) => (await publishedBy(one)).includes(made));
+    for (const one of ports) expect(await publishedBy(one)).toEqual([made, before.kid]);
+    for (const one of ports) expect((await tokenFrom(one)).kid).toBe(before.kid);
+
+    await pass('signs_from = now()', made);
+    await inAll(async (one) => (await tokenFrom(one)).kid === made);
+    const after = await tokenFrom(other);
+    expect(await isVerified(after.jwt)).toBe(true);
+    expect(await isVerified(before.jwt)).toBe(true);
+    const { rows } = await shop.sql.query<{ kid: string; minutes: number | null }>(
+      `SELECT kid, (extract(epoch FROM verifies_until - now()) / 60)::int AS minutes FROM signing_keys`,
+    );
+    expect(new Map(rows.map((row) => [row.kid, row.minutes]))).toEqual(
+      new Map([
+        [before.kid, expect.closeTo(70, -1)],
+        [made, null],
+      ]),
+    );
+
+    await pass('verifies_until = now()', before.kid!);
+    await inAll(async (one) => (await publishedBy(one)).length === 1);
+    expect(await isVerified(before.jwt)).toBe(false);
+    expect(await isVerified(after.jwt)).toBe(true);
+  });
+
+  it('can be run twice at once, and none of the keys ends before its tokens', async () => {
+    const { kid: first } = await tokenFrom(ports[0]!);
+    const runs = await Promise.all([run(), run()]);
+    const made = runs.map(({ stderr }) => (JSON.parse(stderr) as { kid: string }).kid);
+    await inAll(async (one) => (await publishedBy(one)).length === 3);
+    const { rows } = await shop.sql.query<{ kid: string }>('SELECT kid FROM signing_keys WHERE verifies_until IS NULL');
+    expect(rows).toHaveLength(1);
+    const [{ kid: last }] = rows as [{ kid: string }];
+    expect(made).toContain(last);
+    await shop.sql.query(`UPDATE signing_keys SET signs_from = signs_from - interval '31 seconds'`);
+    await inAll(async (one) => (await tokenFrom(one)).kid === last);
+    expect((await publishedBy(ports[0]!)).sort()).toEqual([first, ...made].sort());
+  });
+
+  it('makes no key that the replicas could not read', async () => {
+    const keys = async (): Promise<number | null> => (await shop.sql.query('SELECT 1 FROM signing_keys')).rowCount;
+    const before = await keys();
+    const [wrong, short] = await Promise.all(
+      ['another secret of 32 characters, or more', 'short'].map((secret) => run({ IDENTITY_SECRET: secret })),
+    );
+    expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('IDENTITY_SECRET') });
+    expect(short).toMatchObject({ code: 78, stdout: '' });
+    expect(await keys()).toBe(before);
+  });
+});

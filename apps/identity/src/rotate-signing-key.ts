@@ -1,0 +1,18 @@
+import { configOrExit } from '@plant-shop/platform/service/service';
+import { exitWithUsage, runCommand } from './command.js';
+import { databaseSetting, secretSetting } from './config.js';
+import { Cipher } from './credentials/cipher.js';
+import { publishedAheadSeconds, verifiesOnSeconds } from './oauth/signing-key.js';
+import { SigningKeysService } from './oauth/signing-keys.service.js';
+
+if (process.argv.length > 2) exitWithUsage('node dist/rotate-signing-key.js');
+
+const { databaseUrl, identitySecret } = configOrExit({ ...databaseSetting, ...secretSetting });
+await runCommand(databaseUrl, async (database, audit) => {
+  const kid = await new SigningKeysService(database, new Cipher(identitySecret)).rotate();
+  audit.info({ kid }, 'signing key rotated');
+  return (
+    `Key ${kid} is published now and signs in ${publishedAheadSeconds} s. ` +
+    `The keys before it verify for another ${Math.round(verifiesOnSeconds / 60)} minutes.`
+  );
+});
