@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { permissions } from '@plant-shop/contracts/permissions';
-import { assertNotExpired, effectivePermissions, grantedPermissions } from './api-key.js';
+import {
+  assertNotExpired,
+  assertReplaceable,
+  effectivePermissions,
+  grantedPermissions,
+  rotationRevocation,
+} from './api-key.js';
 
 describe('the rules of API keys', () => {
   it('grant what is asked, or all that the user may', () => {
@@ -17,6 +23,19 @@ describe('the rules of API keys', () => {
   it('count of a key only what its user may still do', () => {
     expect(effectivePermissions(['write:plants', 'webhooks'], 'customer')).toEqual(['webhooks']);
     expect(effectivePermissions(['webhooks'], 'admin')).toEqual(['webhooks']);
+  });
+
+  it('replace a key that is there and has no other half', () => {
+    expect(() => assertReplaceable({ isBeingReplaced: false })).not.toThrow();
+    expect(() => assertReplaceable({ isBeingReplaced: true })).toThrow(
+      expect.objectContaining({ code: 'too-many-api-keys' }),
+    );
+    expect(() => assertReplaceable(undefined)).toThrow(expect.objectContaining({ code: 'api-key-not-found' }));
+  });
+
+  it('tell of an end only when there is one now', () => {
+    expect(rotationRevocation('user', 'key', 0)).toEqual({ kind: 'apiKey', id: 'key' });
+    expect(rotationRevocation('user', 'key', 1)).toEqual({ kind: 'userChanged', id: 'user' });
   });
 
   it('refuse a key that has expired before it begins', () => {

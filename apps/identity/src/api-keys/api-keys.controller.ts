@@ -6,7 +6,9 @@ import {
   identity,
   type ListApiKeys,
   type RevokeApiKey,
+  type RotateApiKey,
 } from '@plant-shop/contracts/identity';
+import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { ApiKeysService } from './api-keys.service.js';
@@ -16,7 +18,7 @@ export class ApiKeysController {
   constructor(private readonly apiKeys: ApiKeysService) {}
 
   @Answers(identity.createApiKey)
-  createApiKey(request: CreateApiKey, context: RpcContext): Promise<CreatedApiKey> {
+  createApiKey(request: CreateApiKey, context: RpcContext): Promise<CreatedApiKey | Replayed> {
     return this.apiKeys.create(context, request);
   }
 
@@ -28,5 +30,10 @@ export class ApiKeysController {
   @Answers(identity.revokeApiKey)
   revokeApiKey(request: RevokeApiKey, context: RpcContext): Promise<ApiKey> {
     return this.apiKeys.revoke(context, request);
+  }
+
+  @Answers(identity.rotateApiKey)
+  rotateApiKey(request: RotateApiKey, context: RpcContext): Promise<CreatedApiKey | Replayed> {
+    return this.apiKeys.rotate(context, request);
   }
 }

@@ -1,25 +1,30 @@
 import type { Permission } from '@plant-shop/contracts/permissions';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { ApiKeyRecord } from './api-key.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
 const columns = `id, name, prefix, permissions, created_at AS "createdAt", expires_at AS "expiresAt",
   last_used_at AS "lastUsedAt"`;
-const isLive = 'revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())';
+const isLive = (key: string): string =>
+  `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > now())`;
 
 /** Keys that work, newest first. */
 export function listLiveKeys(db: Reader, userId: string): Promise<ApiKeyRecord[]> {
   return db.query<ApiKeyRecord>(
-    `SELECT ${columns} FROM api_keys WHERE user_id = $1 AND ${isLive} ORDER BY created_at DESC, id DESC`,
+    `SELECT ${columns} FROM api_keys k WHERE user_id = $1 AND ${isLive('k')} ORDER BY created_at DESC, id DESC`,
     [userId],
   );
 }
 
-/** The caller holds the user's row: nobody else adds a key meanwhile. */
+/**
+ * A key and its successor count as one. The caller holds the user's row: nobody else adds a key meanwhile.
+ */
 export async function countLiveKeys(tx: Transaction, userId: string): Promise<number> {
   const [row] = await tx.query<{ count: number }>(
-    `SELECT count(*) AS count FROM api_keys WHERE user_id = $1 AND ${isLive}`,
+    `SELECT count(*) AS count FROM api_keys k WHERE user_id = $1 AND ${isLive('k')}
+       AND NOT EXISTS (SELECT 1 FROM api_keys s WHERE s.id = k.successor_id AND ${isLive('s')})`,
     [userId],
   );
   return row?.count ?? 0;
@@ -38,8 +43,9 @@ export interface KeyToInsert {
 /** @returns undefined when there is a key with this hash already */
 export async function insertKey(tx: Transaction, key: KeyToInsert): Promise<ApiKeyRecord | undefined> {
   const [created] = await tx.query<ApiKeyRecord>(
-    `INSERT INTO api_keys (id, user_id, name, prefix, key_hash, permissions, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (key_hash) DO NOTHING RETURNING ${columns}`,
+    `INSERT INTO api_keys (id, user_id, name, prefix, key_hash, permissions, expires_at, lifetime)
+     VALUES ($1, $2, $3, $4, $5, $6, $7::timestamptz, $7::timestamptz - now())
+     ON CONFLICT (key_hash) DO NOTHING RETURNING ${columns}`,
     [key.id, key.userId, key.name, key.prefix, key.keyHash, key.permissions, key.expiresAt ?? null],
   );
   return created;
@@ -53,9 +59,57 @@ export async function revokeKey(tx: Transaction, userId: string, id: string): Pr
   return revoked;
 }
 
+/**
+ * A live key, locked, and whether it has a live predecessor or successor. The caller holds the user's row: nobody else
+ * replaces a key meanwhile.
+ */
+export async function lockKeyToReplace(
+  tx: Transaction,
+  userId: string,
+  id: string,
+): Promise<{ readonly id: string; readonly isBeingReplaced: boolean } | undefined> {
+  const [key] = await tx.query<{ id: string; isBeingReplaced: boolean }>(
+    `SELECT id, EXISTS (
+       SELECT 1 FROM api_keys o WHERE (o.id = k.successor_id OR o.successor_id = k.id) AND ${isLive('o')}
+     ) AS "isBeingReplaced"
+     FROM api_keys k WHERE id = $1 AND user_id = $2 AND ${isLive('k')} FOR NO KEY UPDATE OF k`,
+    [id, userId],
+  );
+  return key;
+}
+
+/** What it takes over from the key before it is read from that one's row. */
+export async function insertSuccessor(
+  tx: Transaction,
+  predecessorId: string,
+  successor: Pick<KeyToInsert, 'id' | 'prefix' | 'keyHash'>,
+): Promise<ApiKeyRecord> {
+  const inserted = await tx.query<ApiKeyRecord>(
+    `INSERT INTO api_keys (id, user_id, name, prefix, key_hash, permissions, expires_at, lifetime)
+     SELECT $2, user_id, name, $3, $4, permissions, now() + lifetime, lifetime FROM api_keys WHERE id = $1
+     RETURNING ${columns}`,
+    [predecessorId, successor.id, successor.prefix, successor.keyHash],
+  );
+  return onlyRow(inserted);
+}
+
+/** The end that a key has already is never put off. */
+export async function endAfterGrace(
+  tx: Transaction,
+  id: string,
+  successorId: string,
+  graceSeconds: number,
+): Promise<void> {
+  await tx.execute(
+    `UPDATE api_keys SET successor_id = $2, expires_at = least(expires_at, now() + $3 * interval '1 second')
+     WHERE id = $1`,
+    [id, successorId, graceSeconds],
+  );
+}
+
 /** Makes room for a key with this hash, if the one that has it works no more. */
 export async function removeDeadKey(tx: Transaction, keyHash: Buffer): Promise<void> {
-  await tx.execute(`DELETE FROM api_keys WHERE key_hash = $1 AND NOT (${isLive})`, [keyHash]);
+  await tx.execute(`DELETE FROM api_keys k WHERE key_hash = $1 AND NOT (${isLive('k')})`, [keyHash]);
 }
 
 /** At most once a minute for a key, whichever replicas it was seen by. */

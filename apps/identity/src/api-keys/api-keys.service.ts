@@ -1,16 +1,37 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { ApiKey, CreateApiKey, CreatedApiKey, RevokeApiKey } from '@plant-shop/contracts/identity';
-import { Database } from '@plant-shop/platform/postgres/database';
+import type { ApiKey, CreateApiKey, CreatedApiKey, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity';
+import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { newSecret, sha256 } from '../credentials/secret.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
-import { managed, userNotFound } from '../users/user.js';
+import { managed, userNotFound, type UserRecord } from '../users/user.js';
 import { findUser, lockUser } from '../users/users.repository.js';
-import { assertNotExpired, grantedPermissions, keyPrefix, maxLiveKeys, shownCharacters, toApiKey } from './api-key.js';
-import { countLiveKeys, insertKey, listLiveKeys, revokeKey } from './api-keys.repository.js';
+import {
+  apiKeyNotFound,
+  assertNotExpired,
+  assertReplaceable,
+  defaultGraceSeconds,
+  grantedPermissions,
+  keyPrefix,
+  maxLiveKeys,
+  rotationRevocation,
+  shownCharacters,
+  toApiKey,
+} from './api-key.js';
+import {
+  countLiveKeys,
+  endAfterGrace,
+  insertKey,
+  insertSuccessor,
+  listLiveKeys,
+  lockKeyToReplace,
+  revokeKey,
+} from './api-keys.repository.js';
 
 @Injectable()
 export class ApiKeysService {
@@ -19,26 +40,16 @@ export class ApiKeysService {
     private readonly revocations: RevocationsService,
   ) {}
 
-  create(context: RpcContext, { username, apiKey }: CreateApiKey): Promise<CreatedApiKey> {
-    return this.database.transaction(async (tx) => {
-      const { userId } = managed(context.caller, await findUser(tx, username));
-      const user = await lockUser(tx, userId);
-      if (!user) throw userNotFound();
+  create(context: RpcContext, { username, apiKey }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
+    return this.onceManaged(context, username, async (tx, user) => {
       const permissions = grantedPermissions(apiKey.permissions, user.role);
       assertNotExpired(apiKey, new Date());
-      if ((await countLiveKeys(tx, userId)) >= maxLiveKeys) {
+      if ((await countLiveKeys(tx, user.userId)) >= maxLiveKeys) {
         throw new DomainError('too-many-api-keys', `Revoke a key first: a user has at most ${maxLiveKeys}.`);
       }
-      const key = newSecret(keyPrefix);
-      const created = await insertKey(tx, {
-        id: randomUUID(),
-        userId,
-        name: apiKey.name,
-        prefix: key.slice(0, shownCharacters),
-        keyHash: sha256(key),
-        permissions,
-        expiresAt: apiKey.expiresAt,
-      });
+      const { key, ...made } = newKey();
+      const { name, expiresAt } = apiKey;
+      const created = await insertKey(tx, { ...made, userId: user.userId, name, permissions, expiresAt });
       if (!created) throw new Error('two random keys are the same');
       return { ...toApiKey(created), key };
     });
@@ -53,11 +64,51 @@ export class ApiKeysService {
     const revoked = await this.database.transaction(async (tx) => {
       const { userId } = managed(context.caller, await findUser(tx, username));
       const key = await revokeKey(tx, userId, apiKeyId);
-      if (!key) throw new DomainError('api-key-not-found', 'The user has no such API key, or it is revoked already.');
+      if (!key) throw apiKeyNotFound();
       await appendRevocations(tx, [{ kind: 'apiKey', id: apiKeyId }]);
       return key;
     });
     this.revocations.nudge();
     return toApiKey(revoked);
   }
+
+  async rotate(
+    context: RpcContext,
+    { username, apiKeyId, rotation: { graceSeconds = defaultGraceSeconds } }: RotateApiKey,
+  ): Promise<CreatedApiKey | Replayed> {
+    const successor = await this.onceManaged(context, username, async (tx, { userId }) => {
+      assertReplaceable(await lockKeyToReplace(tx, userId, apiKeyId));
+      const { key, ...made } = newKey();
+      const created = await insertSuccessor(tx, apiKeyId, made);
+      await endAfterGrace(tx, apiKeyId, created.id, graceSeconds);
+      await appendRevocations(tx, [rotationRevocation(userId, apiKeyId, graceSeconds)]);
+      return { ...toApiKey(created), key };
+    });
+    this.revocations.nudge();
+    return successor;
+  }
+
+  /**
+   * What makes a key for a user, once for an Idempotency-Key. Who may is judged for a repeated request as well: the
+   * saved answer holds the key, which a credential that may not make one must not get either.
+   */
+  private onceManaged(
+    { caller, idempotency }: RpcContext,
+    username: string,
+    make: (tx: Transaction, user: UserRecord) => Promise<CreatedApiKey>,
+  ): Promise<CreatedApiKey | Replayed> {
+    return this.database.transaction(async (tx) => {
+      const { userId } = managed(caller, await findUser(tx, username));
+      return once(tx, idempotency, async () => {
+        const user = await lockUser(tx, userId);
+        if (!user) throw userNotFound();
+        return make(tx, user);
+      });
+    });
+  }
+}
+
+function newKey(): { readonly id: string; readonly key: string; readonly keyHash: Buffer; readonly prefix: string } {
+  const key = newSecret(keyPrefix);
+  return { id: randomUUID(), key, keyHash: sha256(key), prefix: key.slice(0, shownCharacters) };
 }

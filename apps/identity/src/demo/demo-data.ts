@@ -4,7 +4,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { permissions } from '@plant-shop/contracts/permissions';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { insertKey, removeDeadKey } from '../api-keys/api-keys.repository.js';
@@ -12,7 +12,6 @@ import { sha256 } from '../credentials/secret.js';
 import { findClient, insertClient } from '../oauth/oauth-clients.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
-import type { UserRecord } from '../users/user.js';
 import { findUser } from '../users/users.repository.js';
 import { UsersService } from '../users/users.service.js';
 
@@ -51,18 +50,25 @@ export class DemoData implements OnModuleInit {
   }
 
   private async adminId(): Promise<string> {
-    const found = (await findUser(this.database, admin.username)) ?? (await this.makeAdmin());
-    if (!found) throw new Error('the admin of the demo was not there, and could not be made');
-    return found.userId;
+    const there = await findUser(this.database, admin.username);
+    if (there) return there.userId;
+    await this.makeAdmin();
+    const made = await findUser(this.database, admin.username);
+    if (!made) throw new Error('the admin of the demo was made, and is gone');
+    return made.userId;
   }
 
-  private async makeAdmin(): Promise<UserRecord | undefined> {
+  private async makeAdmin(): Promise<void> {
+    const context = new RpcContext('demo data', Deadline.in(deadlineMs));
     try {
-      return onlyRow(await this.users.register(Deadline.in(deadlineMs), [{ ...admin }], () => '/demo', 'admin'));
+      await this.users.register(
+        context,
+        { users: [{ ...admin }], pointerOf: () => '/demo', role: 'admin' },
+        (records) => records,
+      );
     } catch (error) {
-      if (!(error instanceof DomainError) || error.code !== 'username-taken') throw error;
       // Another process that started at the same moment was faster.
-      return findUser(this.database, admin.username);
+      if (!(error instanceof DomainError) || error.code !== 'username-taken') throw error;
     }
   }
 

@@ -9,7 +9,7 @@ import {
   type UpdateUser,
   type User,
 } from '@plant-shop/contracts/identity';
-import type { Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { UserDeletionsService } from './user-deletions.service.js';
@@ -23,12 +23,12 @@ export class UsersController {
   ) {}
 
   @Answers(identity.createUser)
-  createUser({ user }: CreateUser, context: RpcContext): Promise<Versioned<User>> {
+  createUser({ user }: CreateUser, context: RpcContext): Promise<Versioned<User> | Replayed> {
     return this.users.create(context, user);
   }
 
   @Answers(identity.createUsers)
-  createUsers({ users }: CreateUsers, context: RpcContext): Promise<User[]> {
+  createUsers({ users }: CreateUsers, context: RpcContext): Promise<User[] | Replayed> {
     return this.users.createAll(context, users);
   }
 

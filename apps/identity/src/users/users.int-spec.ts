@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
+import { contextFor } from '@plant-shop/testing/service';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
+import { PasswordHasher } from '../passwords/password-hasher.js';
 
 describe('users', () => {
   let shop: TestIdentity;
@@ -202,12 +204,46 @@ describe('users', () => {
       await expect(change({ username: second.username.toUpperCase() })).resolves.toMatchObject({ id: second.user.id });
     });
 
-    it('is left alone when another version was expected', async () => {
+    it('carries its version, and is left alone when another one was expected', async () => {
       const { username } = await shop.register();
-      await shop.call(identity.updateUser, { username, user: { phone: '1' }, ifVersion: 1 }, manager);
+      const versionOf = async (): Promise<number | undefined> =>
+        (await shop.caller.client.callRaw(identity.getUser, { username }, contextFor(manager))).version;
+      expect(await versionOf()).toBe(1);
+      const change = (phone: string, ifVersion: number) =>
+        shop.caller.client.callRaw(identity.updateUser, { username, user: { phone }, ifVersion }, contextFor(manager));
+      expect((await change('1', 1)).version).toBe(2);
+      for (const ifVersion of [0, 1, 3]) {
+        await expect(change('2', ifVersion)).rejects.toMatchObject({ code: 'precondition-failed' });
+      }
+      expect(await versionOf()).toBe(2);
+      await expect(shop.call(identity.getUser, { username }, manager)).resolves.toMatchObject({ phone: '1' });
+    });
+
+    it('is changed by one of many who expected the same version', async () => {
+      const { username } = await shop.register();
+      const results = await Promise.allSettled(
+        Array.from({ length: 10 }, (_, n) =>
+          shop.call(identity.updateUser, { username, user: { phone: `${n}` }, ifVersion: 1 }, manager),
+        ),
+      );
+      const codes = results.map((one) => (one.status === 'fulfilled' ? 'ok' : (one.reason as { code: string }).code));
+      expect(codes.sort()).toEqual(['ok', ...Array<string>(9).fill('precondition-failed')]);
+    });
+
+    it('costs no hash when another version was expected, or when somebody may not change it', async () => {
+      const { username, inPerson } = await shop.enter();
+      const hash = jest.spyOn(PasswordHasher.prototype, 'hash');
+      const update = { username, user: { password: 'another-password' } };
+      await expect(shop.call(identity.updateUser, { ...update, ifVersion: 9 }, inPerson)).rejects.toMatchObject({
+        code: 'precondition-failed',
+      });
       await expect(
-        shop.call(identity.updateUser, { username, user: { phone: '2' }, ifVersion: 1 }, manager),
-      ).rejects.toMatchObject({ code: 'precondition-failed' });
+        shop.call(identity.updateUser, update, { ...inPerson, shown: ['apiKey'] }),
+      ).rejects.toMatchObject({ code: 'forbidden' });
+      expect(hash).not.toHaveBeenCalled();
+      await shop.call(identity.updateUser, { ...update, ifVersion: 1 }, inPerson);
+      expect(hash).toHaveBeenCalledTimes(1);
+      hash.mockRestore();
     });
   });
 });

@@ -3,12 +3,13 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { NewUser, UpdateUser, User } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
+import { once, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { Versioned } from '@plant-shop/platform/rpc/answer';
+import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { Cipher } from '../credentials/cipher.js';
 import { fromDigest } from '../credentials/secret.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
@@ -40,6 +41,14 @@ import {
 /** Rounds of assigning ids: each loses only to somebody who names, at the same moment, an id that was just drawn. */
 const rounds = 10;
 
+/** Users to be created together. */
+export interface NewUsers {
+  readonly users: readonly NewUser[];
+  /** Where the caller sent the n-th one. */
+  readonly pointerOf: (n: number) => string;
+  readonly role: Role;
+}
+
 type Registration = Omit<UserToInsert, 'id'> & { readonly pointer: string };
 
 const candidate = ({ username, id = 0 }: NewUser, pointer: string): Candidate => ({ username, id, pointer });
@@ -50,17 +59,21 @@ export class UsersService {
     private readonly database: Database,
     private readonly hasher: PasswordHasher,
     private readonly revocations: RevocationsService,
+    private readonly cipher: Cipher,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
-  async create(context: RpcContext, user: NewUser): Promise<Versioned<User>> {
-    const record = onlyRow(await this.register(context.deadline, [user], () => '/user'));
-    return new Versioned(fullProfile(record), record.version);
+  create(context: RpcContext, user: NewUser): Promise<Versioned<User> | Replayed> {
+    const one: NewUsers = { users: [user], pointerOf: () => '/user', role: 'customer' };
+    return this.register(context, one, (records) => {
+      const record = onlyRow(records);
+      return new Versioned(fullProfile(record), record.version);
+    });
   }
 
-  async createAll(context: RpcContext, users: readonly NewUser[]): Promise<User[]> {
-    const created = await this.register(context.deadline, users, (n) => `/users/${n}`);
-    return created.map(fullProfile);
+  createAll(context: RpcContext, users: readonly NewUser[]): Promise<User[] | Replayed> {
+    const all: NewUsers = { users, pointerOf: (n) => `/users/${n}`, role: 'customer' };
+    return this.register(context, all, (records) => records.map(fullProfile));
   }
 
   /** @throws DomainError `user-not-found` */
@@ -81,7 +94,9 @@ export class UsersService {
     { username, user: changes, ownSession, ifVersion }: UpdateUser,
   ): Promise<Versioned<User>> {
     // Judged before the password is hashed, so that nobody makes us hash for nothing, and again below.
-    const { userId } = managed(context.caller, await findUser(this.database, username));
+    const found = managed(context.caller, await findUser(this.database, username));
+    assertVersion(found, ifVersion);
+    const { userId } = found;
     const { password } = changes;
     if (password !== undefined) this.checkPasswords([{ password, pointer: '/user' }]);
     const passwordHash = password === undefined ? undefined : await this.hasher.hash(password, context.deadline);
@@ -105,19 +120,26 @@ export class UsersService {
   }
 
   /**
-   * All of them or none, in the order given.
-   * @throws DomainError `username-taken`, `user-id-taken`; CodedError `invalid-input`
+   * All of them or none, in the order given; once for an Idempotency-Key. What is refused or saved already is not
+   * hashed for seconds first; what happens meanwhile is found by the transaction. The key's fingerprint of the request
+   * would be a quick hash of the passwords, guarded by nothing but a key that may be easy to guess: it is one of ours
+   * instead.
+   * @param answerOf what is answered, and saved, for the users as they were created
+   * @throws DomainError `username-taken`, `user-id-taken`; CodedError `invalid-input`, `idempotency-key-reused`
    */
-  async register(
-    deadline: Deadline,
-    users: readonly NewUser[],
-    pointerOf: (n: number) => string,
-    role: Role = 'customer',
-  ): Promise<UserRecord[]> {
-    this.checkPasswords(users.map(({ password }, n) => ({ password, pointer: pointerOf(n) })));
+  async register<T extends object>(
+    { deadline, idempotency }: RpcContext,
+    { users, pointerOf, role }: NewUsers,
+    answerOf: (records: readonly UserRecord[]) => T,
+  ): Promise<T | Replayed> {
+    const key = idempotency?.forRequest(this.cipher.fingerprint(JSON.stringify(users)));
     const candidates = users.map((user, n) => candidate(user, pointerOf(n)));
-    // What is refused now is not hashed for seconds first; what is taken meanwhile is found by the transaction.
-    refuseConflicts(conflictsOf(candidates, await findTaken(this.database, candidates)));
+    const conflicts = conflictsOf(candidates, await findTaken(this.database, candidates));
+    // After the names: whoever finds those of a twin that has just ended finds its answer, too.
+    const saved = key && (await SavedAnswers.peek(this.database, [key])).of(key);
+    if (saved) return saved;
+    this.checkPasswords(users.map(({ password }, n) => ({ password, pointer: pointerOf(n) })));
+    refuseConflicts(conflicts);
     const hashed = await this.hasher.hashAll(users, deadline);
     const registrations = hashed.map(({ owner: user, passwordHash }, n) => ({
       user,
@@ -126,7 +148,9 @@ export class UsersService {
       role,
       pointer: pointerOf(n),
     }));
-    return this.database.transaction((tx) => this.insertAll(tx, registrations));
+    return this.database.transaction((tx) =>
+      once(tx, key, async () => answerOf(await this.insertAll(tx, registrations))),
+    );
   }
 
   private async insertAll(tx: Transaction, registrations: readonly Registration[]): Promise<UserRecord[]> {

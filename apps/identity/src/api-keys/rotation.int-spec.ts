@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type CreatedApiKey, identity, type NewApiKey } from '@plant-shop/contracts/identity';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { until } from '@plant-shop/testing/until';
+import { Follower } from '../credentials/follower.spec.fixture.js';
+import { manager, TestIdentity } from '../identity.spec.fixture.js';
+
+const day = 86_400_000;
+
+describe('rotating an API key', () => {
+  let shop: TestIdentity;
+  beforeAll(async () => {
+    shop = await TestIdentity.start();
+    await shop.addReplica();
+  });
+  afterAll(() => shop.stop());
+
+  const create = (username: string, caller: Principal, apiKey: Partial<NewApiKey> = {}): Promise<CreatedApiKey> =>
+    shop.call(identity.createApiKey, { username, apiKey: { name: 'till 4', ...apiKey } }, caller);
+  const rotate = (username: string, { id }: { id: string }, caller: Principal, graceSeconds?: number) => {
+    const rotation = graceSeconds === undefined ? {} : { graceSeconds };
+    return shop.call(identity.rotateApiKey, { username, apiKeyId: id, rotation }, caller);
+  };
+  const expire = (key: { id: string }): Promise<unknown> =>
+    shop.sql.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [key.id]);
+  const isRefused = async (key: string): Promise<boolean> => {
+    try {
+      await shop.check('apiKey', key);
+      return false;
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'credential-refused' });
+      return true;
+    }
+  };
+
+  it('makes a successor of the same name and permissions, and both work for a day', async () => {
+    const { username, userId, inPerson } = await shop.enter();
+    const old = await create(username, inPerson, { permissions: ['webhooks'] });
+    const successor = await rotate(username, old, inPerson);
+    expect(successor).toEqual({
+      id: expect.not.stringContaining(old.id),
+      name: 'till 4',
+      key: expect.stringMatching(/^pk_[\w-]{43}$/),
+      prefix: successor.key.slice(0, 10),
+      permissions: ['webhooks'],
+      createdAt: expect.any(String),
+    });
+    for (const { key, id } of [old, successor]) {
+      await expect(shop.check('apiKey', key)).resolves.toMatchObject({ id, userId, permissions: ['webhooks'] });
+    }
+    const listed = await shop.call(identity.listApiKeys, { username }, inPerson);
+    expect(listed.map(({ id }) => id)).toEqual([successor.id, old.id]);
+    const left = Date.parse(listed[1]!.expiresAt!) - Date.now();
+    expect(left).toBeGreaterThan(day - 10_000);
+    expect(left).toBeLessThanOrEqual(day);
+    await expire(old);
+    expect(await isRefused(old.key)).toBe(true);
+    expect(await isRefused(successor.key)).toBe(false);
+  });
+
+  it('gives the successor a life as long as the key was given, and never puts off an end', async () => {
+    const { username, inPerson } = await shop.enter();
+    const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+    const old = await create(username, inPerson, { expiresAt: inAnHour });
+    await shop.sql.query(`UPDATE api_keys SET expires_at = expires_at - interval '30 minutes' WHERE id = $1`, [old.id]);
+    const successor = await rotate(username, old, inPerson, 2_592_000);
+    expect(Math.abs(Date.parse(successor.expiresAt!) - Date.now() - 3_600_000)).toBeLessThan(10_000);
+    const { expiresAt } = await shop.check('apiKey', old.key);
+    expect(Date.parse(expiresAt!)).toBe(Date.parse(inAnHour) - 1_800_000);
+  });
+
+  it('is told to followers within a second, who keep the old key for the grace and not a moment longer', async () => {
+    const { username, inPerson } = await shop.enter();
+    const old = await create(username, inPerson);
+    const follower = await Follower.start(shop);
+    try {
+      expect((await follower.check('apiKey', old.key)).expiresAt).toBeUndefined();
+      const rotated = Date.now();
+      await rotate(username, old, inPerson, 2);
+      await until(async () => (await follower.check('apiKey', old.key)).expiresAt !== undefined, 1_000);
+      const end = Date.parse((await follower.check('apiKey', old.key)).expiresAt!);
+      expect(end - rotated).toBeGreaterThanOrEqual(2_000);
+      await new Promise((resolve) => setTimeout(resolve, end - Date.now()));
+      await expect(follower.check('apiKey', old.key)).rejects.toMatchObject({ code: 'credential-refused' });
+      // What was opened with the old key was not told to end before that.
+      expect(follower.told.map(({ kind }) => kind)).toEqual(['userChanged']);
+    } finally {
+      await follower.stop();
+    }
+  });
+
+  it('ends the old key at once when there is no grace, which the log tells as an end', async () => {
+    const { username, inPerson } = await shop.enter();
+    const old = await create(username, inPerson);
+    const { position } = await shop.check('apiKey', old.key);
+    const successor = await rotate(username, old, inPerson, 0);
+    expect(await isRefused(old.key)).toBe(true);
+    expect(await isRefused(successor.key)).toBe(false);
+    const { entries } = await shop.call(identity.readRevocations, { after: position });
+    expect(entries).toEqual([{ position: position + 1, kind: 'apiKey', id: old.id }]);
+  });
+
+  it('leaves at most two of a line alive', async () => {
+    const { username, inPerson } = await shop.enter();
+    const first = await create(username, inPerson);
+    const second = await rotate(username, first, inPerson);
+    for (const one of [first, second]) {
+      await expect(rotate(username, one, inPerson)).rejects.toMatchObject({ code: 'too-many-api-keys' });
+    }
+    // The successor never reached where it was meant for: it is revoked, and another one made.
+    await shop.call(identity.revokeApiKey, { username, apiKeyId: second.id }, inPerson);
+    const third = await rotate(username, first, inPerson);
+    await expire(first);
+    const fourth = await rotate(username, third, inPerson);
+    const listed = await shop.call(identity.listApiKeys, { username }, inPerson);
+    expect(listed.map(({ id }) => id)).toEqual([fourth.id, third.id]);
+  });
+
+  it('happens once when it is asked for many times at once', async () => {
+    const { username, inPerson } = await shop.enter();
+    const old = await create(username, inPerson);
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => rotate(username, old, inPerson)));
+    const codes = results.map((one) => (one.status === 'fulfilled' ? 'ok' : (one.reason as { code: string }).code));
+    expect(codes.sort()).toEqual(['ok', ...Array<string>(7).fill('too-many-api-keys')]);
+    await expect(shop.call(identity.listApiKeys, { username }, inPerson)).resolves.toHaveLength(2);
+  });
+
+  it('is possible with all the keys that a user may have, and makes room for none', async () => {
+    const { username, inPerson } = await shop.enter();
+    const keys = await Promise.all(Array.from({ length: 50 }, () => create(username, inPerson)));
+    const [successor] = await Promise.all(keys.map((key) => rotate(username, key, inPerson)));
+    await expect(create(username, inPerson)).rejects.toMatchObject({ code: 'too-many-api-keys' });
+    // Without its successor, the old one counts again.
+    await shop.call(identity.revokeApiKey, { username, apiKeyId: successor!.id }, inPerson);
+    await expect(create(username, inPerson)).rejects.toMatchObject({ code: 'too-many-api-keys' });
+  });
+
+  it('is refused for a key that is revoked, expired, unknown, or of another user', async () => {
+    const { username, inPerson } = await shop.enter();
+    const [revoked, expired, theirs] = await Promise.all([1, 2, 3].map(() => create(username, inPerson)));
+    await shop.call(identity.revokeApiKey, { username, apiKeyId: revoked!.id }, inPerson);
+    await expire(expired!);
+    const other = await shop.enter();
+    const unknown = { id: '00000000-0000-4000-8000-000000000001' };
+    const rotations = [
+      rotate(username, revoked!, inPerson),
+      rotate(username, expired!, inPerson),
+      rotate(username, unknown, inPerson),
+      rotate(other.username, theirs!, manager),
+    ];
+    await Promise.all(rotations.map((one) => expect(one).rejects.toMatchObject({ code: 'api-key-not-found' })));
+  });
+
+  it('is refused with a grace of less than nothing or more than 30 days', async () => {
+    const { username, inPerson } = await shop.enter();
+    const old = await create(username, inPerson);
+    for (const graceSeconds of [-1, 2_592_001, 0.5, '60']) {
+      await expect(rotate(username, old, inPerson, graceSeconds as number)).rejects.toMatchObject({
+        code: 'invalid-input',
+        details: { errors: [{ pointer: '/rotation/graceSeconds' }] },
+      });
+    }
+    await rotate(username, old, inPerson, 2_592_000);
+  });
+
+  it('is the business of the user in person and of managers only: no key makes its own successor', async () => {
+    const { username, inPerson } = await shop.enter();
+    const old = await create(username, inPerson);
+    const stranger = (await shop.enter()).inPerson;
+    for (const caller of [stranger, { ...inPerson, shown: ['apiKey'] }]) {
+      await expect(rotate(username, old, caller)).rejects.toMatchObject({ code: 'forbidden' });
+    }
+    await rotate(username, old, manager);
+  });
+});
