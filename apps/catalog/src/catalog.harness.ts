@@ -1,4 +1,8 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
 import { catalog, type NewPlant, type Plant } from '@plant-shop/contracts/catalog';
+import { readConfig } from '@plant-shop/platform/config';
 import { CodedError } from '@plant-shop/platform/errors';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -8,38 +12,85 @@ import type { Service } from '@plant-shop/platform/service/service';
 import { type TestNats, startNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { contextFor, startService, TestCaller } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
+import { type CatalogConfig, catalogSettings } from './config.js';
 import { catalogDatabase, migrationsFolder } from './database.js';
 import { startCatalog } from './start.js';
 import { FakeStore } from './store.fake.js';
 
+export interface HarnessOptions {
+  readonly replicas?: number;
+  /** Settings that differ from the defaults. */
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
 /** The catalog on real Postgres and NATS, beside a store of which only the inside is made up. */
 export class CatalogHarness {
+  private readonly services: Service[] = [];
+  private readonly processes: ChildProcess[] = [];
+
   private constructor(
     private readonly nats: TestNats,
     private readonly testDatabase: TestDatabase,
-    private readonly services: readonly Service[],
+    readonly environment: NodeJS.ProcessEnv,
     readonly database: Database,
     readonly store: FakeStore,
     readonly caller: TestCaller,
   ) {}
 
-  static async start({ replicas = 1 }: { replicas?: number } = {}): Promise<CatalogHarness> {
+  static async start({ replicas = 1, environment = {} }: HarnessOptions = {}): Promise<CatalogHarness> {
     const [nats, testDatabase] = await Promise.all([startNats(), createDatabase(migrationsFolder)]);
     const store = new FakeStore(nats.url);
     await store.start();
-    const services = await Promise.all(
-      Array.from({ length: replicas }, () =>
-        startService('catalog', nats.url, (service) =>
-          startCatalog(service, { databaseUrl: testDatabase.url, publicUrl: 'https://shop.test', maxInFlight: 500 }),
-        ),
-      ),
+    const shop = new CatalogHarness(
+      nats,
+      testDatabase,
+      {
+        NODE_ENV: 'test',
+        LOG_LEVEL: 'error',
+        NATS_URL: nats.url,
+        OPS_PORT: '0',
+        CATALOG_DATABASE_URL: testDatabase.url,
+        PUBLIC_URL: 'https://shop.test',
+        ...environment,
+      },
+      await Database.connect(catalogDatabase(testDatabase.url, 4), createLogger('test', 'fatal')),
+      store,
+      await TestCaller.connect(nats.url),
     );
-    const database = await Database.connect(catalogDatabase(testDatabase.url, 4), createLogger('test', 'fatal'));
-    return new CatalogHarness(nats, testDatabase, services, database, store, await TestCaller.connect(nats.url));
+    await Promise.all(Array.from({ length: replicas }, () => shop.startReplica()));
+    return shop;
+  }
+
+  /** One more replica inside the test's process, with its own settings. */
+  async startReplica(environment: NodeJS.ProcessEnv = {}): Promise<void> {
+    const config = this.configFor(environment);
+    this.services.push(await startService('catalog', this.nats.url, (service) => startCatalog(service, config)));
+  }
+
+  /** One replica with other settings in the place of all others. */
+  async restart(environment: NodeJS.ProcessEnv): Promise<void> {
+    await Promise.all(this.services.splice(0).map((service) => service.stop()));
+    await this.startReplica(environment);
+  }
+
+  /** One more replica in a process of its own, which can be killed. */
+  async startProcess(): Promise<ChildProcess> {
+    const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
+    const started = spawn(process.execPath, [main], { env: this.environment, stdio: 'inherit' });
+    this.processes.push(started);
+    const get = () => outcomeOf(this.caller.call(catalog.getPlant, { plantId: 404 }));
+    await until(async () => (await get()) === 'plant-not-found');
+    return started;
+  }
+
+  configFor(environment: NodeJS.ProcessEnv = {}): CatalogConfig {
+    return readConfig(catalogSettings, { ...this.environment, ...environment });
   }
 
   async stop(): Promise<void> {
     await this.caller.close();
+    await Promise.all(this.processes.map(kill));
     await Promise.all(this.services.map((service) => service.stop()));
     await this.store.stop();
     await this.database.close();
@@ -69,10 +120,36 @@ export class CatalogHarness {
     return [...missing, ...different];
   }
 
+  /** A call with an Idempotency-Key, and whether its answer was given before. */
+  async keyed<Payload, Answer>(
+    operation: Operation<Payload, Answer>,
+    payload: Payload,
+    { key, user = 'user-1', budgetMs }: { key: string; user?: string; budgetMs?: number },
+  ): Promise<Keyed<Answer>> {
+    const context = contextFor({ subject: user, permissions: [], shown: [] }, budgetMs);
+    const answer = await this.caller.client.callRaw(operation, payload, context, key);
+    const { replayed = false, version } = answer;
+    return { answer: JSON.parse(Buffer.from(answer.payload).toString()) as Answer, replayed, version };
+  }
+
   /** The plant with its version, or one page of a list with its cursor: what travels beside an answer. */
   raw(operation: Operation<unknown, unknown>, payload: unknown): Promise<RawAnswer> {
     return this.caller.client.callRaw(operation, payload, contextFor());
   }
+}
+
+export interface Keyed<Answer> {
+  readonly answer: Answer;
+  readonly replayed: boolean;
+  readonly version: number | undefined;
+}
+
+/** Ends a process at once, as a crash does. */
+export async function kill(running: ChildProcess): Promise<void> {
+  if (running.exitCode !== null || running.signalCode !== null) return;
+  const gone = once(running, 'exit');
+  running.kill('SIGKILL');
+  await gone;
 }
 
 /** The answer's value, or the code of its error: what a caller can tell apart. */

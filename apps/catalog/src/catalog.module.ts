@@ -1,11 +1,14 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { ImageStore } from './images/image-store.js';
+import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
+import { ImageStores } from './images/image-stores.js';
 import { ImageSweeper } from './images/image-sweeper.js';
 import { ImagesController } from './images/images.controller.js';
 import { ImagesService } from './images/images.service.js';
 import { CATALOG_OPTIONS, type CatalogOptions } from './options.js';
 import { PlantsController } from './plants/plants.controller.js';
 import { PlantsService } from './plants/plants.service.js';
+import { ReconcileController } from './reconcile/reconcile.controller.js';
+import { ReconcileService } from './reconcile/reconcile.service.js';
 import { StockIntentsLoop } from './stock/stock-intents.loop.js';
 import { StockIntentsService } from './stock/stock-intents.service.js';
 
@@ -14,15 +17,17 @@ export class CatalogModule {
   static with(options: CatalogOptions): DynamicModule {
     return {
       module: CatalogModule,
-      controllers: [PlantsController, ImagesController],
+      controllers: [PlantsController, ImagesController, ReconcileController],
       providers: [
         { provide: CATALOG_OPTIONS, useValue: options },
         PlantsService,
         StockIntentsService,
         StockIntentsLoop,
         ImagesService,
-        ImageStore,
+        ImageStores,
         ImageSweeper,
+        ReconcileService,
+        AnswersSweeper,
       ],
     };
   }

@@ -1,38 +1,22 @@
-import { Injectable } from '@nestjs/common';
-import { Database } from '@plant-shop/platform/postgres/database';
-import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
-import { uploadNotFound } from './image.js';
+import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 
-/** Where the content of images is: chunks in the catalog's Postgres, so a backup of it has them too. */
-@Injectable()
-export class ImageStore {
-  constructor(private readonly database: Database) {}
+export const imageStoreNames = ['postgres', 's3'] as const;
+export type ImageStoreName = (typeof imageStoreNames)[number];
 
+/** Where the content of images is, in the chunks that it came in. What there should be is known by the table `images`. */
+export interface ImageStore {
   /**
-   * A repeated chunk replaces itself.
-   * @throws DomainError `upload-not-found` when the upload was swept meanwhile
+   * A repeated chunk replaces itself. One that fails may arrive later all the same.
+   * @throws CodedError `unavailable`; DomainError `upload-not-found` when the upload is gone
    */
-  async write(imageId: string, index: number, data: Uint8Array): Promise<void> {
-    try {
-      await this.database.query(
-        {
-          name: 'write-image-chunk',
-          text: `INSERT INTO image_chunks (image_id, index, data) VALUES ($1, $2, $3)
-                 ON CONFLICT (image_id, index) DO UPDATE SET data = excluded.data`,
-        },
-        [imageId, index, data],
-      );
-    } catch (error) {
-      if (constraintOf(error) === 'image_chunks_image_id_fkey') throw uploadNotFound();
-      throw error;
-    }
-  }
-
-  async read(imageId: string, index: number): Promise<Buffer | undefined> {
-    const [chunk] = await this.database.query<{ data: Buffer }>(
-      { name: 'read-image-chunk', text: 'SELECT data FROM image_chunks WHERE image_id = $1 AND index = $2' },
-      [imageId, index],
-    );
-    return chunk?.data;
-  }
+  write(deadline: Deadline, imageId: string, index: number, data: Uint8Array): Promise<void>;
+  /** @throws CodedError `unavailable` */
+  read(deadline: Deadline, imageId: string, index: number): Promise<Buffer | undefined>;
+  /**
+   * Chunks 0 to `chunks - 1`, whether they are there or not.
+   * @throws CodedError `unavailable`
+   */
+  remove(deadline: Deadline, imageId: string, chunks: number): Promise<void>;
+  /** Ends the connections that are the store's own. */
+  close?(): void;
 }

@@ -1,37 +1,33 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
-import { sweepImages } from './images.repository.js';
+import { ImageStores } from './image-stores.js';
+import { deleteImage, discardImages, takeDiscarded } from './images.repository.js';
 
 const keptHours = 1;
+/** Removed one after the other, all within the lease of the batch. */
 const batch = 10;
+const removalMs = 20_000;
 
-/** Removes what was uploaded and never finished, and what belonged to plants that are gone. */
+/** Removes what was uploaded and never finished, and what belonged to plants that are gone: content first, then the row. */
 @Injectable()
-export class ImageSweeper implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly loop: BackgroundLoop;
-
-  constructor(
-    private readonly database: Database,
-    @InjectLogger() private readonly logger: Logger,
-  ) {
-    this.loop = new BackgroundLoop({ name: 'sweep images', intervalMs: 60_000 }, () => this.run(), logger);
+export class ImageSweeper extends BackgroundLoop {
+  constructor(database: Database, stores: ImageStores, @InjectLogger() logger: Logger) {
+    super({ name: 'sweep images', intervalMs: 60_000 }, () => sweepImages(database, stores, logger), logger);
   }
+}
 
-  onApplicationBootstrap(): void {
-    this.loop.start();
+/** One batch. @returns whether there may be more */
+export async function sweepImages(database: Database, stores: ImageStores, logger: Logger): Promise<boolean> {
+  const discarded = await database.transaction((tx) => discardImages(tx, keptHours, batch));
+  const due = await database.transaction((tx) => takeDiscarded(tx, stores.names, batch));
+  for (const image of due) {
+    await stores.of(image).remove(Deadline.in(removalMs), image.id, image.chunks);
+    await database.transaction((tx) => deleteImage(tx, image.id));
   }
-
-  onApplicationShutdown(): Promise<void> {
-    return this.loop.stop();
-  }
-
-  /** One batch. @returns whether there may be more */
-  async run(): Promise<boolean> {
-    const swept = await this.database.transaction((tx) => sweepImages(tx, keptHours, batch));
-    if (swept > 0) this.logger.info({ swept }, 'images swept');
-    return swept === batch;
-  }
+  if (discarded + due.length > 0) logger.info({ discarded, removed: due.length }, 'images swept');
+  return discarded === batch || due.length === batch;
 }

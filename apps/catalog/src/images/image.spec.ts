@@ -6,32 +6,44 @@ const upload = (chunkBytes: number[] = [], state: ImageState['state'] = 'uploadi
   id: '00000000-0000-4000-8000-000000000001',
   incarnation: 1,
   state,
+  store: 'postgres',
   chunkBytes,
 });
 const full = (chunks: number): number[] => Array.from({ length: chunks }, () => imageChunkBytes);
 
+const refused = (code: string) => expect.objectContaining({ code });
+const refusedAt = (pointer: string) =>
+  expect.objectContaining({ code: 'invalid-input', details: { errors: [expect.objectContaining({ pointer })] } });
+
 describe('chunks of an upload', () => {
   it('follow in order', () => {
-    expect(withChunk(upload([5]), 1, 7)).toEqual([5, 7]);
-    expect(() => withChunk(upload([5]), 2, 7)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
+    expect(withChunk(upload(full(1)), 1, 7)).toEqual([imageChunkBytes, 7]);
+    expect(() => withChunk(upload(full(1)), 2, 7)).toThrow(refusedAt('/index'));
+  });
+
+  it('are full, except for the last one: a byte is found by its position', () => {
+    expect(() => withChunk(upload([5]), 1, 7)).toThrow(refusedAt('/index'));
+    expect(() => withChunk(upload(full(2)), 0, 7)).toThrow(refusedAt('/index'));
+    expect(() => withChunk(upload(), 0, 0)).toThrow(refusedAt('/data'));
   });
 
   it('a repeated one replaces itself', () => {
-    expect(withChunk(upload([5, 6]), 0, 9)).toEqual([9, 6]);
+    expect(withChunk(upload([5]), 0, 9)).toEqual([9]);
+    expect(withChunk(upload([...full(1), 6]), 0, imageChunkBytes)).toEqual([imageChunkBytes, 6]);
   });
 
   it('10 MiB are taken, and not one byte more', () => {
     const most = withChunk(upload(full(39)), 39, imageChunkBytes);
     expect(bytesOf({ chunkBytes: most })).toBe(maxImageBytes);
-    expect(() => withChunk(upload(full(40)), 40, 1)).toThrow(expect.objectContaining({ code: 'image-too-large' }));
+    expect(() => withChunk(upload(full(40)), 40, 1)).toThrow(refused('image-too-large'));
   });
 
   it('one longer than 256 KiB is refused', () => {
-    expect(() => withChunk(upload(), 0, imageChunkBytes + 1)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
+    expect(() => withChunk(upload(), 0, imageChunkBytes + 1)).toThrow(refusedAt('/data'));
   });
 
   it.each(['sealed', 'attached'] as const)('none is taken once the upload is %s', (state) => {
-    expect(() => withChunk(upload([5], state), 1, 7)).toThrow(expect.objectContaining({ code: 'upload-not-found' }));
+    expect(() => withChunk(upload([5], state), 1, 7)).toThrow(refused('upload-not-found'));
   });
 });
 

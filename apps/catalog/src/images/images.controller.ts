@@ -9,7 +9,9 @@ import {
   type StoredImage,
   type WriteImageChunk,
 } from '@plant-shop/contracts/catalog';
+import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { ImagesService } from './images.service.js';
 
 @Controller()
@@ -22,13 +24,13 @@ export class ImagesController {
   }
 
   @Answers(catalog.writeImageChunk)
-  writeImageChunk({ uploadId, index, data }: WriteImageChunk): Promise<{ bytes: number }> {
-    return this.images.writeChunk(uploadId, index, data);
+  writeImageChunk(chunk: WriteImageChunk, context: RpcContext): Promise<{ bytes: number }> {
+    return this.images.writeChunk(context, chunk);
   }
 
   @Answers(catalog.finishImage)
-  finishImage({ uploadId }: FinishImage): Promise<StoredImage> {
-    return this.images.finish(uploadId);
+  finishImage(upload: FinishImage, context: RpcContext): Promise<StoredImage | Replayed> {
+    return this.images.finish(context, upload);
   }
 
   @Answers(catalog.getImage)
@@ -37,7 +39,7 @@ export class ImagesController {
   }
 
   @Answers(catalog.readImageChunk)
-  readImageChunk({ imageId, index }: ReadImageChunk): Promise<{ data: string }> {
-    return this.images.readChunk(imageId, index);
+  readImageChunk({ imageId, index }: ReadImageChunk, context: RpcContext): Promise<{ data: string }> {
+    return this.images.readChunk(context, imageId, index);
   }
 }

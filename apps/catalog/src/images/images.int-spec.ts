@@ -2,18 +2,41 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import { createLogger } from '@plant-shop/platform/logging';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { startBucket, type TestBucket } from '../bucket.harness.js';
 import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
-import { ImageSweeper } from './image-sweeper.js';
+import { toOptions } from '../options.js';
+import { imageStoreNames } from './image-store.js';
+import { ImageStores } from './image-stores.js';
+import { sweepImages } from './image-sweeper.js';
 
 const png = (bytes: number): Buffer =>
   Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), randomBytes(bytes - 8)]);
 
-describe('images', () => {
+describe.each(imageStoreNames)('images in %s', (store) => {
   let shop: CatalogHarness;
+  let bucket: TestBucket | undefined;
+  let stores: ImageStores;
   beforeAll(async () => {
-    shop = await CatalogHarness.start({ replicas: 2 });
+    bucket = store === 's3' ? await startBucket() : undefined;
+    shop = await CatalogHarness.start({ replicas: 2, ...(bucket && { environment: bucket.environment }) });
+    stores = new ImageStores(toOptions(shop.configFor()), shop.database, createLogger('test', 'fatal'));
+    await stores.onModuleInit();
   });
-  afterAll(() => shop.stop());
+  afterAll(async () => {
+    stores.onApplicationShutdown();
+    await shop.stop();
+    await bucket?.stop();
+  });
+
+  /** All that is stored, as `<image>/<chunk>`. */
+  const storedChunks = async (): Promise<string[]> => {
+    if (bucket) return (await bucket.keys()).map((key) => key.replace('images/', ''));
+    const rows = await shop.database.query<{ key: string }>(`SELECT image_id || '/' || index AS key FROM image_chunks`);
+    return rows.map(({ key }) => key);
+  };
+  const storedOf = async (ids: readonly string[]) =>
+    (await storedChunks()).filter((key) => ids.some((id) => key.startsWith(id)));
 
   const begin = async (plantId: number) => (await shop.caller.call(catalog.beginImage, { plantId })).uploadId;
   const write = (uploadId: string, index: number, data: Uint8Array) =>
@@ -54,8 +77,11 @@ describe('images', () => {
 
   it('one byte more than 10 MiB is refused', async () => {
     const { id } = await shop.create();
-    expect(await outcomeOf(upload(id, png(maxImageBytes + 1)))).toBe('image-too-large');
-    expect((await get(id)).photoUrls).toEqual([]);
+    const uploadId = await begin(id);
+    const full = Array.from({ length: maxImageBytes / imageChunkBytes }, () => imageChunkBytes);
+    await shop.database.query('UPDATE images SET chunk_bytes = $2 WHERE id = $1', [uploadId, full]);
+    expect(await outcomeOf(write(uploadId, full.length, Buffer.from([0])))).toBe('image-too-large');
+    expect(await storedOf([uploadId])).toEqual([]);
   });
 
   it('what is no picture is stored for download and not shown on the plant', async () => {
@@ -70,36 +96,35 @@ describe('images', () => {
   it('an empty file is refused', async () => {
     const { id } = await shop.create();
     expect(await outcomeOf(upload(id, Buffer.alloc(0)))).toBe('invalid-input');
-    const uploadId = await begin(id);
-    await write(uploadId, 0, Buffer.alloc(0));
-    expect(await outcomeOf(finish(uploadId))).toBe('invalid-input');
+    expect(await outcomeOf(write(await begin(id), 0, Buffer.alloc(0)))).toBe('invalid-input');
   });
 
   it('markup is refused with its first chunk, and nothing of it is stored', async () => {
     const { id } = await shop.create();
     const uploadId = await begin(id);
     expect(await outcomeOf(write(uploadId, 0, Buffer.from(' <svg onload="alert(1)"/>')))).toBe('image-type-refused');
-    expect(await shop.database.query('SELECT 1 FROM image_chunks WHERE image_id = $1', [uploadId])).toEqual([]);
+    expect(await storedOf([uploadId])).toEqual([]);
   });
 
-  it('markup that is cut into chunks too small to show it is refused when it is finished', async () => {
+  it('markup is not cut into chunks too small to show it, nor put in the place of something else', async () => {
     const { id } = await shop.create();
     const uploadId = await begin(id);
-    for (const [index, part] of ['<', 's', 'vg onload="alert(1)"/>'].entries()) await write(uploadId, index, Buffer.from(part));
-    expect(await outcomeOf(finish(uploadId))).toBe('image-type-refused');
-    expect(await outcomeOf(head(uploadId))).toBe('image-not-found');
-    expect((await get(id)).photoUrls).toEqual([]);
+    await write(uploadId, 0, Buffer.from('<'));
+    expect(await outcomeOf(write(uploadId, 1, Buffer.from('svg onload="alert(1)"/>')))).toBe('invalid-input');
+    expect(await outcomeOf(write(uploadId, 0, Buffer.from('<svg onload="alert(1)"/>')))).toBe('image-type-refused');
+    const { imageId } = await finish(uploadId);
+    expect(await read(imageId)).toEqual(Buffer.from('<'));
   });
 
   it('a repeated chunk replaces itself', async () => {
     const { id } = await shop.create();
     const uploadId = await begin(id);
-    const [first, second] = [png(20), randomBytes(5)];
+    const [first, second] = [png(imageChunkBytes), randomBytes(5)];
     await write(uploadId, 0, png(30));
     await write(uploadId, 0, first);
     await write(uploadId, 1, second);
     const { imageId } = await finish(uploadId);
-    expect(await read(imageId)).toEqual(Buffer.concat([first, second]));
+    expect((await read(imageId)).equals(Buffer.concat([first, second]))).toBe(true);
   });
 
   it('finishing again, also at the same time, answers the same and shows one photograph', async () => {
@@ -139,8 +164,8 @@ describe('images', () => {
   it('an upload whose last chunk was announced and not stored cannot be finished', async () => {
     const { id } = await shop.create();
     const uploadId = await begin(id);
-    await write(uploadId, 0, png(100));
-    await shop.database.query('UPDATE images SET chunk_bytes = $2 WHERE id = $1', [uploadId, [100, 50]]);
+    await write(uploadId, 0, png(imageChunkBytes));
+    await shop.database.query('UPDATE images SET chunk_bytes = $2 WHERE id = $1', [uploadId, [imageChunkBytes, 50]]);
     expect(await outcomeOf(finish(uploadId))).toBe('upload-not-found');
   });
 
@@ -170,27 +195,56 @@ describe('images', () => {
     expect(await head(kept.imageId)).toMatchObject({ bytes: 10 });
   });
 
-  it('what was not finished within an hour, and what belonged to deleted plants, is swept with its content', async () => {
-    const { id } = await shop.create();
-    const image = await upload(id, png(10));
-    const young = await begin(id);
-    const old = await Promise.all(Array.from({ length: 12 }, () => begin(id)));
-    for (const uploadId of old) await write(uploadId, 0, png(10));
-    await shop.database.query(`UPDATE images SET begun_at = now() - interval '61 minutes' WHERE id = ANY($1)`, [old]);
-    await shop.database.query(`UPDATE images SET begun_at = now() - interval '61 minutes' WHERE id = $1`, [image.imageId]);
-    const gone = await shop.create();
-    const orphan = await upload(gone.id, png(10));
-    await shop.caller.call(catalog.deletePlant, { plantId: gone.id });
+  describe('the sweep', () => {
+    const anHourAgo = (uploads: readonly string[]) =>
+      shop.database.query(`UPDATE images SET begun_at = now() - interval '61 minutes' WHERE id = ANY($1)`, [uploads]);
+    const halfAnHourPasses = () =>
+      shop.database.query(`UPDATE images SET remove_at = remove_at - interval '31 minutes'`);
+    const sweep = async (): Promise<void> => {
+      while (await sweepImages(shop.database, stores, createLogger('test', 'fatal')));
+    };
+    const rowsOf = async (ids: readonly string[]) =>
+      (await shop.database.query<{ id: string }>('SELECT id FROM images WHERE id = ANY($1)', [ids])).map(({ id }) => id);
 
-    const sweeper = new ImageSweeper(shop.database, createLogger('test', 'fatal'));
-    while (await sweeper.run());
-    const left = await shop.database.query<{ id: string }>('SELECT id FROM images WHERE id = ANY($1)', [
-      [...old, young, image.imageId, orphan.imageId],
-    ]);
-    expect(new Set(left.map((row) => row.id))).toEqual(new Set([young, image.imageId]));
-    expect(
-      await shop.database.query('SELECT 1 FROM image_chunks WHERE image_id = ANY($1)', [[...old, orphan.imageId]]),
-    ).toEqual([]);
-    expect(await outcomeOf(write(old[0]!, 1, png(10)))).toBe('upload-not-found');
+    it('removes what was not finished within an hour and what belonged to deleted plants, and nothing else', async () => {
+      const { id } = await shop.create();
+      const image = await upload(id, png(imageChunkBytes + 10));
+      const young = await begin(id);
+      await write(young, 0, png(10));
+      const old = await Promise.all(Array.from({ length: 12 }, () => begin(id)));
+      for (const uploadId of old) await write(uploadId, 0, png(10));
+      await anHourAgo([...old, image.imageId]);
+      const gone = await shop.create();
+      const orphan = await upload(gone.id, png(imageChunkBytes + 10));
+      await shop.caller.call(catalog.deletePlant, { plantId: gone.id });
+
+      await sweep();
+      await halfAnHourPasses();
+      await sweep();
+      const left = await rowsOf([...old, young, image.imageId, orphan.imageId]);
+      expect(new Set(left)).toEqual(new Set([young, image.imageId]));
+      expect(await storedOf([...old, orphan.imageId])).toEqual([]);
+      expect(await storedOf([young, image.imageId])).toHaveLength(3);
+      expect(await outcomeOf(write(old[0]!, 1, png(10)))).toBe('upload-not-found');
+    });
+
+    it('leaves nothing of a chunk that arrives when its upload was already given up', async () => {
+      const { id } = await shop.create();
+      const late = await begin(id);
+      await write(late, 0, png(imageChunkBytes));
+      // Announced, and still on its way to the store.
+      await shop.database.query('UPDATE images SET chunk_bytes = $2 WHERE id = $1', [late, [imageChunkBytes, 10]]);
+      await anHourAgo([late]);
+      await sweep();
+      expect(await outcomeOf(finish(late))).toBe('upload-not-found');
+      expect(await outcomeOf(write(late, 1, png(10)))).toBe('upload-not-found');
+      await stores.of({ store }).write(Deadline.in(5_000), late, 1, png(10));
+      expect(await storedOf([late])).toHaveLength(2);
+
+      await halfAnHourPasses();
+      await sweep();
+      expect(await storedOf([late])).toEqual([]);
+      expect(await rowsOf([late])).toEqual([]);
+    });
   });
 });

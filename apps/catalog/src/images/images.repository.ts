@@ -1,25 +1,34 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
-import type { AttachedImage, ImageState } from './image.js';
+import type { AttachedImage, ImageContent, ImageState } from './image.js';
+import type { ImageStoreName } from './image-store.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-const columns = `id, incarnation, state, chunk_bytes AS "chunkBytes", content_type AS "contentType", sha256`;
+const columns = `id, incarnation, state, store, chunk_bytes AS "chunkBytes", content_type AS "contentType", sha256`;
 
 /** @returns whether there is such a plant, which cannot be deleted until this transaction ends */
-export async function insertUpload(tx: Transaction, imageId: string, plantId: number): Promise<boolean> {
+export async function insertUpload(
+  tx: Transaction,
+  imageId: string,
+  plantId: number,
+  store: ImageStoreName,
+): Promise<boolean> {
   const inserted = await tx.execute(
-    `INSERT INTO images (id, incarnation, state)
-     SELECT $1, incarnation, 'uploading' FROM plants WHERE id = $2 FOR KEY SHARE`,
-    [imageId, plantId],
+    `INSERT INTO images (id, incarnation, state, store)
+     SELECT $1, incarnation, 'uploading', $3 FROM plants WHERE id = $2 FOR KEY SHARE`,
+    [imageId, plantId, store],
   );
   return inserted === 1;
 }
 
+const lock: Statement = {
+  name: 'lock-image',
+  text: `SELECT ${columns} FROM images WHERE id = $1 AND remove_at IS NULL FOR NO KEY UPDATE`,
+};
+
+/** One that is not discarded. */
 export async function lockImage(tx: Transaction, imageId: string): Promise<ImageState | undefined> {
-  const [image] = await tx.query<ImageState>(
-    { name: 'lock-image', text: `SELECT ${columns} FROM images WHERE id = $1 FOR NO KEY UPDATE` },
-    [imageId],
-  );
+  const [image] = await tx.query<ImageState>(lock, [imageId]);
   return image;
 }
 
@@ -33,8 +42,8 @@ export async function writeChunkBytes(tx: Transaction, imageId: string, chunkByt
 /** From now on the upload takes no chunks. An image that is attached already stays so. */
 export async function sealUpload(db: Reader, imageId: string): Promise<ImageState | undefined> {
   const [image] = await db.query<ImageState>(
-    `UPDATE images SET state = CASE WHEN state = 'uploading' THEN 'sealed' ELSE state END WHERE id = $1
-     RETURNING ${columns}`,
+    `UPDATE images SET state = CASE WHEN state = 'uploading' THEN 'sealed' ELSE state END
+     WHERE id = $1 AND remove_at IS NULL RETURNING ${columns}`,
     [imageId],
   );
   return image;
@@ -43,7 +52,7 @@ export async function sealUpload(db: Reader, imageId: string): Promise<ImageStat
 export async function attachImage(
   tx: Transaction,
   imageId: string,
-  { contentType, sha256 }: Pick<AttachedImage, 'contentType' | 'sha256'>,
+  { contentType, sha256 }: ImageContent,
 ): Promise<void> {
   await tx.execute(`UPDATE images SET state = 'attached', content_type = $2, sha256 = $3 WHERE id = $1`, [
     imageId,
@@ -64,17 +73,47 @@ export async function findImage(db: Reader, imageId: string): Promise<AttachedIm
 }
 
 /**
- * Deletes uploads that were begun before `hours` and never finished, and images of deleted plants, with their content: at
- * most `limit`, since an image is up to 41 rows of 256 KiB.
+ * Discards uploads that were begun before `hours` and never finished, and images of deleted plants. Their content can be
+ * removed half an hour later: what was on its way to it has arrived by then, since S3 takes no request that was signed
+ * more than 15 minutes ago.
  */
-export function sweepImages(tx: Transaction, hours: number, limit: number): Promise<number> {
+export function discardImages(tx: Transaction, hours: number, limit: number): Promise<number> {
   return tx.execute(
     `WITH due AS MATERIALIZED (
        SELECT id FROM images
-       WHERE incarnation IS NULL OR (state <> 'attached' AND begun_at < now() - $1 * interval '1 hour')
-       LIMIT $2 FOR UPDATE SKIP LOCKED
+       WHERE remove_at IS NULL
+         AND (incarnation IS NULL OR (state <> 'attached' AND begun_at < now() - $1 * interval '1 hour'))
+       LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
      )
-     DELETE FROM images USING due WHERE images.id = due.id`,
+     UPDATE images SET remove_at = now() + interval '30 minutes' FROM due WHERE images.id = due.id`,
     [hours, limit],
   );
+}
+
+/** An image of which the content is to be removed, and then the row. */
+export interface DiscardedImage {
+  readonly id: string;
+  readonly store: ImageStoreName;
+  readonly chunks: number;
+}
+
+/** Discarded images that are due; taking them is a lease of 5 minutes. */
+export function takeDiscarded(
+  tx: Transaction,
+  stores: readonly ImageStoreName[],
+  limit: number,
+): Promise<DiscardedImage[]> {
+  return tx.query<DiscardedImage>(
+    `WITH due AS MATERIALIZED (
+       SELECT id FROM images WHERE remove_at <= now() AND store = ANY($1) ORDER BY remove_at LIMIT $2
+       FOR NO KEY UPDATE SKIP LOCKED
+     )
+     UPDATE images SET remove_at = now() + interval '5 minutes' FROM due WHERE images.id = due.id
+     RETURNING images.id, images.store, cardinality(images.chunk_bytes) AS chunks`,
+    [stores, limit],
+  );
+}
+
+export async function deleteImage(tx: Transaction, imageId: string): Promise<void> {
+  await tx.execute('DELETE FROM images WHERE id = $1', [imageId]);
 }

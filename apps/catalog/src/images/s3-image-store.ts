@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { unavailable } from '@plant-shop/platform/errors';
+import type { Logger } from '@plant-shop/platform/logging';
+import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import type { ImageStore } from './image-store.js';
+
+/** A bucket of S3 or of a server that speaks like it. */
+export interface S3Settings {
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** The bucket stands in the path, not in the host name. */
+  readonly pathStyle: boolean;
+}
+
+/**
+ * Each chunk as one object. Rejected: multipart uploads, whose parts have at least 5 MiB: chunks would have to be kept
+ * elsewhere until there are enough of them, and what is given up leaves parts behind that no listing shows. Rejected too:
+ * DeleteObjects, which wants a checksum that servers do not agree on, for at most 40 objects.
+ */
+export class S3ImageStore implements ImageStore {
+  private readonly client: S3Client;
+
+  constructor(
+    private readonly settings: S3Settings,
+    private readonly logger: Logger,
+  ) {
+    const { endpoint, region, accessKeyId, secretAccessKey, pathStyle } = settings;
+    this.client = new S3Client({
+      endpoint,
+      region,
+      credentials: { accessKeyId, secretAccessKey },
+      forcePathStyle: pathStyle,
+      // The newer checksums are refused by servers that do not know them; Content-MD5 is known to all.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+      // Without a logger it writes to the console.
+      requestHandler: { connectionTimeout: 2_000, logger },
+    });
+  }
+
+  async write(deadline: Deadline, imageId: string, index: number, data: Uint8Array): Promise<void> {
+    const { bucket: Bucket } = this.settings;
+    const ContentMD5 = createHash('md5').update(data).digest('base64');
+    await this.within(deadline, (limit) =>
+      this.client.send(new PutObjectCommand({ Bucket, Key: keyOf(imageId, index), Body: data, ContentMD5 }), limit),
+    );
+  }
+
+  async read(deadline: Deadline, imageId: string, index: number): Promise<Buffer | undefined> {
+    const { bucket: Bucket } = this.settings;
+    return this.within(deadline, async (limit) => {
+      try {
+        const { Body } = await this.client.send(new GetObjectCommand({ Bucket, Key: keyOf(imageId, index) }), limit);
+        return Body && Buffer.from(await Body.transformToByteArray());
+      } catch (error) {
+        if (error instanceof NoSuchKey) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  async remove(deadline: Deadline, imageId: string, chunks: number): Promise<void> {
+    const { bucket: Bucket } = this.settings;
+    await this.within(deadline, async (limit) => {
+      for (let index = 0; index < chunks; index++) {
+        await this.client.send(new DeleteObjectCommand({ Bucket, Key: keyOf(imageId, index) }), limit);
+      }
+    });
+  }
+
+  close(): void {
+    this.client.destroy();
+  }
+
+  /** Whatever the bucket says, the caller can only come back; what it was is for us to read. */
+  private async within<T>(deadline: Deadline, work: (limit: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> {
+    try {
+      return await work({ abortSignal: AbortSignal.timeout(Math.ceil(deadline.leftMs)) });
+    } catch (error) {
+      this.logger.warn({ err: error, bucket: this.settings.bucket }, 'image store failed');
+      throw unavailable('The image store', error);
+    }
+  }
+}
+
+const keyOf = (imageId: string, index: number): string => `images/${imageId}/${index}`;
