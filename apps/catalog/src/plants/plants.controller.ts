@@ -7,10 +7,12 @@ import {
   type FindPlantsByStatus,
   type FindPlantsByTags,
   type GetPlant,
+  type ListPlantStock,
   type Plant,
+  type PlantStock,
   type ReplacePlant,
 } from '@plant-shop/contracts/catalog';
-import type { Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { PlantsService } from './plants.service.js';
@@ -20,17 +22,17 @@ export class PlantsController {
   constructor(private readonly plants: PlantsService) {}
 
   @Answers(catalog.createPlant)
-  createPlant({ plant }: CreatePlant, context: RpcContext): Promise<Versioned<Plant>> {
+  createPlant({ plant }: CreatePlant, context: RpcContext): Promise<Versioned<Plant> | Replayed> {
     return this.plants.create(context, plant);
   }
 
   @Answers(catalog.replacePlant)
-  replacePlant({ plant, ifVersion }: ReplacePlant, context: RpcContext): Promise<Versioned<Plant>> {
+  replacePlant({ plant, ifVersion }: ReplacePlant, context: RpcContext): Promise<Versioned<Plant> | Replayed> {
     return this.plants.replace(context, plant, ifVersion);
   }
 
   @Answers(catalog.changePlant)
-  changePlant(change: ChangePlant, context: RpcContext): Promise<Versioned<Plant>> {
+  changePlant(change: ChangePlant, context: RpcContext): Promise<Versioned<Plant> | Replayed> {
     return this.plants.change(context, change);
   }
 
@@ -52,5 +54,10 @@ export class PlantsController {
   @Answers(catalog.deletePlant)
   deletePlant({ plantId, ifVersion }: DeletePlant, context: RpcContext): Promise<{ plantId: number }> {
     return this.plants.delete(context, plantId, ifVersion);
+  }
+
+  @Answers(catalog.listPlantStock)
+  listPlantStock(page: ListPlantStock): Promise<PlantStock[]> {
+    return this.plants.listStock(page);
   }
 }

@@ -1,16 +1,23 @@
 import { Injectable } from '@nestjs/common';
-import type { ChangePlant, NewPlant, Plant, PlantReplacement } from '@plant-shop/contracts/catalog';
+import type {
+  ChangePlant,
+  ListPlantStock,
+  NewPlant,
+  Plant,
+  PlantReplacement,
+  PlantStock,
+} from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
 import { CodedError } from '@plant-shop/platform/errors';
+import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
-import { type Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { labelsToFill } from '../labels/label.js';
 import { idsOfLabels } from '../labels/labels.repository.js';
-import { hasToTell } from '../stock/stock-intent.js';
-import { findIntent, intendToList, intendToOpen, intendToRetire } from '../stock/stock-intents.repository.js';
+import { findPendingPlant, intendToList, intendToOpen, intendToRetire } from '../stock/stock-intents.repository.js';
 import { type Retired, StockIntentsService } from '../stock/stock-intents.service.js';
 import {
   attributesOf,
@@ -26,6 +33,7 @@ import {
   drawPlantId,
   findPage,
   findPlant,
+  findPlantStock,
   insertPlant,
   lockPlant,
   lockPlantOf,
@@ -44,28 +52,29 @@ export class PlantsService {
   ) {}
 
   /** Answers when the store has opened stock for it, so that it can be ordered at once. */
-  async create(context: RpcContext, given: NewPlant): Promise<Versioned<Plant>> {
+  async create(context: RpcContext, given: NewPlant): Promise<Versioned<Plant> | Replayed> {
     const attributes = attributesOf(given, await idsOfLabels(this.database, labelsToFill(given)), 'available');
-    const plant = await this.database.transaction(async (tx) => {
-      const created = await insertNew(tx, given.id || undefined, attributes);
-      const leaseMs = this.intents.leaseMsOf(context);
-      return { ...created, ...(await intendToOpen(tx, created.incarnation, given.quantity ?? null, leaseMs)) };
+    return this.write(context, async (tx) => {
+      const plant = await insertNew(tx, given.id || undefined, attributes);
+      await intendToOpen(tx, plant.incarnation, given.quantity ?? null, this.intents.leaseMsOf(context));
+      return plant;
     });
-    await this.intents.orOutcomeUnknown(
-      plant.incarnation,
-      `Plant ${plant.id} is created, but its stock is not open yet; that goes on by itself. Read the plant to see it.`,
-      () => this.intents.tell(context, plant),
-    );
-    return versioned(plant);
   }
 
   /** All attributes; absent optional ones are cleared, but an absent status keeps the current one. */
-  async replace(context: RpcContext, given: PlantReplacement, ifVersion?: number): Promise<Versioned<Plant>> {
+  async replace(
+    context: RpcContext,
+    given: PlantReplacement,
+    ifVersion?: number,
+  ): Promise<Versioned<Plant> | Replayed> {
     const ids = await idsOfLabels(this.database, labelsToFill(given));
     return this.update(context, given.id, ifVersion, (plant) => attributesOf(given, ids, plant.status));
   }
 
-  async change(context: RpcContext, { plantId, ifVersion, ...form }: ChangePlant): Promise<Versioned<Plant>> {
+  async change(
+    context: RpcContext,
+    { plantId, ifVersion, ...form }: ChangePlant,
+  ): Promise<Versioned<Plant> | Replayed> {
     const changes = changesOf(form);
     return this.update(context, plantId, ifVersion, () => changes);
   }
@@ -80,6 +89,11 @@ export class PlantsService {
     const bounds = paging.bounds(page);
     const rows = await findPage(this.database, list, bounds);
     return paging.page(rows, bounds, { entry: toPlant, position: ({ incarnation }) => incarnation });
+  }
+
+  /** By ascending id: what the store is compared with. */
+  listStock({ after = 0, limit = 1_000 }: ListPlantStock): Promise<PlantStock[]> {
+    return findPlantStock(this.database, after, limit);
   }
 
   /** The store decides: with orders placed or approved the plant stays. */
@@ -127,31 +141,45 @@ export class PlantsService {
     }
   }
 
-  private async update(
+  private update(
     context: RpcContext,
     plantId: number,
     ifVersion: number | undefined,
     changes: (plant: PlantState) => Partial<PlantAttributes>,
-  ): Promise<Versioned<Plant>> {
-    const { plant, intent } = await this.database.transaction(async (tx) => {
+  ): Promise<Versioned<Plant> | Replayed> {
+    return this.write(context, async (tx) => {
       const before = existing(plantId, await lockPlant(tx, plantId));
       checkVersion(before, ifVersion);
       const after = await writePlant(tx, before, { ...before, ...changes(before) });
-      const { incarnation, version } = after;
-      const pending =
-        after.status === before.status
-          ? await findIntent(tx, incarnation)
-          : await intendToList(tx, incarnation, version, this.intents.leaseMsOf(context));
-      return { plant: after, intent: pending };
+      if (after.status !== before.status) {
+        await intendToList(tx, after.incarnation, after.version, this.intents.leaseMsOf(context));
+      }
+      return after;
     });
-    if (intent && hasToTell(intent)) {
+  }
+
+  /**
+   * Writes a plant once for an Idempotency-Key, and answers when nothing of it is left to tell the store. A repeated request
+   * tells what is left too: the first one may have ended between its commit and the store's answer.
+   */
+  private async write(
+    context: RpcContext,
+    work: (tx: Transaction) => Promise<PlantState>,
+  ): Promise<Versioned<Plant> | Replayed> {
+    const { answer, pending } = await this.database.transaction(async (tx) => {
+      const written = await once(tx, context.idempotency, async () => versioned(await work(tx)));
+      const { id } = written.value as Plant;
+      return { answer: written, pending: await findPendingPlant(tx, id, written.facts.version ?? 0) };
+    });
+    if (pending) {
       await this.intents.orOutcomeUnknown(
-        plant.incarnation,
-        `Plant ${plantId} is changed, but the store does not know it yet; that goes on by itself. Read the plant to see it.`,
-        () => this.intents.tell(context, { ...plant, ...intent }),
+        pending.incarnation,
+        `Plant ${pending.id} is written, but the store does not know of it yet; that goes on by itself. ` +
+          'Read the plant to see it, or repeat the request with the same Idempotency-Key.',
+        () => this.intents.tell(context, pending),
       );
     }
-    return versioned(plant);
+    return answer;
   }
 }
 

@@ -1,17 +1,24 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type PlantStatus } from '@plant-shop/contracts/catalog';
+import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
 import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
 import { fails, gate, losesItsAnswer } from '../store.fake.js';
+import { goOnWithIntents } from './stock-intents.loop.js';
+import { StockIntentsService } from './stock-intents.service.js';
 
 /** Less than the catalog's own calls get: what does not come in this time is lost. */
 const hurried = 400;
 
 describe('the store learns what happens to plants', () => {
   let shop: CatalogHarness;
+  let goOn: () => Promise<boolean>;
   let plantId = 0;
   beforeAll(async () => {
     shop = await CatalogHarness.start({ replicas: 2 });
+    const logger = createLogger('test', 'fatal');
+    const intents = new StockIntentsService(shop.database, shop.caller.client, logger);
+    goOn = () => goOnWithIntents(shop.database, intents, logger);
   });
   afterAll(() => shop.stop());
   afterEach(async () => {
@@ -19,8 +26,9 @@ describe('the store learns what happens to plants', () => {
     expect(await shop.disagreements()).toEqual([]);
   });
 
-  const settled = () =>
-    until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0, 20_000);
+  const nothingLeft = async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0;
+  /** Like the loops of the replicas, but without their pauses. */
+  const settled = () => until(async () => (await nothingLeft()) || (await goOn()) || nothingLeft(), 20_000);
   const newId = (): number => ++plantId;
   const shelf = (id: number) => shop.store.shelves.get(id);
   const create = (id: number, units?: number, budgetMs?: number) =>
@@ -300,7 +308,7 @@ describe('the store learns what happens to plants', () => {
        INSERT INTO stock_intents (incarnation, opens, next_try_at) SELECT incarnation, true, now() FROM made`,
       [ids],
     );
-    await settled();
+    await until(nothingLeft, 20_000);
     expect(ids.filter((id) => callsFor(id).length !== 1)).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { PendingPlant, StockIntent } from './stock-intent.js';
 
@@ -8,41 +8,33 @@ const columns = `stock_intents.incarnation, opens, units, lists_version AS "list
 // A lease: for so many milliseconds from now the row is the business of who wrote or took it.
 const leased = (parameter: string): string => `now() + ${parameter} * interval '1 millisecond'`;
 
+const open: Statement = {
+  name: 'intend-to-open',
+  text: `INSERT INTO stock_intents (incarnation, opens, units, next_try_at) VALUES ($1, true, $2, ${leased('$3')})`,
+};
+
 export async function intendToOpen(
   tx: Transaction,
   incarnation: number,
   units: number | null,
   leaseMs: number,
-): Promise<StockIntent> {
-  return onlyRow(
-    await tx.query<StockIntent>(
-      {
-        name: 'intend-to-open',
-        text: `INSERT INTO stock_intents (incarnation, opens, units, next_try_at) VALUES ($1, true, $2, ${leased('$3')})
-               RETURNING ${columns}`,
-      },
-      [incarnation, units, leaseMs],
-    ),
-  );
+): Promise<void> {
+  await tx.execute(open, [incarnation, units, leaseMs]);
 }
+
+const list: Statement = {
+  name: 'intend-to-list',
+  text: `INSERT INTO stock_intents (incarnation, opens, lists_version, next_try_at)
+         VALUES ($1, false, $2, ${leased('$3')}) ON CONFLICT (incarnation) DO UPDATE SET lists_version = $2`,
+};
 
 export async function intendToList(
   tx: Transaction,
   incarnation: number,
   version: number,
   leaseMs: number,
-): Promise<StockIntent> {
-  return onlyRow(
-    await tx.query<StockIntent>(
-      {
-        name: 'intend-to-list',
-        text: `INSERT INTO stock_intents (incarnation, opens, lists_version, next_try_at)
-               VALUES ($1, false, $2, ${leased('$3')})
-               ON CONFLICT (incarnation) DO UPDATE SET lists_version = $2 RETURNING ${columns}`,
-      },
-      [incarnation, version, leaseMs],
-    ),
-  );
+): Promise<void> {
+  await tx.execute(list, [incarnation, version, leaseMs]);
 }
 
 /** A new attempt at deleting the plant; those under way go on beside it. @returns its number */
@@ -61,12 +53,19 @@ export async function intendToRetire(tx: Transaction, incarnation: number, lease
   return attempt;
 }
 
-export async function findIntent(tx: Transaction, incarnation: number): Promise<StockIntent | undefined> {
-  const [intent] = await tx.query<StockIntent>(
-    { name: 'find-intent', text: `SELECT ${columns} FROM stock_intents WHERE incarnation = $1` },
-    [incarnation],
-  );
-  return intent;
+// Incarnations and versions come from one sequence: a plant of the same id that was created later has a higher one.
+const pending: Statement = {
+  name: 'find-pending-plant',
+  text: `
+    SELECT plants.id, plants.version, plants.status, ${columns}
+    FROM plants JOIN stock_intents ON stock_intents.incarnation = plants.incarnation
+    WHERE plants.id = $1 AND plants.incarnation <= $2 AND (opens OR lists_version IS NOT NULL)`,
+};
+
+/** What the store has still to be told of the plant that had this version. */
+export async function findPendingPlant(tx: Transaction, plantId: number, version: number): Promise<PendingPlant | undefined> {
+  const [plant] = await tx.query<PendingPlant>(pending, [plantId, version]);
+  return plant;
 }
 
 export async function lockIntent(tx: Transaction, incarnation: number): Promise<StockIntent | undefined> {
