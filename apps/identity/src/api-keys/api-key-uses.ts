@@ -1,8 +1,9 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { touchKeys } from './api-keys.repository.js';
 
 /** Remembers which keys were used and writes it down every second, so that no check waits for a write. */
@@ -13,9 +14,11 @@ export class ApiKeyUses implements OnApplicationBootstrap, OnApplicationShutdown
 
   constructor(
     private readonly database: Database,
+    @Inject(IDENTITY_OPTIONS) options: IdentityOptions,
     @InjectLogger() logger: Logger,
   ) {
-    this.loop = new BackgroundLoop({ name: 'API key uses', intervalMs: 1_000 }, () => this.write(), logger);
+    const loop = { name: 'API key uses', intervalMs: options.keyUsesIntervalMs };
+    this.loop = new BackgroundLoop(loop, () => this.write(), logger);
   }
 
   onApplicationBootstrap(): void {

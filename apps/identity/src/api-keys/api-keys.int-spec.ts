@@ -6,7 +6,7 @@ import { digestOf, manager, TestIdentity } from '../identity.spec.fixture.js';
 describe('API keys', () => {
   let shop: TestIdentity;
   beforeAll(async () => {
-    shop = await TestIdentity.start();
+    shop = await TestIdentity.start({}, { keyUsesIntervalMs: 50 });
   });
   afterAll(() => shop.stop());
 
@@ -146,7 +146,7 @@ describe('API keys', () => {
     const first = await usedOtherThan(undefined);
     expect(Date.parse(first!)).toBeGreaterThan(Date.now() - 10_000);
     await shop.check('apiKey', created.key);
-    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await lastUsedAt()).toBe(first);
     await setInTable(created, `last_used_at = now() - interval '61 seconds'`);
     const old = await lastUsedAt();

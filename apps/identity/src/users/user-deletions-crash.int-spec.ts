@@ -101,7 +101,7 @@ describe('deleting a user, when the process that does it is killed', () => {
   /** Asks the victim. Its caller never learns what became of it, which is looked at in the end. */
   function askForDeletion(): void {
     const { username, inPerson } = user;
-    const answer = shop.caller.call(identity.deleteUser, { username }, inPerson, 2_000);
+    const answer = shop.caller.call(identity.deleteUser, { username }, inPerson, 1_500);
     unanswered.push(expect(answer).rejects.toMatchObject({ code: 'outcome-unknown' }));
   }
 
