@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { send, until } from './shop.js';
+import { send, staff, until } from './shop.js';
 
 // For the few tests that do to the shop what no client can: kill its services, set its databases back, look at them.
 
@@ -20,8 +20,12 @@ export function kill(service: string): void {
   for (const { pid } of run().services[service] ?? []) if (pid !== undefined) process.kill(pid, 'SIGKILL');
 }
 
+/** Also as far as credentials go: the gateway follows identity's log again a moment after identity is ready. */
 export const allReady = (): Promise<void> =>
-  until(async () => (await send('GET', '/readyz')).status === 200, 30_000);
+  until(async () => {
+    if ((await send('GET', '/readyz')).status !== 200) return false;
+    return (await send('GET', '/v3/store/inventory', { as: staff })).status === 200;
+  }, 30_000);
 
 /** Rows of one statement in a service's database. */
 export async function rows<Row extends pg.QueryResultRow>(
