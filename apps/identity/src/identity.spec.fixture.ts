@@ -69,6 +69,12 @@ export class TestIdentity {
     return { service, httpPort };
   }
 
+  /** How many connections wait. Not to be asked inside a transaction, which would see the first answer again and again. */
+  async waitingForLocks(): Promise<number | null> {
+    const text = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    return (await this.sql.query(text)).rowCount;
+  }
+
   async stopReplicas(): Promise<void> {
     for (const service of this.services.splice(0)) await service.stop();
   }

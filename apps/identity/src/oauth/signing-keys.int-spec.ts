@@ -49,6 +49,21 @@ describe('node dist/rotate-signing-key.js', () => {
   const inAll = (isSo: (port: number) => Promise<boolean>): Promise<void> =>
     until(async () => (await Promise.all(ports.map(isSo))).every(Boolean));
 
+  /** Both get as far as they do without changing anything, and then go on together. */
+  async function bothAtOnce(): Promise<Ended[]> {
+    const holder = await shop.sql.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query('LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE');
+      const runs = Promise.all([run(), run()]);
+      await until(async () => (await shop.waitingForLocks()) === 2);
+      await holder.query('ROLLBACK');
+      return await runs;
+    } finally {
+      holder.release();
+    }
+  }
+
   it('brings a key that signs on all replicas without a restart, while tokens of the old one stay good', async () => {
     const [port = 0, other = 0] = ports;
     const before = await tokenFrom(port);
@@ -87,7 +102,7 @@ describe('node dist/rotate-signing-key.js', () => {
 
   it('can be run twice at once, and none of the keys ends before its tokens', async () => {
     const { kid: first } = await tokenFrom(ports[0]!);
-    const runs = await Promise.all([run(), run()]);
+    const runs = await bothAtOnce();
     const made = runs.map(({ stderr }) => (JSON.parse(stderr) as { kid: string }).kid);
     await inAll(async (one) => (await publishedBy(one)).length === 3);
     const { rows } = await shop.sql.query<{ kid: string }>('SELECT kid FROM signing_keys WHERE verifies_until IS NULL');

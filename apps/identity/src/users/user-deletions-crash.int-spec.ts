@@ -90,13 +90,7 @@ describe('deleting a user, when the process that does it is killed', () => {
     await client.query(`SELECT 1 FROM ${table} WHERE user_id = $1 FOR UPDATE`, [user.userId]);
   };
   const letGo = (): Promise<unknown> => client.query('ROLLBACK');
-  const somebodyWaits = (): Promise<void> =>
-    until(async () => {
-      const { rowCount } = await client.query(
-        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      );
-      return rowCount === 1;
-    });
+  const somebodyWaits = (): Promise<void> => until(async () => (await shop.waitingForLocks()) === 1);
 
   /** Asks the victim. Its caller never learns what became of it, which is looked at in the end. */
   function askForDeletion(): void {

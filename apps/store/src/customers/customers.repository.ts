@@ -40,10 +40,7 @@ export async function lockCustomer(tx: Transaction, userId: string): Promise<Cus
 }
 
 export async function noteRefusedAttempt(tx: Transaction, userId: string, attempt: number): Promise<void> {
-  await tx.execute('UPDATE customers SET refused_attempt = greatest(refused_attempt, $2) WHERE user_id = $1', [
-    userId,
-    attempt,
-  ]);
+  await tx.execute('UPDATE customers SET refused_attempt = $2 WHERE user_id = $1', [userId, attempt]);
 }
 
 export async function markClosed(tx: Transaction, userId: string): Promise<void> {
