@@ -1,5 +1,7 @@
+import { applyDecorators } from '@nestjs/common';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsBase64, IsOptional, ValidateBy } from 'class-validator';
+import type { ErrorCode } from './errors.js';
 import {
   ExpectedVersion,
   Id,
@@ -10,11 +12,13 @@ import {
   ObjectsOf,
   OneOf,
   PageRequest,
+  SomeOf,
   Text,
   Texts,
   Uuid,
 } from './fields.js';
 import { type PlantFinding, type RaisedNumber, RaiseNumbers, type Reconciled, ReconcilePlants } from './reconcile.js';
+import { Described, Means } from './schema.js';
 
 export const plantStatuses = ['available', 'pending', 'sold'] as const;
 export type PlantStatus = (typeof plantStatuses)[number];
@@ -42,15 +46,18 @@ export class Tag {
 }
 
 const PhotoUrls = (): PropertyDecorator =>
-  ValidateBy({
-    name: 'photoUrls',
-    validator: {
-      validate: (value) =>
-        // eslint-disable-next-line no-control-regex -- control characters are what is looked for
-        Array.isArray(value) && value.every((one) => typeof one === 'string' && /^[^\s\u0000-\u001f\u007f]+$/u.test(one)),
-      defaultMessage: () => 'must hold addresses without spaces or control characters',
-    },
-  });
+  applyDecorators(
+    ValidateBy({
+      name: 'photoUrls',
+      validator: {
+        validate: (value) => Array.isArray(value) && value.every((one) => typeof one === 'string' && address.test(one)),
+        defaultMessage: () => 'must hold addresses without spaces or control characters',
+      },
+    }),
+    Described({ items: { pattern: address.source } }),
+  );
+// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+const address = /^[^\s\u0000-\u001f\u007f]+$/u;
 
 /** All attributes that a plant's own representation has, but its id. */
 class PlantAttributes {
@@ -72,6 +79,7 @@ class PlantAttributes {
 
   @IsOptional()
   @OneOf(plantStatuses)
+  @Means('Absent: a new plant is available, a replaced one keeps its status.')
   status?: PlantStatus;
 }
 
@@ -79,8 +87,9 @@ export class NewPlant extends PlantAttributes {
   @IdToAssign()
   id?: number;
 
-  /** Free units to begin with; absent: the store's `INITIAL_STOCK`. */
+  /** Absent: the store's `INITIAL_STOCK`. */
   @IsOptional()
+  @Means('Free units to begin with; absent: as many as the shop is set to.')
   @Integer(0, 1_000_000_000)
   quantity?: number;
 }
@@ -138,13 +147,7 @@ export class DeletePlant {
 
 export class FindPlantsByStatus extends PageRequest {
   @ListOf(3, 1)
-  @ValidateBy({
-    name: 'statuses',
-    validator: {
-      validate: (value) => Array.isArray(value) && value.every((one) => (plantStatuses as readonly unknown[]).includes(one)),
-      defaultMessage: () => `must be one or more of ${plantStatuses.join(', ')}`,
-    },
-  })
+  @SomeOf(plantStatuses, `must be one or more of ${plantStatuses.join(', ')}`)
   status: PlantStatus[];
 }
 
@@ -192,6 +195,7 @@ export class WriteImageChunk {
 
   /** `imageChunkBytes` bytes, or fewer in the last chunk; base64 since payloads are JSON. */
   @IsBase64({}, { message: 'must be base64' })
+  @Described({ type: 'string', contentEncoding: 'base64' })
   data: string;
 }
 
@@ -251,45 +255,51 @@ export interface ImageHead {
   readonly sha256: string;
 }
 
-const { read, write } = operationsOf('catalog');
+const { read, write } = operationsOf<ErrorCode>('catalog');
 
 export const catalog = {
-  /**
-   * `plant-exists`. Versioned. Answers after the store has opened stock for the plant, also when it is repeated with its
-   * Idempotency-Key.
-   */
-  createPlant: write<Plant>()('createPlant', CreatePlant),
-  /** `plant-not-found`, `precondition-failed`. Versioned. */
-  replacePlant: write<Plant>()('replacePlant', ReplacePlant),
-  /** `plant-not-found`, `precondition-failed`. Versioned. Idempotency-Key. */
-  changePlant: write<Plant>()('changePlant', ChangePlant),
-  /** `plant-not-found`. Versioned. */
-  getPlant: read<Plant>()('getPlant', GetPlant),
-  /** `invalid-cursor`. A page. */
-  findPlantsByStatus: read<Plant[]>()('findPlantsByStatus', FindPlantsByStatus),
-  /** Plants with any of the names, each once. `invalid-cursor`. A page. */
-  findPlantsByTags: read<Plant[]>()('findPlantsByTags', FindPlantsByTags),
-  /** `plant-not-found`, `plant-has-pending-orders` with `orders` (ids), `precondition-failed`. */
-  deletePlant: write<{ plantId: number }>()('deletePlant', DeletePlant),
+  /** Answers after the store has opened stock for the plant, also when it is repeated with its Idempotency-Key. */
+  createPlant: write<Plant>()('createPlant', CreatePlant, {
+    errors: ['plant-exists', 'idempotency-key-reused'],
+    versioned: true,
+  }),
+  replacePlant: write<Plant>()('replacePlant', ReplacePlant, {
+    errors: ['plant-not-found', 'precondition-failed'],
+    versioned: true,
+  }),
+  changePlant: write<Plant>()('changePlant', ChangePlant, {
+    errors: ['plant-not-found', 'precondition-failed', 'idempotency-key-reused'],
+    versioned: true,
+  }),
+  getPlant: read<Plant>()('getPlant', GetPlant, { errors: ['plant-not-found'], versioned: true }),
+  /** A page. */
+  findPlantsByStatus: read<Plant[]>()('findPlantsByStatus', FindPlantsByStatus, { errors: ['invalid-cursor'] }),
+  /** Plants with any of the names, each once. A page. */
+  findPlantsByTags: read<Plant[]>()('findPlantsByTags', FindPlantsByTags, { errors: ['invalid-cursor'] }),
+  /** `plant-has-pending-orders` comes with `orders` (ids). */
+  deletePlant: write<{ plantId: number }>()('deletePlant', DeletePlant, {
+    errors: ['plant-not-found', 'plant-has-pending-orders', 'precondition-failed'],
+  }),
   /** Plants that are not being deleted. A page of fewer than `limit` (1,000 when absent) is the last one. */
   listPlantStock: read<PlantStock[]>()('listPlantStock', ListPlantStock),
 
-  /** `plant-not-found`. */
-  beginImage: write<{ uploadId: string }>()('beginImage', BeginImage),
-  /** Acknowledges one chunk, by its length. `upload-not-found`, `image-too-large`, `image-type-refused` (seen in the first). */
-  writeImageChunk: write<{ bytes: number }>()('writeImageChunk', WriteImageChunk),
+  beginImage: write<{ uploadId: string }>()('beginImage', BeginImage, { errors: ['plant-not-found'] }),
+  /** Acknowledges one chunk, by its length. `image-type-refused` is seen in the first. */
+  writeImageChunk: write<{ bytes: number }>()('writeImageChunk', WriteImageChunk, {
+    errors: ['upload-not-found', 'image-too-large', 'image-type-refused'],
+  }),
   /**
-   * `upload-not-found`, `plant-not-found` (deleted meanwhile), `image-type-refused`, `too-many-photos`. Again: the same
-   * answer.
+   * `plant-not-found`: deleted meanwhile. Again: the same answer.
    *
    * Its Idempotency-Key stands for the whole upload: another upload that is finished with the same key, plant, content and
    * metadata gets the answer of the first and becomes no image; with others it is `idempotency-key-reused`.
    */
-  finishImage: write<StoredImage>()('finishImage', FinishImage),
-  /** `image-not-found`. With `readImageChunk` all that it takes to serve a range: see `imageChunkBytes`. */
-  getImage: read<ImageHead>()('getImage', GetImage),
-  /** `image-not-found`. */
-  readImageChunk: read<{ data: string }>()('readImageChunk', ReadImageChunk),
+  finishImage: write<StoredImage>()('finishImage', FinishImage, {
+    errors: ['upload-not-found', 'plant-not-found', 'image-type-refused', 'too-many-photos', 'idempotency-key-reused'],
+  }),
+  /** With `readImageChunk` all that it takes to serve a range: see `imageChunkBytes`. */
+  getImage: read<ImageHead>()('getImage', GetImage, { errors: ['image-not-found'] }),
+  readImageChunk: read<{ data: string }>()('readImageChunk', ReadImageChunk, { errors: ['image-not-found'] }),
 
   /** Moves the numbers that the catalog draws beyond those that the store knows. */
   raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),

@@ -3,6 +3,7 @@ import { type ClassConstructor, Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   IsArray,
+  IsBoolean,
   IsInt,
   IsISO8601,
   IsObject,
@@ -15,6 +16,7 @@ import {
   ValidateBy,
   ValidateNested,
 } from 'class-validator';
+import { Described, Means, type FieldSchema } from './schema.js';
 
 // The bounds of 1-api-decisions, "General", each once. The texts are read by the people who sent the value.
 
@@ -33,20 +35,36 @@ const WellFormed = (): PropertyDecorator =>
 /** A whole number; "7" is not 7. */
 export const Integer = (min: number, max: number): PropertyDecorator => {
   const message = `must be a whole number from ${min} to ${max}`;
-  return applyDecorators(IsInt({ message }), Min(min, { message }), Max(max, { message }));
+  const schema = { type: 'integer', ...(max > 2_147_483_647 && { format: 'int64' }), minimum: min, maximum: max };
+  return applyDecorators(IsInt({ message }), Min(min, { message }), Max(max, { message }), Described(schema));
 };
 
 /** An identifier that must be there. */
 export const Id = (): PropertyDecorator => Integer(1, Number.MAX_SAFE_INTEGER);
 
 /** An identifier on creation: 0 or absent means "assign one". */
-export const IdToAssign = (): PropertyDecorator => applyDecorators(IsOptional(), Integer(0, Number.MAX_SAFE_INTEGER));
+export const IdToAssign = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    Integer(0, Number.MAX_SAFE_INTEGER),
+    Described({ description: '0 or absent: one is assigned.' }),
+  );
+
+/** "true" is not true. */
+export const Flag = (): PropertyDecorator =>
+  applyDecorators(IsBoolean({ message: 'must be true or false' }), Described({ type: 'boolean' }));
 
 /** Text in characters (UTF-16 units), 1..200 unless said otherwise. */
 export const Text = ({ min = 1, max = 200 }: { min?: number; max?: number } = {}): PropertyDecorator => {
   const message = `must be text of ${min} to ${max} characters`;
-  return applyDecorators(IsString({ message }), Length(min, max, { message }), WellFormed());
+  return applyDecorators(IsString({ message }), Length(min, max, { message }), WellFormed(), Described(textSchema(min, max)));
 };
+
+const textSchema = (minLength: number, maxLength: number): FieldSchema => ({
+  type: 'string',
+  ...(minLength > 0 && { minLength }),
+  maxLength,
+});
 
 /** Like `Text`, for each element of a list of at most `size`. */
 export const Texts = (size: number, max = 200): PropertyDecorator =>
@@ -65,6 +83,7 @@ export const Texts = (size: number, max = 200): PropertyDecorator =>
         defaultMessage: () => `must hold texts of 1 to ${max} characters`,
       },
     }),
+    Described({ type: 'array', maxItems: size, items: textSchema(1, max) }),
   );
 
 /** A list of `min` to `size` entries. */
@@ -78,13 +97,27 @@ export const ListOf = (size: number, min = 0): PropertyDecorator =>
         defaultMessage: () => `must have ${min} to ${size} entries`,
       },
     }),
+    Described({ type: 'array', ...(min > 0 && { minItems: min }), maxItems: size }),
+  );
+
+/** A list whose entries are of a closed list; how many there may be is said beside it. */
+export const SomeOf = (values: readonly string[], message: string): PropertyDecorator =>
+  applyDecorators(
+    ValidateBy({
+      name: 'someOf',
+      validator: {
+        validate: (value) => Array.isArray(value) && value.every((one) => (values as readonly unknown[]).includes(one)),
+        defaultMessage: () => message,
+      },
+    }),
+    Described({ items: { type: 'string', enum: values } }),
   );
 
 /** One object of another class. By itself, `@ValidateNested` also takes a list of them, and nothing at all. */
 export const ObjectOf = (
   type: () => ClassConstructor<object>,
   { message = 'must be a JSON object' }: { message?: string } = {},
-): PropertyDecorator => applyDecorators(IsObject({ message }), ValidateNested({ message }), Type(type));
+): PropertyDecorator => applyDecorators(IsObject({ message }), ValidateNested({ message }), Type(type), Described({ objectOf: type }));
 
 /** A list of objects of another class. By itself, `@ValidateNested` also takes lists of lists of them. */
 export const ObjectsOf = (
@@ -102,6 +135,7 @@ export const ObjectsOf = (
     }),
     ValidateNested({ each: true, message }),
     Type(type),
+    Described({ items: { objectOf: type } }),
   );
 
 /** An RFC 3339 date-time with an offset. */
@@ -121,22 +155,30 @@ export const DateTime = (): PropertyDecorator => {
         defaultMessage: () => message,
       },
     }),
+    Described({ type: 'string', format: 'date-time' }),
   );
 };
 
 /** One of a closed list. */
 export const OneOf = (values: readonly string[]): PropertyDecorator =>
-  ValidateBy({
-    name: 'oneOf',
-    validator: {
-      validate: (value) => typeof value === 'string' && values.includes(value),
-      defaultMessage: () => `must be one of ${values.join(', ')}`,
-    },
-  });
+  applyDecorators(
+    ValidateBy({
+      name: 'oneOf',
+      validator: {
+        validate: (value) => typeof value === 'string' && values.includes(value),
+        defaultMessage: () => `must be one of ${values.join(', ')}`,
+      },
+    }),
+    Described({ type: 'string', enum: values }),
+  );
+
+/** Text of a form that an expression says. */
+export const Formed = (form: RegExp, message: string, schema: FieldSchema): PropertyDecorator =>
+  applyDecorators(Matches(form, { message }), Described({ type: 'string', ...schema }));
 
 /** A UUID in lower case: how services know users among themselves. */
 export const Uuid = (): PropertyDecorator =>
-  Matches(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, { message: 'must be a UUID' });
+  Formed(/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/, 'must be a UUID', { format: 'uuid' });
 
 /** The version that a change expects, from `If-Match`; another one there is `precondition-failed`. */
 export const ExpectedVersion = (): PropertyDecorator =>
@@ -146,10 +188,12 @@ export const ExpectedVersion = (): PropertyDecorator =>
 export class PageRequest {
   @IsOptional()
   @Integer(1, 1_000)
+  @Means('At most so many entries; absent: 1,000. A page also ends at about 512 KiB.')
   limit?: number;
 
-  /** Opaque, from an earlier page of the same list; forged ones are `invalid-cursor`. */
+  /** Forged ones are `invalid-cursor`. */
   @IsOptional()
+  @Means('Opaque: from the `Link` of an earlier page of the same list.')
   @Text({ max: 500 })
   cursor?: string;
 }

@@ -1,39 +1,37 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { ArrayUnique, IsOptional, Matches, ValidateBy } from 'class-validator';
+import { ArrayUnique, IsOptional } from 'class-validator';
+import type { ErrorCode } from './errors.js';
 import {
   DateTime,
   ExpectedVersion,
+  Formed,
   IdToAssign,
   Integer,
   ListOf,
   ObjectOf,
   ObjectsOf,
   OneOf,
+  SomeOf,
   Text,
   Uuid,
 } from './fields.js';
 import { type CredentialKind, type Permission, permissions } from './permissions.js';
 import { type RaisedNumber, RaiseNumbers, type Reconciled, ReconcileUsers, type UserFinding } from './reconcile.js';
+import { Described, Means } from './schema.js';
 
 /** Published by identity (core NATS, may be lost) when the revocation log has grown; followers then read it. */
 export const revocationsSubject = 'identity.revocations';
 
 const Username = (): PropertyDecorator =>
-  Matches(/^(?!(?:login|logout|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i, {
-    message:
-      'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout or createWithList',
-  });
+  Formed(
+    username,
+    'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout or createWithList',
+    // In any case of letters; an expression in JSON Schema has no flag that says so.
+    { pattern: '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$', description: 'Not login, logout or createWithList.' },
+  );
+const username = /^(?!(?:login|logout|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i;
 
-const Permissions = (): PropertyDecorator =>
-  ValidateBy({
-    name: 'permissions',
-    validator: {
-      validate: (value) => Array.isArray(value) && value.every((one) => (permissions as readonly unknown[]).includes(one)),
-      defaultMessage: () => `must hold some of ${permissions.join(', ')}`,
-    },
-  });
-
-const Digest = (): PropertyDecorator => Matches(/^[\w-]{43}$/, { message: 'must be a SHA-256 in base64url' });
+const Digest = (): PropertyDecorator => Formed(/^[\w-]{43}$/, 'must be a SHA-256 in base64url', { pattern: '^[\\w-]{43}$' });
 
 // What clients send
 
@@ -66,8 +64,8 @@ export class NewUser extends Profile {
   @Username()
   username: string;
 
-  /** Identity also asks for `PASSWORD_MIN_LENGTH` characters. */
   @Text({ max: 256 })
+  @Means('Its least length is a setting of the shop.')
   password: string;
 }
 
@@ -89,11 +87,12 @@ export class NewApiKey {
   @Text()
   name: string;
 
-  /** Absent: all that the user may do. Never more than that (`forbidden`). */
+  /** More than the user may do is `forbidden`. */
   @IsOptional()
   @ListOf(permissions.length, 1)
   @ArrayUnique({ message: 'must not repeat a permission' })
-  @Permissions()
+  @SomeOf(permissions, `must hold some of ${permissions.join(', ')}`)
+  @Described({ uniqueItems: true, description: 'Absent: all that the user may do. Never more than that.' })
   permissions?: Permission[];
 
   @IsOptional()
@@ -102,8 +101,8 @@ export class NewApiKey {
 }
 
 export class ApiKeyRotation {
-  /** How long the old key goes on beside its successor. Absent: a day. 0: it ends at once. */
   @IsOptional()
+  @Means('How long the old key goes on beside its successor, in seconds. Absent: a day. 0: it ends at once.')
   @Integer(0, 2_592_000)
   graceSeconds?: number;
 }
@@ -288,39 +287,49 @@ export interface SigningKeys {
   readonly keys: readonly Readonly<Record<string, unknown>>[];
 }
 
-const { read, write } = operationsOf('identity');
+const { read, write } = operationsOf<ErrorCode>('identity');
 
 export const identity = {
-  /** `username-taken`, `user-id-taken`, each with the pointer of the field. Versioned. Idempotency-Key. */
-  createUser: write<User>()('createUser', CreateUser),
-  /** All or none; pointers name the index: `/users/3/username`. Idempotency-Key. */
-  createUsers: write<User[]>()('createUsers', CreateUsers),
-  /** `user-not-found`. Versioned. */
-  getUser: read<User>()('getUser', GetUser),
-  /** `user-not-found`, `forbidden`, `username-taken`, `user-id-taken`, `precondition-failed`. Versioned. */
-  updateUser: write<User>()('updateUser', UpdateUser),
-  /** `user-not-found`, `forbidden`, `user-has-open-orders` with `orders` (ids), `precondition-failed`. */
-  deleteUser: write<{ username: string }>()('deleteUser', DeleteUser),
-  /** `login-failed` for a wrong name as for a wrong password, `too-many-logins` with `retryAfter` (seconds). */
-  login: write<Session>()('login', Login),
+  /** `username-taken` and `user-id-taken` come with the pointer of the field. */
+  createUser: write<User>()('createUser', CreateUser, {
+    errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
+    versioned: true,
+  }),
+  /** All or none; pointers name the index: `/users/3/username`. */
+  createUsers: write<User[]>()('createUsers', CreateUsers, {
+    errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
+  }),
+  getUser: read<User>()('getUser', GetUser, { errors: ['user-not-found'], versioned: true }),
+  updateUser: write<User>()('updateUser', UpdateUser, {
+    errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'precondition-failed'],
+    versioned: true,
+  }),
+  /** `user-has-open-orders` comes with `orders` (ids). */
+  deleteUser: write<{ username: string }>()('deleteUser', DeleteUser, {
+    errors: ['user-not-found', 'forbidden', 'user-has-open-orders', 'precondition-failed'],
+  }),
+  /** `login-failed` for a wrong name as for a wrong password; `too-many-logins` comes with `retryAfter` (seconds). */
+  login: write<Session>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
   logout: write<{ ended: boolean }>()('logout', Logout),
-  /** `user-not-found`, `forbidden`, `too-many-api-keys`. Idempotency-Key. */
-  createApiKey: write<CreatedApiKey>()('createApiKey', CreateApiKey),
-  listApiKeys: read<ApiKey[]>()('listApiKeys', ListApiKeys),
-  /** `api-key-not-found`. */
-  revokeApiKey: write<ApiKey>()('revokeApiKey', RevokeApiKey),
-  /**
-   * Answers the successor. `user-not-found`, `forbidden`, `api-key-not-found`, `too-many-api-keys` while the key is being
-   * replaced already. Idempotency-Key.
-   */
-  rotateApiKey: write<CreatedApiKey>()('rotateApiKey', RotateApiKey),
+  createApiKey: write<CreatedApiKey>()('createApiKey', CreateApiKey, {
+    errors: ['user-not-found', 'forbidden', 'too-many-api-keys', 'idempotency-key-reused'],
+  }),
+  listApiKeys: read<ApiKey[]>()('listApiKeys', ListApiKeys, { errors: ['user-not-found', 'forbidden'] }),
+  revokeApiKey: write<ApiKey>()('revokeApiKey', RevokeApiKey, {
+    errors: ['user-not-found', 'forbidden', 'api-key-not-found'],
+  }),
+  /** Answers the successor. `too-many-api-keys` while the key is being replaced already. */
+  rotateApiKey: write<CreatedApiKey>()('rotateApiKey', RotateApiKey, {
+    errors: ['user-not-found', 'forbidden', 'api-key-not-found', 'too-many-api-keys', 'idempotency-key-reused'],
+  }),
 
-  /** `credential-refused`. */
-  checkCredential: read<Credential>()('checkCredential', CheckCredential),
+  checkCredential: read<Credential>()('checkCredential', CheckCredential, { errors: ['credential-refused'] }),
   /** `credential-refused` when the user is gone. */
-  resolveSubject: read<{ permissions: Permission[]; position: number }>()('resolveSubject', ResolveSubject),
-  /** For services that know users by their UUID only. `user-not-found`. */
-  resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername),
+  resolveSubject: read<{ permissions: Permission[]; position: number }>()('resolveSubject', ResolveSubject, {
+    errors: ['credential-refused'],
+  }),
+  /** For services that know users by their UUID only. */
+  resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername, { errors: ['user-not-found'] }),
   readRevocations: read<Revocations>()('readRevocations', ReadRevocations),
   readSigningKeys: read<SigningKeys>()('readSigningKeys', NoPayload),
 

@@ -1,13 +1,13 @@
 import { applyDecorators } from '@nestjs/common';
-import { IsBoolean, IsOptional } from 'class-validator';
+import { IsOptional } from 'class-validator';
 import type { PlantStatus } from './catalog.js';
-import { Integer, Uuid } from './fields.js';
+import { Flag, Integer, Uuid } from './fields.js';
 
 // What is asked to find and mend drift between databases after one of them was set back to an older backup
 // (docs/operations/reconcile.md). Pages are by key, ascending: `after` is the last key of the page before.
 
 const DryRun = (): PropertyDecorator =>
-  applyDecorators(IsOptional(), IsBoolean({ message: 'must be true or false' }));
+  applyDecorators(IsOptional(), Flag());
 
 class PlantPage {
   /** Absent: from the beginning. */

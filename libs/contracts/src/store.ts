@@ -1,9 +1,11 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { IsBoolean, IsOptional } from 'class-validator';
+import { IsOptional } from 'class-validator';
 import { type PlantStatus, plantStatuses } from './catalog.js';
+import type { ErrorCode } from './errors.js';
 import {
   DateTime,
   ExpectedVersion,
+  Flag,
   Id,
   IdToAssign,
   Integer,
@@ -14,6 +16,7 @@ import {
   Uuid,
 } from './fields.js';
 import { type HighestNumbers, type KnownCustomer, type KnownStock, ListAllStock, ListCustomers } from './reconcile.js';
+import { Described, Means } from './schema.js';
 
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
@@ -27,23 +30,23 @@ export class NewOrder {
   @Id()
   plantId: number;
 
-  /** Absent: 1. */
   @IsOptional()
   @Integer(1, 1_000_000)
+  @Described({ default: 1 })
   quantity?: number;
 
   @IsOptional()
   @DateTime()
   shipDate?: string;
 
-  /** Must be a status that exists, and is otherwise ignored: the store owns it. */
   @IsOptional()
   @OneOf(orderStatuses)
+  @Means('Must be a status that exists, and is otherwise ignored: the store owns it.')
   status?: OrderStatus;
 
-  /** Ignored like `status`. */
   @IsOptional()
-  @IsBoolean({ message: 'must be true or false' })
+  @Flag()
+  @Means('Ignored like `status`.')
   complete?: boolean;
 }
 
@@ -53,8 +56,8 @@ export class StockChange {
 }
 
 export class Transfer {
-  /** The user who gets the order. */
   @Text()
+  @Means('The user who gets the order.')
   username: string;
 }
 
@@ -62,8 +65,8 @@ export class Payment {
   @OneOf(['succeeded', 'failed'])
   outcome: 'succeeded' | 'failed';
 
-  /** The provider's name for this payment: reported twice, it counts once. */
   @Text()
+  @Means("The provider's name for this payment: reported twice, it counts once.")
   reference: string;
 }
 
@@ -314,38 +317,68 @@ export interface OpenOrders {
 /** Published by the store (core NATS, may be lost) with what was just numbered: a `FeedNudge` of libs/events. */
 export const feedSubject = 'store.feed';
 
-const { read, write } = operationsOf('store');
+const { read, write } = operationsOf<ErrorCode>('store');
 
 export const store = {
+  /** `insufficient-stock` comes with `available`. */
+  placeOrder: write<Order>()('placeOrder', PlaceOrder, {
+    errors: [
+      'plant-not-found',
+      'plant-not-available',
+      'insufficient-stock',
+      'order-exists',
+      'customer-closed',
+      'idempotency-key-reused',
+    ],
+    versioned: true,
+  }),
+  /** `order-not-found` also for others' orders without `read:orders`. */
+  getOrder: read<Order>()('getOrder', GetOrder, { errors: ['order-not-found'], versioned: true }),
+  /** Again: the same order. */
+  cancelOrder: write<Order>()('cancelOrder', CancelOrder, {
+    errors: ['order-not-found', 'forbidden', 'order-not-cancellable', 'precondition-failed'],
+    versioned: true,
+  }),
+  /** A page. */
+  listOrders: read<Order[]>()('listOrders', ListOrders, { errors: ['invalid-cursor'] }),
+  /** From placing on. */
+  getTimeline: read<TimelineEntry[]>()('getTimeline', GetTimeline, { errors: ['order-not-found'] }),
+  /** Hands an open order to another user. */
+  transferOrder: write<Order>()('transferOrder', TransferOrder, {
+    errors: [
+      'order-not-found',
+      'user-not-found',
+      'order-transition-refused',
+      'customer-closed',
+      'precondition-failed',
+      'idempotency-key-reused',
+    ],
+    versioned: true,
+  }),
   /**
-   * `plant-not-found`, `plant-not-available`, `insufficient-stock` with `available`, `order-exists`,
-   * `customer-closed`. Versioned.
+   * A failed payment leaves the order as it is. `order-not-payable`: a payment that came too late or twice, noted as
+   * `refund-due`.
    */
-  placeOrder: write<Order>()('placeOrder', PlaceOrder),
-  /** `order-not-found`, also for others' orders without `read:orders`. Versioned. */
-  getOrder: read<Order>()('getOrder', GetOrder),
-  /** `order-not-found`, `order-not-cancellable`, `precondition-failed`. Versioned. Again: the same order. */
-  cancelOrder: write<Order>()('cancelOrder', CancelOrder),
-  /** A page. `invalid-cursor`. */
-  listOrders: read<Order[]>()('listOrders', ListOrders),
-  /** From placing on. `order-not-found`. */
-  getTimeline: read<TimelineEntry[]>()('getTimeline', GetTimeline),
-  /** Hands an open order to another user. `order-not-found`, `user-not-found`, `order-transition-refused`, `customer-closed`. Versioned. */
-  transferOrder: write<Order>()('transferOrder', TransferOrder),
-  /**
-   * A failed payment leaves the order as it is. `order-not-found`, `order-not-payable`: a payment that came too late or
-   * twice, noted as `refund-due`. Versioned.
-   */
-  reportPayment: write<Order>()('reportPayment', ReportPayment),
-  /** Replaces carrier and tracking number. `order-not-found`, `order-transition-refused`. Versioned. */
-  shipOrder: write<Order>()('shipOrder', ShipOrder),
-  /** `order-not-found`, `order-transition-refused`. Versioned. */
-  deliverOrder: write<Order>()('deliverOrder', DeliverOrder),
+  reportPayment: write<Order>()('reportPayment', ReportPayment, {
+    errors: ['order-not-found', 'order-not-payable', 'idempotency-key-reused'],
+    versioned: true,
+  }),
+  /** Replaces carrier and tracking number. */
+  shipOrder: write<Order>()('shipOrder', ShipOrder, {
+    errors: ['order-not-found', 'order-transition-refused', 'precondition-failed', 'idempotency-key-reused'],
+    versioned: true,
+  }),
+  deliverOrder: write<Order>()('deliverOrder', DeliverOrder, {
+    errors: ['order-not-found', 'order-transition-refused', 'precondition-failed', 'idempotency-key-reused'],
+    versioned: true,
+  }),
   readInventory: read<Inventory>()('readInventory', NoPayload),
-  /** `plant-not-found`. Versioned. */
-  getStock: read<Stock>()('getStock', GetStock),
-  /** Sets the free units. `plant-not-found`, `precondition-failed`. Versioned. */
-  setStock: write<Stock>()('setStock', SetStock),
+  getStock: read<Stock>()('getStock', GetStock, { errors: ['plant-not-found'], versioned: true }),
+  /** Sets the free units. */
+  setStock: write<Stock>()('setStock', SetStock, {
+    errors: ['plant-not-found', 'precondition-failed'],
+    versioned: true,
+  }),
 
   feedHead: read<FeedHead>()('feedHead', NoPayload),
   feedRead: read<FeedPage>()('feedRead', ReadFeed),

@@ -1,0 +1,87 @@
+import type { JsonSchema } from './schema.js';
+
+// Answers as JSON Schema. Each is written beside the interface that it describes, and does not compile when it has other
+// members, or members of other types.
+
+export interface AnswerSchema<T> {
+  readonly json: JsonSchema;
+  /** What `json` refers to as `#/components/schemas/<name>`. */
+  readonly components: Readonly<Record<string, JsonSchema>>;
+  /** Type only, and exact: neither a wider type nor a narrower one. */
+  readonly exactly?: (value: T) => T;
+}
+
+/** A member that may be absent. */
+export interface OptionalMember<T> {
+  readonly optional: AnswerSchema<T>;
+}
+
+type Members<T> = {
+  readonly [K in keyof T]-?: object extends Pick<T, K> ? OptionalMember<Exclude<T[K], undefined>> : AnswerSchema<T[K]>;
+};
+
+const simple = <T>(json: JsonSchema): AnswerSchema<T> => ({ json, components: {} });
+
+export const optional = <T>(schema: AnswerSchema<T>): OptionalMember<T> => ({ optional: schema });
+
+/** The same schema with words for people. */
+export const meaning = <T>(schema: AnswerSchema<T>, description: string): AnswerSchema<T> => ({
+  json: { ...schema.json, description },
+  components: schema.components,
+});
+
+/** An object of the interface `T`, a component of its name. */
+export const objectOf =
+  <T extends object>(name: string, description?: string) =>
+  (members: Members<T>): AnswerSchema<T> => {
+    const all = Object.entries<AnswerSchema<unknown> | OptionalMember<unknown>>(members as never).map(([key, one]) =>
+      'optional' in one ? { key, schema: one.optional, isRequired: false } : { key, schema: one, isRequired: true },
+    );
+    const own = {
+      type: 'object',
+      ...(description !== undefined && { description }),
+      properties: Object.fromEntries(all.map(({ key, schema }) => [key, schema.json])),
+      required: all.flatMap(({ key, isRequired }) => (isRequired ? [key] : [])),
+    };
+    return {
+      json: { $ref: `#/components/schemas/${name}` },
+      components: Object.assign({ [name]: own }, ...all.map(({ schema }) => schema.components)) as Record<string, JsonSchema>,
+    };
+  };
+
+export const listOf = <T>({ json, components }: AnswerSchema<T>, maxItems?: number): AnswerSchema<readonly T[]> => ({
+  json: { type: 'array', items: json, ...(maxItems !== undefined && { maxItems }) },
+  components,
+});
+
+export const oneOf = <const T extends string>(values: readonly T[]): AnswerSchema<T> =>
+  simple({ type: 'string', enum: values });
+
+export const integer = (minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): AnswerSchema<number> =>
+  simple({ type: 'integer', ...(maximum > 2_147_483_647 && { format: 'int64' }), minimum, maximum });
+
+export const id = integer(1);
+
+export const text = (maxLength?: number): AnswerSchema<string> =>
+  simple({ type: 'string', ...(maxLength !== undefined && { maxLength }) });
+
+export const truth: AnswerSchema<boolean> = simple({ type: 'boolean' });
+
+/** `YYYY-MM-DDTHH:mm:ss.SSSZ`, always. */
+export const instant: AnswerSchema<string> = simple({
+  type: 'string',
+  format: 'date-time',
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
+});
+
+export const uuid: AnswerSchema<string> = simple({ type: 'string', format: 'uuid' });
+
+/** Lists of answers are compared as read-only ones: whoever reads changes none. */
+type AnswerOf<O> = O extends { readonly answer?: infer Answer }
+  ? Answer extends readonly (infer Entry)[]
+    ? readonly Entry[]
+    : Exclude<Answer, undefined>
+  : never;
+
+/** For a contract's table: the schema of each operation's answer that clients may see. */
+export type AnswersOf<Contract> = { readonly [K in keyof Contract]?: AnswerSchema<AnswerOf<Contract[K]>> };

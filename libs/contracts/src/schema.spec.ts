@@ -1,0 +1,64 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import type { ClassConstructor } from 'class-transformer';
+import { IsOptional, IsString } from 'class-validator';
+import { catalog } from './catalog.js';
+import { Integer, ObjectsOf, Text } from './fields.js';
+import { identity } from './identity.js';
+import { type ClassSchema, type FieldSchema, Means, schemaOfClass } from './schema.js';
+import { store } from './store.js';
+
+class Leaf {
+  @Text({ max: 10 })
+  @Means('On a branch.')
+  name: string;
+}
+
+class Branch {
+  @IsOptional()
+  @Integer(1, 5)
+  length?: number;
+}
+
+class Tree extends Branch {
+  @ObjectsOf(() => Leaf, { size: 3, min: 1 })
+  leaves: Leaf[];
+}
+
+describe('a payload class as JSON Schema', () => {
+  it('has what its decorators check and say, and what it inherits', () => {
+    expect(schemaOfClass(Leaf)).toEqual({
+      properties: { name: { type: 'string', minLength: 1, maxLength: 10, description: 'On a branch.' } },
+      required: ['name'],
+    });
+    const tree = schemaOfClass(Tree);
+    expect(tree.required).toEqual(['leaves']);
+    expect(tree.properties['length']).toEqual({ type: 'integer', minimum: 1, maximum: 5 });
+    expect(tree.properties['leaves']).toMatchObject({ type: 'array', minItems: 1, maxItems: 3 });
+    expect(tree.properties['leaves']?.items?.objectOf?.()).toBe(Leaf);
+  });
+
+  it('is refused while a field has rules that no schema tells', () => {
+    class Silent {
+      @IsString()
+      name: string;
+    }
+    expect(() => schemaOfClass(Silent)).toThrow('Silent.name has rules and no schema');
+  });
+});
+
+const operations: readonly Operation<object, unknown>[] = [catalog, store, identity].flatMap((one) =>
+  Object.values<Operation<object, unknown>>(one as never),
+);
+
+describe('every operation', () => {
+  it.each(operations.map((operation) => [operation.pattern, operation] as const))('%s has a payload with a whole schema', (_, { payload }) => {
+    const classesIn = ({ properties }: ClassSchema): ClassConstructor<object>[] =>
+      Object.values(properties).flatMap((field: FieldSchema) => {
+        const nested = (field.items ?? field).objectOf;
+        if (!nested) expect(typeof (field.items ?? field).type).toBe('string');
+        return nested ? [nested(), ...classesIn(schemaOfClass(nested()))] : [];
+      });
+    expect(() => classesIn(schemaOfClass(payload))).not.toThrow();
+  });
+});

@@ -1,0 +1,51 @@
+import { type AnswersOf, id, instant, integer, listOf, meaning, objectOf, oneOf, optional, text, truth, uuid } from './answers.js';
+import { type Inventory, type Order, type OrderStatus, orderStatuses, type Stock, type store, type TimelineEntry } from './store.js';
+
+const orderStatus = oneOf<OrderStatus>(orderStatuses);
+const units = integer(0);
+
+const order = objectOf<Order>('Order')({
+  id,
+  plantId: id,
+  quantity: integer(1, 1_000_000),
+  shipDate: optional(instant),
+  status: orderStatus,
+  complete: meaning(truth, 'Whether it is delivered.'),
+});
+
+const timelineEntry = objectOf<TimelineEntry>('TimelineEntry', "One step of an order's life.")({
+  at: instant,
+  previousStatus: optional(meaning(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer).')),
+  newStatus: orderStatus,
+  actor: meaning(oneOf(['owner', 'staff', 'store']), 'The owner of that time, staff, or the store itself.'),
+  reason: text(),
+  eventId: optional(meaning(uuid, 'Id of the order.status_changed event that the stream and webhooks delivered.')),
+});
+
+const inventory = objectOf<Inventory>('Inventory', 'Units per plant status, summed over all plants. Always all three.')({
+  available: units,
+  pending: units,
+  sold: units,
+});
+
+const stock = objectOf<Stock>('Stock', 'Units of one plant.')({
+  plantId: id,
+  free: meaning(units, 'Can be ordered.'),
+  reserved: meaning(units, 'In orders that are placed.'),
+  sold: meaning(units, 'In orders that are approved or delivered.'),
+});
+
+export const storeAnswers = {
+  placeOrder: order,
+  getOrder: order,
+  cancelOrder: order,
+  listOrders: listOf(order, 1_000),
+  getTimeline: listOf(timelineEntry),
+  transferOrder: order,
+  reportPayment: order,
+  shipOrder: order,
+  deliverOrder: order,
+  readInventory: inventory,
+  getStock: stock,
+  setStock: stock,
+} satisfies AnswersOf<typeof store>;
