@@ -8,7 +8,7 @@ import { RpcContext } from '../../libs/platform/dist/rpc/context.js';
 import { Deadline } from '../../libs/platform/dist/rpc/deadline.js';
 import { explain, StartError } from '../start/errors.mjs';
 import { natsOf, parseOptions, usage } from './options.mjs';
-import { reconcile } from './reconcile.mjs';
+import { lookFirst, reconcile } from './reconcile.mjs';
 import { isLeft, sentence, table } from './words.mjs';
 
 const USER = 'operator';
@@ -38,7 +38,8 @@ async function main() {
  * @param {import('./reconcile.mjs').Call} call
  * @param {import('./options.mjs').Options} options
  */
-async function run(call, { dryRun, json }) {
+async function run(call, { dryRun, many, json }) {
+  if (!dryRun && !many) await refuseTooMany(call);
   /** @type {Map<import('./reconcile.mjs').Finding['drift'], { mended: number, left: number }>} */
   const counts = new Map();
   const checked = await reconcile(call, {
@@ -55,6 +56,16 @@ async function run(call, { dryRun, json }) {
   if (json) console.log(JSON.stringify({ checked, left, counts: Object.fromEntries(counts) }));
   else console.log(`\n${table(checked, counts)}\n${left === 0 ? 'Nothing is left to do.' : `${left} left to you: see above.`}`);
   return left === 0 ? 0 : 1;
+}
+
+/** @param {import('./reconcile.mjs').Call} call */
+async function refuseTooMany(call) {
+  const { isSuspicious, going, checked } = await lookFirst(call);
+  if (!isSuspicious) return;
+  throw new StartError(
+    `Nothing was mended: of ${checked} plants and customers ${going} would be deleted, retired or closed. Is one of the databases empty, ` +
+      'or another one? Look with --dry-run, and restore it again; if it is as it should be, run this with --many.',
+  );
 }
 
 /**

@@ -8,6 +8,7 @@ export const usage = `Finds and mends what no longer fits together after one of 
 
   npm run reconcile                  mends, and says what is left to you
   npm run reconcile -- --dry-run     only looks
+  npm run reconcile -- --many        mends also where more would go than a backup usually explains
   npm run reconcile -- --json        one JSON line for each finding, and a last one with the totals
 
 Exit code: 0 nothing is left, 1 something is left to you, 2 it could not run.
@@ -18,6 +19,7 @@ See docs/operations/reconcile.md`;
  * @typedef {object} Options
  * @property {boolean} help
  * @property {boolean} dryRun
+ * @property {boolean} many
  * @property {boolean} json
  */
 
@@ -25,8 +27,8 @@ See docs/operations/reconcile.md`;
 export function parseOptions(args) {
   const flag = /** @type {const} */ ({ type: 'boolean', default: false });
   try {
-    const { values } = parseArgs({ args, options: { help: { ...flag, short: 'h' }, 'dry-run': flag, json: flag } });
-    return { help: values.help, dryRun: values['dry-run'], json: values.json };
+    const { values } = parseArgs({ args, options: { help: { ...flag, short: 'h' }, 'dry-run': flag, many: flag, json: flag } });
+    return { help: values.help, dryRun: values['dry-run'], many: values.many, json: values.json };
   } catch (error) {
     throw new StartError(`${/** @type {Error} */ (error).message}\n\n${usage}`);
   }

@@ -72,3 +72,29 @@ function patient(call, pauseMs) {
     }
   };
 }
+
+/** An empty or a wrong database looks as if all that it lacks had been deleted. */
+const FEW = 20;
+const USUAL_SHARE = 0.1;
+
+/** What would be deleted, retired or closed. @type {readonly Finding['drift'][]} */
+const GOES = ['plant-deleted', 'plant-missing', 'user-deleted', 'user-missing'];
+
+/**
+ * Looks, before anything is mended, whether more would go than a backup usually explains.
+ * @param {Call} call
+ * @param {{ limit?: number, pauseMs?: number }} [options]
+ * @returns {Promise<{ isSuspicious: boolean, going: number, checked: number }>}
+ */
+export async function lookFirst(call, options = {}) {
+  let going = 0;
+  const { plants, customers } = await reconcile(call, {
+    ...options,
+    dryRun: true,
+    onFinding: ({ drift }) => {
+      if (GOES.includes(drift)) going += 1;
+    },
+  });
+  const checked = plants + customers;
+  return { isSuspicious: going > FEW && going > checked * USUAL_SHARE, going, checked };
+}

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { natsOf, parseOptions } from './options.mjs';
-import { reconcile } from './reconcile.mjs';
+import { lookFirst, reconcile } from './reconcile.mjs';
 import { isLeft, sentence, table } from './words.mjs';
 
-test('options are dry-run and json, and nothing else', () => {
-  assert.deepEqual(parseOptions([]), { help: false, dryRun: false, json: false });
-  assert.deepEqual(parseOptions(['--dry-run', '--json']), { help: false, dryRun: true, json: true });
+test('options are dry-run, many and json, and nothing else', () => {
+  assert.deepEqual(parseOptions([]), { help: false, dryRun: false, many: false, json: false });
+  assert.deepEqual(parseOptions(['--dry-run', '--json']), { help: false, dryRun: true, many: false, json: true });
   assert.throws(() => parseOptions(['--all']), /--all/);
 });
 
@@ -94,4 +94,18 @@ test('it gives up on a service that stays away, and at once on a defect', async 
     await assert.rejects(reconcile(call, { dryRun: false, onFinding: () => {}, pauseMs: 1 }), { code });
     assert.equal(tries, times);
   }
+});
+
+test('an empty database is not taken for one where all was deleted', async () => {
+  /** @param {number} checked @param {number} going @returns {any} */
+  const shop = (checked, going) => async (/** @type {{ pattern: string }} */ { pattern }, /** @type {{ dryRun: boolean }} */ { dryRun }) => {
+    assert.equal(dryRun, true);
+    if (pattern.endsWith('raiseNumbers')) return { raised: [] };
+    if (pattern !== 'catalog.reconcilePlants') return { checked: 0, findings: [] };
+    return { checked, findings: Array.from({ length: going }, (_, plantId) => ({ plantId, drift: 'plant-missing', outcome: 'found' })) };
+  };
+  assert.deepEqual(await lookFirst(shop(100, 100)), { isSuspicious: true, going: 100, checked: 100 });
+  assert.equal((await lookFirst(shop(20, 20))).isSuspicious, false);
+  assert.equal((await lookFirst(shop(1_000, 100))).isSuspicious, false);
+  assert.equal((await lookFirst(shop(1_000, 101))).isSuspicious, true);
 });
