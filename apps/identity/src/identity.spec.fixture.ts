@@ -69,7 +69,7 @@ export class TestIdentity {
     return { service, httpPort };
   }
 
-  /** How many connections wait. Not to be asked inside a transaction, which would see the first answer again and again. */
+  /** How many connections wait. Asked inside a transaction, it would answer the same again and again. */
   async waitingForLocks(): Promise<number | null> {
     const text = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     return (await this.sql.query(text)).rowCount;

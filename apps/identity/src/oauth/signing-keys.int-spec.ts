@@ -117,11 +117,8 @@ describe('node dist/rotate-signing-key.js', () => {
   it('makes no key that the replicas could not read', async () => {
     const keys = async (): Promise<number | null> => (await shop.sql.query('SELECT 1 FROM signing_keys')).rowCount;
     const before = await keys();
-    const [wrong, short] = await Promise.all(
-      ['another secret of 32 characters, or more', 'short'].map((secret) => run({ IDENTITY_SECRET: secret })),
-    );
+    const wrong = await run({ IDENTITY_SECRET: 'another secret of 32 characters, or more' });
     expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('IDENTITY_SECRET') });
-    expect(short).toMatchObject({ code: 78, stdout: '' });
     expect(await keys()).toBe(before);
   });
 });
