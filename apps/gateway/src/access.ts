@@ -59,6 +59,9 @@ export const access = {
 
   getOAuth: open,
   postOAuth: open,
+  getOpenApi: open,
+  showDocs: open,
+  getDocsFile: open,
   overview: open,
   live: open,
   ready: open,

@@ -1,5 +1,13 @@
-import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
+import { isIP } from 'node:net';
+import { type Config, integer, list, port, text, url } from '@plant-shop/platform/config';
 import { serviceSettings } from '@plant-shop/platform/service/settings';
+
+function isNetwork(entry: string): boolean {
+  const [address = '', prefix, ...rest] = entry.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
+}
 
 export const gatewaySettings = {
   ...serviceSettings,
@@ -16,6 +24,16 @@ export const gatewaySettings = {
     default: '60000',
     min: 1,
     max: 1_000_000_000,
+  }),
+  trustedProxies: list('TRUSTED_PROXIES', {
+    description: 'Addresses or networks (10.0.0.0/8) of proxies whose `X-Forwarded-For` is believed; others are not',
+    each: 'addresses or networks',
+    isValid: isNetwork,
+  }),
+  corsOrigins: list('CORS_ORIGINS', {
+    description: 'Origins whose pages may call the API, or `*` for all; none by default',
+    each: 'origins (https://shop.example) or *',
+    isValid: (entry) => entry === '*' || (URL.canParse(entry) && new URL(entry).origin === entry),
   }),
   requestBudgetMs: integer('REQUEST_BUDGET_MS', {
     description: 'How long the services may take over one request, in milliseconds; batches of users and uploads get thrice that',

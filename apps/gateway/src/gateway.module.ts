@@ -9,11 +9,14 @@ import { freshForMs, RevocationLog } from './credentials/revocation-log.js';
 import { HealthController } from './health/health.controller.js';
 import { ShopReadiness } from './health/shop-readiness.js';
 import { Entrance } from './http/entrance.js';
+import { Routes } from './http/routes.js';
 import { Services } from './http/services.js';
 import { ImagesController } from './images/images.controller.js';
 import { Uploads } from './images/uploads.js';
 import { RateLimit } from './limits/rate-limit.js';
 import { OAuthController } from './oauth/oauth.controller.js';
+import { DocsController } from './docs/docs.controller.js';
+import { OpenApiController } from './openapi/openapi.controller.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './options.js';
 import { PlantsController } from './plants/plants.controller.js';
 import { ProblemsController } from './problems/problems.controller.js';
@@ -35,6 +38,8 @@ export class GatewayModule {
         UsersController,
         ApiKeysController,
         OAuthController,
+        OpenApiController,
+        DocsController,
         ProblemsController,
         HealthController,
       ],
@@ -47,6 +52,7 @@ export class GatewayModule {
           useFactory: (rpc: RpcClient, log: RevocationLog) =>
             new Entrance(new Credentials(rpc, log, options), new RateLimit(options.rateLimitPerMinute)),
         },
+        { provide: Routes, inject: [Entrance], useFactory: (entrance: Entrance) => new Routes(entrance) },
         Services,
         Uploads,
         ShopReadiness,

@@ -131,6 +131,8 @@ export async function startShop(answers: Answers = {}, options: Partial<GatewayO
       publicUrl,
       identityHttpUrl: 'http://127.0.0.1:9',
       rateLimitPerMinute: 1_000_000,
+      trustedProxies: [],
+      corsOrigins: [],
       requestBudgetMs: 2_000,
       ...options,
     });

@@ -1,3 +1,4 @@
+import compress from '@fastify/compress';
 import replyFrom from '@fastify/reply-from';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -9,7 +10,8 @@ import type { Service } from '@plant-shop/platform/service/service';
 import { RevocationLog } from './credentials/revocation-log.js';
 import { GatewayModule } from './gateway.module.js';
 import { logRequests } from './http/access-log.js';
-import { Entrance } from './http/entrance.js';
+import { brotliOptions, compressFromBytes } from './http/compression.js';
+import { allowOrigins } from './http/cors.js';
 import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
 import { announceClosing, createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
@@ -22,9 +24,13 @@ export interface Gateway {
   readonly routes: readonly ServedRoute[];
 }
 
-export async function startGateway(service: Service, options: GatewayOptions): Promise<Gateway> {
+/** All routes with everything in front of them, and nobody listens yet. */
+export async function createGateway(
+  service: Pick<Service, 'name' | 'logger' | 'nats' | 'rpc' | 'metrics' | 'readiness' | 'database'>,
+  options: GatewayOptions,
+): Promise<{ app: NestFastifyApplication; routes: Routes; closeConnections: () => void }> {
   const { logger } = service;
-  const parts = { publicUrl: options.publicUrl, logger };
+  const parts = { publicUrl: options.publicUrl, trustedProxies: options.trustedProxies, logger };
   const adapter = createAdapter(parts);
   const instance = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
@@ -34,16 +40,23 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   );
   app.useGlobalFilters(new ProblemFilter(parts));
 
-  const routes = new Routes(app.get(Entrance));
+  const routes = app.get(Routes);
   supportAllMethods(instance);
   logRequests(instance, logger, service.metrics);
   routes.watch(instance);
+  await allowOrigins(instance, options.corsOrigins);
+  await instance.register(compress, { global: false, threshold: compressFromBytes, encodings: ['br', 'gzip'], brotliOptions });
   const closeConnections = announceClosing(instance);
   await instance.register(replyFrom, { base: options.identityHttpUrl, disableRequestLogging: true });
   app.get(Uploads).register(instance);
   await app.init();
   routes.refuseOtherMethods(instance);
+  return { app, routes, closeConnections };
+}
 
+export async function startGateway(service: Service, options: GatewayOptions): Promise<Gateway> {
+  const { logger } = service;
+  const { app, routes, closeConnections } = await createGateway(service, options);
   followRevocations(service, app.get(RevocationLog));
   service.beforeClose({
     name: 'finish requests',
@@ -56,7 +69,7 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   await app.listen(options.port, options.host);
   service.started();
   logger.info({ host: options.host, port: options.port }, 'answering');
-  return { url: instance.listeningOrigin, routes: routes.served };
+  return { url: app.getHttpAdapter().getInstance().listeningOrigin, routes: routes.served };
 }
 
 function followRevocations(service: Service, log: RevocationLog): void {

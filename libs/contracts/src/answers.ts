@@ -3,10 +3,13 @@ import type { JsonSchema } from './schema.js';
 // Answers as JSON Schema. Each is written beside the interface that it describes, and does not compile when it has other
 // members, or members of other types.
 
-export interface AnswerSchema<T> {
+export interface WrittenSchema {
   readonly json: JsonSchema;
   /** What `json` refers to as `#/components/schemas/<name>`. */
   readonly components: Readonly<Record<string, JsonSchema>>;
+}
+
+export interface AnswerSchema<T> extends WrittenSchema {
   /** Type only, and exact: neither a wider type nor a narrower one. */
   readonly exactly?: (value: T) => T;
 }

@@ -3,8 +3,8 @@ import { type catalog, maxPhotoUrls, type Plant, type PlantStatus, plantStatuses
 
 const plantStatus = oneOf<PlantStatus>(plantStatuses);
 
-const category = objectOf<NonNullable<Plant['category']>>('Category')({ id: optional(id), name: optional(text(200)) });
-const tag = objectOf<Plant['tags'][number]>('Tag')({ id, name: text(200) });
+const category = objectOf<NonNullable<Plant['category']>>('PlantCategory')({ id: optional(id), name: optional(text(200)) });
+const tag = objectOf<Plant['tags'][number]>('PlantTag')({ id, name: text(200) });
 
 const plant = objectOf<Plant>('Plant')({
   id,

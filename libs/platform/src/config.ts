@@ -79,6 +79,17 @@ export const url = (variable: string, schemes: readonly string[], documented: Do
     return given.replace(/\/$/, '');
   });
 
+/** A list with commas; spaces around entries are ignored, an empty text is an empty list. */
+export const list = (
+  variable: string,
+  documented: Documented & { readonly each: string; readonly isValid: (entry: string) => boolean },
+): Setting<readonly string[]> =>
+  setting(variable, { default: '', ...documented }, (given) => {
+    const entries = given.split(',').map((entry) => entry.trim()).filter((entry) => entry !== '');
+    if (!entries.every(documented.isValid)) throw new Error(`hold ${documented.each}, separated by commas`);
+    return entries;
+  });
+
 /** A secret of at least 32 characters; it is never part of a fault's text. */
 export const secret = (variable: string, documented: Documented): Setting<string> =>
   setting(variable, documented, (given) => {

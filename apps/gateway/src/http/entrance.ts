@@ -7,8 +7,8 @@ import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit
 import type { RateLimit } from '../limits/rate-limit.js';
 import { Refusal } from '../problems/refusal.js';
 
-/** Whose requests are counted when no credential says it. */
-export const clientAddress = (request: FastifyRequest): string => request.raw.socket.remoteAddress ?? 'unknown';
+/** Whose requests are counted when no credential says it: behind trusted proxies, what the first of them saw. */
+export const clientAddress = (request: FastifyRequest): string => request.ip;
 
 /**
  * What every request of a route passes before anything of its body is read: who it is from, how often they come, and

@@ -2,6 +2,7 @@ import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
 import { Refusal } from '../problems/refusal.js';
 import { routeNotFound } from '../problems/problem.js';
+import { compressFromBytes } from './compression.js';
 import type { Entrance } from './entrance.js';
 import { checkQuery } from './input.js';
 import { checkMediaType } from './media-type.js';
@@ -35,6 +36,8 @@ export class Routes {
     });
     instance.addHook('onRoute', (route) => {
       if (route.config?.allow !== undefined) route.onRequest = refuseMethod(route.config.allow);
+      // Where preflights end that a plug-in's hook has answered by then.
+      else if (route.method === 'OPTIONS' && route.url === '*') return;
       else this.guard(route);
     });
   }
@@ -57,6 +60,7 @@ export class Routes {
     if (!rule) throw new Error(`${methods.join()} ${route.url} has no line in the access table`);
     for (const method of methods) this.served.push({ method, url: route.url, rule });
     route.onRequest = this.enter(rule, route.url.includes(':'));
+    if (rule.compressed) route.compress = { threshold: compressFromBytes };
     if (rule.body) {
       const { kind } = rule.body;
       route.preParsing = (request, _reply, _payload, done) => done(fault(() => checkMediaType(request.headers['content-type'], kind)));

@@ -23,6 +23,8 @@ export interface RouteRule {
   readonly revokes: boolean;
   /** `If-Match` is honoured. */
   readonly conditional: boolean;
+  /** Answers may be long and are compressed for clients that take it. */
+  readonly compressed: boolean;
 }
 
 declare module 'fastify' {
@@ -43,7 +45,7 @@ export const jsonObject = (member: string): BodyRule => ({ kind: 'json', member,
 export const jsonArray = (member: string): BodyRule => ({ kind: 'json', member, top: 'array' });
 export const form = (...fields: string[]): BodyRule => ({ kind: 'form', fields });
 
-type RuleOptions = Partial<Pick<RouteRule, 'body' | 'patience' | 'revokes' | 'conditional'>>;
+type RuleOptions = Partial<Pick<RouteRule, 'body' | 'patience' | 'revokes' | 'conditional' | 'compressed'>>;
 
 export const ruleFor = (operation: OperationName, options: RuleOptions = {}): RouteRule => ({
   operation,
@@ -51,6 +53,7 @@ export const ruleFor = (operation: OperationName, options: RuleOptions = {}): Ro
   patience: 1,
   revokes: false,
   conditional: false,
+  compressed: false,
   ...options,
 });
 

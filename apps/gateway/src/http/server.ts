@@ -16,12 +16,17 @@ const requestTimeout = 120_000;
 const headersTimeout = 15_000;
 
 /** Fastify with everything that would answer, log or parse by itself replaced by ours. */
-export function createAdapter(parts: { readonly publicUrl: string; readonly logger: Logger }): FastifyAdapter {
+export function createAdapter(parts: {
+  readonly publicUrl: string;
+  readonly trustedProxies: readonly string[];
+  readonly logger: Logger;
+}): FastifyAdapter {
   const adapter = new FastifyAdapter({
     logger: false,
     genReqId: requestIdOf,
     requestIdHeader: false,
     bodyLimit: maxBodyBytes,
+    ...(parts.trustedProxies.length > 0 && { trustProxy: [...parts.trustedProxies] }),
     keepAliveTimeout,
     requestTimeout,
     // Node would answer a missing Host by itself, without a body.

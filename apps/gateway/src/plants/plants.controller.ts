@@ -22,7 +22,7 @@ export class PlantsController {
   }
 
   @Get('findByStatus')
-  @Rule()
+  @Rule({ compressed: true })
   findPlantsByStatus(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const status = neededQueryList(request, 'status', `must be one or more of ${plantStatuses.join(', ')}`);
     const page = pageOf(request);
@@ -30,7 +30,7 @@ export class PlantsController {
   }
 
   @Get('findByTags')
-  @Rule()
+  @Rule({ compressed: true })
   findPlantsByTags(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const tags = neededQueryList(request, 'tags', 'must be one or more names of tags');
     const page = pageOf(request);

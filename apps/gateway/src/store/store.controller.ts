@@ -22,7 +22,7 @@ export class StoreController {
   }
 
   @Get('order')
-  @Rule()
+  @Rule({ compressed: true })
   listOrders(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const status = queryText(request, 'status');
     const query = { ...(status !== undefined && { status }), ...pageOf(request) };

@@ -1,0 +1,34 @@
+import cors from '@fastify/cors';
+import type { FastifyInstance } from 'fastify';
+
+/** What pages of other origins may read of an answer, beside its body. */
+const exposedHeaders = [
+  'ETag',
+  'Link',
+  'Retry-After',
+  'X-Request-Id',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Idempotency-Replayed',
+  'X-Rate-Limit',
+  'X-Expires-After',
+  'WWW-Authenticate',
+];
+
+/** How long a browser need not ask again, in seconds. */
+const maxAge = 600;
+
+/**
+ * Lets pages of other origins call the API. No cookies are involved: a page must show a credential that it has. Preflights
+ * are answered before methods and credentials are looked at, since browsers send them without any.
+ */
+export async function allowOrigins(instance: FastifyInstance, origins: readonly string[]): Promise<void> {
+  if (origins.length === 0) return;
+  await instance.register(cors, {
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
+    exposedHeaders,
+    maxAge,
+    hook: 'onRequest',
+  });
+}

@@ -1,0 +1,93 @@
+import { gunzipSync } from 'node:zlib';
+import { type IncomingMessage, request } from 'node:http';
+import { once } from 'node:events';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { catalog } from '@plant-shop/contracts/catalog';
+import { identity } from '@plant-shop/contracts/identity';
+import { fake } from '@plant-shop/testing/service';
+import { type Shop, startShop } from '../gateway.spec.fixture.js';
+
+describe('what the gateway believes and tells, by its settings', () => {
+  let shop: Shop;
+  afterEach(() => shop.stop());
+
+  const loginFrom = async (forwarded: string): Promise<unknown> => {
+    await shop.get('/v3/user/login?username=a&password=b', { 'x-forwarded-for': forwarded });
+    const { payload } = shop.asked.filter((one) => one.operation === 'identity.login').at(-1) ?? {};
+    return (payload as { address: string }).address;
+  };
+  const login = {
+    identity: [
+      fake(identity.login, () => ({ token: 't'.repeat(43), expiresAt: '2027-01-01T00:00:00.000Z', attemptsLeft: 1 })),
+    ],
+  };
+
+  it('without trusted proxies nobody says where a request comes from', async () => {
+    shop = await startShop(login);
+    expect(await loginFrom('203.0.113.9')).toMatch(/127\.0\.0\.1$/);
+  });
+
+  it('behind trusted proxies it is who the first of them saw, whatever the client adds', async () => {
+    shop = await startShop(login, { trustedProxies: ['127.0.0.1', '10.0.0.0/8'] });
+    expect(await loginFrom('203.0.113.9')).toBe('203.0.113.9');
+    expect(await loginFrom('198.51.100.1, 203.0.113.9, 10.1.2.3')).toBe('203.0.113.9');
+  });
+
+  const preflight = (origin: string, path = '/v3/store/order') =>
+    fetch(shop.gateway.url + path, {
+      method: 'OPTIONS',
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'api_key, content-type, idempotency-key',
+      },
+    });
+
+  it('pages of other origins may not call it by default', async () => {
+    shop = await startShop();
+    const answer = await preflight('https://shop.example');
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+  });
+
+  it('pages of origins that are set may, and read what they need of the answer', async () => {
+    shop = await startShop({}, { corsOrigins: ['https://shop.example', 'https://other.example'] });
+    const answer = await preflight('https://shop.example');
+    expect(answer.status).toBe(204);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'access-control-allow-origin': 'https://shop.example',
+      'access-control-allow-methods': expect.stringContaining('POST'),
+      'access-control-allow-headers': 'api_key, content-type, idempotency-key',
+      vary: expect.stringContaining('Origin'),
+    });
+    expect((await preflight('https://evil.example')).headers.get('access-control-allow-origin')).not.toBe('https://evil.example');
+    const refused = await shop.get('/v3/store/inventory', { origin: 'https://shop.example' });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get('access-control-allow-origin')).toBe('https://shop.example');
+    expect(refused.headers.get('access-control-expose-headers')).toContain('ETag');
+  });
+
+  it('long lists are compressed for clients that take it, short ones and single plants are not', async () => {
+    const plant = (id: number) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' as const });
+    let count = 100;
+    shop = await startShop({
+      catalog: [
+        fake(catalog.findPlantsByStatus, () => Array.from({ length: count }, (_, n) => plant(n + 1))),
+        fake(catalog.getPlant, () => plant(1)),
+      ],
+    });
+    const raw = async (path: string) => {
+      const asked = request(shop.gateway.url + path, { headers: { 'accept-encoding': 'gzip' } }).end();
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      const parts: Buffer[] = [];
+      for await (const part of response) parts.push(part as Buffer);
+      return { encoding: response.headers['content-encoding'], vary: response.headers.vary, body: Buffer.concat(parts) };
+    };
+    const long = await raw('/v3/plant/findByStatus?status=available');
+    expect(long).toMatchObject({ encoding: 'gzip', vary: expect.stringContaining('accept-encoding') });
+    expect(JSON.parse(gunzipSync(long.body).toString())).toHaveLength(100);
+    count = 2;
+    expect((await raw('/v3/plant/findByStatus?status=available')).encoding).toBeUndefined();
+    expect((await raw('/v3/plant/1')).encoding).toBeUndefined();
+  });
+});

@@ -1,0 +1,116 @@
+import { sampleOf } from '@plant-shop/contracts/samples';
+import { schemaOfClass } from '@plant-shop/contracts/schema';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import type { OperationName } from '../access.js';
+import type { ServedRoute } from '../http/routes.js';
+import { headers } from './headers.js';
+import type { OperationDocs } from './operation-docs.js';
+import { operationDocs } from './operations.docs.js';
+import { type Fields, headerParameter, headerParameters, namesInPath, parameterOf } from './parameters.js';
+import { codesOf, problemSchema, ProblemResponses } from './problem-responses.js';
+import { requestBodyOf } from './request-body.js';
+import { Schemas } from './schemas.js';
+import { securityOf, securitySchemes } from './security.js';
+import { apiResponseSchema, successOf } from './success-responses.js';
+
+const prefix = '/v3';
+
+const description = `An online plant shop: a catalogue, orders that never oversell, users, and a stream of order events.
+
+- Success is 200 with a JSON body. Errors are \`application/problem+json\` with a stable \`code\`; each \`type\` is a page that says what to do.
+- \`null\` in an optional member means absent; members that are not known are ignored. Types are never converted: "7" is not 7.
+- Every credential that is sent must be valid; what several may do adds up.
+- Lists are newest first and end after \`limit\` entries or about 512 KiB; the header \`Link\` leads to the next page.
+- Each GET route also answers HEAD. A known path answers other methods with 405, an unknown one with 404.`;
+
+const tags = [
+  { name: 'Plants', description: 'The catalogue and its images' },
+  { name: 'Store', description: 'Orders, and the stock that they are made from' },
+  { name: 'Users', description: 'Users, their sessions and API keys' },
+  { name: 'Shop', description: 'The shop as a whole' },
+];
+
+/**
+ * OpenAPI 3.1 of the routes that are served: their rules, the access table, the contracts and the problem table, joined.
+ * @throws Error when they contradict each other
+ */
+export function makeDocument(served: readonly ServedRoute[], publicUrl: string): object {
+  const schemas = new Schemas();
+  const problems = new ProblemResponses(publicUrl);
+  schemas.put('Problem', problemSchema);
+  schemas.put('ApiResponse', apiResponseSchema);
+  problems.of(['route-not-found']);
+  problems.of(['method-not-allowed']);
+  const paths: Record<string, Record<string, object>> = {};
+  for (const [name, docs] of Object.entries(operationDocs)) {
+    const route = routeOf(name as OperationName, served);
+    const path = pathOf(route.url);
+    const outside = path === route.url.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] ??= outside ? { servers: [{ url: publicUrl }] as object } : {};
+    paths[path][route.method.toLowerCase()] = describe(route, docs, schemas, problems);
+  }
+  return {
+    openapi: '3.1.1',
+    info: { title: 'Plant shop', version: '3.0.0', description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    servers: [{ url: publicUrl + prefix }],
+    tags,
+    paths,
+    components: {
+      schemas: schemas.all,
+      parameters: headerParameters,
+      headers,
+      responses: problems.all,
+      securitySchemes: securitySchemes(publicUrl),
+    },
+  };
+}
+
+function routeOf(operation: OperationName, served: readonly ServedRoute[]): ServedRoute {
+  const [route, ...others] = served.filter((one) => one.rule.operation === operation && one.method !== 'HEAD');
+  if (!route || others.length > 0) throw new Error(`${operation} is served by ${others.length + (route ? 1 : 0)} routes`);
+  return route;
+}
+
+const pathOf = (url: string): string =>
+  (url.startsWith(`${prefix}/`) ? url.slice(prefix.length) : url).replaceAll(/:(\w+)/g, '{$1}');
+
+function describe(route: ServedRoute, docs: OperationDocs, schemas: Schemas, problems: ProblemResponses): object {
+  const { rule, method } = route;
+  const { calls = [] } = docs;
+  const [first] = calls;
+  const fields = fieldsOf(first);
+  const codes = codesOf(route, docs);
+  const takesKey = codes.includes('idempotency-key-reused');
+  const versioned = (first?.versioned ?? false) && docs.answer.kind === 'passed';
+  return {
+    operationId: rule.operation,
+    tags: [docs.tag],
+    summary: docs.summary,
+    ...(docs.description !== undefined && { description: docs.description }),
+    security: securityOf(rule.needs, rule.operation),
+    parameters: [
+      ...namesInPath(route).map((name) => parameterOf(name, 'path', fields, schemas)),
+      ...(docs.query ?? []).map((name) => parameterOf(name, 'query', fields, schemas)),
+      ...(takesKey ? [headerParameter('IdempotencyKey')] : []),
+      ...(rule.conditional ? [headerParameter('IfMatch')] : []),
+      ...(method === 'GET' && (versioned || docs.answer.kind === 'image') ? [headerParameter('IfNoneMatch')] : []),
+      headerParameter('RequestId'),
+    ],
+    ...(rule.body && { requestBody: requestBodyOf(rule.body, fields, schemas) }),
+    responses: {
+      ...successOf(route, docs, { schemas, example: first && sampleOf(first).answer, takesKey, versioned }),
+      ...withoutOwn(problems.of(codes), docs),
+    },
+  };
+}
+
+/** A report that is answered with an error status is no problem document. */
+function withoutOwn(responses: Record<string, object>, { answer }: OperationDocs): Record<string, object> {
+  const own = answer.kind === 'json' ? String(answer.also) : undefined;
+  return Object.fromEntries(Object.entries(responses).filter(([status]) => status !== own));
+}
+
+function fieldsOf(operation: Operation<object, unknown> | undefined): Fields {
+  if (!operation) return { properties: {}, required: [], examples: {} };
+  return { ...schemaOfClass(operation.payload), examples: sampleOf(operation).request as Fields['examples'] };
+}

@@ -1,0 +1,25 @@
+import { etagOf } from '../http/conditions.js';
+
+const header = (description: string, example: string, more: object = {}): object => ({
+  description,
+  schema: { type: 'string', ...more },
+  example,
+});
+
+/** `#/components/headers` */
+export const headers = {
+  'X-Request-Id': header('Names the request in the log of the shop: that of the request, when it was sane.', '6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de'),
+  'RateLimit-Policy': header('Requests (q) in a window of seconds (w).', '"requests";q=60000;w=60'),
+  RateLimit: header('Requests left (r) and seconds until the window ends (t).', '"requests";r=59993;t=41'),
+  ETag: header('Version of the resource, for If-Match and If-None-Match.', etagOf(3), { pattern: '^"[^"]+"$' }),
+  Link: header('Where the next page is; absent on the last one.', '<https://shop.example/v3/store/order?cursor=WyJ4IiwxXQ>; rel="next"'),
+  'Idempotency-Replayed': header('Present when this is what an earlier request with the same Idempotency-Key was answered.', 'true', { const: 'true' }),
+  'Retry-After': header('Seconds to wait before the next try.', '1', { pattern: '^\\d+$' }),
+  'WWW-Authenticate': header('Which credential is missing, or which permission.', 'Bearer realm="plant-shop"'),
+  Allow: header('The methods that the path has.', 'GET, HEAD'),
+} as const;
+
+export type HeaderName = keyof typeof headers;
+
+export const headerRefs = (...names: readonly HeaderName[]): object =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto';
+import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isKnown } from '../http/conditions.js';
+import { Routes } from '../http/routes.js';
+import { Rule } from '../http/rule.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
+
+interface Written {
+  readonly bytes: Buffer;
+  readonly etag: string;
+}
+
+@Controller('v3/openapi.json')
+export class OpenApiController {
+  private written: Promise<Written> | undefined;
+
+  constructor(
+    private readonly routes: Routes,
+    @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
+  ) {}
+
+  @Get()
+  @Rule({ compressed: true })
+  async getOpenApi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { bytes, etag } = await (this.written ??= this.write());
+    reply.headers({ etag, 'cache-control': 'no-cache' });
+    if (isKnown(request.headers['if-none-match'], etag)) void reply.code(304).send();
+    else void reply.header('content-type', 'application/json; charset=utf-8').send(bytes);
+  }
+
+  /** When it is first asked for: what makes it is of no use to a gateway that nobody asks. */
+  private async write(): Promise<Written> {
+    const { makeDocument } = await import('./document.js');
+    const bytes = Buffer.from(JSON.stringify(makeDocument(this.routes.served, this.options.publicUrl)));
+    return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` };
+  }
+}

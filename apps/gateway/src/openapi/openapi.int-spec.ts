@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { type Shop, startShop } from '../gateway.spec.fixture.js';
+
+interface Media {
+  readonly schema: object;
+  readonly example?: unknown;
+  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
+}
+interface Document {
+  readonly paths: Readonly<Record<string, unknown>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+}
+
+/** The address that the committed document is written for. */
+const publicUrl = 'http://127.0.0.1:8080';
+const committed = JSON.parse(
+  readFileSync(new URL('../../../../docs/api/openapi.json', import.meta.url), 'utf8'),
+) as Document;
+
+/** All places of a document that hold a schema with examples of it. */
+function examplesIn(value: unknown, at = ''): { readonly at: string; readonly schema: object; readonly example: unknown }[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { schema, example, examples } = value as Partial<Media>;
+  const own = schema === undefined ? [] : [...(example === undefined ? [] : [example]), ...Object.values(examples ?? {}).map((one) => one.value)];
+  return [
+    ...own.map((one) => ({ at, schema: schema ?? {}, example: one })),
+    ...Object.entries(value).flatMap(([name, one]) => (name.startsWith('example') ? [] : examplesIn(one, `${at}/${name}`))),
+  ];
+}
+
+describe('the OpenAPI document', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await startShop({}, { publicUrl });
+  });
+  afterAll(() => shop.stop());
+
+  it('is served as it is committed (npm run openapi writes it anew)', async () => {
+    const response = await shop.get('/v3/openapi.json');
+    expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+    expect(await response.json()).toEqual(committed);
+  });
+
+  it('need not be read again while it is the same', async () => {
+    const etag = (await shop.get('/v3/openapi.json')).headers.get('etag') ?? '';
+    expect((await shop.get('/v3/openapi.json', { 'if-none-match': etag })).status).toBe(304);
+  });
+
+  it('is valid OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    const result = await validator.validate(structuredClone(committed) as object as Record<string, unknown>);
+    expect(result).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+  });
+
+  it('has examples that its own schemas take', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true });
+    formats.default(ajv);
+    ajv.addSchema({ ...committed, $id: 'document' });
+    const found = examplesIn(committed);
+    expect(found.length).toBeGreaterThan(100);
+    for (const { at, schema, example } of found) {
+      const resolved = JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"document#/')) as object;
+      const validate = ajv.compile(resolved);
+      expect({ at, faults: validate(example) ? [] : validate.errors }).toEqual({ at, faults: [] });
+    }
+  });
+
+  it('names every component that it refers to, and refers to every schema that it has', () => {
+    const references = new Set(JSON.stringify(committed).match(/(?<="\$ref":"#\/components\/)[^"]+/g));
+    const named = Object.entries(committed.components).flatMap(([kind, all]) => Object.keys(all).map((name) => `${kind}/${name}`));
+    expect([...references].filter((one) => !named.includes(one))).toEqual([]);
+    const unused = named.filter((one) => one.startsWith('schemas/') && !references.has(one));
+    expect(unused).toEqual([]);
+  });
+});

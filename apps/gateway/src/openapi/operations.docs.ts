@@ -1,0 +1,65 @@
+import type { OperationName } from '../access.js';
+import type { OperationDocs } from './operation-docs.js';
+import { plantsDocs } from './plants.docs.js';
+import { storeDocs } from './store.docs.js';
+import { usersDocs } from './users.docs.js';
+
+/** Pages for people, and OAuth, whose discovery documents describe it. */
+export const undocumented = [
+  'overview',
+  'listProblems',
+  'showProblem',
+  'showDocs',
+  'getDocsFile',
+  'getOAuth',
+  'postOAuth',
+] as const satisfies readonly OperationName[];
+type Undocumented = (typeof undocumented)[number];
+
+const report = {
+  type: 'object',
+  properties: {
+    ready: { type: 'boolean' },
+    services: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'Per service: ready, or what keeps it.',
+    },
+  },
+  required: ['ready', 'services'],
+};
+
+const shopDocs = {
+  live: {
+    tag: 'Shop',
+    summary: 'Whether this process answers',
+    answer: { kind: 'json', schema: { type: 'object', properties: { live: { const: true } }, required: ['live'] }, example: { live: true } },
+  },
+  ready: {
+    tag: 'Shop',
+    summary: 'Whether every service answers',
+    description: '503 with the same report while one does not.',
+    answer: {
+      kind: 'json',
+      schema: report,
+      example: {
+        ready: true,
+        services: { gateway: 'ready', catalog: 'ready', store: 'ready', identity: 'ready', notifications: 'ready' },
+      },
+      also: 503,
+    },
+  },
+  getOpenApi: {
+    tag: 'Shop',
+    summary: 'Read this document',
+    answer: { kind: 'json', schema: { type: 'object', description: 'OpenAPI 3.1' } },
+  },
+} satisfies Record<string, OperationDocs>;
+
+/** A new operation does not compile until it is described here or named above. */
+export const operationDocs: Readonly<Record<Exclude<OperationName, Undocumented>, OperationDocs>> = {
+  ...plantsDocs,
+  ...storeDocs,
+  ...usersDocs,
+  ...shopDocs,
+};

@@ -1,0 +1,126 @@
+import { type ProblemCode, problemTable } from '../problems/problem-table.js';
+import { typeOf } from '../problems/problem.js';
+import type { ServedRoute } from '../http/routes.js';
+import { type HeaderName, headerRefs } from './headers.js';
+import type { OperationDocs } from './operation-docs.js';
+import { namesInPath } from './parameters.js';
+
+const codes = Object.keys(problemTable) as ProblemCode[];
+const isCode = (code: string): code is ProblemCode => Object.hasOwn(problemTable, code);
+
+export const problemSchema = {
+  type: 'object',
+  description: 'RFC 9457. Problems may have more members than these.',
+  properties: {
+    type: { type: 'string', format: 'uri', description: 'A page that says what the problem means and what to do.' },
+    title: { type: 'string' },
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    detail: { type: 'string', description: 'What the caller can do. Absent for defects of the shop.' },
+    instance: { type: 'string', description: 'The path of the request.' },
+    code: { type: 'string', enum: codes, description: 'Stable; for programs.' },
+    requestId: { type: 'string' },
+    errors: {
+      type: 'array',
+      description: 'What is wrong with which part of the request.',
+      items: {
+        type: 'object',
+        properties: {
+          pointer: { type: 'string', format: 'json-pointer', description: 'Into the body (RFC 6901).' },
+          parameter: { type: 'string', description: 'In the path or the query.' },
+          header: { type: 'string' },
+          detail: { type: 'string' },
+        },
+        required: ['detail'],
+      },
+    },
+    available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: the units that are free.' },
+    orders: { type: 'array', items: { type: 'integer' }, description: 'The orders that are in the way.' },
+    retryAfter: { type: 'number', description: 'With `too-many-logins`: seconds to wait.' },
+  },
+  required: ['type', 'title', 'status', 'code', 'requestId'],
+};
+
+/** Every code that the operation may be answered with, by what its rule and its calls say. */
+export function codesOf({ rule, url, method }: ServedRoute, docs: OperationDocs): ProblemCode[] {
+  const { calls = [] } = docs;
+  const found = new Set<string>(['malformed-request', 'headers-too-large', 'request-timeout', 'internal']);
+  const add = (when: boolean, ...some: ProblemCode[]): void => {
+    if (when) for (const code of some) found.add(code);
+  };
+  const hasPath = namesInPath({ url }).length > 0;
+  add(hasPath, 'uri-too-long');
+  add(hasPath || docs.query !== undefined || rule.body !== undefined || rule.conditional, 'invalid-input');
+  add(rule.body !== undefined, 'unsupported-media-type', 'payload-too-large');
+  add(rule.body?.kind === 'json', 'malformed-json');
+  add(rule.needs.kind !== 'open', 'unauthorized', 'credential-refused', 'too-many-requests', 'unavailable');
+  add(rule.needs.kind === 'permission', 'forbidden');
+  add(calls.length > 0, 'unavailable', 'overloaded', 'unknown-operation');
+  add(calls.some(({ effect }) => effect === 'write'), 'outcome-unknown');
+  for (const { errors } of calls) for (const code of errors) found.add(code);
+  if (rule.conditional !== found.has('precondition-failed')) {
+    throw new Error(`${method} ${url}: the route's rule and the contract differ about If-Match`);
+  }
+  return [...found].filter(isCode).sort((a, b) => codes.indexOf(a) - codes.indexOf(b));
+}
+
+/** Responses by status; those of several operations are components, named by their codes. */
+export class ProblemResponses {
+  readonly all: Record<string, object> = {};
+
+  constructor(private readonly publicUrl: string) {}
+
+  of(some: readonly ProblemCode[]): Record<string, object> {
+    const byStatus = Map.groupBy(some, (code) => problemTable[code].status);
+    return Object.fromEntries([...byStatus].map(([status, group]) => [String(status), this.refTo(status, group)]));
+  }
+
+  private refTo(status: number, group: readonly ProblemCode[]): object {
+    const name = group.join('.');
+    this.all[name] ??= {
+      description: [...new Set(group.map((code) => problemTable[code].title))].join('. Or: '),
+      headers: headerRefs('X-Request-Id', ...(headersOf[status] ?? [])),
+      content: {
+        'application/problem+json': {
+          schema: {
+            $ref: '#/components/schemas/Problem',
+            properties: { status: { const: status }, code: { enum: group } },
+          },
+          examples: Object.fromEntries(group.map((code) => [code, { value: exampleOf(code, this.publicUrl) }])),
+        },
+      },
+    };
+    return { $ref: `#/components/responses/${name}` };
+  }
+}
+
+const headersOf: Readonly<Record<number, readonly HeaderName[]>> = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
+  503: ['Retry-After'],
+};
+
+const details: Readonly<Partial<Record<ProblemCode, object>>> = {
+  'invalid-input': { errors: [{ pointer: '/quantity', detail: 'must be a whole number from 1 to 1000000' }] },
+  'insufficient-stock': { available: 3 },
+  'plant-has-pending-orders': { orders: [1_000_000_007] },
+  'user-has-open-orders': { orders: [1_000_000_007] },
+  'username-taken': { errors: [{ pointer: '/username', detail: 'is taken' }] },
+  'user-id-taken': { errors: [{ pointer: '/id', detail: 'is taken' }] },
+  'too-many-logins': { retryAfter: 840 },
+};
+
+/** What an answer with this code looks like. */
+export function exampleOf(code: ProblemCode, publicUrl: string): object {
+  const { status, title, meaning } = problemTable[code];
+  return {
+    type: typeOf(publicUrl, code),
+    title,
+    status,
+    ...(status !== 500 && { detail: meaning }),
+    instance: '/v3/…',
+    code,
+    requestId: '6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de',
+    ...details[code],
+  };
+}

@@ -1,0 +1,40 @@
+import type { BodyRule } from '../http/rule.js';
+import type { Fields } from './parameters.js';
+import type { Schemas } from './schemas.js';
+
+const maxMetadataLength = 1_000;
+
+/** The body that a route takes. JSON and forms are members of the payload; the upload has its own reader. */
+export function requestBodyOf(body: BodyRule, fields: Fields, schemas: Schemas): object {
+  switch (body.kind) {
+    case 'json': {
+      const field = fields.properties[body.member];
+      if (!field) throw new Error(`the payload has no member ${body.member}`);
+      return only('application/json', schemas.ofField(field), fields.examples[body.member]);
+    }
+    case 'form': {
+      const named = body.fields.map((name) => [name, fields.properties[name]] as const);
+      const properties = Object.fromEntries(named.map(([name, field]) => [name, field && schemas.ofField(field)]));
+      const example = Object.fromEntries(body.fields.map((name) => [name, fields.examples[name]]));
+      return only('application/x-www-form-urlencoded', { type: 'object', properties, minProperties: 1 }, example);
+    }
+    case 'multipart':
+      return only('multipart/form-data', uploadSchema, undefined);
+    case 'oauthForm':
+      throw new Error('OAuth is described by its discovery documents');
+  }
+}
+
+const uploadSchema = {
+  type: 'object',
+  properties: {
+    additionalMetadata: { type: 'string', maxLength: maxMetadataLength },
+    file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'With a file name. At most 10 MiB.' },
+  },
+  required: ['file'],
+};
+
+const only = (type: string, schema: object, example: unknown): object => ({
+  required: true,
+  content: { [type]: { schema, ...(example !== undefined && { example }) } },
+});

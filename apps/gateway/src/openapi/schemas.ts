@@ -1,0 +1,38 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { WrittenSchema } from '@plant-shop/contracts/answers';
+import { type FieldSchema, type JsonSchema, schemaOfClass } from '@plant-shop/contracts/schema';
+import type { ClassConstructor } from 'class-transformer';
+
+/** `#/components/schemas` of a document, filled by whoever refers to one. */
+export class Schemas {
+  readonly all: Record<string, JsonSchema> = {};
+
+  /** A payload class, by reference. */
+  ofClass(type: ClassConstructor<object>): JsonSchema {
+    const { properties, required } = schemaOfClass(type);
+    return this.put(type.name, {
+      type: 'object',
+      properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, this.ofField(field)])),
+      ...(required.length > 0 && { required }),
+    });
+  }
+
+  /** A field of a payload class. */
+  ofField({ objectOf, items, ...schema }: FieldSchema): JsonSchema {
+    if (objectOf) return { ...this.ofClass(objectOf()), ...schema };
+    return items ? { ...schema, items: this.ofField(items) } : schema;
+  }
+
+  ofAnswer({ json, components }: WrittenSchema): JsonSchema {
+    for (const [name, schema] of Object.entries(components)) this.put(name, schema);
+    return json;
+  }
+
+  /** @throws Error when two different things have one name */
+  put(name: string, schema: JsonSchema): JsonSchema {
+    const known = this.all[name];
+    if (known && !isDeepStrictEqual(known, schema)) throw new Error(`two different schemas are named ${name}`);
+    this.all[name] = schema;
+    return { $ref: `#/components/schemas/${name}` };
+  }
+}

@@ -1,0 +1,63 @@
+import type { Permission } from '@plant-shop/contracts/permissions';
+import type { Needs, OperationName } from '../access.js';
+
+type Requirement = Readonly<Record<string, readonly string[]>>;
+
+const scopes: Readonly<Record<Permission, string>> = {
+  'write:plants': 'Add, change and delete plants and their images',
+  'write:stock': 'Read and set the stock of plants',
+  'read:orders': 'See the orders of all users',
+  'write:orders': 'Place and cancel own orders',
+  'manage:orders': 'Transfer and cancel the orders of all users',
+  'write:payments': 'Report payments',
+  'write:shipments': 'Report shipments and deliveries',
+  'write:users': 'Change and delete all users',
+  webhooks: 'Be told of order events by webhooks',
+};
+
+export const securitySchemes = (publicUrl: string): object => ({
+  apiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'api_key',
+    description: 'Made with `POST /user/{username}/apiKeys`; it carries permissions of its own.',
+  },
+  oauth2: {
+    type: 'oauth2',
+    description: `Discovery: ${publicUrl}/.well-known/oauth-authorization-server`,
+    flows: {
+      clientCredentials: { tokenUrl: `${publicUrl}/oauth/token`, scopes },
+      authorizationCode: {
+        authorizationUrl: `${publicUrl}/oauth/authorize`,
+        tokenUrl: `${publicUrl}/oauth/token`,
+        refreshUrl: `${publicUrl}/oauth/token`,
+        scopes,
+      },
+    },
+  },
+  session: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'The token that `GET /user/login` answers. It carries what its user may do.',
+  },
+  sessionToken: { type: 'apiKey', in: 'header', name: 'session_token', description: 'The same token in a header of its own.' },
+});
+
+const schemes = ['apiKey', 'oauth2', 'session', 'sessionToken'];
+const sessions: readonly Requirement[] = [{ session: [] }, { sessionToken: [] }];
+const anyOf = (named: readonly string[]): Requirement[] => schemes.map((scheme) => ({ [scheme]: named }));
+
+/** The line of the access table, as alternatives. For schemes other than OAuth, the names are permissions as well. */
+export function securityOf(needs: Needs, operation: OperationName): readonly Requirement[] {
+  switch (needs.kind) {
+    case 'open':
+      return operation === 'logout' ? [{}, ...sessions] : [];
+    case 'anyone':
+      return [{}, ...anyOf([])];
+    case 'caller':
+      return anyOf([]);
+    case 'permission':
+      return [...(needs.orAny ? [{ [needs.orAny]: [] }] : []), ...needs.anyOf.flatMap((one) => anyOf([one]))];
+  }
+}
+

@@ -1,0 +1,88 @@
+import { store } from '@plant-shop/contracts/store';
+import { storeAnswers } from '@plant-shop/contracts/store.answers';
+import { type OperationDocs, passed } from './operation-docs.js';
+
+export const storeDocs = {
+  placeOrder: {
+    tag: 'Store',
+    summary: 'Place an order',
+    description:
+      'Reserves the units at once; an order that is not paid within its time is cancelled and gives them back. Send an ' +
+      'Idempotency-Key to be able to repeat it without ordering twice.',
+    calls: [store.placeOrder],
+    answer: passed(storeAnswers.placeOrder),
+  },
+  getOrder: {
+    tag: 'Store',
+    summary: 'Read an order',
+    description: "Others' orders are seen with `read:orders`; without it they do not exist.",
+    calls: [store.getOrder],
+    answer: passed(storeAnswers.getOrder),
+  },
+  listOrders: {
+    tag: 'Store',
+    summary: "List one's own orders",
+    description: 'Newest first.',
+    calls: [store.listOrders],
+    query: ['status', 'limit', 'cursor'],
+    answer: passed(storeAnswers.listOrders),
+  },
+  getTimeline: {
+    tag: 'Store',
+    summary: 'Read what happened to an order',
+    description: 'Each step with its time, actor, reason and event, from placing on.',
+    calls: [store.getTimeline],
+    answer: passed(storeAnswers.getTimeline),
+  },
+  transferOrder: {
+    tag: 'Store',
+    summary: 'Hand an open order to another user',
+    calls: [store.transferOrder],
+    answer: passed(storeAnswers.transferOrder),
+  },
+  reportPayment: {
+    tag: 'Store',
+    summary: 'Report the outcome of a payment',
+    description: 'For payment providers. A payment that comes too late or twice is noted as one to be given back.',
+    calls: [store.reportPayment],
+    answer: passed(storeAnswers.reportPayment),
+  },
+  shipOrder: {
+    tag: 'Store',
+    summary: 'Say how an order travels',
+    description: 'Replaces carrier and tracking number of an approved order.',
+    calls: [store.shipOrder],
+    answer: passed(storeAnswers.shipOrder),
+  },
+  deliverOrder: {
+    tag: 'Store',
+    summary: 'Report that an order was delivered',
+    calls: [store.deliverOrder],
+    answer: passed(storeAnswers.deliverOrder),
+  },
+  cancelOrder: {
+    tag: 'Store',
+    summary: 'Cancel an order',
+    description: 'Its units can be ordered again at once; the order stays readable. Cancelling again answers the same order.',
+    calls: [store.cancelOrder],
+    answer: passed(storeAnswers.cancelOrder),
+  },
+  readInventory: {
+    tag: 'Store',
+    summary: 'Read the units per status',
+    calls: [store.readInventory],
+    answer: passed(storeAnswers.readInventory),
+  },
+  getStock: {
+    tag: 'Store',
+    summary: 'Read the stock of a plant',
+    calls: [store.getStock],
+    answer: passed(storeAnswers.getStock),
+  },
+  setStock: {
+    tag: 'Store',
+    summary: 'Set the free units of a plant',
+    calls: [store.setStock],
+    answer: passed(storeAnswers.setStock),
+  },
+} satisfies Record<string, OperationDocs>;

@@ -1,0 +1,70 @@
+import type { ServedRoute } from '../http/routes.js';
+import { type HeaderName, headerRefs } from './headers.js';
+import type { OperationDocs } from './operation-docs.js';
+import type { Schemas } from './schemas.js';
+
+export const apiResponseSchema = {
+  type: 'object',
+  properties: { code: { type: 'integer', const: 200 }, type: { type: 'string', const: 'SUCCESS' }, message: { type: 'string' } },
+  required: ['code', 'type', 'message'],
+};
+
+interface Parts {
+  readonly schemas: Schemas;
+  /** Of a sample message. */
+  readonly example: unknown;
+  readonly takesKey: boolean;
+  readonly versioned: boolean;
+}
+
+/** What the operation answers when it does what was asked, by status. */
+export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, parts: Parts): Record<string, object> {
+  const isPage = docs.query?.includes('cursor') ?? false;
+  const headers = headerRefs(
+    'X-Request-Id',
+    ...when(rule.needs.kind !== 'open', 'RateLimit', 'RateLimit-Policy'),
+    ...when(parts.versioned, 'ETag'),
+    ...when(isPage, 'Link'),
+    ...when(parts.takesKey, 'Idempotency-Replayed'),
+  );
+  const json = (description: string, schema: object, example: unknown, more: object = {}): object => ({
+    description,
+    headers: { ...headers, ...more },
+    content: { 'application/json': { schema, ...(example !== undefined && { example }) } },
+  });
+  const unchanged = {
+    '304': { description: 'The client has this version already', headers: headerRefs('X-Request-Id', 'ETag') },
+  };
+  const { answer } = docs;
+  switch (answer.kind) {
+    case 'passed':
+      return {
+        '200': json('Success', parts.schemas.ofAnswer(answer.schema), parts.example),
+        ...(method === 'GET' && parts.versioned && unchanged),
+      };
+    case 'apiResponse': {
+      const more = Object.entries(answer.headers ?? {}).map(([name, schema]) => [name, { schema }]);
+      const example = { code: 200, type: 'SUCCESS', message: answer.message };
+      return { '200': json('Success', { $ref: '#/components/schemas/ApiResponse' }, example, Object.fromEntries(more) as object) };
+    }
+    case 'json': {
+      const own = json('Success', answer.schema, answer.example);
+      return { '200': own, ...(answer.also && { [answer.also]: json('Not now', answer.schema, undefined) }) };
+    }
+    case 'image':
+      return { '200': image, ...unchanged };
+  }
+}
+
+const when = (is: boolean, ...names: readonly HeaderName[]): readonly HeaderName[] => (is ? names : []);
+
+const binary = { schema: { type: 'string', contentMediaType: 'application/octet-stream' } };
+const image = {
+  description: 'The file as it was uploaded; what is no picture is an attachment',
+  headers: {
+    ...headerRefs('X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'ETag'),
+    'Content-Disposition': { schema: { type: 'string', enum: ['inline', 'attachment'] } },
+    'Cache-Control': { schema: { type: 'string' }, example: 'public, max-age=31536000, immutable' },
+  },
+  content: { 'image/*': binary, 'application/octet-stream': binary },
+};

@@ -1,0 +1,80 @@
+import { identity } from '@plant-shop/contracts/identity';
+import { identityAnswers } from '@plant-shop/contracts/identity.answers';
+import { apiResponse, type OperationDocs, passed } from './operation-docs.js';
+
+export const usersDocs = {
+  createUser: {
+    tag: 'Users',
+    summary: 'Register a user',
+    calls: [identity.createUser],
+    answer: passed(identityAnswers.createUser),
+  },
+  createUsers: {
+    tag: 'Users',
+    summary: 'Register many users, all or none',
+    calls: [identity.createUsers],
+    answer: passed(identityAnswers.createUsers),
+  },
+  login: {
+    tag: 'Users',
+    summary: 'Begin a session',
+    description: 'The message is the session token: send it as `Authorization: Bearer <token>` or in the header session_token.',
+    calls: [identity.login],
+    query: ['username', 'password'],
+    answer: apiResponse('pss_EXAMPLE-TOKEN-NOT-A-REAL-ONE', {
+      'X-Rate-Limit': { type: 'integer', description: 'Logins that this name may still fail in the present window.' },
+      'X-Expires-After': { type: 'string', format: 'date-time', description: 'When the session ends.' },
+      'Cache-Control': { type: 'string', const: 'no-store' },
+    }),
+  },
+  logout: {
+    tag: 'Users',
+    summary: 'End the session that is shown',
+    description: 'Without a live one there is nothing to end, and it answers the same.',
+    calls: [identity.logout],
+    answer: apiResponse('logged out'),
+  },
+  getUser: {
+    tag: 'Users',
+    summary: 'Read a user',
+    description: 'E-mail address and telephone number only for the user in person and with `write:users`.',
+    calls: [identity.getUser],
+    answer: passed(identityAnswers.getUser),
+  },
+  updateUser: {
+    tag: 'Users',
+    summary: 'Change a user',
+    description:
+      "Changes the fields that are given. For the user in person and with `write:users`. A new password ends the user's " +
+      'other sessions.',
+    calls: [identity.updateUser],
+    answer: passed(identityAnswers.updateUser),
+  },
+  deleteUser: {
+    tag: 'Users',
+    summary: 'Delete a user for ever',
+    description: 'For the user in person and with `write:users`. Refused while orders are open; the problem names them.',
+    calls: [identity.deleteUser],
+    answer: apiResponse('ada'),
+  },
+  createApiKey: {
+    tag: 'Users',
+    summary: 'Make an API key',
+    description: 'The key itself is shown only in this answer. It may do no more than its user may.',
+    calls: [identity.createApiKey],
+    answer: passed(identityAnswers.createApiKey),
+  },
+  listApiKeys: {
+    tag: 'Users',
+    summary: 'List API keys',
+    calls: [identity.listApiKeys],
+    answer: passed(identityAnswers.listApiKeys),
+  },
+  revokeApiKey: {
+    tag: 'Users',
+    summary: 'Revoke an API key',
+    description: 'It is refused everywhere within a second.',
+    calls: [identity.revokeApiKey],
+    answer: passed(identityAnswers.revokeApiKey),
+  },
+} satisfies Record<string, OperationDocs>;

@@ -1,0 +1,39 @@
+import { writeFileSync } from 'node:fs';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Readiness } from '@plant-shop/platform/service/readiness';
+import { Registry } from 'prom-client';
+import { createGateway } from '../start.js';
+import { makeDocument } from './document.js';
+
+// `npm run openapi`: writes docs/api/openapi.json anew from the routes as they would be served at the default address.
+
+const publicUrl = 'http://127.0.0.1:8080';
+/** Routes are looked at, and nobody is asked anything. */
+const nobody = {} as never;
+
+const { app, routes } = await createGateway(
+  {
+    name: 'gateway',
+    logger: createLogger('gateway', 'error'),
+    nats: nobody,
+    rpc: nobody,
+    metrics: new Registry(),
+    readiness: new Readiness(),
+    database: undefined,
+  },
+  {
+    host: '127.0.0.1',
+    port: 0,
+    publicUrl,
+    identityHttpUrl: publicUrl,
+    rateLimitPerMinute: 1,
+    trustedProxies: [],
+    corsOrigins: [],
+    requestBudgetMs: 1_000,
+  },
+);
+// Plug-ins register their routes only now.
+await app.getHttpAdapter().getInstance().ready();
+const file = new URL('../../../../docs/api/openapi.json', import.meta.url);
+writeFileSync(file, `${JSON.stringify(makeDocument(routes.served, publicUrl), null, 2)}\n`);
+await app.close();
