@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { type Document, DocumentJudge } from './document.js';
 
 // Everything that these tests know of the shop is what a client knows: its address, the demo credentials and HTTP.
 
@@ -36,7 +37,14 @@ interface Options {
   readonly headers?: Record<string, string>;
 }
 
-/** One request. The body is parsed when it is JSON, else it is its text. */
+let judge: Promise<DocumentJudge> | undefined;
+const readDocument = async (): Promise<DocumentJudge> =>
+  new DocumentJudge((await (await fetch(`${gatewayUrl()}/v3/openapi.json`)).json()) as Document);
+
+/**
+ * One request. The body is parsed when it is JSON, else it is its text. Whatever comes must be what the OpenAPI document
+ * says of the operation.
+ */
 export async function send<Body = unknown>(method: string, path: string, options: Options = {}): Promise<Answer<Body>> {
   const { as = {}, json, form, body, headers = {} } = options;
   const response = await fetch(gatewayUrl() + path, {
@@ -57,7 +65,10 @@ export async function send<Body = unknown>(method: string, path: string, options
   const text = await response.text();
   const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '');
   expect(response.headers.get('x-request-id')).toMatch(/^[\w.-]{1,128}$/);
-  return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as Body };
+  const answer = { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as Body };
+  const faults = (await (judge ??= readDocument())).faultsOf(method, path, answer);
+  expect({ request: `${method} ${path}`, faults }).toEqual({ request: `${method} ${path}`, faults: [] });
+  return answer;
 }
 
 /** A success: 200 with the body. Anything else fails with what came instead. */
