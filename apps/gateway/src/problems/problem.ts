@@ -30,8 +30,7 @@ export function problemOf(error: unknown, at: Occurrence): Problem {
   const { status, title } = problemTable[code];
   const isDefect = status === 500;
   const { errors, ...details } = isDefect ? {} : coded.details;
-  const body = JSON.stringify({
-    ...details,
+  const standard = {
     type: typeOf(at.publicUrl, code),
     title,
     status,
@@ -41,7 +40,9 @@ export function problemOf(error: unknown, at: Occurrence): Problem {
     requestId: at.requestId,
     // What the gateway itself found points into what the client sent already.
     ...(errors && { errors: coded instanceof Refusal ? errors : errors.map((fault) => clientsFault(fault, at.body)) }),
-  });
+  };
+  // What the owner adds comes last, and replaces nothing.
+  const body = JSON.stringify({ ...standard, ...details, ...standard });
   return { code, status, headers: headersOf(coded, status), body };
 }
 
