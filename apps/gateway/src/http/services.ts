@@ -54,7 +54,7 @@ export class Services {
 
   /**
    * What the operation answers, for handlers that make their own answer of it. They may make several calls, of which an
-   * Idempotency-Key would name only one.
+   * Idempotency-Key would name only one: see `callOnce`.
    */
   async call<Payload, Answer>(
     request: FastifyRequest,
@@ -63,7 +63,19 @@ export class Services {
   ): Promise<Answer> {
     const { payload } = await this.ask(request, operation, parameters);
     await this.settle(request);
-    return JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8')) as Answer;
+    return parsed(payload) as Answer;
+  }
+
+  /** Like `call`, for the one call of several that the client's Idempotency-Key stands for. */
+  async callOnce<Payload, Answer>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    operation: Operation<Payload, Answer>,
+    parameters: Unvalidated<Payload>,
+  ): Promise<Answer> {
+    const { payload, replayed } = await this.ask(request, operation, parameters, idempotencyKeyOf(request));
+    if (replayed) reply.header('idempotency-replayed', 'true');
+    return parsed(payload) as Answer;
   }
 
   private async ask(
@@ -99,6 +111,9 @@ export class Services {
     return `<${this.options.publicUrl}${request.routeOptions.url ?? ''}?${parameters.toString()}>; rel="next"`;
   }
 }
+
+const parsed = (payload: Uint8Array): unknown =>
+  JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8'));
 
 /** `{"plantId":7,"order":<the body's bytes>}`: what the gateway need not look into is neither parsed nor written anew. */
 export function payloadOf(request: FastifyRequest, parameters: object): unknown {

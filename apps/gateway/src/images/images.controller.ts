@@ -1,11 +1,13 @@
 import { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
-import { catalog, type ImageHead } from '@plant-shop/contracts/catalog';
+import { catalog, imageChunkBytes, type ImageHead } from '@plant-shop/contracts/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isKnown } from '../http/conditions.js';
 import { pathText } from '../http/input.js';
 import { Rule } from '../http/rule.js';
 import { Services } from '../http/services.js';
+import { Refusal } from '../problems/refusal.js';
+import { type Part, partOf } from './range.js';
 
 @Controller('v3/images')
 export class ImagesController {
@@ -23,8 +25,23 @@ export class ImagesController {
     reply.headers(imageHeaders(head));
     if (isKnown(request.headers['if-none-match'], etagOf(head))) void reply.code(304).send();
     else if (request.method === 'HEAD') void reply.header('content-length', head.bytes).send(Readable.from([]));
-    else void reply.header('content-length', head.bytes).send(await streamOf(head, readChunk));
+    else await sendPart(reply, head, partOf(request.headers, { bytes: head.bytes, etag: etagOf(head) }), readChunk);
   }
+}
+
+type ReadChunk = (index: number) => Promise<Buffer>;
+
+async function sendPart(reply: FastifyReply, head: ImageHead, asked: ReturnType<typeof partOf>, readChunk: ReadChunk): Promise<void> {
+  const { bytes } = head;
+  if (asked === 'unsatisfiable') {
+    // They describe the image, not the refusal.
+    for (const name of Object.keys(imageHeaders(head))) reply.removeHeader(name);
+    throw new Refusal('range-not-satisfiable', `The image has ${bytes} bytes.`, {}, { 'content-range': `bytes */${bytes}` });
+  }
+  const part = asked === 'whole' ? { first: 0, last: bytes - 1 } : asked;
+  const content = await streamOf(part, readChunk);
+  if (asked !== 'whole') reply.code(206).header('content-range', `bytes ${part.first}-${part.last}/${bytes}`);
+  void reply.header('content-length', part.last - part.first + 1).send(content);
 }
 
 const etagOf = ({ sha256 }: ImageHead): string => `"${sha256}"`;
@@ -37,16 +54,27 @@ const imageHeaders = (head: ImageHead): Record<string, string> => ({
   'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'cross-origin',
   'cache-control': 'public, max-age=31536000, immutable',
+  'accept-ranges': 'bytes',
   etag: etagOf(head),
 });
 
-/** Reads a chunk when the client has taken the one before. The first is read at once: then an error is still an answer. */
-async function streamOf({ chunks }: ImageHead, readChunk: (index: number) => Promise<Buffer>): Promise<Readable> {
-  const first = await readChunk(0);
+/**
+ * Reads the chunks that the part is in, each when the client has taken the one before. The first is read at once: then an
+ * error is still an answer.
+ */
+async function streamOf({ first, last }: Part, readChunk: ReadChunk): Promise<Readable> {
+  const firstChunk = Math.floor(first / imageChunkBytes);
+  const lastChunk = Math.floor(last / imageChunkBytes);
+  const piece = async (index: number): Promise<Buffer> =>
+    (await readChunk(index)).subarray(
+      index === firstChunk ? first % imageChunkBytes : 0,
+      index === lastChunk ? (last % imageChunkBytes) + 1 : undefined,
+    );
+  const beginning = await piece(firstChunk);
   return Readable.from(
     (async function* () {
-      yield first;
-      for (let index = 1; index < chunks; index++) yield await readChunk(index);
+      yield beginning;
+      for (let index = firstChunk + 1; index <= lastChunk; index++) yield await piece(index);
     })(),
     { objectMode: false, highWaterMark: 0 },
   );

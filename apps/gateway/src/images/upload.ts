@@ -9,7 +9,7 @@ const maxMetadataLength = 1_000;
 export interface ImageSink<Stored> {
   begin(): Promise<void>;
   write(index: number, chunk: Buffer): Promise<void>;
-  finish(): Promise<Stored>;
+  finish(metadata: string | undefined): Promise<Stored>;
 }
 
 export interface Upload<Stored> {
@@ -42,7 +42,7 @@ export async function receiveUpload<Stored>(
     }
   }
   if (!hasFile) throw badField('/file', 'must be given, as a file');
-  return { stored: await sink.finish(), metadata };
+  return { stored: await sink.finish(metadata), metadata };
 }
 
 function metadataOf(value: unknown, isTruncated: boolean): string {

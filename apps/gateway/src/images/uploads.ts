@@ -3,6 +3,7 @@ import { catalog, maxImageBytes } from '@plant-shop/contracts/catalog';
 import type { StoredImage } from '@plant-shop/contracts/catalog';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { idempotencyKeyOf } from '../http/idempotency.js';
 import { pathId } from '../http/input.js';
 import { ruleFor } from '../http/rule.js';
 import { sendApiResponse, Services } from '../http/services.js';
@@ -59,6 +60,8 @@ export class Uploads {
 
   private async receive(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const plantId = pathId(request, 'plantId');
+    // A key that is none is refused before anything is received.
+    idempotencyKeyOf(request);
     let uploadId: string | undefined;
     const { stored, metadata } = await receiveUpload<StoredImage>(request.parts(), {
       begin: async () => {
@@ -67,7 +70,7 @@ export class Uploads {
       write: async (index, chunk) => {
         await this.services.call(request, catalog.writeImageChunk, { uploadId, index, data: chunk.toString('base64') });
       },
-      finish: () => this.services.call(request, catalog.finishImage, { uploadId }),
+      finish: (additionalMetadata) => this.services.callOnce(request, reply, catalog.finishImage, { uploadId, additionalMetadata }),
     });
     sendApiResponse(reply, `additionalMetadata: ${metadata ?? ''}; url: ${stored.url}`);
   }

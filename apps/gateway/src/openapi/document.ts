@@ -94,6 +94,7 @@ function describe(route: ServedRoute, docs: OperationDocs, schemas: Schemas, pro
       ...(takesKey ? [headerParameter('IdempotencyKey')] : []),
       ...(rule.conditional ? [headerParameter('IfMatch')] : []),
       ...(method === 'GET' && (versioned || docs.answer.kind === 'image') ? [headerParameter('IfNoneMatch')] : []),
+      ...(docs.answer.kind === 'image' ? [headerParameter('Range'), headerParameter('IfRange')] : []),
       headerParameter('RequestId'),
     ],
     ...(rule.body && { requestBody: requestBodyOf(rule.body, fields, schemas) }),

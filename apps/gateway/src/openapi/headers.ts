@@ -33,6 +33,8 @@ export const headers = {
   ),
   'Retry-After': always('Seconds to wait before the next try.', '1', { pattern: '^\\d+$' }),
   'WWW-Authenticate': always('Which credential is missing, or which permission.', 'Bearer realm="plant-shop"'),
+  'Accept-Ranges': always('Parts of it can be read.', 'bytes', { const: 'bytes' }),
+  'Content-Range': always('Which bytes these are, of how many.', 'bytes 0-99/48213', { pattern: '^bytes (\\d+-\\d+|\\*)/\\d+$' }),
   Allow: always('The methods that the path has.', 'GET, HEAD'),
 } as const;
 

@@ -40,6 +40,19 @@ export const headerParameters = {
     schema: { type: 'string' },
     example: etagOf(3),
   },
+  Range: {
+    name: 'Range',
+    in: 'header',
+    description: 'One part of the file. What asks for several is answered with the whole.',
+    schema: { type: 'string' },
+    example: 'bytes=0-1023',
+  },
+  IfRange: {
+    name: 'If-Range',
+    in: 'header',
+    description: 'The ETag that the part must belong to; else the whole file is answered.',
+    schema: { type: 'string' },
+  },
 } as const satisfies Record<string, Parameter>;
 
 export const headerParameter = (name: keyof typeof headerParameters): object => ({ $ref: `#/components/parameters/${name}` });

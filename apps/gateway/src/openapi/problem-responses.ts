@@ -50,6 +50,7 @@ export function codesOf({ rule, url, method }: ServedRoute, docs: OperationDocs)
   };
   const hasPath = namesInPath({ url }).length > 0;
   add(hasPath, 'uri-too-long');
+  add(docs.answer.kind === 'image', 'range-not-satisfiable');
   add(hasPath || docs.query !== undefined || rule.body !== undefined || rule.conditional, 'invalid-input');
   add(rule.body !== undefined, 'unsupported-media-type', 'payload-too-large');
   add(rule.body?.kind === 'json', 'malformed-json');
@@ -97,6 +98,7 @@ export class ProblemResponses {
 const headersOf: Readonly<Record<number, readonly HeaderName[]>> = {
   401: ['WWW-Authenticate'],
   405: ['Allow'],
+  416: ['Content-Range'],
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
   503: ['Retry-After'],
 };

@@ -52,19 +52,26 @@ export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, pa
       return { '200': own, ...(answer.also && { [answer.also]: json('Not now', answer.schema, undefined) }) };
     }
     case 'image':
-      return { '200': image, ...unchanged };
+      return { '200': image, '206': partOfImage, ...unchanged };
   }
 }
 
 const when = (is: boolean, ...names: readonly HeaderName[]): readonly HeaderName[] => (is ? names : []);
 
 const binary = { schema: { type: 'string', contentMediaType: 'application/octet-stream' } };
+const imageHeaders = {
+  ...headerRefs('X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'ETag', 'Accept-Ranges'),
+  'Content-Disposition': { schema: { type: 'string', enum: ['inline', 'attachment'] } },
+  'Cache-Control': { schema: { type: 'string' }, example: 'public, max-age=31536000, immutable' },
+};
+const content = { 'image/*': binary, 'application/octet-stream': binary };
 const image = {
   description: 'The file as it was uploaded; what is no picture is an attachment',
-  headers: {
-    ...headerRefs('X-Request-Id', 'RateLimit', 'RateLimit-Policy', 'ETag'),
-    'Content-Disposition': { schema: { type: 'string', enum: ['inline', 'attachment'] } },
-    'Cache-Control': { schema: { type: 'string' }, example: 'public, max-age=31536000, immutable' },
-  },
-  content: { 'image/*': binary, 'application/octet-stream': binary },
+  headers: imageHeaders,
+  content,
+};
+const partOfImage = {
+  description: 'The part that was asked for',
+  headers: { ...imageHeaders, ...headerRefs('Content-Range') },
+  content,
 };

@@ -6,6 +6,7 @@ export type GatewayCode =
   | 'method-not-allowed'
   | 'unauthorized'
   | 'too-many-requests'
+  | 'range-not-satisfiable'
   | 'unsupported-media-type'
   | 'malformed-json'
   | 'malformed-request'
@@ -92,6 +93,11 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
     status: 414,
     title: 'Path too long',
     meaning: 'A part of the path is longer than anything that it could name.',
+  },
+  'range-not-satisfiable': {
+    status: 416,
+    title: 'Range beyond the end',
+    meaning: 'The file ends before the range that was asked for. Content-Range says how many bytes it has.',
   },
   'headers-too-large': {
     status: 431,

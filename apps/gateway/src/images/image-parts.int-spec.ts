@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { catalog, imageChunkBytes } from '@plant-shop/contracts/catalog';
+import { fake } from '@plant-shop/testing/service';
+import { publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
+
+const imageId = userId(2);
+const etag = `"${'a'.repeat(64)}"`;
+const stored = randomBytes(3 * imageChunkBytes + 100);
+
+describe('parts of images', () => {
+  let shop: Shop;
+  let chunksRead: number[];
+  beforeAll(async () => {
+    shop = await startShop({
+      catalog: [
+        fake(catalog.getImage, () => ({
+          contentType: 'image/png',
+          disposition: 'inline' as const,
+          bytes: stored.length,
+          chunks: Math.ceil(stored.length / imageChunkBytes),
+          sha256: 'a'.repeat(64),
+        })),
+        fake(catalog.readImageChunk, ({ index }) => {
+          chunksRead.push(index);
+          return { data: stored.subarray(index * imageChunkBytes, (index + 1) * imageChunkBytes).toString('base64') };
+        }),
+      ],
+    });
+  });
+  afterAll(() => shop.stop());
+  beforeEach(() => {
+    chunksRead = [];
+  });
+
+  const read = async (range: string, headers: Record<string, string> = {}) => {
+    const response = await shop.get(`/v3/images/${imageId}`, { range, ...headers });
+    return { response, body: Buffer.from(await response.arrayBuffer()) };
+  };
+
+  it.each([
+    ['bytes=0-9', 0, 9, [0]],
+    [`bytes=${imageChunkBytes - 5}-${imageChunkBytes + 4}`, imageChunkBytes - 5, imageChunkBytes + 4, [0, 1]],
+    [`bytes=${imageChunkBytes}-${2 * imageChunkBytes - 1}`, imageChunkBytes, 2 * imageChunkBytes - 1, [1]],
+    ['bytes=10-', 10, stored.length - 1, [0, 1, 2, 3]],
+    ['bytes=-150', stored.length - 150, stored.length - 1, [2, 3]],
+  ])('%s is answered from the chunks that it is in, and no others', async (range, first, last, chunks) => {
+    const { response, body } = await read(range);
+    expect(response.status).toBe(206);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'content-range': `bytes ${first}-${last}/${stored.length}`,
+      'content-length': String(last - first + 1),
+      'content-type': 'image/png',
+      'accept-ranges': 'bytes',
+      etag,
+    });
+    expect(body.equals(stored.subarray(first, last + 1))).toBe(true);
+    expect(chunksRead).toEqual(chunks);
+  });
+
+  it('what lies beyond the end is 416, which says where the end is', async () => {
+    const { response, body } = await read(`bytes=${stored.length}-`);
+    expect(response.status).toBe(416);
+    expect(response.headers.get('content-range')).toBe(`bytes */${stored.length}`);
+    expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    expect(response.headers.get('cache-control')).toBeNull();
+    expect(JSON.parse(body.toString())).toMatchObject({ code: 'range-not-satisfiable' });
+  });
+
+  it('several parts, parts of another version and what is no range are answered with the whole', async () => {
+    for (const [range, headers] of [
+      ['bytes=0-1,5-6', {}],
+      ['bytes=0-1', { 'if-range': '"another"' }],
+      ['nonsense', {}],
+    ] as const) {
+      const { response, body } = await read(range, headers);
+      expect(response.status).toBe(200);
+      expect(body.equals(stored)).toBe(true);
+    }
+    expect((await read('bytes=0-1', { 'if-range': etag })).response.status).toBe(206);
+  });
+
+  it('are no matter for clients that have the image, and for HEAD', async () => {
+    expect((await read('bytes=0-1', { 'if-none-match': etag })).response.status).toBe(304);
+    const head = await fetch(`${shop.gateway.url}/v3/images/${imageId}`, { method: 'HEAD', headers: { range: 'bytes=0-1' } });
+    expect({ status: head.status, length: head.headers.get('content-length') }).toEqual({ status: 200, length: String(stored.length) });
+    expect(chunksRead).toEqual([]);
+  });
+});
+
+describe('an upload with an Idempotency-Key', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await startShop({
+      catalog: [
+        fake(catalog.beginImage, () => ({ uploadId: userId(1) })),
+        fake(catalog.writeImageChunk, ({ data }) => ({ bytes: Buffer.from(data, 'base64').length })),
+        fake(catalog.finishImage, () => ({ imageId, url: `${publicUrl}/v3/images/${imageId}` })),
+      ],
+    });
+    shop.identity.know('key', { kind: 'apiKey' });
+  });
+  afterAll(() => shop.stop());
+
+  const upload = async (key: string) => {
+    const form = new FormData();
+    form.append('additionalMetadata', 'a fern');
+    form.append('file', new Blob(['image']), 'fern.png');
+    const headers = { api_key: 'key', 'idempotency-key': key };
+    const response = await fetch(`${shop.gateway.url}/v3/plant/7/uploadImage`, { method: 'POST', headers, body: form });
+    await response.arrayBuffer();
+    return response.status;
+  };
+
+  it('is finished under the key, with the metadata that belongs to it; its other calls have none', async () => {
+    expect(await upload('k-1')).toBe(200);
+    const keys = shop.asked.filter((one) => one.operation.startsWith('catalog.')).map((one) => [one.operation, one.context.idempotency]);
+    expect(keys).toEqual([
+      ['catalog.beginImage', undefined],
+      ['catalog.writeImageChunk', undefined],
+      ['catalog.finishImage', expect.anything()],
+    ]);
+    expect(shop.asked.at(-1)?.payload).toMatchObject({ additionalMetadata: 'a fern' });
+  });
+
+  it('is refused before anything is received when the key is none', async () => {
+    const before = shop.asked.length;
+    expect(await upload('not a key')).toBe(400);
+    expect(shop.asked.slice(before).map((one) => one.operation)).not.toContain('catalog.beginImage');
+  });
+});
