@@ -26,6 +26,9 @@ const comesBack = ['unavailable', 'outcome-unknown', 'overloaded'];
 
 type Mended = Pick<UserFinding, 'outcome' | 'openOrders'>;
 
+/** How long a deletion that another process has begun is waited for. */
+const patienceMs = 5_000;
+
 /** Compares the store's customers with the users after one of both databases was set back, and mends what differs. */
 @Injectable()
 export class ReconcileService {
@@ -105,11 +108,15 @@ export class ReconcileService {
       return true;
     });
     if (!isNoted) return undefined;
+    const end = performance.now() + patienceMs;
     for (;;) {
       const goesOn = await this.deletions.carryOnOne();
       const [user] = await findUsersToCompare(this.database, [userId]);
       if (!user) return { outcome: 'mended' };
-      if (!goesOn) return { outcome: 'unfinished' };
+      if (goesOn) continue;
+      // The background loop of some replica may have taken it first: then it is about to end.
+      if (!user.isUnderWay || performance.now() > end) return { outcome: 'unfinished' };
+      await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 
