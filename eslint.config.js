@@ -15,7 +15,7 @@ const never = {
 };
 
 export default tseslint.config(
-  { ignores: ['**/dist/**', '**/node_modules/**', '.data/**', '**/*.tsbuildinfo'] },
+  { ignores: ['**/dist/**', '**/node_modules/**', '**/generated/**', '.data/**', '**/*.tsbuildinfo'] },
   eslint.configs.recommended,
   {
     files: ['**/*.ts'],

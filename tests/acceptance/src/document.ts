@@ -55,8 +55,7 @@ export class DocumentJudge {
   }
 
   /** What is wrong with the answer; empty when the document says all of it. */
-  faultsOf(method: string, path: string, received: Received): string[] {
-    const { pathname } = new URL(path, 'http://shop');
+  faultsOf(method: string, pathname: string, received: Received): string[] {
     const place = this.places.find(({ pattern }) => pattern.test(pathname));
     const code = (received.body as { code?: unknown } | null)?.code;
     if (!place) return pathname.startsWith(`${this.base}/`) ? this.expectCode(code, 'route-not-found', received) : [];

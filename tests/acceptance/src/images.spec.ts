@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createPlant, ok, type Plant, problem, send, staff } from './shop.js';
+import { checked, createPlant, fresh, gatewayUrl, ok, type Plant, problem, send, staff } from './shop.js';
 
 interface ApiResponse {
   code: number;
@@ -7,14 +7,18 @@ interface ApiResponse {
   message: string;
 }
 
+type Part = [name: string, value: string | Blob, filename?: string];
+
 /** The parts of a form, in the order in which they are sent. */
-const upload = (plantId: number, ...parts: [name: string, value: string | Blob, filename?: string][]) => {
+const upload = (plantId: number, ...parts: readonly (Part | { readonly key: string })[]) => {
   const form = new FormData();
-  for (const [name, value, filename] of parts) {
-    if (typeof value === 'string') form.append(name, value);
-    else form.append(name, value, filename ?? 'photo.png');
+  const headers: Record<string, string> = {};
+  for (const part of parts) {
+    if ('key' in part) headers['idempotency-key'] = part.key;
+    else if (typeof part[1] === 'string') form.append(part[0], part[1]);
+    else form.append(part[0], part[1], part[2] ?? 'photo.png');
   }
-  return send<ApiResponse>('POST', `/v3/plant/${plantId}/uploadImage`, { as: staff, body: form });
+  return send<ApiResponse>('POST', `/v3/plant/${plantId}/uploadImage`, { as: staff, body: form, headers });
 };
 const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(700_000, 7)]);
 const blob = (bytes: Uint8Array | string) => new Blob([typeof bytes === 'string' ? bytes : new Uint8Array(bytes)]);
@@ -49,6 +53,34 @@ describe('images of plants', () => {
     expect(response.headers.get('content-type')).toBe('application/octet-stream');
     expect(response.headers.get('content-disposition')).toMatch(/^attachment/);
     expect(await photosOf(id)).toEqual([]);
+  });
+
+  it('parts of a picture are served, and what lies beyond its end is 416', async () => {
+    const { id } = await createPlant();
+    const { message } = await ok(upload(id, ['file', blob(png)]));
+    const { pathname } = new URL(message.split('url: ')[1] ?? '');
+    const read = async (range: string) => {
+      const response = await fetch(gatewayUrl() + pathname, { headers: { range } });
+      await checked('GET', pathname, response.clone());
+      return { status: response.status, body: Buffer.from(await response.arrayBuffer()) };
+    };
+    const middle = await read('bytes=262140-262150');
+    expect(middle.status).toBe(206);
+    expect(middle.body.equals(png.subarray(262_140, 262_151))).toBe(true);
+    expect((await read('bytes=-4')).body.equals(png.subarray(-4))).toBe(true);
+    expect((await read(`bytes=${png.length}-`)).status).toBe(416);
+  });
+
+  it('an upload that is repeated with its Idempotency-Key is one image', async () => {
+    const { id } = await createPlant();
+    const key = fresh('upload');
+    const send = (content: Uint8Array) => upload(id, ['file', blob(content)], ['additionalMetadata', 'once'], { key });
+    const first = await send(png);
+    const again = await send(png);
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get('idempotency-replayed')).toBe('true');
+    expect(await photosOf(id)).toHaveLength(1);
+    await problem(send(Buffer.concat([png, png])), 422, 'idempotency-key-reused');
   });
 
   it.each(['<html><script>alert(1)</script>', '  <!DOCTYPE html>', '<?xml version="1.0"?><svg/>', '<svg onload=alert(1)>'])(

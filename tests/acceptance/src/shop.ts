@@ -62,12 +62,18 @@ export async function send<Body = unknown>(method: string, path: string, options
     ...(form !== undefined && { body: new URLSearchParams(form).toString() }),
     ...(body !== undefined && { body }),
   });
+  return (await checked(method, path, response)) as Answer<Body>;
+}
+
+/** The whole answer, which must be what the OpenAPI document says of the operation. */
+export async function checked(method: string, path: string, response: Response): Promise<Answer<unknown>> {
   const text = await response.text();
   const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '');
   expect(response.headers.get('x-request-id')).toMatch(/^[\w.-]{1,128}$/);
-  const answer = { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as Body };
-  const faults = (await (judge ??= readDocument())).faultsOf(method, path, answer);
-  expect({ request: `${method} ${path}`, faults }).toEqual({ request: `${method} ${path}`, faults: [] });
+  const answer = { status: response.status, headers: response.headers, body: isJson ? (JSON.parse(text) as unknown) : text };
+  const { pathname } = new URL(path, gatewayUrl());
+  const faults = (await (judge ??= readDocument())).faultsOf(method, pathname, answer);
+  expect({ request: `${method} ${pathname}`, faults }).toEqual({ request: `${method} ${pathname}`, faults: [] });
   return answer;
 }
 
