@@ -15,7 +15,13 @@ export class HealthController {
   @Rule()
   overview(@Res() reply: FastifyReply): void {
     const { publicUrl } = this.options;
-    void reply.send({ api: `${publicUrl}/v3`, ready: `${publicUrl}/readyz`, problems: `${publicUrl}/problems` });
+    void reply.send({
+      api: `${publicUrl}/v3`,
+      reference: `${publicUrl}/docs`,
+      openapi: `${publicUrl}/v3/openapi.json`,
+      ready: `${publicUrl}/readyz`,
+      problems: `${publicUrl}/problems`,
+    });
   }
 
   /** This process runs its event loop. */

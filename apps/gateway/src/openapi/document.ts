@@ -93,7 +93,7 @@ function describe(route: ServedRoute, docs: OperationDocs, schemas: Schemas, pro
       ...(docs.query ?? []).map((name) => parameterOf(name, 'query', fields, schemas)),
       ...(takesKey ? [headerParameter('IdempotencyKey')] : []),
       ...(rule.conditional ? [headerParameter('IfMatch')] : []),
-      ...(method === 'GET' && (versioned || docs.answer.kind === 'image') ? [headerParameter('IfNoneMatch')] : []),
+      ...(method === 'GET' && (versioned || isTagged(docs)) ? [headerParameter('IfNoneMatch')] : []),
       ...(docs.answer.kind === 'image' ? [headerParameter('Range'), headerParameter('IfRange')] : []),
       headerParameter('RequestId'),
     ],
@@ -104,6 +104,8 @@ function describe(route: ServedRoute, docs: OperationDocs, schemas: Schemas, pro
     },
   };
 }
+
+const isTagged = ({ answer }: OperationDocs): boolean => answer.kind === 'image' || (answer.kind === 'json' && answer.tagged === true);
 
 /** A report that is answered with an error status is no problem document. */
 function withoutOwn(responses: Record<string, object>, { answer }: OperationDocs): Record<string, object> {

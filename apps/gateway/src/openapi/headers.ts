@@ -20,7 +20,7 @@ export const headers = {
   ),
   'RateLimit-Policy': always('Requests (q) in a window of seconds (w).', '"requests";q=60000;w=60'),
   RateLimit: always('Requests left (r) and seconds until the window ends (t).', '"requests";r=59993;t=41'),
-  ETag: always('Version of the resource, for If-Match and If-None-Match.', etagOf(3), { pattern: '^"[^"]+"$' }),
+  ETag: always('Version of the resource, for If-Match and If-None-Match.', etagOf(3), { pattern: '^(W/)?"[^"]+"$' }),
   Link: header(
     'Where the next page is; absent on the last one.',
     '<https://shop.example/v3/store/order?cursor=WyJ4IiwxXQ>; rel="next"',

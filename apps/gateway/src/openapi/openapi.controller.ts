@@ -24,7 +24,8 @@ export class OpenApiController {
   @Rule({ compressed: true })
   async getOpenApi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { bytes, etag } = await (this.written ??= this.write());
-    reply.headers({ etag, 'cache-control': 'no-cache' });
+    // Weak: the bytes differ by how they are compressed.
+    reply.headers({ etag: `W/${etag}`, 'cache-control': 'no-cache' });
     if (isKnown(request.headers['if-none-match'], etag)) void reply.code(304).send();
     else void reply.header('content-type', 'application/json; charset=utf-8').send(bytes);
   }

@@ -19,7 +19,7 @@ export type AnswerDocs =
   | { readonly kind: 'passed'; readonly schema: WrittenSchema }
   /** The specification's ApiResponse with a message like this one. */
   | { readonly kind: 'apiResponse'; readonly message: string; readonly headers?: Readonly<Record<string, JsonSchema>> }
-  | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly also?: 503 }
+  | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly also?: 503; readonly tagged?: true }
   | { readonly kind: 'image' };
 
 export const passed = (schema: WrittenSchema): AnswerDocs => ({ kind: 'passed', schema });

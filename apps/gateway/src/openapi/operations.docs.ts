@@ -52,7 +52,7 @@ const shopDocs = {
   getOpenApi: {
     tag: 'Shop',
     summary: 'Read this document',
-    answer: { kind: 'json', schema: { type: 'object', description: 'OpenAPI 3.1' } },
+    answer: { kind: 'json', schema: { type: 'object', description: 'OpenAPI 3.1' }, tagged: true },
   },
 } satisfies Record<string, OperationDocs>;
 

@@ -1,5 +1,5 @@
+import { exampleOf } from '../problems/problem-example.js';
 import { type ProblemCode, problemTable } from '../problems/problem-table.js';
-import { typeOf } from '../problems/problem.js';
 import type { ServedRoute } from '../http/routes.js';
 import { type HeaderName, headerRefs } from './headers.js';
 import type { OperationDocs } from './operation-docs.js';
@@ -102,29 +102,3 @@ const headersOf: Readonly<Record<number, readonly HeaderName[]>> = {
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
   503: ['Retry-After'],
 };
-
-const details: Readonly<Partial<Record<ProblemCode, object>>> = {
-  'invalid-input': { errors: [{ pointer: '/quantity', detail: 'must be a whole number from 1 to 1000000' }] },
-  'insufficient-stock': { available: 3 },
-  'plant-has-pending-orders': { orders: [1_000_000_007] },
-  'user-has-open-orders': { orders: [1_000_000_007] },
-  'order-not-payable': { payment: 'refund-due' },
-  'username-taken': { errors: [{ pointer: '/username', detail: 'is taken' }] },
-  'user-id-taken': { errors: [{ pointer: '/id', detail: 'is taken' }] },
-  'too-many-logins': { retryAfter: 840 },
-};
-
-/** What an answer with this code looks like. */
-export function exampleOf(code: ProblemCode, publicUrl: string): object {
-  const { status, title, meaning } = problemTable[code];
-  return {
-    type: typeOf(publicUrl, code),
-    title,
-    status,
-    ...(status !== 500 && { detail: meaning }),
-    instance: '/v3/…',
-    code,
-    requestId: '6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de',
-    ...details[code],
-  };
-}

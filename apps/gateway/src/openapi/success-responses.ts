@@ -48,8 +48,8 @@ export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, pa
       return { '200': json('Success', { $ref: '#/components/schemas/ApiResponse' }, example, Object.fromEntries(more) as object) };
     }
     case 'json': {
-      const own = json('Success', answer.schema, answer.example);
-      return { '200': own, ...(answer.also && { [answer.also]: json('Not now', answer.schema, undefined) }) };
+      const own = json('Success', answer.schema, answer.example, answer.tagged && headerRefs('ETag'));
+      return { '200': own, ...(answer.tagged && unchanged), ...(answer.also && { [answer.also]: json('Not now', answer.schema, undefined) }) };
     }
     case 'image':
       return { '200': image, '206': partOfImage, ...unchanged };

@@ -1,28 +1,62 @@
+import { exampleOf } from './problem-example.js';
 import { type ProblemCode, problemTable } from './problem-table.js';
 
-// The texts are ours and hold no markup; codes are kebab-case. Nothing of a request gets into these pages.
+// Nothing of a request gets into these pages. Links are relative: they also work where a proxy puts the shop under a path.
+
+const style = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
+table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.3rem 1rem .3rem 0}
+pre{overflow-x:auto;padding:1rem;border:1px solid #8888;border-radius:.4rem}code,pre{font:.9em/1.5 ui-monospace,monospace}`;
 
 const page = (title: string, content: string): string => `<!doctype html>
 <html lang="en">
+<head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>${title}</title>
-<style>body{font:16px/1.5 system-ui;max-width:46rem;margin:2rem auto;padding:0 1rem}td,th{text-align:left;padding:.2rem 1rem .2rem 0}</style>
+<style>${style}</style>
+</head>
+<body>
 ${content}
+</body>
 </html>
 `;
 
-export function problemPage(code: ProblemCode): string {
-  const { status, title, meaning } = problemTable[code];
+export function problemPage(code: ProblemCode, publicUrl: string): string {
+  const { status, title, meaning, remedy } = problemTable[code];
+  const example = JSON.stringify(exampleOf(code, publicUrl), null, 2);
   return page(
-    title,
-    `<h1>${title}</h1>\n<p>${meaning}</p>\n<p>Code <code>${code}</code>, HTTP status ${status}.</p>\n<p><a href="../problems">All problems</a></p>`,
+    escaped(title),
+    `<h1>${escaped(title)}</h1>
+<p>HTTP status <strong>${status}</strong>, code <code>${code}</code></p>
+<h2>What it means</h2>
+<p>${escaped(meaning)}</p>
+<h2>What to do</h2>
+<p>${escaped(remedy)}</p>
+<h2>Example</h2>
+<pre>${escaped(example)}</pre>
+<p><a href="../problems">All problems</a> · <a href="../docs">API reference</a></p>`,
   );
 }
 
 export function problemsPage(): string {
   const rows = Object.entries(problemTable)
-    .map(([code, { status, title }]) => `<tr><td><a href="problems/${code}">${code}</a></td><td>${status}</td><td>${title}</td></tr>`)
+    .map(
+      ([code, { status, title, meaning }]) =>
+        `<tr><td><a href="problems/${code}"><code>${code}</code></a></td><td>${status}</td><td><strong>${escaped(title)}</strong><br>${escaped(meaning)}</td></tr>`,
+    )
     .join('\n');
-  return page('Problems', `<h1>Problems</h1>\n<table>\n<tr><th>code</th><th>status</th><th>title</th></tr>\n${rows}\n</table>`);
+  return page(
+    'Problems',
+    `<h1>Problems</h1>
+<p>Every error is a problem document (RFC 9457, <code>application/problem+json</code>). Its <code>code</code> is one of these and
+never changes its meaning; its <code>type</code> is the address of the page here.</p>
+<table>
+<tr><th>code</th><th>status</th><th>title and meaning</th></tr>
+${rows}
+</table>
+<p><a href="docs">API reference</a></p>`,
+  );
 }
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');

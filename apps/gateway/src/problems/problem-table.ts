@@ -20,8 +20,9 @@ export interface ProblemKind {
   readonly status: number;
   /** The same for every occurrence (RFC 9457, section 3.1.3). */
   readonly title: string;
-  /** For the page under `/problems/<code>`: what it means and what the caller can do. */
   readonly meaning: string;
+  /** What the caller can do. */
+  readonly remedy: string;
 }
 
 /** The one map from code to HTTP. A code that is missing here does not compile. */
@@ -30,207 +31,303 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
   'route-not-found': {
     status: 404,
     title: 'No such route',
-    meaning: 'Nothing is served at this path. Compare it with the API reference; paths are case-sensitive.',
+    meaning: 'Nothing is served at this path.',
+    remedy: 'Compare it with the API reference; paths are case-sensitive.',
   },
   'method-not-allowed': {
     status: 405,
     title: 'Method not allowed',
-    meaning: 'The path exists, but not for this method. The Allow header names those that it has.',
+    meaning: 'The path exists, but not for this method.',
+    remedy: 'Use one of the methods that the Allow header names.',
   },
   unauthorized: {
     status: 401,
     title: 'Credential needed',
-    meaning:
-      'The operation needs a credential, or one that was sent cannot be read. Send an API key in the header api_key, ' +
-      'an access token or session token as Authorization: Bearer, or a session token in the header session_token.',
+    meaning: 'The operation needs a credential, or one that was sent cannot be read.',
+    remedy:
+      'Send an API key in the header api_key, an access token or session token as Authorization: Bearer, ' +
+      'or a session token in the header session_token; at most one of each kind.',
   },
   'credential-refused': {
     status: 401,
     title: 'Credential refused',
     meaning: 'A credential that was sent is unknown, expired or revoked. Every credential that is sent must be valid.',
+    remedy: 'Log in again, get a new access token, or make a new API key; leave out credentials that you do not need.',
   },
   forbidden: {
     status: 403,
     title: 'Not permitted',
     meaning: 'The credential is valid, but does not carry the permission that the operation needs.',
+    remedy: 'Use a credential with the permission that the detail names, or ask staff for it.',
   },
   'too-many-requests': {
     status: 429,
     title: 'Too many requests',
-    meaning: 'The limit of requests per minute is used up. Wait as long as Retry-After says.',
+    meaning: 'The limit of requests per minute is used up.',
+    remedy:
+      'Wait as many seconds as Retry-After says. The headers RateLimit and RateLimit-Policy of every ' +
+      'answer tell how much is left.',
   },
   'unsupported-media-type': {
     status: 415,
     title: 'Unsupported media type',
-    meaning: 'The Content-Type is missing or not the one that the operation takes. The detail names that one.',
+    meaning: 'The Content-Type is missing or not the one that the operation takes.',
+    remedy: 'Send the body with the Content-Type that the detail names, in UTF-8.',
   },
   'payload-too-large': {
     status: 413,
     title: 'Body too large',
     meaning: 'The body is larger than the operation takes: 1 MiB of JSON or form data, 10 MiB for an image.',
+    remedy: 'Send less at once.',
   },
   'malformed-json': {
     status: 400,
     title: 'Malformed JSON',
     meaning: 'The body is not JSON in UTF-8.',
+    remedy: 'Look for missing quotes, commas and brackets, and for an empty body.',
   },
   'malformed-request': {
     status: 400,
     title: 'Malformed request',
     meaning: 'The request breaks the rules of HTTP, of its URL or of its multipart body.',
+    remedy: 'Use a client library that writes requests; encode the values of a query.',
   },
   'invalid-input': {
     status: 400,
     title: 'Invalid input',
-    meaning: 'Fields or parameters have values that cannot be. The member errors names each with what it must be.',
+    meaning: 'Fields, parameters or headers have values that cannot be.',
+    remedy:
+      'Correct each that the member errors names, as it says there. A pointer leads into the body, a ' +
+      'parameter is of the path or query.',
   },
   'invalid-cursor': {
     status: 400,
     title: 'Invalid cursor',
-    meaning: 'The cursor does not come from an earlier page of this list. Begin again without one.',
+    meaning: 'The cursor does not come from an earlier page of this list and filter.',
+    remedy: 'Begin again without one, and follow the Link header.',
   },
   'uri-too-long': {
     status: 414,
     title: 'Path too long',
     meaning: 'A part of the path is longer than anything that it could name.',
+    remedy: 'Check what is put into the path.',
   },
   'range-not-satisfiable': {
     status: 416,
     title: 'Range beyond the end',
-    meaning: 'The file ends before the range that was asked for. Content-Range says how many bytes it has.',
+    meaning: 'The file ends before the range that was asked for.',
+    remedy: 'Ask for less: Content-Range says how many bytes it has.',
   },
   'headers-too-large': {
     status: 431,
     title: 'Headers too large',
     meaning: 'The request line and headers together are larger than 16 KiB.',
+    remedy: 'Send fewer or shorter headers, and a shorter query.',
   },
   'request-timeout': {
     status: 408,
     title: 'Request took too long',
     meaning: 'The request was not sent completely in time. Nothing happened.',
+    remedy: 'Send it again, faster or smaller.',
   },
   'precondition-failed': {
     status: 412,
     title: 'Changed meanwhile',
-    meaning: 'The resource has another version than If-Match asked for. Read it again and decide anew.',
+    meaning: 'The resource has another version than If-Match asked for: somebody changed it meanwhile.',
+    remedy: 'Read it again, decide anew, and send the change with its new ETag.',
   },
   // plants
-  'plant-not-found': { status: 404, title: 'No such plant', meaning: 'There is no plant with this id.' },
+  'plant-not-found': {
+    status: 404,
+    title: 'No such plant',
+    meaning: 'There is no plant with this id.',
+    remedy: 'Look the id up: the plant may have been deleted.',
+  },
   'plant-exists': {
     status: 409,
     title: 'Plant id taken',
-    meaning: 'Another plant has this id. Choose another one, or leave it out and one is assigned.',
+    meaning: 'Another plant has this id.',
+    remedy: 'Choose another id, or leave it out and one is assigned.',
   },
   'plant-has-pending-orders': {
     status: 409,
     title: 'Plant has pending orders',
-    meaning: 'Orders that are placed or approved name this plant; the member orders lists them. Delete it when they are closed.',
+    meaning: 'Orders that are placed or approved name this plant; the member orders lists them.',
+    remedy: 'Delete it when they are delivered or cancelled.',
   },
-  'image-not-found': { status: 404, title: 'No such image', meaning: 'There is no image with this id.' },
-  'image-too-large': { status: 413, title: 'Image too large', meaning: 'An image may have at most 10 MiB.' },
+  'image-not-found': {
+    status: 404,
+    title: 'No such image',
+    meaning: 'There is no image with this id.',
+    remedy: 'Take its address from the photoUrls of a plant, or from the answer to its upload.',
+  },
+  'image-too-large': {
+    status: 413,
+    title: 'Image too large',
+    meaning: 'An image may have at most 10 MiB.',
+    remedy: 'Send a smaller one.',
+  },
   'image-type-refused': {
     status: 415,
     title: 'Image type refused',
     meaning: 'The file looks like HTML, SVG or XML, which is never stored.',
+    remedy: 'Send a JPEG, PNG, GIF, WebP or AVIF.',
   },
   'upload-not-found': {
     status: 503,
     title: 'Upload lost',
-    meaning: 'The upload took so long that its beginning was given up. Nothing was stored; send the image again.',
+    meaning: 'The upload took so long that its beginning was given up. Nothing was stored.',
+    remedy: 'Send the image again.',
   },
   'too-many-photos': {
     status: 409,
     title: 'Too many photographs',
-    meaning: 'The plant has as many photoUrls as are allowed. Remove one first.',
+    meaning: 'The plant has as many photoUrls as are allowed.',
+    remedy: 'Remove one first, by replacing the plant.',
   },
   // store
   'plant-not-available': {
     status: 409,
     title: 'Plant not available',
-    meaning: 'Only plants listed as available can be ordered.',
+    meaning: 'Only plants that are listed as available can be ordered.',
+    remedy: 'Choose another plant, or wait until staff list it as available.',
   },
   'insufficient-stock': {
     status: 409,
     title: 'Not enough stock',
     meaning: 'Fewer units are free than were ordered; the member available says how many.',
+    remedy: 'Order fewer, or later: cancelled orders give their units back.',
   },
-  'order-not-found': { status: 404, title: 'No such order', meaning: 'You have no order with this id.' },
+  'order-not-found': {
+    status: 404,
+    title: 'No such order',
+    meaning: 'You have no order with this id.',
+    remedy: 'Look the id up in your list of orders. Seeing the orders of others needs read:orders.',
+  },
   'order-exists': {
     status: 409,
     title: 'Order id taken',
-    meaning: 'Another order has this id. Choose another one, or leave it out and one is assigned.',
+    meaning: 'Another order has this id.',
+    remedy:
+      'Choose another id, or leave it out and one is assigned. To repeat a request safely, send an ' +
+      'Idempotency-Key.',
   },
   'order-not-cancellable': {
     status: 409,
     title: 'Order can no longer be cancelled',
     meaning: 'Only placed orders can be cancelled. This one has been approved or delivered.',
+    remedy: 'Arrange with staff to send it back.',
   },
   'idempotency-key-reused': {
     status: 422,
     title: 'The Idempotency-Key was used for another request',
-    meaning: 'Use a new key for each request, and the same only to repeat that very request.',
+    meaning: 'The Idempotency-Key stands for another request, sent before with another body or to another operation.',
+    remedy: 'Use a new key for each request, and the same only to repeat that very request.',
   },
   'order-not-payable': {
     status: 409,
     title: 'The order takes no payment',
-    meaning:
-      'The payment came too late or twice: the order is cancelled, or paid already. It is noted that it is to be given back.',
+    meaning: 'The payment came too late or twice: the order is cancelled, or paid already.',
+    remedy: 'Give the payment back. It is noted as refund-due.',
   },
   'order-transition-refused': {
     status: 409,
     title: 'Order is in another state',
     meaning: 'The order cannot go from its present state to the one that was asked for.',
+    remedy: 'Read the order: its status may have changed meanwhile.',
   },
   'customer-closed': {
     status: 409,
     title: 'Account is being deleted',
-    meaning: 'The account is being deleted and can place no orders any more.',
+    meaning: 'The account is being deleted and can have no new orders.',
+    remedy: 'Use another account.',
   },
   // identity
-  'user-not-found': { status: 404, title: 'No such user', meaning: 'There is no user with this name.' },
-  'username-taken': { status: 409, title: 'Username taken', meaning: 'Another user has this name; upper and lower case do not differ.' },
-  'user-id-taken': { status: 409, title: 'User id taken', meaning: 'Another user has this id. Leave it out and one is assigned.' },
+  'user-not-found': {
+    status: 404,
+    title: 'No such user',
+    meaning: 'There is no user with this name.',
+    remedy: 'Check the spelling: the user may have been renamed or deleted.',
+  },
+  'username-taken': {
+    status: 409,
+    title: 'Username taken',
+    meaning: 'Another user has this name; upper and lower case do not differ.',
+    remedy: 'Choose another name.',
+  },
+  'user-id-taken': {
+    status: 409,
+    title: 'User id taken',
+    meaning: 'Another user has this id.',
+    remedy: 'Leave the id out and one is assigned.',
+  },
   'user-has-open-orders': {
     status: 409,
     title: 'User has open orders',
-    meaning: 'Orders that are placed or approved belong to this user; the member orders lists them. Close or transfer them first.',
+    meaning: 'Orders that are placed or approved belong to this user; the member orders lists them.',
+    remedy: 'Cancel them, transfer them to another user, or wait until they are delivered.',
   },
-  'login-failed': { status: 401, title: 'Login failed', meaning: 'There is no user with this name and password.' },
+  'login-failed': {
+    status: 401,
+    title: 'Login failed',
+    meaning: 'There is no user with this name and password.',
+    remedy: 'Check both. After too many failures, the name is locked for a while.',
+  },
   'too-many-logins': {
     status: 429,
     title: 'Too many failed logins',
-    meaning: 'Too many logins failed for this name or from this address. Wait as long as Retry-After says.',
+    meaning: 'Too many logins failed for this name or from this address.',
+    remedy: 'Wait as many seconds as Retry-After says.',
   },
-  'api-key-not-found': { status: 404, title: 'No such API key', meaning: 'The user has no API key with this id.' },
+  'api-key-not-found': {
+    status: 404,
+    title: 'No such API key',
+    meaning: 'The user has no API key with this id.',
+    remedy: 'Look the id up in the list of keys; the key may have been revoked.',
+  },
   'too-many-api-keys': {
     status: 409,
     title: 'Too many API keys',
-    meaning: 'The user has as many live keys as are allowed. Revoke one first.',
+    meaning: 'The user has as many live keys as are allowed, or the key is being replaced already.',
+    remedy: 'Revoke a key first.',
   },
   // the shop as a whole
   overloaded: {
     status: 503,
     title: 'Overloaded',
-    meaning: 'There is more work than can be taken. Nothing happened; try again after Retry-After.',
+    meaning: 'There is more work than can be taken. Nothing happened.',
+    remedy: 'Try again after Retry-After, with growing pauses.',
   },
   unavailable: {
     status: 503,
     title: 'Temporarily unavailable',
-    meaning: 'A part of the shop cannot be reached. Nothing happened; try again after Retry-After.',
+    meaning: 'A part of the shop cannot be reached. Nothing happened.',
+    remedy: 'Try again after Retry-After.',
   },
   'outcome-unknown': {
     status: 503,
     title: 'Outcome unknown',
-    meaning:
-      'The request was passed on, but its answer was lost: it may have taken effect. Look whether it did before you repeat it.',
+    meaning: 'The request was passed on, but its answer was lost: it may have taken effect.',
+    remedy: 'Repeat it with the same Idempotency-Key; without one, look first whether it took effect.',
   },
   'unknown-operation': {
     status: 503,
     title: 'Not available yet',
-    meaning: 'A part of the shop runs an older release that does not know this operation. Nothing happened; try again later.',
+    meaning: 'A part of the shop runs an older release that does not know this operation. Nothing happened.',
+    remedy: 'Try again later.',
   },
-  'malformed-frame': { status: 500, title: 'Internal error', meaning: 'A defect of the shop, already in its log.' },
-  internal: { status: 500, title: 'Internal error', meaning: 'A defect of the shop, already in its log.' },
+  'malformed-frame': {
+    status: 500,
+    title: 'Internal error',
+    meaning: 'A defect of the shop, already in its log.',
+    remedy: 'Tell us the requestId.',
+  },
+  internal: {
+    status: 500,
+    title: 'Internal error',
+    meaning: 'A defect of the shop, already in its log.',
+    remedy: 'Tell us the requestId.',
+  },
 };
 
 export const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(problemTable, code);

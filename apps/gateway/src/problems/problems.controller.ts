@@ -1,7 +1,8 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
+import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
 import { Rule } from '../http/rule.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { routeNotFound } from './problem.js';
 import { problemPage, problemsPage } from './problem-pages.js';
 import { isProblemCode } from './problem-table.js';
@@ -9,18 +10,20 @@ import { isProblemCode } from './problem-table.js';
 /** Where the `type` of a problem leads to. */
 @Controller('problems')
 export class ProblemsController {
+  constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
+
   @Get()
-  @Rule()
+  @Rule({ compressed: true })
   listProblems(@Res() reply: FastifyReply): void {
     sendPage(reply, problemsPage());
   }
 
   @Get(':code')
-  @Rule()
+  @Rule({ compressed: true })
   showProblem(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     const code = pathText(request, 'code');
     if (!isProblemCode(code)) throw routeNotFound();
-    sendPage(reply, problemPage(code));
+    sendPage(reply, problemPage(code, this.options.publicUrl));
   }
 }
 

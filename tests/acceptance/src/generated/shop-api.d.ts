@@ -3487,6 +3487,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /**
+                 * @description ETags that the client has already: 304 without a body when the resource is still the same.
+                 * @example "3"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
@@ -3499,11 +3504,21 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": Record<string, never>;
                 };
+            };
+            /** @description The client has this version already */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["malformed-request"];
             408: components["responses"]["request-timeout"];

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Shop, startShop } from '../gateway.spec.fixture.js';
+import { problemTable } from '../problems/problem-table.js';
+
+describe('the pages for people', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await startShop();
+  });
+  afterAll(() => shop.stop());
+
+  const read = async (path: string) => {
+    const response = await shop.get(path);
+    return { response, text: await response.text() };
+  };
+  /** What a page refers to, as a browser would resolve it. */
+  const addressesIn = (html: string, page: string): string[] =>
+    [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address = '']) => new URL(address, `http://shop${page}`).pathname);
+
+  it('/docs works without the internet and without inline scripts, and says so to the browser', async () => {
+    const { response, text } = await read('/docs');
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = response.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("script-src 'self';");
+    expect(text).not.toMatch(/https?:|<script>|\son\w+=/);
+    const files = addressesIn(text, '/docs');
+    expect(files.length).toBeGreaterThan(3);
+    for (const file of files) {
+      const answer = await read(file);
+      expect({ file, status: answer.response.status }).toEqual({ file, status: 200 });
+      expect(answer.text.length).toBeGreaterThan(100);
+      expect(answer.response.headers.get('x-content-type-options')).toBe('nosniff');
+    }
+  });
+
+  it('what the viewer has loaded is not sent again', async () => {
+    const first = await read('/docs/swagger-ui.css');
+    const etag = first.response.headers.get('etag') ?? '';
+    expect((await shop.get('/docs/swagger-ui.css', { 'if-none-match': etag })).status).toBe(304);
+  });
+
+  it.each(['/docs/package.json', '/docs/..%2fpackage.json', '/docs/constructor', '/docs/'])('%s is not served', async (path) => {
+    expect((await read(path)).response.status).toBe(404);
+  });
+
+  it('/problems leads to a page for every code, with its meaning, what to do and an example', async () => {
+    const list = await read('/problems');
+    const pages = addressesIn(list.text, '/problems').filter((one) => one.startsWith('/problems/'));
+    expect(pages.sort()).toEqual(Object.keys(problemTable).map((code) => `/problems/${code}`).sort());
+    for (const path of pages) {
+      const { response, text } = await read(path);
+      expect(response.status).toBe(200);
+      for (const heading of ['What it means', 'What to do', 'Example']) expect(text).toContain(`<h2>${heading}</h2>`);
+      expect(text).toContain(path.slice('/problems/'.length));
+      expect(text).not.toContain('<token>');
+    }
+    expect((await read('/problems/no-such')).response.status).toBe(404);
+  });
+});
