@@ -56,6 +56,7 @@ export const access = {
   createApiKey: caller,
   listApiKeys: caller,
   revokeApiKey: caller,
+  rotateApiKey: caller,
 
   getOAuth: open,
   postOAuth: open,

@@ -71,6 +71,29 @@ describe('credentials', () => {
     await problem(send('DELETE', `${keys}/${created.id}`, { as: customer }), 404, 'api-key-not-found');
   });
 
+  it('a rotated key and its successor both work, until the old one ends with its grace', async () => {
+    const customer = await newCustomer();
+    const keys = `/v3/user/${customer.username}/apiKeys`;
+    const make = async () => {
+      const { id, key = '' } = await ok(send<ApiKey>('POST', keys, { as: customer, json: { name: 'till' } }));
+      return { id, as: { apiKey: key } };
+    };
+    const rotate = (id: string, json: object) => send<ApiKey>('POST', `${keys}/${id}/rotation`, { as: customer, json });
+    const inventoryAs = (as: object) => send('GET', '/v3/store/inventory', { as });
+    const old = await make();
+    const { key = '', ...successor } = await ok(rotate(old.id, {}));
+    expect(successor).toMatchObject({ name: 'till', permissions: expect.any(Array) });
+    await ok(inventoryAs(old.as));
+    await ok(inventoryAs({ apiKey: key }));
+    await problem(rotate(old.id, {}), 409, 'too-many-api-keys');
+
+    const another = await make();
+    await ok(inventoryAs(another.as));
+    await ok(rotate(another.id, { graceSeconds: 0 }));
+    await problem(inventoryAs(another.as), 401, 'credential-refused');
+    await problem(rotate(another.id, { graceSeconds: -1 }), 400, 'invalid-input');
+  });
+
   it('an OAuth client gets a token with all that it has, or with what it asks for', async () => {
     const all = await token(plantAdmin);
     expect(all.status).toBe(200);

@@ -71,6 +71,7 @@ const rows: readonly Row[] = [
   { method: 'POST', path: '/v3/user/a/apiKeys', body: { name: 'k' }, may: 'shown' },
   { method: 'GET', path: '/v3/user/a/apiKeys', may: 'shown' },
   { method: 'DELETE', path: `/v3/user/a/apiKeys/${userId(7)}`, may: 'shown' },
+  { method: 'POST', path: `/v3/user/a/apiKeys/${userId(7)}/rotation`, body: {}, may: 'shown' },
 ];
 
 describe('the routes', () => {
@@ -84,6 +85,7 @@ describe('the routes', () => {
         fake(identity.createApiKey, () => ({ ...key, key: 'secret' })),
         fake(identity.listApiKeys, () => [key]),
         fake(identity.revokeApiKey, () => key),
+        fake(identity.rotateApiKey, () => ({ ...key, key: 'secret' })),
       ],
     });
     const know = (secret: string, kind: 'session' | 'apiKey', permissions: Permission[]): void =>

@@ -77,4 +77,13 @@ export const usersDocs = {
     calls: [identity.revokeApiKey],
     answer: passed(identityAnswers.revokeApiKey),
   },
+  rotateApiKey: {
+    tag: 'Users',
+    summary: 'Replace an API key',
+    description:
+      'Answers a successor with the same name and permissions; the old key goes on for a while beside it. The key itself is ' +
+      'shown only in this answer.',
+    calls: [identity.rotateApiKey],
+    answer: passed(identityAnswers.rotateApiKey),
+  },
 } satisfies Record<string, OperationDocs>;

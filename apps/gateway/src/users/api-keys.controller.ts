@@ -30,4 +30,15 @@ export class ApiKeysController {
       apiKeyId: pathText(request, 'apiKeyId'),
     });
   }
+
+  /** A successor beside the old key, which ends after a grace. */
+  @Post(':apiKeyId/rotation')
+  @Header('cache-control', 'no-store')
+  @Rule({ body: jsonObject('rotation'), revokes: true })
+  rotateApiKey(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.services.pass(request, reply, identity.rotateApiKey, {
+      username: pathText(request, 'username'),
+      apiKeyId: pathText(request, 'apiKeyId'),
+    });
+  }
 }

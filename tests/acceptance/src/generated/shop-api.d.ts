@@ -453,6 +453,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/user/{username}/apiKeys/{apiKeyId}/rotation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace an API key
+         * @description Answers a successor with the same name and permissions; the old key goes on for a while beside it. The key itself is shown only in this answer.
+         */
+        post: operations["rotateApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/livez": {
         parameters: {
             query?: never;
@@ -813,6 +833,10 @@ export interface components {
             expiresAt?: string;
             /** Format: date-time */
             lastUsedAt?: string;
+        };
+        ApiKeyRotation: {
+            /** @description How long the old key goes on beside its successor, in seconds. Absent: a day. 0: it ends at once. */
+            graceSeconds?: number;
         };
     };
     responses: {
@@ -3379,6 +3403,79 @@ export interface operations {
             404: components["responses"]["user-not-found.api-key-not-found"];
             408: components["responses"]["request-timeout"];
             414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    rotateApiKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
+                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example ada */
+                username: string;
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                apiKeyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "graceSeconds": 3600
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyRotation"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "name": "warehouse",
+                     *       "prefix": "ps_k2Wd",
+                     *       "permissions": [
+                     *         "write:orders"
+                     *       ],
+                     *       "createdAt": "2027-03-01T08:00:00.000Z",
+                     *       "expiresAt": "2028-03-01T08:00:00.000Z",
+                     *       "key": "ps_k2WdEXAMPLE-KEY-NOT-A-REAL-ONE"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedApiKey"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found.api-key-not-found"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["too-many-api-keys"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
