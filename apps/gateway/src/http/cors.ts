@@ -6,6 +6,7 @@ const exposedHeaders = [
   'ETag',
   'Link',
   'Retry-After',
+  'Content-Range',
   'X-Request-Id',
   'RateLimit',
   'RateLimit-Policy',
