@@ -23,7 +23,7 @@ const judge = new DocumentJudge({
   components: { schemas: { Plant: plant }, responses: { 'route-not-found': {}, 'method-not-allowed': {} } },
 } as never);
 
-const json = { 'content-type': 'application/json; charset=utf-8', etag: '"1"' };
+const json: Record<string, string> = { 'content-type': 'application/json; charset=utf-8', etag: '"1"' };
 const faultsOf = (body: unknown, { status = 200, headers = json, method = 'GET', path = '/v3/plant/1' } = {}) =>
   judge.faultsOf(method, path, { status, headers: new Headers(headers), body });
 
