@@ -28,4 +28,4 @@ export function assertVersion(order: OrderState, ifVersion?: number): void {
 }
 
 export const transitionRefused = (order: OrderState, why: string): DomainError =>
-  new DomainError('order-transition-refused', `Order ${order.id} is ${order.status}: ${why}.`, { status: order.status });
+  new DomainError('order-transition-refused', `Order ${order.id} is ${order.status}: ${why}.`);

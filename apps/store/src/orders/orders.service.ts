@@ -157,5 +157,4 @@ const notCancellable = (order: OrderState): DomainError =>
     'order-not-cancellable',
     `Order ${order.id} is ${order.status}${order.paidAt ? ` (payment arrived ${order.paidAt.toISOString()})` : ''}: ` +
       'only placed orders can be cancelled.',
-    { status: order.status },
   );

@@ -58,5 +58,5 @@ const notPayable = (order: OrderState): DomainError =>
   new DomainError(
     'order-not-payable',
     `Order ${order.id} is ${order.status} and takes no payment. It is noted that this one is to be given back.`,
-    { status: order.status, payment: 'refund-due' },
+    { payment: 'refund-due' },
   );
