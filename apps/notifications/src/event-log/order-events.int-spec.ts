@@ -18,7 +18,7 @@ const eventNo = (seq: number): Event => ({
   seq,
   id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
   subject: '00000000-0000-4000-8000-000000000001',
-  body: `{"event":"order.status_changed","data":{"orderId":${seq}}}`,
+  body: `{"event":"order.status_changed","data":{"orderId":${seq},"plantId":7,"newStatus":"approved"}}`,
 });
 
 describe('the event log', () => {
@@ -101,6 +101,17 @@ describe('the event log', () => {
     await nats.restart();
     await isWhole();
     expect(await logged()).toEqual(feed);
+  });
+
+  it('knows by itself what clients filter by', async () => {
+    happens(2);
+    await start();
+    await isWhole();
+    const { rows } = await sql.query('SELECT order_id, plant_id, new_status FROM event_log ORDER BY seq');
+    expect(rows).toEqual([
+      { order_id: 1, plant_id: 7, new_status: 'approved' },
+      { order_id: 2, plant_id: 7, new_status: 'approved' },
+    ]);
   });
 
   it('is not stopped by a nudge that cannot be read', async () => {
