@@ -1,11 +1,9 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { identity } from '@plant-shop/contracts/identity';
+import { Credentials } from '@plant-shop/credentials/credentials';
+import { revocationLogOf } from '@plant-shop/credentials/follow-revocations';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
-import { RpcContext } from '@plant-shop/platform/rpc/context';
-import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { Credentials } from './credentials/credentials.js';
-import { freshForMs, RevocationLog } from './credentials/revocation-log.js';
 import { HealthController } from './health/health.controller.js';
 import { ShopReadiness } from './health/shop-readiness.js';
 import { Entrance } from './http/entrance.js';
@@ -45,7 +43,7 @@ export class GatewayModule {
       ],
       providers: [
         { provide: GATEWAY_OPTIONS, useValue: options },
-        { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLog(rpc, logger) },
+        { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },
         {
           provide: Entrance,
           inject: [RpcClient, RevocationLog],
@@ -60,10 +58,3 @@ export class GatewayModule {
     };
   }
 }
-
-/** A pull that takes longer could not make anything fresh. */
-const revocationLog = (rpc: RpcClient, logger: Logger): RevocationLog =>
-  new RevocationLog(
-    (after) => rpc.call(identity.readRevocations, { after }, new RpcContext('revocations', Deadline.in(freshForMs))),
-    logger,
-  );

@@ -2,12 +2,11 @@ import compress from '@fastify/compress';
 import replyFrom from '@fastify/reply-from';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { revocationsSubject } from '@plant-shop/contracts/identity';
+import { followRevocations } from '@plant-shop/credentials/follow-revocations';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { NestLogger } from '@plant-shop/platform/logging';
-import { gauge } from '@plant-shop/platform/service/metrics';
 import { partsModule } from '@plant-shop/platform/service/parts.module';
 import type { Service } from '@plant-shop/platform/service/service';
-import { RevocationLog } from './credentials/revocation-log.js';
 import { GatewayModule } from './gateway.module.js';
 import { logRequests } from './http/access-log.js';
 import { brotliOptions, compressFromBytes } from './http/compression.js';
@@ -70,20 +69,4 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   service.started();
   logger.info({ host: options.host, port: options.port }, 'answering');
   return { url: app.getHttpAdapter().getInstance().listeningOrigin, routes: routes.served };
-}
-
-function followRevocations(service: Service, log: RevocationLog): void {
-  const nudges = service.nats.listen(revocationsSubject, () => log.nudge());
-  gauge(service.metrics, 'gateway_revocation_log_age_seconds', 'Since the revocation log was last seen whole', () =>
-    Math.min(log.ageMs / 1_000, Number.MAX_SAFE_INTEGER),
-  );
-  log.start();
-  service.onClose({
-    name: 'stop following revocations',
-    limitMs: 1_500,
-    run: async () => {
-      nudges.stop();
-      await log.stop();
-    },
-  });
 }

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Needs } from '../access.js';
-import type { Caller } from '../credentials/caller.js';
-import type { Credentials } from '../credentials/credentials.js';
-import { shownBy } from '../credentials/shown.js';
+import type { Caller } from '@plant-shop/credentials/caller';
+import type { Credentials } from '@plant-shop/credentials/credentials';
+import { shownBy } from '@plant-shop/credentials/shown';
 import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit.headers.js';
 import type { RateLimit } from '../limits/rate-limit.js';
 import { Refusal } from '../problems/refusal.js';

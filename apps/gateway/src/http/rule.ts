@@ -1,6 +1,6 @@
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { access, type Needs, type OperationName } from '../access.js';
-import type { Caller } from '../credentials/caller.js';
+import type { Caller } from '@plant-shop/credentials/caller';
 
 /** The one kind of body that a route takes. */
 export type BodyRule =

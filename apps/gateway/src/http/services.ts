@@ -6,7 +6,7 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RevocationLog } from '../credentials/revocation-log.js';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { etagOf, expectedVersion, isKnown } from './conditions.js';
 import { idempotencyKeyOf } from './idempotency.js';

@@ -1,4 +1,5 @@
 import { HttpException } from '@nestjs/common';
+import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { CodedError, type FieldFault } from '@plant-shop/platform/errors';
 import type { BodyRule } from '../http/rule.js';
 import { isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
@@ -50,6 +51,7 @@ export const typeOf = (publicUrl: string, code: ProblemCode): string => `${publi
 
 function headersOf(error: CodedError, status: number): Record<string, string> {
   const headers: Record<string, string> = error instanceof Refusal ? { ...error.headers } : {};
+  if (error instanceof CredentialRefused && error.challenge !== undefined) headers['www-authenticate'] = error.challenge;
   if (status === 401) headers['www-authenticate'] ??= 'Bearer realm="plant-shop"';
   if (status === 503) headers['retry-after'] = String(retryAfterSeconds);
   if (status === 429 && typeof error.details['retryAfter'] === 'number') {

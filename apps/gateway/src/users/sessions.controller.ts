@@ -1,7 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { shownBy } from '../credentials/shown.js';
+import { shownBy } from '@plant-shop/credentials/shown';
 import { clientAddress } from '../http/entrance.js';
 import { neededQueryText } from '../http/input.js';
 import { Rule } from '../http/rule.js';

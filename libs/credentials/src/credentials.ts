@@ -3,9 +3,9 @@ import type { CredentialKind, Permission } from '@plant-shop/contracts/permissio
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { Refusal } from '../problems/refusal.js';
 import { type AccessToken, AccessTokens } from './access-tokens.js';
 import type { Caller } from './caller.js';
+import { CredentialRefused } from './credential-refused.js';
 import { KeptAnswers, revocationKey } from './kept-answers.js';
 import type { RevocationLog } from './revocation-log.js';
 import { digestOf, type Shown } from './shown.js';
@@ -22,6 +22,8 @@ interface Checked {
   readonly name: string;
   readonly userId: string;
   readonly permissions: readonly Permission[];
+  readonly revokedBy: readonly string[];
+  readonly expiresAt?: number;
 }
 
 const maxKept = 10_000;
@@ -91,7 +93,7 @@ export class Credentials {
 
   /**
    * Checks every credential that is shown.
-   * @throws CodedError `credential-refused` when one of them is not valid, `unavailable` when that cannot be known now
+   * @throws CredentialRefused when one of them is not valid; CodedError `unavailable` when that cannot be known now
    */
   async check(shown: Shown, requestId: string): Promise<Caller> {
     await this.log.becomeFollowed();
@@ -124,12 +126,18 @@ export class Credentials {
   }
 
   private fromToken(token: AccessToken, subject: Subject): Checked {
-    if (this.log.isRevoked(token)) throw new Refusal('credential-refused', 'The access token was revoked. Get a new one.');
+    if (this.log.isRevoked(token)) throw new CredentialRefused('credential-refused', 'The access token was revoked. Get a new one.');
     return {
       kind: 'accessToken',
       name: `client:${token.clientId}:${token.userId}`,
       userId: token.userId,
       permissions: token.permissions.filter((one) => subject.permissions.includes(one)),
+      revokedBy: [
+        revocationKey('accessToken', token.jti),
+        revocationKey('client', token.clientId),
+        revocationKey('user', token.userId),
+      ],
+      expiresAt: token.expiresAt,
     };
   }
 
@@ -142,11 +150,13 @@ export class Credentials {
 const isOutdated = (userId: string, revoked: ReadonlySet<string>): boolean =>
   revoked.has(revocationKey('user', userId)) || revoked.has(revocationKey('userChanged', userId));
 
-const fromOpaque = ({ kind, id, userId, permissions }: Credential): Checked => ({
+const fromOpaque = ({ kind, id, userId, permissions, expiresAt }: Credential): Checked => ({
   kind,
   name: `${kind}:${id}`,
   userId,
   permissions,
+  revokedBy: [revocationKey(kind, id), revocationKey('user', userId)],
+  ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
 });
 
 /** The order in which credentials decide who acts; permissions of all of them add up. */
@@ -162,6 +172,8 @@ function toCaller(checked: readonly Checked[], shown: Shown): Caller {
       shown: checked.map((one) => one.kind),
     },
     credential: first.name,
+    revokedBy: others.length === 0 ? first.revokedBy : checked.flatMap((one) => one.revokedBy),
+    expiresAt: Math.min(...checked.map((one) => one.expiresAt ?? Infinity)),
     ...(shown.session !== undefined && { sessionDigest: shown.session }),
   };
 }

@@ -28,6 +28,13 @@ describe('the credentials that a request shows', () => {
     expect(shownBy(requestWith(['authorization', 'bearer  a.b.c']))).toEqual({ accessToken: 'a.b.c' });
   });
 
+  it('may be an API key in the query where the route allows it, and not in the header too', () => {
+    expect(shownBy(requestWith(), 'special-key')).toEqual({ apiKey: digestOf('special-key') });
+    expect(() => shownBy(requestWith(['api_key', 'special-key']), 'special-key')).toThrow(
+      expect.objectContaining({ code: 'unauthorized' }),
+    );
+  });
+
   it('may be one of each kind', () => {
     const shown = shownBy(requestWith(['authorization', 'Bearer a.b.c'], ['api_key', 'k'], ['session_token', 's']));
     expect(Object.keys(shown ?? {}).sort()).toEqual(['accessToken', 'apiKey', 'session']);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { Refusal } from '../problems/refusal.js';
+import { CredentialRefused } from './credential-refused.js';
 
 /** The credentials that a request shows, at most one of each kind, unchecked. Opaque ones only as their digest. */
 export interface Shown {
@@ -18,9 +18,14 @@ const maxJwtLength = 8_192;
 /** SHA-256 in base64url: all that leaves this process of a secret. */
 export const digestOf = (secret: string): string => hash('sha256', secret, 'base64url');
 
-/** @throws Refusal `unauthorized` when a credential cannot be read, or two of one kind are shown */
-export function shownBy(request: IncomingMessage): Shown | undefined {
-  const { authorization, api_key: apiKey, session_token: session } = request.headers;
+/**
+ * @param apiKeyInQuery for the stream, whose specification has the key in the query
+ * @throws CredentialRefused `unauthorized` when a credential cannot be read, or two of one kind are shown
+ */
+export function shownBy(request: IncomingMessage, apiKeyInQuery?: string): Shown | undefined {
+  const { authorization, api_key: apiKeyInHeader, session_token: session } = request.headers;
+  if (apiKeyInHeader !== undefined && apiKeyInQuery !== undefined) throw unreadable('Show one API key, not two.');
+  const apiKey = apiKeyInHeader ?? apiKeyInQuery;
   if (authorization === undefined && apiKey === undefined && session === undefined) return undefined;
   const bearer = authorization === undefined ? {} : bearerOf(authorization, request.rawHeaders);
   if (session !== undefined && bearer.session !== undefined) {
@@ -28,7 +33,7 @@ export function shownBy(request: IncomingMessage): Shown | undefined {
   }
   return {
     ...bearer,
-    ...(apiKey !== undefined && { apiKey: digestOf(secretOf(apiKey, 'The header api_key')) }),
+    ...(apiKey !== undefined && { apiKey: digestOf(secretOf(apiKey, 'The API key')) }),
     ...(session !== undefined && { session: digestOf(secretOf(session, 'The header session_token')) }),
   };
 }
@@ -49,4 +54,4 @@ function secretOf(value: string | readonly string[], what: string): string {
   return value;
 }
 
-const unreadable = (message: string): Refusal => new Refusal('unauthorized', message);
+const unreadable = (message: string): CredentialRefused => new CredentialRefused('unauthorized', message);

@@ -86,7 +86,7 @@ export class RevocationLog {
     this.stopped = true;
     this.wake?.();
     await this.running;
-    this.answerWaiters(this.waiters, new Error('the gateway is stopping'));
+    this.answerWaiters(this.waiters, new Error('stopping'));
   }
 
   /** The log has grown, or may have: pulls at once. */

@@ -1,7 +1,7 @@
 import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
-import { Refusal } from '../problems/refusal.js';
+import { CredentialRefused } from './credential-refused.js';
 
 /** What a valid access token says. */
 export interface AccessToken {
@@ -40,7 +40,7 @@ export class AccessTokens {
 
   /**
    * Signature, type, issuer, audience, times and form; not whether it is revoked.
-   * @throws Refusal `credential-refused`; CodedError `unavailable` when there are no keys to verify with
+   * @throws CredentialRefused; CodedError `unavailable` when there are no keys to verify with
    */
   async verify(token: string): Promise<AccessToken> {
     try {
@@ -97,10 +97,9 @@ function toAccessToken({ jti, sub, exp, client_id: clientId, scope }: JWTPayload
   return { jti, clientId, userId: sub, permissions: permissions.filter((one) => scopes.has(one)), expiresAt: exp * 1_000 };
 }
 
-const refused = (): Refusal =>
-  new Refusal(
+const refused = (): CredentialRefused =>
+  new CredentialRefused(
     'credential-refused',
     'The access token is not valid here or has expired. Get a new one from the token endpoint.',
-    {},
-    { 'www-authenticate': 'Bearer realm="plant-shop", error="invalid_token"' },
+    'Bearer realm="plant-shop", error="invalid_token"',
   );
