@@ -35,6 +35,11 @@ export const domainCodes = [
   'credential-refused',
   'api-key-not-found',
   'too-many-api-keys',
+  // notifications
+  'webhook-not-found',
+  'webhook-disabled',
+  'too-many-webhooks',
+  'delivery-not-found',
 ] as const;
 
 export type DomainCode = (typeof domainCodes)[number];

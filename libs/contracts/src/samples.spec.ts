@@ -17,6 +17,7 @@ import { parseJson, validated } from '@plant-shop/platform/rpc/validation';
 import fc from 'fast-check';
 import { catalog } from './catalog.js';
 import { identity } from './identity.js';
+import { notifications } from './notifications.js';
 import { store } from './store.js';
 
 interface Sample {
@@ -35,7 +36,7 @@ const frames = new URL('frames/', samples);
 const read = (name: string, folder: URL): unknown => JSON.parse(readFileSync(new URL(name, folder), 'utf8'));
 const filesIn = (folder: URL): string[] => readdirSync(folder).filter((name) => name.endsWith('.json')).sort();
 
-const operations: readonly Operation<object, unknown>[] = [catalog, store, identity].flatMap((one) =>
+const operations: readonly Operation<object, unknown>[] = [catalog, store, identity, notifications].flatMap((one) =>
   Object.values<Operation<object, unknown>>(one as never),
 );
 /** Those without a sample are named by the first test, once. */

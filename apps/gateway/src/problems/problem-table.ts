@@ -291,6 +291,30 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
     meaning: 'The user has as many live keys as are allowed, or the key is being replaced already.',
     remedy: 'Revoke a key first.',
   },
+  'webhook-not-found': {
+    status: 404,
+    title: 'No such webhook',
+    meaning: 'There is no webhook with this id that is yours.',
+    remedy: 'Look the id up in the list of webhooks.',
+  },
+  'webhook-disabled': {
+    status: 409,
+    title: 'Webhook disabled',
+    meaning: 'Nothing is sent to a disabled webhook; its events are held.',
+    remedy: 'Enable it first: replace it with the state "enabled".',
+  },
+  'too-many-webhooks': {
+    status: 409,
+    title: 'Too many webhooks',
+    meaning: 'The user has as many webhooks as are allowed.',
+    remedy: 'Delete one first, or filter less finely.',
+  },
+  'delivery-not-found': {
+    status: 404,
+    title: 'No such delivery',
+    meaning: 'The webhook has no delivery with this id, or it is older than what is retained.',
+    remedy: 'Look the id up in the list of deliveries.',
+  },
   // the shop as a whole
   overloaded: {
     status: 503,
