@@ -1,0 +1,18 @@
+import { id, instant, meaning, objectOf, oneOf, text } from './answers.js';
+import type { OrderStatusChanged } from './events.js';
+import { orderStatuses } from './store.js';
+
+const data = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
+  orderId: id,
+  plantId: id,
+  previousStatus: oneOf(orderStatuses),
+  newStatus: oneOf(orderStatuses),
+  trackingNumber: meaning(text(200), 'Empty until there is one.'),
+});
+
+/** As every client gets it, by whichever way. */
+export const orderStatusChanged = objectOf<OrderStatusChanged>('OrderStatusChanged')({
+  event: oneOf(['order.status_changed']),
+  timestamp: meaning(instant, 'When the status changed.'),
+  data,
+});
