@@ -1,5 +1,5 @@
-import { id, instant, meaning, objectOf, oneOf, text } from './answers.js';
-import type { OrderStatusChanged } from './events.js';
+import { id, instant, meaning, objectOf, oneOf, text, uuid } from './answers.js';
+import type { OrderStatusChanged, WebhookTest } from './events.js';
 import { orderStatuses } from './store.js';
 
 const data = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
@@ -15,4 +15,11 @@ export const orderStatusChanged = objectOf<OrderStatusChanged>('OrderStatusChang
   event: oneOf(['order.status_changed']),
   timestamp: meaning(instant, 'When the status changed.'),
   data,
+});
+
+/** To try a webhook with; no order moves. */
+export const webhookTest = objectOf<WebhookTest>('WebhookTest')({
+  event: oneOf(['webhook.test']),
+  timestamp: meaning(instant, 'When the test was asked for.'),
+  data: objectOf<WebhookTest['data']>('WebhookTestData')({ webhookId: uuid }),
 });

@@ -14,3 +14,11 @@ export interface OrderStatusChanged {
     readonly trackingNumber: string;
   };
 }
+
+/** What a webhook gets when its owner asks for a test (`notifications.testWebhook`). */
+export interface WebhookTest {
+  readonly event: 'webhook.test';
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly timestamp: string;
+  readonly data: { readonly webhookId: string };
+}
