@@ -2,7 +2,7 @@ import { id, instant, meaning, objectOf, oneOf, text, uuid } from './answers.js'
 import type { OrderStatusChanged, WebhookTest } from './events.js';
 import { orderStatuses } from './store.js';
 
-const data = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
+export const orderStatusChange = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
   orderId: id,
   plantId: id,
   previousStatus: oneOf(orderStatuses),
@@ -14,7 +14,7 @@ const data = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
 export const orderStatusChanged = objectOf<OrderStatusChanged>('OrderStatusChanged')({
   event: oneOf(['order.status_changed']),
   timestamp: meaning(instant, 'When the status changed.'),
-  data,
+  data: orderStatusChange,
 });
 
 /** To try a webhook with; no order moves. */
