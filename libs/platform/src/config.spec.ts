@@ -1,4 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { choice, ConfigError, flag, integer, neededWith, port, readConfig, secret, text, url } from './config.js';
 
 const settings = {
@@ -79,5 +82,34 @@ describe('a configuration', () => {
     expect(read({ DISTANCE: '7' })).toEqual({ kind: 'near', distance: 7 });
     expect(() => read({ KIND: 'far' })).toThrow('DISTANCE is missing (in miles)');
     expect(() => read({ DISTANCE: '10' })).toThrow('DISTANCE must be a whole number from 1 to 9');
+  });
+});
+
+describe('a setting in a file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'config-'));
+  const file = (name: string, content: string): string => {
+    writeFileSync(join(folder, name), content);
+    return join(folder, name);
+  };
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  it.each(['', '\n', '\r\n'])('is the content of the file without the line end %j', (end) => {
+    const read = readConfig(settings, { ADDRESS: usable.ADDRESS, KEY_FILE: file('key', `${'f'.repeat(32)}${end}`) });
+    expect(read.key).toBe('f'.repeat(32));
+  });
+
+  it('is checked like any other, and an empty file is a missing value', () => {
+    expect(faultsOf({ ...usable, LIMIT_FILE: file('limit', '101\n') })).toEqual(['LIMIT must be a whole number from 1 to 100']);
+    expect(faultsOf({ ADDRESS: usable.ADDRESS, KEY_FILE: file('empty', '\n') })).toEqual(['KEY is missing (signs tokens)']);
+    expect(readConfig(settings, { ...usable, LIMIT_FILE: file('none', '') }).limit).toBe(10);
+  });
+
+  it('that cannot be read, or is given twice, is a fault', () => {
+    expect(faultsOf({ ADDRESS: usable.ADDRESS, KEY_FILE: join(folder, 'nowhere') })).toEqual([
+      'KEY_FILE names a file that cannot be read (ENOENT)',
+    ]);
+    expect(faultsOf({ ...usable, KEY_FILE: file('twice', 'k'.repeat(32)) })).toEqual([
+      'KEY and KEY_FILE are both given: leave one of them out',
+    ]);
   });
 });

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+
 /**
  * One setting: the variable it is read from, how its text becomes a value, and the line that documents it.
  * Without a default it must be given.
@@ -106,7 +108,8 @@ export const neededWith = <Value extends string, T>(
 
 /**
  * Reads the environment once. Called from a service's `main.ts` only, never at import. `faultsOf` finds what is wrong with
- * settings that are each usable, but not together.
+ * settings that are each usable, but not together. Every variable may be given as `<VARIABLE>_FILE` instead: a file with
+ * the value in it, which is how secrets are mounted.
  * @throws ConfigError with every fault
  */
 export function readConfig<S extends Settings>(
@@ -115,11 +118,14 @@ export function readConfig<S extends Settings>(
   faultsOf: (config: Config<S>) => readonly string[] = () => [],
 ): Config<S> {
   const faults: string[] = [];
-  const textOf = (one: Setting<unknown>): string | undefined => environment[one.variable] || one.defaultText;
   const values = Object.entries(settings).map(([name, one]) => {
-    const given = textOf(one);
+    const given = textOf(one, environment);
+    if (given instanceof Error) {
+      faults.push(given.message);
+      return [name, undefined];
+    }
     if (given === undefined) {
-      if (one.neededWith && textOf(one.neededWith.setting) !== one.neededWith.value) return [name, undefined];
+      if (one.neededWith && textOf(one.neededWith.setting, environment) !== one.neededWith.value) return [name, undefined];
       faults.push(`${one.variable} is missing (${one.description})`);
       return [name, undefined];
     }
@@ -134,4 +140,17 @@ export function readConfig<S extends Settings>(
   if (faults.length === 0) faults.push(...faultsOf(config));
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
+}
+
+/** What the environment says, or its file, or else the default; or what is wrong with that. */
+function textOf(one: Setting<unknown>, environment: NodeJS.ProcessEnv): string | Error | undefined {
+  const file = environment[`${one.variable}_FILE`];
+  if (!file) return environment[one.variable] || one.defaultText;
+  if (environment[one.variable]) return new Error(`${one.variable} and ${one.variable}_FILE are both given: leave one of them out`);
+  try {
+    // Editors and `echo` end a file with a line end that is no part of the value.
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '') || one.defaultText;
+  } catch (error) {
+    return new Error(`${one.variable}_FILE names a file that cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);
+  }
 }
