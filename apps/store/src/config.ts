@@ -9,6 +9,9 @@ export const databaseSetting = {
 const milliseconds = (variable: string, description: string, byDefault: number) =>
   integer(variable, { description: `${description}, in milliseconds`, default: String(byDefault), min: 0, max: 10 ** 10 });
 
+const days = (variable: string, description: string, byDefault: number) =>
+  integer(variable, { description: `${description}, in days`, default: String(byDefault), min: 7, max: 3_650 });
+
 export const storeSettings = {
   ...serviceSettings,
   ...databaseSetting,
@@ -25,6 +28,8 @@ export const storeSettings = {
   }),
   simulatedApprovalDelayMs: milliseconds('SIMULATED_APPROVAL_DELAY_MS', 'Simulated payment: from placing to approval', 5_000),
   simulatedDeliveryDelayMs: milliseconds('SIMULATED_DELIVERY_DELAY_MS', 'Simulated delivery: from approval on', 15_000),
+  feedRetentionDays: days('FEED_RETENTION_DAYS', 'How long events stay in the feed at least', 7),
+  feedAbsenceDays: days('FEED_ABSENCE_DAYS', 'Old events do not wait for a follower that has not asked for so long', 30),
   placingLanes: integer('PLACING_LANES', {
     description: 'Batches of orders that may be written at the same time; each has its own database connection',
     default: '4',

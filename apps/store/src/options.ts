@@ -1,4 +1,5 @@
 import type { CheckoutPolicy } from './checkout/checkout.js';
+import type { FeedRetentionOptions } from '@plant-shop/events/feed-retention';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import type { StoreConfig } from './config.js';
 
@@ -7,7 +8,10 @@ export interface StoreOptions {
   readonly initialStock: number;
   readonly placingLanes: number;
   readonly checkout: CheckoutPolicy;
+  readonly feed: FeedRetentionOptions;
 }
+
+const dayMs = 86_400_000;
 
 export const STORE_OPTIONS = Symbol('store options');
 
@@ -20,4 +24,5 @@ export const toOptions = (config: Omit<StoreConfig, keyof ServiceConfig>): Store
     approvalDelayMs: config.simulatedApprovalDelayMs,
     deliveryDelayMs: config.simulatedDeliveryDelayMs,
   },
+  feed: { keepMs: config.feedRetentionDays * dayMs, absenceMs: config.feedAbsenceDays * dayMs },
 });

@@ -28,6 +28,7 @@ export class StoreHarness {
     readonly caller: TestCaller,
     readonly sql: pg.Pool,
     private readonly fakeIdentity: { stop: () => Promise<void> },
+    private readonly config: StoreConfig,
   ) {}
 
   static async start({ replicas = 1, ...given }: Partial<StoreConfig> & { replicas?: number } = {}): Promise<StoreHarness> {
@@ -41,6 +42,8 @@ export class StoreHarness {
       paymentProvider: 'external',
       simulatedApprovalDelayMs: 0,
       simulatedDeliveryDelayMs: 0,
+      feedRetentionDays: 7,
+      feedAbsenceDays: 30,
       placingLanes: 4,
       maxInFlight: 5_000,
       ...given,
@@ -55,7 +58,11 @@ export class StoreHarness {
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
     // The pool says that it has ended before its connections have, and then the drop of the database ends them.
     sql.on('error', () => undefined);
-    return new StoreHarness(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity);
+    return new StoreHarness(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, config);
+  }
+
+  async addReplica(): Promise<void> {
+    this.replicas.push(await startService('store', this.nats.url, (service) => startStore(service, this.config)));
   }
 
   /** A plant listed available that nobody else in the file uses. */

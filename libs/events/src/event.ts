@@ -36,7 +36,10 @@ export interface FeedPlace {
 export interface FeedPage extends FeedHead {
   /** The place is part of this history. If not, one of the two databases was set back: `Feed.goOnBeyond`. */
   readonly matches: boolean;
-  /** The number that comes after the place: the next one, or the first of a later epoch when the place is in a break. */
+  /**
+   * The number that comes after the place: the next one, or a higher one where the feed has nothing in between any more,
+   * because it was dropped for its age or lost with a history.
+   */
   readonly next: number;
   /** From `next` on, in ascending order without a hole. */
   readonly events: readonly FeedEvent[];

@@ -4,13 +4,16 @@ import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPlace } from './even
 
 /**
  * The table that a service appends its events to, in the transaction of the change that they tell of. It has the columns
- * `position` (identity), `event_id`, `body` and `feed_seq` (unique, null until numbered); a row without an event id is none
- * of the feed's. The service's schema also has the feed's own tables (README).
+ * `position` (identity), `event_id`, `body` (null once it was dropped for its age: `FeedRetention`) and `feed_seq` (unique,
+ * null until numbered); a row without an event id is none of the feed's. The service's schema also has the feed's own tables
+ * (README).
  */
 export interface FeedTable {
   readonly table: string;
   /** The column that says whose event it is. */
   readonly subject: string;
+  /** The column that says when it happened. */
+  readonly time: string;
 }
 
 const batch = 1_000;
@@ -49,11 +52,15 @@ export class Feed {
     this.readPage = {
       name: 'feed-read-page',
       text: `
-        SELECT h.epoch, h.head, b.begins_at AS "beginsAt",
+        SELECT h.epoch, h.head, n.next, coalesce(b.inside, false) AS "isInBreak",
           EXISTS (SELECT 1 FROM ${table} WHERE feed_seq = $1 AND event_id = $2) AS "isHere", e.seq, e.id, e.subject, e.body
-        FROM feed_head h
-        LEFT JOIN feed_breaks b ON b.continues_after < $1 AND $1 < b.begins_at
-        LEFT JOIN LATERAL (SELECT ${event} FROM ${table} WHERE feed_seq > $1 ORDER BY feed_seq LIMIT $3) e ON true
+        FROM feed_head h CROSS JOIN feed_kept k
+        CROSS JOIN LATERAL (
+          SELECT max(begins_at) AS begins_at, bool_or(continues_after < $1) AS inside
+          FROM feed_breaks WHERE continues_after <= $1 AND $1 < begins_at
+        ) b
+        CROSS JOIN LATERAL (SELECT greatest($1 + 1, b.begins_at, k.oldest) AS next) n
+        LEFT JOIN LATERAL (SELECT ${event} FROM ${table} WHERE feed_seq >= n.next ORDER BY feed_seq LIMIT $3) e ON true
         ORDER BY e.seq`,
     };
     this.clearNumbers = `UPDATE ${table} SET feed_seq = NULL WHERE feed_seq > $1`;
@@ -83,19 +90,16 @@ export class Feed {
     return onlyRow(await this.database.query<FeedHead>('SELECT epoch, head FROM feed_head'));
   }
 
-  /** What comes after a place, of one snapshot with the head; at most `limit` events, and about 512 KiB. */
+  /**
+   * What comes after a place, of one snapshot with the head; at most `limit` events, and about 512 KiB. Where what comes
+   * next is no more (dropped for its age, lost with a history), the page says so by `next`.
+   */
   async read(place: FeedPlace, limit: number): Promise<FeedPage> {
     const rows = await this.database.query<PageRow>(this.readPage, [place.seq, place.id ?? null, limit]);
     const [first] = rows;
     if (!first) throw new Error('the feed has no head');
-    const { epoch, head, beginsAt, isHere } = first;
-    return {
-      epoch,
-      head,
-      matches: place.seq === 0 || isHere || beginsAt !== null,
-      next: beginsAt ?? place.seq + 1,
-      events: cutToBytes(rows),
-    };
+    const { epoch, head, next, isHere, isInBreak } = first;
+    return { epoch, head, matches: place.seq === 0 || isHere || isInBreak, next, events: cutToBytes(rows) };
   }
 
   /**
@@ -114,7 +118,10 @@ export class Feed {
       );
       if (isKnown.length > 0) return { epoch, head };
       const last = Math.max(head, known);
-      await tx.execute(this.clearNumbers, [agreed]);
+      const oldest = onlyRow(await tx.query<{ oldest: number }>('SELECT oldest FROM feed_kept FOR UPDATE')).oldest;
+      // What was dropped cannot be told again: it keeps its numbers.
+      await tx.execute(this.clearNumbers, [Math.max(agreed, oldest - 1)]);
+      if (agreed < oldest - 1) await tx.execute('UPDATE feed_kept SET oldest = $1', [last + 1]);
       const broken = onlyRow(
         await tx.query<FeedHead>('UPDATE feed_head SET epoch = gen_random_uuid(), head = $1 RETURNING epoch, head', [last]),
       );
@@ -133,7 +140,7 @@ export class Feed {
     return this.read(place, limit);
   }
 
-  /** Followers are waited for when old events are dropped. */
+  /** Followers are waited for when old events are dropped: `FeedRetention`. */
   private async notePassed(follower: string, seq: number): Promise<void> {
     await this.database.query(
       `INSERT INTO feed_followers (name, passed, seen_at) VALUES ($1, $2, now())
@@ -145,8 +152,9 @@ export class Feed {
 }
 
 interface PageRow extends FeedHead {
-  readonly beginsAt: number | null;
+  readonly next: number;
   readonly isHere: boolean;
+  readonly isInBreak: boolean;
   /** Null in the one row of a page without events. */
   readonly seq: number | null;
   readonly id: string;

@@ -134,6 +134,7 @@ describe('a follower', () => {
         [head],
       );
       await things.database.query('UPDATE feed_head SET head = $1', [head]);
+      await things.database.query('DELETE FROM feed_breaks WHERE begins_at > $1', [head]);
     };
 
     it.each(['before', 'after'] as const)('loses nothing that the feed has, noticing %s it had more than we knew', async (when) => {
@@ -211,6 +212,39 @@ describe('a follower', () => {
       ]);
       expect(await quick.database.query('SELECT 1 FROM event_gaps')).toEqual([]);
     });
+
+    it('is followed over all its breaks by those who were before them, or have nothing at all', async () => {
+      const [quick, slow, late] = [await open(), await open(), await open()];
+      await change(20);
+      await things.numberAll();
+      quick.follower.start();
+      await hasAll(quick);
+      await quick.follower.stop();
+      const page = await things.feed.read({ seq: 0 }, 12);
+      slow.follower.heard({ epoch: page.epoch, head: 12, events: page.events });
+      feedIsAway = true;
+      slow.follower.start();
+      await until(async () => (await slow.watermark()) === 12);
+      await slow.follower.stop();
+      feedIsAway = false;
+
+      let watermark = restart(quick);
+      for (const [back, beyond] of [[21, 60], [66, 72], [15, 78]] as const) {
+        await quick.follower.stop();
+        await setBack(back, 'lost');
+        watermark = restart(quick);
+        await until(async () => (await things.feed.head()).head >= beyond);
+        await change(4);
+        await things.numberAll();
+        await until(async () => (await watermark()) >= (await things.feed.head()).head);
+      }
+      const { head } = await things.feed.head();
+      late.follower.start();
+      const slowAgain = restart(slow);
+      await until(async () => (await slowAgain()) === head && (await late.watermark()) === head);
+      expect(await slow.log()).toEqual(await things.numbered());
+      expect(await late.log()).toEqual(await things.numbered());
+    }, 30_000);
 
     /** The same service started again on its own data. @returns its watermark */
     const restart = (service: FollowingService): (() => Promise<number>) => {

@@ -12,6 +12,7 @@ import {
   setWatermark,
   type Watermark,
 } from './event-log.js';
+import { oldestLogged } from './log-retention.js';
 
 /** Events (after, upTo] became part of the whole log just now. */
 export interface Advance {
@@ -36,6 +37,8 @@ export interface FollowerOptions {
 const pageSize = 1_000;
 /** How often the feed is asked although nobody said that it has grown. */
 const pollMs = 1_000;
+/** How often it is asked although nudges bring everything: the feed keeps old events until it hears that we have passed them. */
+const reportMs = 5_000;
 /** Nudges that wait while a transaction runs; what is beyond it is pulled. */
 const maxWaiting = 64;
 
@@ -48,6 +51,7 @@ export class Follower {
   private waiting: FeedNudge[] = [];
   private knownHead = 0;
   private seenWatermark = 0;
+  private pulledAt = -Infinity;
 
   constructor(
     private readonly database: Database,
@@ -86,7 +90,7 @@ export class Follower {
     if (heard.length > 0 && epoch !== undefined) {
       const watermark = await this.take(epoch, heard);
       this.knownHead = head;
-      if (watermark >= head) return this.waiting.length > 0;
+      if (watermark >= head && performance.now() - this.pulledAt < reportMs) return this.waiting.length > 0;
     }
     return this.pull();
   }
@@ -94,6 +98,7 @@ export class Follower {
   private async pull(): Promise<boolean> {
     const place = await findWatermark(this.database);
     const page = await this.options.feed.read(toPlace(place), pageSize);
+    this.pulledAt = performance.now();
     this.knownHead = page.head;
     if (!page.matches) {
       await this.repairHistory(place);
@@ -113,21 +118,22 @@ export class Follower {
     events: readonly FeedEvent[],
     jump?: { readonly from: number; readonly next: number },
   ): Promise<number> {
-    const { advance, others } = await this.database.transaction(async (tx) => {
+    const { advance, others, gap } = await this.database.transaction(async (tx) => {
       const others = await logEvents(tx, events);
       const before = await lockWatermark(tx);
-      const isBreak = jump?.from === before.seq && jump.next > before.seq + 1;
-      const from = isBreak ? jump.next - 1 : before.seq;
-      if (isBreak) await noteGap(tx, before.seq, jump.next, epoch);
+      const gap = jump?.from === before.seq && jump.next > before.seq + 1 ? jump : undefined;
+      const from = gap ? gap.next - 1 : before.seq;
+      if (gap) await noteGap(tx, before.seq, gap.next, epoch);
       const upTo = await contiguousEnd(tx, from);
       const advance: Advance = { after: before.seq, upTo };
       if (upTo > before.seq || before.epoch !== epoch) await setWatermark(tx, upTo, epoch);
       if (upTo > before.seq) await this.options.onAdvance(tx, advance);
-      return { advance, others };
+      return { advance, others, gap };
     });
     if (others.length > 0) {
       this.logger.error({ seqs: others.slice(0, 10), count: others.length }, 'the feed gave numbers a second time');
     }
+    if (gap) this.logger.error({ after: gap.from, resumesAt: gap.next }, 'the feed no longer has these events: gap in the log');
     this.seenWatermark = advance.upTo;
     if (advance.upTo > advance.after) this.options.announce(advance);
     return advance.upTo;
@@ -140,8 +146,11 @@ export class Follower {
     this.logger.error({ watermark: place.seq, agreed, epoch, head }, 'the feed has another history: it goes on beyond ours');
   }
 
+  /** @returns 0 when what they agreed on is too old to be kept */
   private async lastAgreed(upTo: number): Promise<number> {
-    for (let end = upTo; end > 0; end -= pageSize) {
+    const oldestInFeed = (await this.options.feed.read({ seq: 0 }, 1)).next;
+    const oldest = Math.max(oldestInFeed, await oldestLogged(this.database));
+    for (let end = upTo; end >= oldest; end -= pageSize) {
       const after = Math.max(0, end - pageSize);
       const ours = await idsBetween(this.database, after, end);
       const { events } = await this.options.feed.read({ seq: after }, pageSize);

@@ -4,12 +4,13 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { createDatabase } from '@plant-shop/testing/postgres';
 import type { FeedNudge } from './event.js';
 import { findWatermark } from './event-log.js';
-import { Feed } from './feed.js';
+import { Feed, type FeedTable } from './feed.js';
 import { type Advance, Follower, type FollowerOptions, type RemoteFeed } from './follower.js';
 
 const migrations = new URL('../test-migrations/', import.meta.url);
 const logger = createLogger('test', 'fatal');
 const owner = '00000000-0000-4000-8000-000000000001';
+export const thingsTable: FeedTable = { table: 'thing_events', subject: 'owner_id', time: 'at' };
 
 export interface Logged {
   readonly seq: number;
@@ -34,7 +35,7 @@ export class ThingsService {
     readonly database: Database,
     readonly close: () => Promise<void>,
   ) {
-    this.feed = new Feed(database, { table: 'thing_events', subject: 'owner_id' });
+    this.feed = new Feed(database, thingsTable);
   }
 
   static async open(): Promise<ThingsService> {

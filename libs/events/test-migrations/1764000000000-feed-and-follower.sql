@@ -12,6 +12,13 @@ CREATE TABLE feed_breaks (
   epoch           uuid   NOT NULL
 );
 
+-- Events from this number on are kept whole.
+CREATE TABLE feed_kept (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  oldest   bigint  NOT NULL DEFAULT 1
+);
+INSERT INTO feed_kept DEFAULT VALUES;
+
 CREATE TABLE feed_followers (
   name    text        PRIMARY KEY,
   passed  bigint      NOT NULL,
@@ -24,6 +31,7 @@ CREATE TABLE thing_events (
   thing_id bigint NOT NULL,
   version  bigint NOT NULL,
   owner_id uuid   NOT NULL,
+  at       timestamptz NOT NULL DEFAULT now(),
   event_id uuid,
   body     text,
   feed_seq bigint UNIQUE
@@ -48,6 +56,13 @@ CREATE TABLE feed_watermark (
   watermark bigint  NOT NULL DEFAULT 0
 );
 INSERT INTO feed_watermark DEFAULT VALUES;
+
+-- Events from this number on are in the log.
+CREATE TABLE log_kept (
+  only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+  oldest   bigint  NOT NULL DEFAULT 1
+);
+INSERT INTO log_kept DEFAULT VALUES;
 
 CREATE TABLE event_gaps (
   after_seq  bigint PRIMARY KEY,

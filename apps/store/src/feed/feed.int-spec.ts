@@ -3,7 +3,7 @@ import { type FeedPage, feedSubject, store } from '@plant-shop/contracts/store';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { until } from '@plant-shop/testing/until';
-import { customer, StoreHarness } from '../store.harness.js';
+import { customer, staff, StoreHarness } from '../store.harness.js';
 
 describe('the feed of order events', () => {
   let shop: StoreHarness;
@@ -69,5 +69,28 @@ describe('the feed of order events', () => {
       expect(data.previousStatus).toBe(last.get(data.orderId) ?? 'placed');
       last.set(data.orderId, data.newStatus);
     }
+  });
+
+  it('drops old bodies that its followers have passed; the timeline stays, and who asks for them is told', async () => {
+    const { head } = await shop.caller.call(store.feedHead, {});
+    const passed = head - 10;
+    await shop.caller.call(store.feedRead, { follower: 'test', after: passed, limit: 1 });
+    const [oldest] = await shop.rows<{ order_id: number; event_id: string }>(
+      'SELECT order_id::int, event_id FROM order_transitions WHERE feed_seq = 1',
+    );
+    const timeline = await shop.caller.call(store.getTimeline, { orderId: oldest!.order_id }, staff);
+    await shop.rows(`UPDATE order_transitions SET at = at - interval '8 days' WHERE feed_seq <= $1`, [head - 5]);
+    // It drops when it comes up, and then each minute.
+    await shop.addReplica();
+    await until(async () => (await shop.rows('SELECT 1 FROM feed_kept WHERE oldest = $1', [passed + 1])).length === 1);
+    expect(await shop.rows('SELECT feed_seq::int AS seq FROM order_transitions WHERE event_id IS NOT NULL AND body IS NOT NULL ORDER BY 1')).toEqual(
+      Array.from({ length: 10 }, (_, n) => ({ seq: passed + 1 + n })),
+    );
+    const page = await shop.caller.call(store.feedRead, { follower: 'late', after: 1, afterId: oldest!.event_id, limit: 100 });
+    expect(page).toMatchObject({ matches: true, next: passed + 1 });
+    expect(page.events.map((event) => event.seq)).toEqual(Array.from({ length: 10 }, (_, n) => passed + 1 + n));
+    const after = await shop.caller.call(store.getTimeline, { orderId: oldest!.order_id }, staff);
+    expect(after.map((entry) => entry.eventId)).toEqual(timeline.map((entry) => entry.eventId));
+    expect(after.some((entry) => entry.eventId === oldest!.event_id)).toBe(true);
   });
 });

@@ -1,29 +1,43 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { feedSubject } from '@plant-shop/contracts/store';
-import { Feed } from '@plant-shop/events/feed';
+import { Feed, type FeedTable } from '@plant-shop/events/feed';
 import { FeedNumberer } from '@plant-shop/events/feed-numberer';
+import { FeedRetention } from '@plant-shop/events/feed-retention';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { Registry } from 'prom-client';
+import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+
+const timeline: FeedTable = { table: 'order_transitions', subject: 'owner_id', time: 'at' };
 
 /** The feed of order events, over the timeline of orders. */
 @Injectable()
 export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly feed: Feed;
   private readonly numberer: FeedNumberer;
+  private readonly retention: FeedRetention;
 
-  constructor(database: Database, nats: Nats, @InjectLogger() logger: Logger) {
-    this.feed = new Feed(database, { table: 'order_transitions', subject: 'owner_id' });
+  constructor(
+    database: Database,
+    nats: Nats,
+    metrics: Registry,
+    @Inject(STORE_OPTIONS) options: StoreOptions,
+    @InjectLogger() logger: Logger,
+  ) {
+    this.feed = new Feed(database, timeline);
     this.numberer = new FeedNumberer(this.feed, nats, feedSubject, logger);
+    this.retention = new FeedRetention(database, timeline, options.feed, metrics, logger);
   }
 
   onApplicationBootstrap(): void {
     this.numberer.start();
+    this.retention.start();
   }
 
-  onApplicationShutdown(): Promise<void> {
-    return this.numberer.stop();
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.numberer.stop(), this.retention.stop()]);
   }
 
   /** Call after the commit of a move: its event is numbered and announced at once. */
