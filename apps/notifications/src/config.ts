@@ -1,4 +1,4 @@
-import { type Config, port, text, url } from '@plant-shop/platform/config';
+import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import { serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const databaseSetting = {
@@ -10,6 +10,12 @@ export const notificationsSettings = {
   ...databaseSetting,
   streamHost: text('STREAM_HOST', { description: 'Address that the event stream listens on', default: '127.0.0.1' }),
   streamPort: port('STREAM_PORT', { description: 'Port of the event stream', default: '8081' }),
+  eventLogRetentionDays: integer('EVENT_LOG_RETENTION_DAYS', {
+    description: 'How long events stay in the log at least, for clients that resume, in days',
+    default: '30',
+    min: 7,
+    max: 3_650,
+  }),
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
     description: 'Where clients reach the API: types of problems are built from it',
   }),

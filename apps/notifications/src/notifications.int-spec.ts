@@ -18,7 +18,7 @@ describe('notifications, before there is a stream', () => {
   beforeAll(async () => {
     [nats, database] = await Promise.all([startNats(), createDatabase(migrationsFolder)]);
     service = await startService('notifications', nats.url, async (one) => {
-      const config = { databaseUrl: database.url, streamHost: '127.0.0.1', streamPort: 0, publicUrl: 'https://shop.test' };
+      const config = { databaseUrl: database.url, streamHost: '127.0.0.1', streamPort: 0, eventLogRetentionDays: 30, publicUrl: 'https://shop.test' };
       port = (await startNotifications(one, config)).streamPort;
     });
     caller = await TestCaller.connect(nats.url);

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { EventLogRetention } from './event-log/event-log-retention.js';
 import { OrderEvents } from './event-log/order-events.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
 import { StreamServer } from './stream/stream-server.js';
@@ -8,7 +9,7 @@ export class NotificationsModule {
   static with(options: NotificationsOptions): DynamicModule {
     return {
       module: NotificationsModule,
-      providers: [{ provide: NOTIFICATIONS_OPTIONS, useValue: options }, OrderEvents, StreamServer],
+      providers: [{ provide: NOTIFICATIONS_OPTIONS, useValue: options }, OrderEvents, EventLogRetention, StreamServer],
     };
   }
 }

@@ -4,6 +4,8 @@ import type { NotificationsConfig } from './config.js';
 /** What the parts of notifications need of its settings, in their own terms. */
 export interface NotificationsOptions {
   readonly stream: { readonly host: string; readonly port: number };
+  /** How long events stay in the log at least. */
+  readonly eventLog: { readonly keepMs: number };
   /** Address of the API as clients know it, without a slash at its end. */
   readonly publicUrl: string;
 }
@@ -12,5 +14,6 @@ export const NOTIFICATIONS_OPTIONS = Symbol('notifications options');
 
 export const toOptions = (config: Omit<NotificationsConfig, keyof ServiceConfig>): NotificationsOptions => ({
   stream: { host: config.streamHost, port: config.streamPort },
+  eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
   publicUrl: config.publicUrl,
 });

@@ -60,7 +60,7 @@ describe('the event log', () => {
       })),
     ]);
   const start = async (): Promise<void> => {
-    const config = { databaseUrl: database.url, streamHost: '127.0.0.1', streamPort: 0, publicUrl: 'https://shop.test' };
+    const config = { databaseUrl: database.url, streamHost: '127.0.0.1', streamPort: 0, eventLogRetentionDays: 30, publicUrl: 'https://shop.test' };
     services.push(await startService('notifications', nats.url, (service) => startNotifications(service, config)));
   };
   const happens = (count: number): Event[] => {

@@ -1,0 +1,23 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { LogRetention, type Need } from '@plant-shop/events/log-retention';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { Registry } from 'prom-client';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
+
+/** Whoever refers to events of the log by number says here which is the lowest that it needs: none is deleted from there on. */
+const needs: readonly Need[] = [];
+
+/** Deletes old events from the log. */
+@Injectable()
+export class EventLogRetention extends LogRetention {
+  constructor(
+    database: Database,
+    metrics: Registry,
+    @Inject(NOTIFICATIONS_OPTIONS) options: NotificationsOptions,
+    @InjectLogger() logger: Logger,
+  ) {
+    super(database, { keepMs: options.eventLog.keepMs, needs }, metrics, logger);
+  }
+}
