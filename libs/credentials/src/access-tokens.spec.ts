@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CodedError } from '@plant-shop/platform/errors';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
-import { AccessTokens } from './access-tokens.js';
+import { AccessTokens, revocationKeysOf } from './access-tokens.js';
 
 const publicUrl = 'https://plants.example';
 const subject = '00000000-0000-4000-8000-000000000001';
@@ -56,6 +56,13 @@ describe('access tokens', () => {
     });
   });
 
+  it('end with themselves, their client, what was granted to it, and the secret that it showed', async () => {
+    const plain = await tokens.verify(await signed());
+    expect(revocationKeysOf(plain)).toEqual(['accessToken:j1', 'client:c1']);
+    const granted = await tokens.verify(await signed({ grant_id: 'g1', secret_id: 's1' }));
+    expect(revocationKeysOf(granted)).toEqual(['accessToken:j1', 'client:c1', 'grant:g1', 'clientSecret:s1']);
+  });
+
   it('without a scope permit nothing', async () => {
     await expect(tokens.verify(await signed({ scope: undefined }))).resolves.toMatchObject({ permissions: [] });
   });
@@ -71,6 +78,7 @@ describe('access tokens', () => {
     ['no subject', { sub: undefined } as never, {}],
     ['a subject that is no user', { sub: 'c1' }, {}],
     ['a scope that is no text', { scope: 7 }, {}],
+    ['a grant that is no text', { grant_id: 7 }, {}],
     ['a beginning in the future', { nbf: Math.floor(Date.now() / 1_000) + 600 }, {}],
     ['the type of an ID token', {}, { typ: 'JWT' }],
     ['no type', {}, { typ: undefined }],

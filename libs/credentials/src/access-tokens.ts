@@ -2,12 +2,17 @@ import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import { CredentialRefused } from './credential-refused.js';
+import { revocationKey } from './revocation-log.js';
 
 /** What a valid access token says. */
 export interface AccessToken {
   readonly jti: string;
   readonly clientId: string;
   readonly userId: string;
+  /** What a user granted to the client; absent in tokens that a client got for itself. */
+  readonly grantId?: string;
+  /** The client secret that it was issued for; absent for clients that have none. */
+  readonly secretId?: string;
   readonly permissions: readonly Permission[];
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
@@ -82,20 +87,41 @@ export class AccessTokens {
   }
 }
 
-function toAccessToken({ jti, sub, exp, client_id: clientId, scope }: JWTPayload): AccessToken {
+function toAccessToken(claims: JWTPayload): AccessToken {
+  const { jti, sub, exp, client_id: clientId, scope, grant_id: grantId, secret_id: secretId } = claims;
   if (
     jti === undefined ||
     exp === undefined ||
     sub === undefined ||
     !uuid.test(sub) ||
     typeof clientId !== 'string' ||
-    (scope !== undefined && typeof scope !== 'string')
+    !isTextOrAbsent(scope) ||
+    !isTextOrAbsent(grantId) ||
+    !isTextOrAbsent(secretId)
   ) {
     throw refused();
   }
   const scopes = new Set(scope?.split(' '));
-  return { jti, clientId, userId: sub, permissions: permissions.filter((one) => scopes.has(one)), expiresAt: exp * 1_000 };
+  return {
+    jti,
+    clientId,
+    userId: sub,
+    ...(grantId !== undefined && { grantId }),
+    ...(secretId !== undefined && { secretId }),
+    permissions: permissions.filter((one) => scopes.has(one)),
+    expiresAt: exp * 1_000,
+  };
 }
+
+const isTextOrAbsent = (claim: unknown): claim is string | undefined => claim === undefined || typeof claim === 'string';
+
+/** The entries of the revocation log that end it, but for the one that names its user. */
+export const revocationKeysOf = ({ jti, clientId, grantId, secretId }: AccessToken): string[] => [
+  revocationKey('accessToken', jti),
+  revocationKey('client', clientId),
+  ...(grantId === undefined ? [] : [revocationKey('grant', grantId)]),
+  ...(secretId === undefined ? [] : [revocationKey('clientSecret', secretId)]),
+];
 
 const refused = (): CredentialRefused =>
   new CredentialRefused(

@@ -3,11 +3,11 @@ import type { CredentialKind, Permission } from '@plant-shop/contracts/permissio
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { type AccessToken, AccessTokens } from './access-tokens.js';
+import { type AccessToken, AccessTokens, revocationKeysOf } from './access-tokens.js';
 import type { Caller } from './caller.js';
 import { CredentialRefused } from './credential-refused.js';
-import { KeptAnswers, revocationKey } from './kept-answers.js';
-import type { RevocationLog } from './revocation-log.js';
+import { KeptAnswers } from './kept-answers.js';
+import { revocationKey, type RevocationLog } from './revocation-log.js';
 import { digestOf, type Shown } from './shown.js';
 
 interface Subject {
@@ -66,8 +66,7 @@ export class Credentials {
       max: maxKept,
       keepMs,
       expiresAt: ({ expiresAt }) => expiresAt,
-      isRevokedBy: ({ jti, clientId }, revoked) =>
-        revoked.has(revocationKey('accessToken', jti)) || revoked.has(revocationKey('client', clientId)),
+      isRevokedBy: (token, revoked) => revocationKeysOf(token).some((key) => revoked.has(key)),
     });
   }
 
@@ -126,17 +125,14 @@ export class Credentials {
   }
 
   private fromToken(token: AccessToken, subject: Subject): Checked {
-    if (this.log.isRevoked(token)) throw new CredentialRefused('credential-refused', 'The access token was revoked. Get a new one.');
+    const endedBy = revocationKeysOf(token);
+    if (endedBy.some((key) => this.log.isRevoked(key))) throw new CredentialRefused('credential-refused', 'The access token was revoked. Get a new one.');
     return {
       kind: 'accessToken',
       name: `client:${token.clientId}:${token.userId}`,
       userId: token.userId,
       permissions: token.permissions.filter((one) => subject.permissions.includes(one)),
-      revokedBy: [
-        revocationKey('accessToken', token.jti),
-        revocationKey('client', token.clientId),
-        revocationKey('user', token.userId),
-      ],
+      revokedBy: [...endedBy, revocationKey('user', token.userId)],
       expiresAt: token.expiresAt,
     };
   }

@@ -1,5 +1,4 @@
-import type { Revocation } from '@plant-shop/contracts/identity';
-import type { RevocationLog } from './revocation-log.js';
+import { revocationKey, type RevocationLog } from './revocation-log.js';
 
 /** An answer of identity, with the log position of the snapshot that it was read from. */
 export interface Positioned {
@@ -14,8 +13,6 @@ export interface KeptAnswersOptions<T> {
   readonly expiresAt?: (answer: T) => number | undefined;
   readonly isRevokedBy: (answer: T, revoked: ReadonlySet<string>) => boolean;
 }
-
-export const revocationKey = (kind: Revocation['kind'], id: string): string => `${kind}:${id}`;
 
 interface Kept<T> {
   readonly answer: T;

@@ -12,6 +12,12 @@ export interface RevocationListener {
   forget(): void;
 }
 
+/** An entry of the log as one text. */
+export const revocationKey = (kind: Revocation['kind'], id: string): string => `${kind}:${id}`;
+
+/** What ends access tokens. */
+const endsTokens: ReadonlySet<Revocation['kind']> = new Set(['accessToken', 'client', 'grant', 'clientSecret']);
+
 export const pullIntervalMs = 250;
 /** A kept answer counts only while the log was seen whole this recently. */
 export const freshForMs = 1_000;
@@ -34,8 +40,7 @@ export class RevocationLog {
   private head = 0;
   private freshAt = -Infinity;
   private breaks = 0;
-  private readonly tokens = new Map<string, number>();
-  private readonly clients = new Map<string, number>();
+  private readonly ended = new Map<string, number>();
   private readonly listeners: RevocationListener[] = [];
   private waiters: Waiter[] = [];
   private nudged = false;
@@ -70,8 +75,8 @@ export class RevocationLog {
   }
 
   /** Access tokens are checked here and not at identity, so what makes them invalid is remembered. */
-  isRevoked(token: { readonly jti: string; readonly clientId: string }): boolean {
-    return this.tokens.has(token.jti) || this.clients.has(token.clientId);
+  isRevoked(key: string): boolean {
+    return this.ended.has(key);
   }
 
   listen(listener: RevocationListener): void {
@@ -173,8 +178,7 @@ export class RevocationLog {
     if (entries.length === 0) return;
     const now = this.now();
     for (const { kind, id } of entries) {
-      if (kind === 'accessToken') remember(this.tokens, id, now);
-      if (kind === 'client') remember(this.clients, id, now);
+      if (endsTokens.has(kind)) remember(this.ended, revocationKey(kind, id), now);
     }
     for (const listener of this.listeners) listener.revoked(entries);
   }
@@ -217,8 +221,8 @@ function isBroken(after: number, head: number, entries: readonly Revocation[]): 
   return entries.length === 0 ? head > after : entries[0]?.position !== after + 1;
 }
 
-function remember(revoked: Map<string, number>, id: string, now: number): void {
-  revoked.set(id, now);
+function remember(revoked: Map<string, number>, key: string, now: number): void {
+  revoked.set(key, now);
   // In order of insertion, so the oldest come first.
   for (const [oldest, since] of revoked) {
     if (now - since <= rememberForMs) break;
