@@ -15,8 +15,9 @@ import {
   Text,
   Uuid,
 } from './fields.js';
-import { type HighestNumbers, type KnownCustomer, type KnownStock, ListAllStock, ListCustomers } from './reconcile.js';
 import { Described, Means } from './schema.js';
+import { feedOperations } from './store.feed.js';
+import { reconcileOperations } from './store.reconcile.js';
 
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
@@ -231,36 +232,6 @@ export class CloseCustomer {
   attempt?: number;
 }
 
-/** From followers of the feed of order events (libs/events). */
-export class ReadFeed {
-  /** Who asks: registered, and waited for when old events are dropped. */
-  @Text()
-  follower: string;
-
-  /** The last number that the follower has, 0 at the beginning. */
-  @Integer(0, Number.MAX_SAFE_INTEGER)
-  after: number;
-
-  /** The id of that event; absent at the beginning, and where the follower's log ends with a gap. */
-  @IsOptional()
-  @Uuid()
-  afterId?: string;
-
-  @Integer(1, 1_000)
-  limit: number;
-}
-
-/** A follower has another history: one of the two databases was set back. */
-export class GoOnBeyond {
-  /** The follower's last number. */
-  @Integer(0, Number.MAX_SAFE_INTEGER)
-  known: number;
-
-  /** The last number at which both have the same event. */
-  @Integer(0, Number.MAX_SAFE_INTEGER)
-  agreed: number;
-}
-
 // What it answers
 
 export interface Order {
@@ -287,18 +258,6 @@ export interface TimelineEntry {
   readonly eventId?: string;
 }
 
-/** See libs/events: where the feed stands, and what comes after a place in it. */
-export interface FeedHead {
-  readonly epoch: string;
-  readonly head: number;
-}
-
-export interface FeedPage extends FeedHead {
-  readonly matches: boolean;
-  readonly next: number;
-  readonly events: readonly { readonly seq: number; readonly id: string; readonly subject: string; readonly body: string }[];
-}
-
 /** Units per status, summed over all plants. Always all three. */
 export type Inventory = Readonly<Record<PlantStatus, number>>;
 
@@ -313,9 +272,6 @@ export interface Stock {
 export interface OpenOrders {
   readonly openOrders: readonly number[];
 }
-
-/** Published by the store (core NATS, may be lost) with what was just numbered: a `FeedNudge` of libs/events. */
-export const feedSubject = 'store.feed';
 
 const { read, write } = operationsOf<ErrorCode>('store');
 
@@ -380,10 +336,6 @@ export const store = {
     versioned: true,
   }),
 
-  feedHead: read<FeedHead>()('feedHead', NoPayload),
-  feedRead: read<FeedPage>()('feedRead', ReadFeed),
-  feedGoOnBeyond: write<FeedHead>()('feedGoOnBeyond', GoOnBeyond),
-
   openStock: write<{ plantId: number }>()('openStock', OpenStock),
   listStock: write<{ plantId: number }>()('listStock', ListStock),
   /** Retired when `openOrders` is empty. */
@@ -391,9 +343,6 @@ export const store = {
   /** Closed when `openOrders` is empty. */
   closeCustomer: write<OpenOrders>()('closeCustomer', CloseCustomer),
 
-  readHighestNumbers: read<HighestNumbers>()('readHighestNumbers', NoPayload),
-  /** By ascending plant id. A page of fewer than `limit` (1,000 when absent) is the last one. */
-  listAllStock: read<KnownStock[]>()('listAllStock', ListAllStock),
-  /** By ascending user id. A page of fewer than `limit` (1,000 when absent) is the last one. */
-  listCustomers: read<KnownCustomer[]>()('listCustomers', ListCustomers),
+  ...feedOperations,
+  ...reconcileOperations,
 };

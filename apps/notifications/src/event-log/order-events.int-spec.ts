@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { feedSubject, type FeedPage, store } from '@plant-shop/contracts/store';
+import { store } from '@plant-shop/contracts/store';
+import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import type { Service } from '@plant-shop/platform/service/service';

@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { feedSubject, store } from '@plant-shop/contracts/store';
+import { store } from '@plant-shop/contracts/store';
+import { feedSubject } from '@plant-shop/contracts/store.feed';
 import type { FeedNudge } from '@plant-shop/events/event';
 import { Follower, type RemoteFeed } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';

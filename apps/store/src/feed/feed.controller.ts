@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
-import { type FeedHead, type FeedPage, type GoOnBeyond, type ReadFeed, store } from '@plant-shop/contracts/store';
+import { store } from '@plant-shop/contracts/store';
+import type { FeedHead, FeedPage, GoOnBeyond, ReadFeed } from '@plant-shop/contracts/store.feed';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import { OrderFeed } from './order-feed.js';
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type FeedPage, feedSubject, store } from '@plant-shop/contracts/store';
+import { store } from '@plant-shop/contracts/store';
+import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { until } from '@plant-shop/testing/until';
@@ -69,7 +70,7 @@ describe('the feed of order events', () => {
       expect(data.previousStatus).toBe(last.get(data.orderId) ?? 'placed');
       last.set(data.orderId, data.newStatus);
     }
-  });
+  }, 20_000);
 
   it('drops old bodies that its followers have passed; the timeline stays, and who asks for them is told', async () => {
     const { head } = await shop.caller.call(store.feedHead, {});

@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { feedSubject } from '@plant-shop/contracts/store';
+import { feedSubject } from '@plant-shop/contracts/store.feed';
 import { Feed, type FeedTable } from '@plant-shop/events/feed';
 import { FeedNumberer } from '@plant-shop/events/feed-numberer';
 import { FeedRetention } from '@plant-shop/events/feed-retention';
