@@ -58,6 +58,17 @@ export const access = {
   revokeApiKey: caller,
   rotateApiKey: caller,
 
+  createWebhook: permission('webhooks'),
+  listWebhooks: permission('webhooks'),
+  getWebhook: permission('webhooks'),
+  replaceWebhook: permission('webhooks'),
+  deleteWebhook: permission('webhooks'),
+  rotateWebhookSecret: permission('webhooks'),
+  testWebhook: permission('webhooks'),
+  listDeliveries: permission('webhooks'),
+  resendDelivery: permission('webhooks'),
+  replayEvents: permission('webhooks'),
+
   getOAuth: open,
   postOAuth: open,
   getOpenApi: open,

@@ -22,6 +22,7 @@ import { StoreController } from './store/store.controller.js';
 import { ApiKeysController } from './users/api-keys.controller.js';
 import { SessionsController } from './users/sessions.controller.js';
 import { UsersController } from './users/users.controller.js';
+import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 @Module({})
 export class GatewayModule {
@@ -35,6 +36,7 @@ export class GatewayModule {
         SessionsController,
         UsersController,
         ApiKeysController,
+        WebhooksController,
         OAuthController,
         OpenApiController,
         DocsController,

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
 import { identity, type Revocation } from '@plant-shop/contracts/identity';
 import { type CredentialKind, type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { notifications } from '@plant-shop/contracts/notifications';
 import { type Order, store } from '@plant-shop/contracts/store';
 import { DomainError } from '@plant-shop/contracts/errors';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
 import type { Service } from '@plant-shop/platform/service/service';
@@ -179,7 +181,7 @@ function recorded({ operation, answer }: Fake, asked: Asked[]): Fake {
 const fern: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
 const placed: Order = { id: 1, plantId: 1, quantity: 1, status: 'placed', complete: false };
 
-/** Plants and orders that answer what they were asked. */
+/** Plants and orders that answer what they were asked; webhooks answer their samples. */
 export const echoes: Answers = {
   catalog: [
     fake(catalog.createPlant, ({ plant }) => ({ ...fern, name: plant.name })),
@@ -214,4 +216,5 @@ export const echoes: Answers = {
     fake(identity.updateUser, ({ username }) => ({ id: 1, username })),
     fake(identity.deleteUser, ({ username }) => ({ username })),
   ],
+  notifications: Object.values<Operation<object, unknown>>(notifications as never).map((one) => fake(one)),
 };

@@ -39,6 +39,7 @@ interface Row {
 const plantWriters: Who[] = ['plantsKey', 'plantsSession', 'adminKey'];
 const anyKey: Who[] = ['customerKey', 'webhooksKey', 'plantsKey', 'stockKey', 'paymentsKey', 'adminKey'];
 const orderers: Who[] = ['customerSession', 'customerBearer', 'customerKey', 'adminKey'];
+const webhookOwners: Who[] = [...orderers, 'webhooksKey'];
 
 const rows: readonly Row[] = [
   { method: 'POST', path: '/v3/plant', body: { name: 'Fern' }, may: plantWriters },
@@ -72,6 +73,17 @@ const rows: readonly Row[] = [
   { method: 'GET', path: '/v3/user/a/apiKeys', may: 'shown' },
   { method: 'DELETE', path: `/v3/user/a/apiKeys/${userId(7)}`, may: 'shown' },
   { method: 'POST', path: `/v3/user/a/apiKeys/${userId(7)}/rotation`, body: {}, may: 'shown' },
+  { method: 'POST', path: '/v3/webhooks', body: { url: 'https://a.example', eventTypes: ['order.status_changed'] }, may: webhookOwners },
+  { method: 'GET', path: '/v3/webhooks', may: webhookOwners },
+  { method: 'GET', path: `/v3/webhooks/${userId(8)}`, may: webhookOwners },
+  { method: 'HEAD', path: `/v3/webhooks/${userId(8)}`, may: webhookOwners },
+  { method: 'PUT', path: `/v3/webhooks/${userId(8)}`, body: { url: 'https://a.example', eventTypes: ['order.status_changed'] }, may: webhookOwners },
+  { method: 'DELETE', path: `/v3/webhooks/${userId(8)}`, may: webhookOwners },
+  { method: 'POST', path: `/v3/webhooks/${userId(8)}/rotateSecret`, body: {}, may: webhookOwners },
+  { method: 'POST', path: `/v3/webhooks/${userId(8)}/test`, may: webhookOwners },
+  { method: 'GET', path: `/v3/webhooks/${userId(8)}/deliveries`, may: webhookOwners },
+  { method: 'POST', path: `/v3/webhooks/${userId(8)}/deliveries/1/resend`, may: webhookOwners },
+  { method: 'POST', path: `/v3/webhooks/${userId(8)}/replay`, body: { since: '2026-05-01T00:00:00Z' }, may: webhookOwners },
 ];
 
 describe('the routes', () => {

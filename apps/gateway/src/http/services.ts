@@ -10,7 +10,7 @@ import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { etagOf, expectedVersion, isKnown } from './conditions.js';
 import { idempotencyKeyOf } from './idempotency.js';
-import { formBody, jsonBody } from './input.js';
+import { formBody, jsonBody, pathText } from './input.js';
 
 /** Members of a payload by name, not yet validated: that is the owner's. */
 export type Unvalidated<Payload> = Partial<Record<keyof Payload, unknown>>;
@@ -108,7 +108,8 @@ export class Services {
   private linkTo(request: FastifyRequest, query: Readonly<Record<string, string | number | undefined>>): string {
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
-    return `<${this.options.publicUrl}${request.routeOptions.url ?? ''}?${parameters.toString()}>; rel="next"`;
+    const path = (request.routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(pathText(request, name)));
+    return `<${this.options.publicUrl}${path}?${parameters.toString()}>; rel="next"`;
   }
 }
 

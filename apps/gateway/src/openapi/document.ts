@@ -10,6 +10,7 @@ import { type Fields, headerParameter, headerParameters, namesInPath, parameterO
 import { codesOf, problemSchema, ProblemResponses } from './problem-responses.js';
 import { requestBodyOf } from './request-body.js';
 import { Schemas } from './schemas.js';
+import { sentEvents } from './sent-events.js';
 import { securityOf, securitySchemes } from './security.js';
 import { apiResponseSchema, successOf } from './success-responses.js';
 
@@ -27,6 +28,7 @@ const tags = [
   { name: 'Plants', description: 'The catalogue and its images' },
   { name: 'Store', description: 'Orders, and the stock that they are made from' },
   { name: 'Users', description: 'Users, their sessions and API keys' },
+  { name: 'Webhooks', description: 'Order events, sent to an address of yours' },
   { name: 'Shop', description: 'The shop as a whole' },
 ];
 
@@ -55,6 +57,7 @@ export function makeDocument(served: readonly ServedRoute[], publicUrl: string):
     servers: [{ url: publicUrl + prefix }],
     tags,
     paths,
+    webhooks: sentEvents(schemas),
     components: {
       schemas: schemas.all,
       parameters: headerParameters,

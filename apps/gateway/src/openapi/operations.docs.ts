@@ -3,6 +3,7 @@ import type { OperationDocs } from './operation-docs.js';
 import { plantsDocs } from './plants.docs.js';
 import { storeDocs } from './store.docs.js';
 import { usersDocs } from './users.docs.js';
+import { webhooksDocs } from './webhooks.docs.js';
 
 /** Pages for people, and OAuth, whose discovery documents describe it. */
 export const undocumented = [
@@ -61,5 +62,6 @@ export const operationDocs: Readonly<Record<Exclude<OperationName, Undocumented>
   ...plantsDocs,
   ...storeDocs,
   ...usersDocs,
+  ...webhooksDocs,
   ...shopDocs,
 };

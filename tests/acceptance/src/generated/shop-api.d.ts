@@ -473,6 +473,155 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List one's own webhooks
+         * @description Newest first, without their secrets.
+         */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Have events sent to an address
+         * @description Events of one's own orders from now on; with `read:orders`, of all. The secret that signs them is shown only in this answer. What the receiver gets is described under `webhooks`.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhookId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a webhook */
+        get: operations["getWebhook"];
+        /**
+         * Change, disable or enable a webhook
+         * @description Replaces all that was set: absent filters and an absent description are cleared. While it is disabled, its events are held; once it is enabled again they are sent.
+         */
+        put: operations["replaceWebhook"];
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description What was not delivered is not sent any more.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhookId}/rotateSecret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace the secret
+         * @description The new secret is shown only in this answer. Until the old one ends, both sign: receivers change over without losing an event.
+         */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhookId}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event
+         * @description A `webhook.test`, signed and repeated like any other event. Its delivery tells how it went.
+         */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhookId}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what was sent, and how it went
+         * @description Newest first, each with its attempts.
+         */
+        get: operations["listDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhookId}/deliveries/{deliveryId}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send one event again
+         * @description At once, with the same id and bytes, as a delivery of its own.
+         */
+        post: operations["resendDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/webhooks/{webhookId}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a stretch of the past again
+         * @description From a cursor or from a time; all events that the webhook would get, or only those that have failed.
+         */
+        post: operations["replayEvents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/livez": {
         parameters: {
             query?: never;
@@ -528,7 +677,48 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "order.status_changed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The status of an order has changed
+         * @description At least once and, for each order, in order. The body is the event as the stream has it, byte for byte; placing an order is not a change.
+         */
+        post: operations["orderStatusChanged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The owner of the webhook tries it
+         * @description Sent when `POST /webhooks/{webhookId}/test` asks for it, whatever event types were chosen.
+         */
+        post: operations["webhookTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /** @description RFC 9457. Problems may have more members than these. */
@@ -548,7 +738,7 @@ export interface components {
              * @description Stable; for programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "unsupported-media-type" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "order-transition-refused" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-frame" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "unsupported-media-type" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "order-transition-refused" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "webhook-not-found" | "webhook-disabled" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-frame" | "internal";
             requestId: string;
             /** @description What is wrong with which part of the request. */
             errors?: {
@@ -837,6 +1027,191 @@ export interface components {
         ApiKeyRotation: {
             /** @description How long the old key goes on beside its successor, in seconds. Absent: a day. 0: it ends at once. */
             graceSeconds?: number;
+        };
+        NewWebhook: {
+            /**
+             * Format: uri
+             * @description Where events are sent by POST. It must be reachable from the internet by https, unless the shop says otherwise.
+             */
+            url: string;
+            eventTypes: "order.status_changed"[];
+            /**
+             * Format: int64
+             * @description Only events of this order.
+             */
+            orderId?: number;
+            /**
+             * Format: int64
+             * @description Only events of orders of this plant.
+             */
+            plantId?: number;
+            description?: string;
+        };
+        CreatedWebhook: {
+            /** Format: uuid */
+            id: string;
+            url: string;
+            eventTypes: "order.status_changed"[];
+            /** Format: int64 */
+            orderId?: number;
+            /** Format: int64 */
+            plantId?: number;
+            description?: string;
+            /** @enum {string} */
+            state: "enabled" | "disabled";
+            /**
+             * @description When nobody asked for it: it answered 410, or has failed for days.
+             * @enum {string}
+             */
+            disabledReason?: "gone" | "failing";
+            /** Format: date-time */
+            createdAt: string;
+            /** @description Signs what is sent (Standard Webhooks). It is shown only here and kept only encrypted. */
+            secret: string;
+        };
+        Webhook: {
+            /** Format: uuid */
+            id: string;
+            url: string;
+            eventTypes: "order.status_changed"[];
+            /** Format: int64 */
+            orderId?: number;
+            /** Format: int64 */
+            plantId?: number;
+            description?: string;
+            /** @enum {string} */
+            state: "enabled" | "disabled";
+            /**
+             * @description When nobody asked for it: it answered 410, or has failed for days.
+             * @enum {string}
+             */
+            disabledReason?: "gone" | "failing";
+            /** Format: date-time */
+            createdAt: string;
+        };
+        WebhookReplacement: {
+            /**
+             * @description Absent: as it is. Events for a disabled endpoint are held for 30 days.
+             * @enum {string}
+             */
+            state?: "enabled" | "disabled";
+            /**
+             * Format: uri
+             * @description Where events are sent by POST. It must be reachable from the internet by https, unless the shop says otherwise.
+             */
+            url: string;
+            eventTypes: "order.status_changed"[];
+            /**
+             * Format: int64
+             * @description Only events of this order.
+             */
+            orderId?: number;
+            /**
+             * Format: int64
+             * @description Only events of orders of this plant.
+             */
+            plantId?: number;
+            description?: string;
+        };
+        SecretRotation: {
+            /** @description How long both secrets sign, in seconds. Absent: a day. 0: the old one ends at once. */
+            graceSeconds?: number;
+        };
+        RotatedSecret: {
+            /** @description Signs what is sent (Standard Webhooks). It is shown only here and kept only encrypted. */
+            secret: string;
+            /**
+             * Format: date-time
+             * @description Until then both secrets sign.
+             */
+            previousUntil: string;
+        };
+        Delivery: {
+            /** Format: int64 */
+            id: number;
+            /**
+             * Format: uuid
+             * @description What the receiver saw as webhook-id.
+             */
+            eventId: string;
+            /**
+             * Format: int64
+             * @description Absent for a webhook.test.
+             */
+            orderId?: number;
+            /** @enum {string} */
+            state: "pending" | "held" | "delivered" | "failed";
+            attempts: components["schemas"]["DeliveryAttempt"][];
+            /** Format: date-time */
+            nextAttemptAt?: string;
+        };
+        DeliveryAttempt: {
+            /** Format: date-time */
+            at: string;
+            /** @description The receiver's HTTP status, if it answered. */
+            status?: number;
+            /** Format: int64 */
+            durationMs: number;
+            /** @description Why it was no success. */
+            error?: string;
+        };
+        ReplayRange: {
+            /** @description A cursor of the event stream, or of an earlier answer to this: events after it. Instead of `since`. */
+            fromCursor?: string;
+            /**
+             * Format: date-time
+             * @description Events from this time on.
+             */
+            since?: string;
+            /**
+             * Format: date-time
+             * @description Events before this time. Absent: until now.
+             */
+            until?: string;
+            /** @description Only what has failed at this endpoint. */
+            onlyFailed?: boolean;
+        };
+        Replay: {
+            /** Format: int64 */
+            scheduled: number;
+            /** @description There is more: send it as fromCursor to go on. */
+            cursor?: string;
+        };
+        OrderStatusChanged: {
+            /** @enum {string} */
+            event: "order.status_changed";
+            /**
+             * Format: date-time
+             * @description When the status changed.
+             */
+            timestamp: string;
+            data: components["schemas"]["OrderStatusChange"];
+        };
+        OrderStatusChange: {
+            /** Format: int64 */
+            orderId: number;
+            /** Format: int64 */
+            plantId: number;
+            /** @enum {string} */
+            previousStatus: "placed" | "approved" | "delivered" | "cancelled";
+            /** @enum {string} */
+            newStatus: "placed" | "approved" | "delivered" | "cancelled";
+            /** @description Empty until there is one. */
+            trackingNumber: string;
+        };
+        WebhookTest: {
+            /** @enum {string} */
+            event: "webhook.test";
+            /**
+             * Format: date-time
+             * @description When the test was asked for.
+             */
+            timestamp: string;
+            data: components["schemas"]["WebhookTestData"];
+        };
+        WebhookTestData: {
+            /** Format: uuid */
+            webhookId: string;
         };
     };
     responses: {
@@ -1265,6 +1640,56 @@ export interface components {
         };
         /** @description No such user. Or: No such API key */
         "user-not-found.api-key-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Too many webhooks */
+        "too-many-webhooks": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No such webhook */
+        "webhook-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Webhook disabled */
+        "webhook-disabled": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No such webhook. Or: No such delivery */
+        "webhook-not-found.delivery-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Malformed JSON. Or: Malformed request. Or: Invalid input. Or: Invalid cursor */
+        "malformed-json.malformed-request.invalid-input.invalid-cursor": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -3482,6 +3907,642 @@ export interface operations {
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
         };
     };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                /**
+                 * @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB.
+                 * @example 10
+                 */
+                limit?: number;
+                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *         "url": "https://example.com/hooks/plants",
+                     *         "eventTypes": [
+                     *           "order.status_changed"
+                     *         ],
+                     *         "plantId": 7,
+                     *         "description": "To the warehouse",
+                     *         "state": "enabled",
+                     *         "createdAt": "2027-03-01T08:00:00.000Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Webhook"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            408: components["responses"]["request-timeout"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
+                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/hooks/plants",
+                 *       "eventTypes": [
+                 *         "order.status_changed"
+                 *       ],
+                 *       "plantId": 7,
+                 *       "description": "To the warehouse"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewWebhook"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *       "url": "https://example.com/hooks/plants",
+                     *       "eventTypes": [
+                     *         "order.status_changed"
+                     *       ],
+                     *       "plantId": 7,
+                     *       "description": "To the warehouse",
+                     *       "state": "enabled",
+                     *       "createdAt": "2027-03-01T08:00:00.000Z",
+                     *       "secret": "whsec_RVhBTVBMRS1TRUNSRVQtTk9ULUEtUkVBTC1PTkU="
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedWebhook"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["too-many-webhooks"];
+            413: components["responses"]["payload-too-large"];
+            415: components["responses"]["unsupported-media-type"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description ETags that the client has already: 304 without a body when the resource is still the same.
+                 * @example "3"
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *       "url": "https://example.com/hooks/plants",
+                     *       "eventTypes": [
+                     *         "order.status_changed"
+                     *       ],
+                     *       "plantId": 7,
+                     *       "description": "To the warehouse",
+                     *       "state": "enabled",
+                     *       "createdAt": "2027-03-01T08:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description The client has this version already */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    replaceWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The change is made only to the version that this ETag names; else 412.
+                 * @example "3"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/hooks/plants",
+                 *       "eventTypes": [
+                 *         "order.status_changed"
+                 *       ],
+                 *       "plantId": 7,
+                 *       "description": "To the warehouse",
+                 *       "state": "disabled"
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookReplacement"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *       "url": "https://example.com/hooks/plants",
+                     *       "eventTypes": [
+                     *         "order.status_changed"
+                     *       ],
+                     *       "plantId": 7,
+                     *       "description": "To the warehouse",
+                     *       "state": "disabled",
+                     *       "createdAt": "2027-03-01T08:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found"];
+            408: components["responses"]["request-timeout"];
+            412: components["responses"]["precondition-failed"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The change is made only to the version that this ETag names; else 412.
+                 * @example "3"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": 200,
+                     *       "type": "SUCCESS",
+                     *       "message": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiResponse"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found"];
+            408: components["responses"]["request-timeout"];
+            412: components["responses"]["precondition-failed"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
+                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "graceSeconds": 3600
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecretRotation"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "secret": "whsec_RVhBTVBMRS1TRUNSRVQtTk9ULUEtUkVBTC1PTkU=",
+                     *       "previousUntil": "2027-03-01T09:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RotatedSecret"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found"];
+            408: components["responses"]["request-timeout"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
+                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000043,
+                     *       "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "state": "pending",
+                     *       "attempts": [],
+                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["webhook-disabled"];
+            414: components["responses"]["uri-too-long"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    listDeliveries: {
+        parameters: {
+            query?: {
+                /** @example pending */
+                state?: "pending" | "held" | "delivered" | "failed";
+                /**
+                 * @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB.
+                 * @example 10
+                 */
+                limit?: number;
+                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 1000000042,
+                     *         "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *         "orderId": 1000000001,
+                     *         "state": "pending",
+                     *         "attempts": [
+                     *           {
+                     *             "at": "2027-03-01T08:00:01.000Z",
+                     *             "status": 503,
+                     *             "durationMs": 12,
+                     *             "error": "The receiver answered 503."
+                     *           }
+                     *         ],
+                     *         "nextAttemptAt": "2027-03-01T08:00:06.000Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Delivery"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    resendDelivery: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
+                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+                /** @example 1000000042 */
+                deliveryId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 1000000044,
+                     *       "eventId": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
+                     *       "orderId": 1000000001,
+                     *       "state": "pending",
+                     *       "attempts": [],
+                     *       "nextAttemptAt": "2027-03-01T08:00:06.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found.delivery-not-found"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["webhook-disabled"];
+            414: components["responses"]["uri-too-long"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    replayEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
+                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                webhookId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "since": "2027-02-28T00:00:00.000Z",
+                 *       "onlyFailed": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReplayRange"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "scheduled": 17
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Replay"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["webhook-not-found"];
+            408: components["responses"]["request-timeout"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
     live: {
         parameters: {
             query?: never;
@@ -3621,6 +4682,180 @@ export interface operations {
             408: components["responses"]["request-timeout"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
+        };
+    };
+    orderStatusChanged: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description Names the event: the same on every repetition. Whoever keeps it does nothing twice.
+                 * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
+                 */
+                "webhook-id": string;
+                /**
+                 * @description When this attempt was made, in seconds since 1970. Refuse what is older than five minutes.
+                 * @example 1803801601
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` under the secret without its `whsec_`, in base64, after `v1,`. One for each secret that is live, with a space between; one that fits is enough.
+                 * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "event": "order.status_changed",
+                 *       "timestamp": "2027-03-01T08:00:01.000Z",
+                 *       "data": {
+                 *         "orderId": 1000000001,
+                 *         "plantId": 7,
+                 *         "previousStatus": "placed",
+                 *         "newStatus": "approved",
+                 *         "trackingNumber": "PS0000001000000001"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["OrderStatusChanged"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more: the webhook is disabled at once, and its events are held. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Too much at once: it is sent again, not before Retry-After. */
+            429: {
+                headers: {
+                    /**
+                     * @description Honoured: seconds or a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not now: it is sent again, not before Retry-After. */
+            503: {
+                headers: {
+                    /**
+                     * @description Honoured: seconds or a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Taken, within 15 seconds. What the body says is not looked at. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Anything else, redirects too, is a failure, as is no answer within 15 seconds. It is repeated after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    webhookTest: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description Names the event: the same on every repetition. Whoever keeps it does nothing twice.
+                 * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
+                 */
+                "webhook-id": string;
+                /**
+                 * @description When this attempt was made, in seconds since 1970. Refuse what is older than five minutes.
+                 * @example 1803801601
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` under the secret without its `whsec_`, in base64, after `v1,`. One for each secret that is live, with a space between; one that fits is enough.
+                 * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "event": "webhook.test",
+                 *       "timestamp": "2027-03-01T08:00:01.000Z",
+                 *       "data": {
+                 *         "webhookId": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookTest"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more: the webhook is disabled at once, and its events are held. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Too much at once: it is sent again, not before Retry-After. */
+            429: {
+                headers: {
+                    /**
+                     * @description Honoured: seconds or a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not now: it is sent again, not before Retry-After. */
+            503: {
+                headers: {
+                    /**
+                     * @description Honoured: seconds or a date.
+                     * @example 120
+                     */
+                    "Retry-After"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Taken, within 15 seconds. What the body says is not looked at. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Anything else, redirects too, is a failure, as is no answer within 15 seconds. It is repeated after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
         };
     };
 }
