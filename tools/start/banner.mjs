@@ -1,14 +1,22 @@
 /**
  * What one sees once everything answers.
- * @param {{ gatewayUrl: string, streamUrl: string, dataDir: string, logs: string, seconds: number }} shop
+ * @param {object} shop
+ * @param {[string, ...string[]]} shop.gatewayUrls of each replica
+ * @param {[string, ...string[]]} shop.streamUrls
+ * @param {string} shop.dataDir
+ * @param {string} shop.logs
+ * @param {number} shop.seconds
  */
-export function banner({ gatewayUrl, streamUrl, dataDir, logs, seconds }) {
+export function banner({ gatewayUrls, streamUrls, dataDir, logs, seconds }) {
+  const [gatewayUrl] = gatewayUrls;
+  const [streamUrl] = streamUrls;
+  const oneBelowTheOther = (/** @type {string[]} */ urls) => urls.join(`\n${' '.repeat(19)}`);
   return `
   The plant shop is open (after ${seconds.toFixed(1)} s).
 
-  HTTP API         ${gatewayUrl}/v3
+  HTTP API         ${oneBelowTheOther(gatewayUrls.map((url) => `${url}/v3`))}
   API reference    ${gatewayUrl}/docs
-  event stream     ${streamUrl}/v1/orders/updates?api_key=special-key
+  event stream     ${oneBelowTheOther(streamUrls.map((url) => `${url}/v1/orders/updates?api_key=special-key`))}
   health           ${gatewayUrl}/readyz
 
   admin            admin / admin-password

@@ -42,7 +42,7 @@ const ansi = (code, text) => `\u001b[${code}m${text}\u001b[0m`;
 function name(label, paint) {
   const colours = [36, 35, 34, 33, 32, 96, 95, 94];
   const sum = [...label].reduce((total, letter) => total + letter.charCodeAt(0), 0);
-  return paint(colours[sum % colours.length] ?? 36, label.padEnd(13));
+  return paint(colours[sum % colours.length] ?? 36, label.padEnd(15));
 }
 
 /** @param {unknown} level pino writes numbers; a logger of another language may write names @returns {LogLine['level']} */

@@ -5,7 +5,7 @@ import { isProblem, isSurelyNoProblem, readable } from './log.mjs';
 test('a line shows time, service, level, message and its own fields', () => {
   const shown = { msg: 'order placed', orderId: 7, tags: ['a'] };
   const line = JSON.stringify({ level: 30, time: Date.UTC(2030, 0, 1, 12, 0, 1, 5), pid: 1, hostname: 'h', service: 'store', ...shown });
-  const text = '12:00:01.005 store         info  order placed orderId=7 tags=["a"]';
+  const text = '12:00:01.005 store           info  order placed orderId=7 tags=["a"]';
   assert.deepEqual(readable('store', line, false), { level: 'info', text });
 });
 

@@ -7,7 +7,7 @@ export const usage = `Starts the whole plant shop on this machine.
   npm start                     keeps its data from last time
   npm start -- --fresh          throws the data of earlier runs away first
   npm start -- --quiet          shows only warnings and errors of the services (the log files hold everything)
-  npm start -- --store 2        runs two replicas of a service (${SERVICES.join(', ')})
+  npm start -- --store 2        runs several replicas of a service (${SERVICES.join(', ')})
 
 Variables: see tools/start/README.md`;
 

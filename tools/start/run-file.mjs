@@ -8,7 +8,7 @@ import { writePrivately } from './files.mjs';
  * @property {number} pid of the launcher
  * @property {string} [gatewayUrl]
  * @property {string} [streamUrl]
- * @property {Record<string, (Partial<import('./processes.mjs').Mark> & { opsPort: number, port?: number })[]>} services
+ * @property {Record<string, (Partial<import('./processes.mjs').Mark> & { label: string, opsPort: number, port?: number })[]>} services
  * @property {Partial<import('./processes.mjs').Mark> & { port?: number, adminUrl?: string, urls: Record<string, string> }} [postgres]
  * @property {Partial<import('./processes.mjs').Mark> & { url: string, users: Record<string, string> }} [nats]
  */
@@ -33,9 +33,12 @@ export class RunFile {
    * @param {import('./services.mjs').Instance} instance
    * @param {import('./processes.mjs').Mark | undefined} mark
    */
-  record({ service, opsPort, port }, mark) {
-    const others = (this.run.services[service] ?? []).filter((entry) => entry.opsPort !== opsPort);
-    this.update({ services: { ...this.run.services, [service]: [...others, { ...mark, opsPort, port }] } });
+  record({ service, label, opsPort, port }, mark) {
+    const entries = this.run.services[service] ?? [];
+    const at = entries.findIndex((entry) => entry.label === label);
+    const entry = { label, ...mark, opsPort, port };
+    const replicas = at === -1 ? [...entries, entry] : entries.with(at, entry);
+    this.update({ services: { ...this.run.services, [service]: replicas } });
   }
 
   remove() {

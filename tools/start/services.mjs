@@ -13,7 +13,7 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
  * One process to run.
  * @typedef {object} Instance
  * @property {ServiceName} service
- * @property {string} label the service's name, numbered from the second replica on
+ * @property {string} label the service's name, numbered when it has several replicas
  * @property {number} opsPort serves /livez, /readyz and /metrics on loopback
  * @property {number} [port] where the world (gateway, notifications) or the gateway (identity) reaches it
  */
@@ -36,14 +36,14 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
 export async function planInstances(replicas, ports) {
   /** @type {Partial<Record<ServiceName, (replica: number) => Promise<number>>>} */
   const portOf = {
-    gateway: async (replica) => (replica === 1 ? ports.GATEWAY_PORT : nextFreePort(ports.GATEWAY_PORT)),
-    notifications: async (replica) => (replica === 1 ? ports.STREAM_PORT : nextFreePort(ports.STREAM_PORT)),
+    gateway: async (replica) => (replica === 1 ? ports.GATEWAY_PORT : nextFreePort(ports.GATEWAY_PORT + 1)),
+    notifications: async (replica) => (replica === 1 ? ports.STREAM_PORT : nextFreePort(ports.STREAM_PORT + 1)),
     identity: () => freePort(),
   };
   const instances = [];
   for (const service of SERVICES) {
     for (let replica = 1; replica <= replicas[service]; replica += 1) {
-      const label = replica === 1 ? service : `${service}-${replica}`;
+      const label = replicas[service] === 1 ? service : `${service}-${replica}`;
       instances.push({ service, label, opsPort: await freePort(), port: await portOf[service]?.(replica) });
     }
   }

@@ -48,8 +48,16 @@ test('what the user sets wins over the settings of the demo, but not over the wi
 
 test('replicas are numbered and have ports of their own', () => {
   const stores = instances.filter(({ service }) => service === 'store');
-  assert.deepEqual(stores.map(({ label }) => label), ['store', 'store-2']);
+  assert.deepEqual(stores.map(({ label }) => label), ['store-1', 'store-2']);
   assert.equal(new Set(instances.map(({ opsPort }) => opsPort)).size, instances.length);
+});
+
+test('replicas of the stream stand side by side, the first where the user chose', async () => {
+  const streams = (await planInstances({ ...replicas, notifications: 3 }, ports)).filter(({ service }) => service === 'notifications');
+  assert.deepEqual(streams.map(({ label }) => label), ['notifications-1', 'notifications-2', 'notifications-3']);
+  assert.equal(streams[0]?.port, ports.STREAM_PORT);
+  assert.equal(new Set(streams.map(({ port }) => port)).size, 3);
+  for (const one of streams) assert.equal(environmentOf(one, wiring, {})['STREAM_PORT'], `${one.port}`);
 });
 
 test('the gateway is told where identity serves its pages', () => {

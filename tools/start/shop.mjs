@@ -71,11 +71,25 @@ export async function openShop(options, means) {
   const processes = instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, env) }));
   await migrate(site, processes);
   startServices(site, processes);
-  await answers(`${gatewayUrl}/readyz`, { limitMs: READY_LIMIT_MS, signal: stop.signal });
+  const ready = (/** @type {string} */ url) => answers(`${url}/readyz`, { limitMs: READY_LIMIT_MS, signal: stop.signal });
+  // The gateway asks one replica of each service.
+  await together(stop, [ready(gatewayUrl), ...instances.map(({ opsPort }) => ready(`http://127.0.0.1:${opsPort}`))]);
 
   site.watch.isOpen = true;
   const seconds = (performance.now() - begun) / 1000;
-  say(banner({ gatewayUrl, streamUrl, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
+  const gatewayUrls = urlsOf(instances, 'gateway', 'http');
+  const streamUrls = urlsOf(instances, 'notifications', 'ws');
+  say(banner({ gatewayUrls, streamUrls, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
+}
+
+/**
+ * @param {import('./services.mjs').Instance[]} instances
+ * @param {import('./services.mjs').ServiceName} name
+ * @param {string} scheme
+ */
+function urlsOf(instances, name, scheme) {
+  const urls = instances.filter(({ service }) => service === name).map(({ port }) => `${scheme}://127.0.0.1:${port}`);
+  return /** @type {[string, ...string[]]} */ (urls);
 }
 
 /** @param {DataDir} dataDir @returns {() => void} gives the lock back */
