@@ -12,6 +12,7 @@ import { logRequests } from './http/access-log.js';
 import { brotliOptions, compressFromBytes } from './http/compression.js';
 import { allowOrigins } from './http/cors.js';
 import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
+import { secureAnswers } from './http/security-headers.js';
 import { announceClosing, createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
 import type { GatewayOptions } from './options.js';
@@ -42,6 +43,7 @@ export async function createGateway(
   const routes = app.get(Routes);
   supportAllMethods(instance);
   logRequests(instance, logger, service.metrics);
+  secureAnswers(instance, options.publicUrl);
   routes.watch(instance);
   await allowOrigins(instance, options.corsOrigins);
   await instance.register(compress, { global: false, threshold: compressFromBytes, encodings: ['br', 'gzip'], brotliOptions });

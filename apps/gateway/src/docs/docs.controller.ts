@@ -23,7 +23,7 @@ export class DocsController {
   @Rule({ compressed: true })
   showDocs(@Res() reply: FastifyReply): void {
     void reply
-      .headers({ 'content-type': 'text/html; charset=utf-8', 'content-security-policy': this.policy, 'x-content-type-options': 'nosniff' })
+      .headers({ 'content-type': 'text/html; charset=utf-8', 'content-security-policy': this.policy })
       .send(docsPage);
   }
 
@@ -34,7 +34,7 @@ export class DocsController {
     if (!isViewerFile(name)) throw routeNotFound();
     const { type, etag, content } = openViewerFile(name);
     // Weak: the bytes differ by how they are compressed.
-    reply.headers({ etag: `W/${etag}`, 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' });
+    reply.headers({ etag: `W/${etag}`, 'cache-control': 'no-cache' });
     if (isKnown(request.headers['if-none-match'], etag)) void reply.code(304).send();
     else void reply.header('content-type', type).send(content());
   }

@@ -48,6 +48,7 @@ const cases: readonly Case[] = [
   { what: 'other case', path: '/v3/Plant/1', status: 404, code: 'route-not-found' },
   { what: 'method that the path lacks', method: 'PATCH', path: '/v3/plant', status: 405, code: 'method-not-allowed' },
   { what: 'such a method with a broken body and no credential', method: 'PUT', path: '/v3/store/order', body: '{', status: 405, code: 'method-not-allowed' },
+  { what: 'an empty id with a method that its path lacks', method: 'PATCH', path: '/v3/images/', status: 404, code: 'route-not-found' },
   { what: 'POST to findByStatus', method: 'POST', path: '/v3/plant/findByStatus', status: 405, code: 'method-not-allowed' },
   { what: 'OPTIONS', method: 'OPTIONS', path: '/v3/plant', status: 405, code: 'method-not-allowed' },
   { what: 'a method of WebDAV', method: 'PROPFIND', path: '/v3/plant', status: 405, code: 'method-not-allowed' },

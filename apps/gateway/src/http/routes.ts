@@ -35,7 +35,7 @@ export class Routes {
       else done();
     });
     instance.addHook('onRoute', (route) => {
-      if (route.config?.allow !== undefined) route.onRequest = refuseMethod(route.config.allow);
+      if (route.config?.allow !== undefined) route.onRequest = refuseMethod(route.config.allow, route.url.includes(':'));
       // Where preflights end that a plug-in's hook has answered by then.
       else if (route.method === 'OPTIONS' && route.url === '*') return;
       else this.guard(route);
@@ -124,9 +124,13 @@ function fault(check: () => void): Error | undefined {
 const hostMissing = (): Refusal => new Refusal('malformed-request', 'Send a Host header.');
 
 const refuseMethod =
-  (allow: string): onRequestHookHandler =>
-  (_request, _reply, done) =>
-    done(new Refusal('method-not-allowed', `This path has the methods ${allow}.`, {}, { allow }));
+  (allow: string, hasParameters: boolean): onRequestHookHandler =>
+  (request, _reply, done) =>
+    done(
+      hasParameters && hasEmpty(request.params as Record<string, string>)
+        ? routeNotFound()
+        : new Refusal('method-not-allowed', `This path has the methods ${allow}.`, {}, { allow }),
+    );
 
 const unreachable = (): never => {
   throw new Error('refused before its handler');

@@ -51,7 +51,6 @@ const imageHeaders = (head: ImageHead): Record<string, string> => ({
   'content-type': head.contentType,
   'content-disposition': head.disposition,
   'content-security-policy': "default-src 'none'; sandbox",
-  'x-content-type-options': 'nosniff',
   'cross-origin-resource-policy': 'cross-origin',
   'cache-control': 'public, max-age=31536000, immutable',
   'accept-ranges': 'bytes',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { securityHeaders } from '../http/security-headers.js';
 import { problemOf } from './problem.js';
 import { Refusal } from './refusal.js';
 
@@ -18,6 +19,7 @@ export function answerConnectionError(publicUrl: string): (error: NodeJS.ErrnoEx
       body: undefined,
     });
     const lines = Object.entries({
+      ...securityHeaders(publicUrl),
       ...headers,
       'x-request-id': requestId,
       'content-type': 'application/problem+json; charset=utf-8',

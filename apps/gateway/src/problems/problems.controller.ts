@@ -30,6 +30,6 @@ export class ProblemsController {
 function sendPage(reply: FastifyReply, html: string): void {
   void reply
     .header('content-type', 'text/html; charset=utf-8')
-    .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
+    .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
     .send(html);
 }

@@ -1,5 +1,6 @@
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { securityHeaders } from '../http/security-headers.js';
 import { problemOf, toCoded } from './problem.js';
 
 /** The path as it was sent, without its query, which may hold secrets. */
@@ -32,6 +33,8 @@ export function sendProblem(
   }
   void reply
     .code(problem.status)
+    // Some errors come before any hook, and some after a handler has set headers for what it did not send.
+    .headers(securityHeaders(parts.publicUrl))
     .headers(problem.headers)
     .header('x-request-id', request.id)
     .header('content-type', 'application/problem+json; charset=utf-8')
