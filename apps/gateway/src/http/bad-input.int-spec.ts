@@ -247,6 +247,10 @@ describe('bad input', () => {
       expect(answer.toLowerCase()).toMatch(/x-request-id: [0-9a-f-]{36}/);
     });
 
+    it('is answered as if nothing were expected when an expectation is unknown', async () => {
+      expect(await cut('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\nexpect: x\r\nconnection: close\r\n\r\n')).toContain('HTTP/1.1 200 OK');
+    });
+
     it('is answered for its path when the whole address stands in the request line', async () => {
       expect(await cut('GET http://evil.example/v3/plant/1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toContain('HTTP/1.1 200 OK');
     });

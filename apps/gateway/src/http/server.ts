@@ -44,6 +44,8 @@ export function createAdapter(parts: {
     multipart: false,
   });
   const instance = adapter.getInstance();
+  // Node would answer an expectation that it does not know by itself; RFC 9110, 10.1.1 lets us overlook it.
+  instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
   instance.removeAllContentTypeParsers();
   // Bodies stay bytes: handlers check them, and pass them on as they came.
   for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
