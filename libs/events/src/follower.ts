@@ -29,7 +29,7 @@ export interface RemoteFeed {
 export interface FollowerOptions {
   readonly feed: RemoteFeed;
   /** What follows from events, in the transaction that makes the log whole up to them. */
-  readonly onAdvance: (tx: Transaction, advance: Advance) => Promise<void>;
+  readonly onAdvance: (tx: Transaction, advance: Advance) => Promise<unknown>;
   /** After the commit. May be lost with the process: whoever needs it reads the log. */
   readonly announce: (advance: Advance) => void;
 }

@@ -18,13 +18,13 @@ export interface Logged {
   readonly body: string;
 }
 
-async function openDatabase(poolSize: number): Promise<{ database: Database; close: () => Promise<void> }> {
+async function openDatabase(poolSize: number): Promise<{ database: Database; url: string; close: () => Promise<void> }> {
   const test = await createDatabase(migrations);
   const database = await Database.connect(
     { url: test.url, applicationName: 'test', poolSize, entities: [], migrations },
     logger,
   );
-  return { database, close: () => database.close().then(() => test.drop()) };
+  return { database, url: test.url, close: () => database.close().then(() => test.drop()) };
 }
 
 /** A service that has things, and a feed of what happens to them. Test code only. */
@@ -91,6 +91,7 @@ export class FollowingService {
 
   private constructor(
     readonly database: Database,
+    readonly databaseUrl: string,
     private readonly closeDatabase: () => Promise<void>,
     feed: RemoteFeed,
     given: Partial<FollowerOptions>,
@@ -99,8 +100,8 @@ export class FollowingService {
   }
 
   static async open(feed: RemoteFeed, given: Partial<FollowerOptions> = {}): Promise<FollowingService> {
-    const { database, close } = await openDatabase(4);
-    return new FollowingService(database, close, feed, given);
+    const { database, url, close } = await openDatabase(4);
+    return new FollowingService(database, url, close, feed, given);
   }
 
   /** A new process on the same data; the one before must have been stopped. */

@@ -38,6 +38,9 @@ CREATE TABLE thing_events (
 );
 CREATE INDEX thing_events_unnumbered ON thing_events (position) WHERE feed_seq IS NULL AND event_id IS NOT NULL;
 
+-- What the README's example makes of events.
+CREATE TABLE bookings (event_id uuid PRIMARY KEY, body text NOT NULL);
+
 -- What a service with a follower has (README).
 CREATE TABLE event_log (
   seq       bigint      PRIMARY KEY,

@@ -1,0 +1,177 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { store } from '@plant-shop/contracts/store';
+import { feedSubject } from '@plant-shop/contracts/store.feed';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Nats } from '@plant-shop/platform/nats';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { fake, startFake } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
+import { FeedNumberer } from './feed-numberer.js';
+import { keepBooks } from './follower.example.js';
+import { FollowingService, type Logged, ThingsService } from './things.harness.js';
+
+// Over real NATS: the feed is served by RPC and nudges as its owner does.
+
+const logger = createLogger('test', 'fatal');
+
+describe('a service that follows a feed', () => {
+  let nats: TestNats;
+  let things: ThingsService;
+  let feedNats: Nats;
+  let served: { stop: () => Promise<void> };
+  let numberer: FeedNumberer;
+  let books: FollowingService;
+  const processes: ChildProcess[] = [];
+
+  beforeEach(async () => {
+    [nats, things] = await Promise.all([startNats(), ThingsService.open()]);
+    feedNats = await Nats.connect({ url: nats.url, name: 'store' }, logger);
+    served = await startFake(nats.url, 'store', [
+      fake(store.feedRead, ({ follower, after, afterId, limit }) =>
+        things.feed.readFor(follower, { seq: after, ...(afterId !== undefined && { id: afterId }) }, limit)),
+      fake(store.feedGoOnBeyond, ({ known, agreed }) => things.feed.goOnBeyond(known, agreed)),
+    ]);
+    numberer = new FeedNumberer(things.feed, feedNats, feedSubject, logger);
+    numberer.start();
+    // Only its database: who follows is the example, or another process.
+    books = await FollowingService.open({ read: (place, limit) => things.feed.read(place, limit), goOnBeyond: () => things.feed.head() });
+  });
+  afterEach(async () => {
+    for (const one of processes.splice(0)) await kill(one);
+    await numberer.stop();
+    await served.stop();
+    await feedNats.close(1_000);
+    await books.close();
+    await things.close();
+    await nats.stop();
+  });
+
+  const happen = async (count: number): Promise<void> => {
+    for (let left = count; left > 0; left -= 200) {
+      await things.change(...Array.from({ length: Math.min(left, 200) }, (_, n) => n + 1));
+      numberer.poke();
+    }
+  };
+  const booked = (): Promise<{ id: string; body: string }[]> =>
+    books.database.query('SELECT event_id AS id, body FROM bookings ORDER BY event_id');
+  const hasBooked = async (count: number): Promise<void> => {
+    await until(async () => (await books.watermark()) === count);
+    const numbered = await things.numbered();
+    expect(await books.log()).toEqual(numbered);
+    expect(await booked()).toEqual(
+      numbered.map(({ id, body }: Logged) => ({ id, body })).sort((a, b) => (a.id < b.id ? -1 : 1)),
+    );
+  };
+
+  describe('as the README shows it', () => {
+    it('is quoted there word by word', () => {
+      const example = readFileSync(new URL('./follower.example.ts', import.meta.url), 'utf8');
+      const quoted = example.slice(example.indexOf('export function'));
+      expect(readFileSync(new URL('../README.md', import.meta.url), 'utf8')).toContain(`\`\`\`ts\n${quoted}\`\`\``);
+    });
+
+    it('books each event once, also while NATS is away and comes back empty', async () => {
+      const ownNats = await Nats.connect({ url: nats.url, name: 'notifications' }, logger);
+      const rpc = new RpcClient(ownNats, 'notifications', logger);
+      const follower = keepBooks(books.database, ownNats, rpc, logger);
+      try {
+        await happen(300);
+        await hasBooked(300);
+        await nats.stop();
+        await happen(700);
+        await nats.restart();
+        await hasBooked(1_000);
+      } finally {
+        await follower.stop();
+        rpc.close();
+        await ownNats.close(1_000);
+      }
+    }, 30_000);
+  });
+
+  describe('when its process is killed', () => {
+    /** @returns what it says, line by line */
+    const start = (hold: 'insert' | 'commit' | 'nowhere'): { child: ChildProcess; said: string[] } => {
+      const file = fileURLToPath(new URL('../dist/follower-process.harness.js', import.meta.url));
+      const child = spawn(process.execPath, [file, books.databaseUrl, nats.url, hold], { stdio: ['ignore', 'pipe', 'inherit'] });
+      processes.push(child);
+      const said: string[] = [];
+      createInterface({ input: child.stdout }).on('line', (line) => void said.push(line));
+      return { child, said };
+    };
+    const logged = async () => (await books.database.query('SELECT 1 FROM event_log')).length;
+
+    it('between insert and commit: nothing of it happened, and it happens again', async () => {
+      await happen(500);
+      const { child, said } = start('insert');
+      await until(() => said.includes('held'));
+      await kill(child);
+      expect([await logged(), await books.watermark(), (await booked()).length]).toEqual([0, 0, 0]);
+      const next = start('nowhere');
+      await hasBooked(500);
+      await until(() => next.said.length > 0);
+      expect(JSON.parse(next.said[0]!)).toMatchObject({ after: 0 });
+    }, 30_000);
+
+    it('between commit and announcement: all of it is in the log, once', async () => {
+      await happen(500);
+      const { child, said } = start('commit');
+      await until(() => said.includes('held'));
+      await kill(child);
+      const committed = await books.watermark();
+      expect(committed).toBeGreaterThan(0);
+      expect([await logged(), (await booked()).length]).toEqual([committed, committed]);
+      await happen(500);
+      const next = start('nowhere');
+      await hasBooked(1_000);
+      await until(() => next.said.length > 0);
+      expect(JSON.parse(next.said[0]!)).toMatchObject({ after: committed });
+    }, 30_000);
+
+    it('again and again, two replicas at a time: what is announced leaves out nothing but what died with them', async () => {
+      const announced: { after: number; upTo: number }[] = [];
+      const hear = ({ said }: { said: string[] }): void => {
+        announced.push(...said.map((line) => JSON.parse(line) as (typeof announced)[number]));
+      };
+      let killing = true;
+      let written = 0;
+      const writing = (async () => {
+        for (; killing; written += 20) {
+          await happen(20);
+          // Not faster than anybody can follow.
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      })();
+      for (let n = 0; n < 3; n++) {
+        const replicas = [start('nowhere'), start('nowhere')];
+        await until(() => replicas.some(({ said }) => said.length > 1));
+        for (const { child } of replicas) await kill(child);
+        replicas.forEach(hear);
+      }
+      killing = false;
+      await writing;
+      const last = start('nowhere');
+      await hasBooked(written);
+      hear(last);
+      announced.sort((a, b) => a.after - b.after);
+      // Nothing is announced twice, and never a stretch that runs into the next one.
+      for (const [n, { after, upTo }] of announced.entries()) {
+        expect(upTo).toBeGreaterThan(after);
+        expect(after).toBeGreaterThanOrEqual(announced[n - 1]?.upTo ?? 0);
+      }
+    }, 60_000);
+  });
+
+  const kill = async (child: ChildProcess): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const gone = once(child, 'exit');
+    child.kill('SIGKILL');
+    await gone;
+  };
+});

@@ -1,0 +1,33 @@
+import { store } from '@plant-shop/contracts/store';
+import { feedSubject } from '@plant-shop/contracts/store.feed';
+import type { Logger } from '@plant-shop/platform/logging';
+import type { Nats } from '@plant-shop/platform/nats';
+import type { Database } from '@plant-shop/platform/postgres/database';
+import type { RpcClient } from '@plant-shop/platform/rpc/client';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import type { FeedNudge } from './event.js';
+import { Follower, type RemoteFeed } from './follower.js';
+
+// From here on the README quotes it, and a test runs it.
+export function keepBooks(database: Database, nats: Nats, rpc: RpcClient, logger: Logger): Follower {
+  const context = () => new RpcContext('bookkeeping', Deadline.in(5_000));
+  const feed: RemoteFeed = {
+    read: ({ seq, id }, limit) =>
+      rpc.call(store.feedRead, { follower: 'bookkeeping', after: seq, ...(id && { afterId: id }), limit }, context()),
+    goOnBeyond: (known, agreed) => rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
+  };
+  const book = 'INSERT INTO bookings SELECT event_id, body FROM event_log WHERE seq > $1 AND seq <= $2 AND NOT repeats';
+  const follower = new Follower(
+    database,
+    {
+      feed,
+      onAdvance: (tx, { after, upTo }) => tx.execute(book, [after, upTo]),
+      announce: ({ upTo }) => logger.info({ upTo }, 'booked'),
+    },
+    logger,
+  );
+  nats.listen(feedSubject, (message) => follower.heard(message.json<FeedNudge>()));
+  follower.start();
+  return follower;
+}
