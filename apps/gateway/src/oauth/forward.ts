@@ -36,11 +36,14 @@ const forwardedHeaders = (request: FastifyRequest, publicUrl: string): Record<st
   };
 };
 
-/** What a client says about proxies before us is not to be believed. `Expect` is answered by our own server. */
+/** What is between the client and us alone: RFC 9110, 7.6.1. `Expect` is answered by our own server. */
+const ofOneConnection = new Set(['connection', 'proxy-connection', 'keep-alive', 'upgrade', 'te', 'trailer', 'expect']);
+
+/** What a client says about proxies before us is not to be believed. */
 function withoutClaims(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(
     Object.entries(headers).filter(
-      ([name]) => !name.startsWith('x-forwarded-') && name !== 'forwarded' && name !== 'x-real-ip' && name !== 'expect',
+      ([name]) => !name.startsWith('x-forwarded-') && name !== 'forwarded' && name !== 'x-real-ip' && !ofOneConnection.has(name),
     ),
   );
 }

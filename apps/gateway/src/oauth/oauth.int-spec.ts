@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
@@ -68,6 +68,16 @@ describe("identity's OAuth pages through the gateway", () => {
   it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/authorize?client_id=a%20b&state=c'])('serve %s', async (path) => {
     expect((await shop.get(path)).status).toBe(200);
     expect(received[0]).toMatchObject({ method: 'GET', url: path });
+  });
+
+  it('do not get what is between the client and the gateway alone', async () => {
+    const { hostname, port } = new URL(shop.gateway.url);
+    const asked = request({ hostname, port, path: '/oauth/jwks', headers: { connection: 'upgrade', upgrade: 'h2c', 'keep-alive': 'x', te: 'x' } }).end();
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    answer.resume();
+    expect(answer.statusCode).toBe(200);
+    expect(received[0]?.headers).not.toMatchObject({ upgrade: 'h2c' });
+    expect(Object.keys(received[0]?.headers ?? {})).not.toContain('te');
   });
 
   it('are asked once, also when they are busy: trying again is for the client to decide', async () => {
