@@ -1,8 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { StartError } from '../start/errors.mjs';
-import { ROOT } from '../start/toolchain.mjs';
+import { runningShop } from '../start/run-file.mjs';
 
 export const usage = `Finds and mends what no longer fits together after one of the shop's databases was set back to a backup.
 
@@ -41,12 +39,7 @@ export function parseOptions(args) {
  */
 export function natsOf(env) {
   if (env['NATS_URL']) return { url: env['NATS_URL'], password: env['OPERATOR_NATS_PASSWORD'] };
-  const file = env['RUN_FILE'] || join(env['DATA_DIR'] || join(ROOT, '.data'), 'run.json');
-  if (!existsSync(file)) {
-    throw new StartError(`No shop runs here: there is no ${file}. Start it, name its folder by DATA_DIR, or its NATS server by NATS_URL.`);
-  }
-  /** @type {import('../start/run-file.mjs').Run} */
-  const run = JSON.parse(readFileSync(file, 'utf8'));
-  if (!run.nats) throw new StartError(`The shop of ${file} uses a NATS server of yours: name it by NATS_URL and OPERATOR_NATS_PASSWORD.`);
-  return { url: run.nats.url, password: run.nats.users['operator'] };
+  const { nats, path } = runningShop(env, 'its NATS server by NATS_URL');
+  if (!nats) throw new StartError(`The shop of ${path} uses a NATS server of yours: name it by NATS_URL and OPERATOR_NATS_PASSWORD.`);
+  return { url: nats.url, password: nats.users['operator'] };
 }

@@ -1,5 +1,8 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { StartError } from './errors.mjs';
 import { writePrivately } from './files.mjs';
+import { ROOT } from './toolchain.mjs';
 
 /**
  * What runs, and where: written for tests that kill or inspect single parts, and for the next start, should this one
@@ -54,4 +57,16 @@ export function readRun(path) {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * The shop that runs here, for tools that run beside it: by RUN_FILE or DATA_DIR, else that of a plain `npm start`.
+ * @param {NodeJS.ProcessEnv} env
+ * @param {string} otherwise how else one can be named
+ * @returns {Run & { path: string }}
+ */
+export function runningShop(env, otherwise) {
+  const path = env['RUN_FILE'] || join(env['DATA_DIR'] || join(ROOT, '.data'), 'run.json');
+  if (existsSync(path)) return { ...JSON.parse(readFileSync(path, 'utf8')), path };
+  throw new StartError(`No shop runs here: there is no ${path}. Start it, name its folder by DATA_DIR, or ${otherwise}.`);
 }

@@ -1,0 +1,146 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Trying again would change nothing: the key or the cursor is not accepted. */
+export class Refused extends Error {}
+
+/** What close codes of the stream mean. Source: the AsyncAPI document. */
+const closings = /** @type {Record<number, { why: string, then: 'give up' | 'at once' | 'later' }>} */ ({
+  4001: { why: 'The key is no longer valid: it was revoked, it has expired, or its user is gone.', then: 'give up' },
+  4003: { why: 'The key may not see order events.', then: 'give up' },
+  4100: { why: 'the stream is overloaded', then: 'later' },
+  4101: { why: 'it sends faster than this reads', then: 'later' },
+  4200: { why: 'it is being stopped', then: 'at once' },
+  4201: { why: 'the key expires', then: 'at once' },
+});
+
+const FIRST_PAUSE_MS = 250;
+const LATER_MS = 1_000;
+const LONGEST_PAUSE_MS = 10_000;
+/** One that lasted this long is taken for healthy: its end is answered by the first, short pause again. */
+const HEALTHY_AFTER_MS = 5_000;
+/** The stream pings every 25 s: a connection without a sign of life for so long leads nowhere. */
+const SILENCE_MS = 60_000;
+
+/**
+ * @typedef {object} Following
+ * @property {URL} url
+ * @property {string} key
+ * @property {string} cursor `latest`, `earliest`, or that of the last event seen
+ * @property {(frame: import('./words.mjs').Event, text: string) => void} onFrame
+ * @property {(state: string) => void} onState for people
+ * @property {number} [silenceMs]
+ */
+
+/**
+ * Hands on every event from `cursor` on, in order, over as many connections as it takes, until it is stopped.
+ * @param {Following} following
+ * @param {AbortSignal} signal
+ * @throws {Refused}
+ */
+export async function follow({ url, key, cursor, onFrame, onState, silenceMs = SILENCE_MS }, signal) {
+  let position = cursor;
+  for (let tries = 0; !signal.aborted; tries += 1) {
+    const begun = performance.now();
+    const end = await once();
+    if (signal.aborted) return;
+    if (performance.now() - begun > HEALTHY_AFTER_MS) tries = 0;
+    const pauseMs = end.then === 'at once' && tries === 0 ? 0 : growing(end.then === 'later' ? LATER_MS : FIRST_PAUSE_MS, tries);
+    onState(`${url.host}: ${end.why}; connecting again ${pauseMs < 1_000 ? 'at once' : `in ${Math.round(pauseMs / 1_000)} s`}`);
+    await sleep(pauseMs, undefined, { signal }).catch(() => {});
+  }
+
+  async function once() {
+    try {
+      position = await enter({ url, key, cursor: position }, signal);
+      const { code, reason } = await connected({ url, key, cursor: position, silenceMs }, signal, {
+        onOpen: () => onState(`${url.host}: connected`),
+        onText: (text) => {
+          const frame = /** @type {import('./words.mjs').Event} */ (JSON.parse(text));
+          position = frame.cursor ?? position;
+          onFrame(frame, text);
+        },
+      });
+      const closing = closings[code];
+      if (closing?.then === 'give up') throw new Refused(closing.why);
+      return closing ?? { why: reason || `the connection has ended (${code})`, then: 'soon' };
+    } catch (error) {
+      if (error instanceof Refused || !(error instanceof Away)) throw error;
+      return { why: error.message, then: 'soon' };
+    }
+  }
+}
+
+/** @param {number} firstMs @param {number} tries */
+function growing(firstMs, tries) {
+  const longest = Math.min(firstMs * 2 ** tries, LONGEST_PAUSE_MS);
+  return longest * (0.5 + Math.random() / 2);
+}
+
+/** It may be there again in a moment. */
+class Away extends Error {}
+
+/**
+ * Asks for a page before each connection, since a WebSocket client is not told why it was refused. `latest` becomes the
+ * cursor of this very moment, so that nothing is missed should the connection end before its first event.
+ * @param {Pick<Following, 'url' | 'key' | 'cursor'>} following
+ * @param {AbortSignal} signal
+ * @returns {Promise<string>} the cursor to connect with
+ */
+async function enter({ url, key, cursor }, signal) {
+  const page = new URL(url.href.replace(/^ws/, 'http'));
+  page.searchParams.set('cursor', cursor);
+  page.searchParams.set('limit', '1');
+  const headers = { api_key: key, accept: 'application/json' };
+  const response = await fetch(page, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(10_000)]) }).catch((error) => {
+    throw new Away(`it cannot be reached (${error.cause?.code ?? error.message})`);
+  });
+  const body = await response.json().catch(() => ({}));
+  if (response.ok) return cursor === 'latest' ? body.cursor : cursor;
+  if (response.status === 401) throw new Refused(`The key was refused. ${body.detail ?? ''}`.trim());
+  if (response.status < 500 && response.status !== 429) throw new Refused(body.detail ?? `${page.origin}${page.pathname} answers ${response.status}.`);
+  throw new Away(`it answers ${response.status}`);
+}
+
+/**
+ * One connection, to its end.
+ * @param {Required<Pick<Following, 'url' | 'key' | 'cursor' | 'silenceMs'>>} following
+ * @param {AbortSignal} signal
+ * @param {{ onOpen: () => void, onText: (text: string) => void }} handlers
+ * @returns {Promise<{ code: number, reason: string }>}
+ */
+function connected({ url, key, cursor, silenceMs }, signal, { onOpen, onText }) {
+  const address = new URL(url);
+  // It cannot send headers.
+  address.searchParams.set('api_key', key);
+  address.searchParams.set('cursor', cursor);
+  const socket = new WebSocket(address);
+  return new Promise((resolve, reject) => {
+    /** @param {{ code: number, reason: string }} how */
+    const end = (how) => {
+      clearTimeout(silence);
+      signal.removeEventListener('abort', stop);
+      unsubscribe('undici:websocket:ping', alive);
+      socket.close();
+      resolve(how);
+    };
+    const silence = setTimeout(() => end({ code: 1006, reason: 'it gives no sign of life' }), silenceMs);
+    const alive = () => void silence.refresh();
+    const stop = () => end({ code: 1000, reason: 'stopped' });
+    signal.addEventListener('abort', stop);
+    subscribe('undici:websocket:ping', alive);
+    socket.onopen = onOpen;
+    socket.onmessage = ({ data }) => {
+      alive();
+      try {
+        if (!signal.aborted) onText(data);
+      } catch (error) {
+        reject(error);
+        end({ code: 1000, reason: '' });
+      }
+    };
+    // It is followed by `close`, which says more.
+    socket.onerror = () => {};
+    socket.onclose = ({ code, reason }) => end({ code, reason });
+  });
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
+import { follow, Refused } from './follow.mjs';
+import { parseOptions, streamOf } from './options.mjs';
+import { Stream } from './stream.harness.mjs';
+import { lineOf } from './words.mjs';
+
+/** @param {() => boolean} condition */
+async function until(condition) {
+  for (const end = Date.now() + 5_000; !condition(); await sleep(5)) assert.ok(Date.now() < end, 'it did not come about');
+}
+
+/**
+ * A stream, and somebody who follows it.
+ * @param {import('node:test').TestContext} t
+ * @param {{ cursor?: string, key?: string, silenceMs?: number }} [options]
+ */
+async function following(t, { cursor = 'latest', key = 'good', silenceMs = 5_000 } = {}) {
+  const stream = new Stream();
+  await stream.start();
+  const stop = new AbortController();
+  /** @type {unknown[]} */
+  const orders = [];
+  /** @type {string[]} */
+  const states = [];
+  const url = /** @type {URL} */ (stream.url);
+  const begin = () =>
+    follow({ url, key, cursor, silenceMs, onFrame: ({ data }) => orders.push(data?.['orderId']), onState: (text) => states.push(text) }, stop.signal);
+  t.after(async () => {
+    stop.abort();
+    await stream.kill();
+  });
+  return { stream, stop, orders, states, begin };
+}
+
+test('options are cursor, json, url and key', () => {
+  assert.deepEqual({ ...parseOptions([]) }, { help: false, json: false, cursor: 'latest' });
+  assert.deepEqual({ ...parseOptions(['--json', '--cursor', 'earliest']) }, { help: false, json: true, cursor: 'earliest' });
+  assert.throws(() => parseOptions(['--since', 'now']), /--since/);
+});
+
+test('the stream is the one that is named, else that of the shop that runs here, with the key of the demo', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'listen-'));
+  try {
+    assert.throws(() => streamOf({}, { DATA_DIR: folder }), /No shop runs here.*--url/);
+    writeFileSync(join(folder, 'run.json'), JSON.stringify({ streamUrl: 'ws://127.0.0.1:1234' }));
+    const here = streamOf({}, { DATA_DIR: folder });
+    assert.deepEqual([here.url.href, here.key], ['ws://127.0.0.1:1234/v1/orders/updates', 'special-key']);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  assert.equal(streamOf({ url: 'https://plants.example' }, {}).url.href, 'wss://plants.example/v1/orders/updates');
+  assert.equal(streamOf({ url: 'ws://a/other?x=1', key: 'k' }, { API_KEY: 'e' }).url.href, 'ws://a/other?x=1');
+  assert.equal(streamOf({ url: 'ws://a' }, { API_KEY: 'e' }).key, 'e');
+  assert.throws(() => streamOf({ url: 'ftp://a' }, {}), /an address like/);
+});
+
+test('an event is one line, with colours only where they are wanted', () => {
+  const data = { orderId: 7, plantId: 3, previousStatus: 'placed', newStatus: 'approved', trackingNumber: 'PS7' };
+  const event = { event: 'order.status_changed', timestamp: '2027-03-01T08:00:01.000Z', data };
+  assert.equal(lineOf(event, false), '2027-03-01T08:00:01.000Z  order 7  plant 3  placed → approved     PS7');
+  assert.equal(lineOf({ ...event, data: { ...data, newStatus: 'cancelled', trackingNumber: '' } }, false), '2027-03-01T08:00:01.000Z  order 7  plant 3  placed → cancelled');
+  const painted = lineOf(event, true);
+  assert.ok(painted.includes('\u001b[33mapproved\u001b[0m'));
+  assert.equal(stripVTControlCharacters(painted), lineOf(event, false));
+  assert.match(lineOf({ event: 'stream.gap', data: { reason: 'too old' } }, false), /stream\.gap {2}\{"reason":"too old"\}/);
+});
+
+test('what happens from now on is handed on; what was before only when it is asked for', async (t) => {
+  const { stream, orders, begin } = await following(t);
+  stream.emit({ orderId: 1 });
+  void begin();
+  await until(() => stream.sockets.size === 1);
+  stream.emit({ orderId: 2, trackingNumber: 'x'.repeat(300) });
+  await until(() => orders.length === 1);
+  assert.deepEqual(orders, [2]);
+
+  const earlier = await following(t, { cursor: 'earliest' });
+  for (const orderId of [1, 2, 3]) earlier.stream.emit({ orderId });
+  void earlier.begin();
+  await until(() => earlier.orders.length === 3);
+});
+
+for (const [name, end] of /** @type {[string, (stream: Stream) => Promise<void> | void][]} */ ([
+  ['is killed', async (stream) => {
+    await stream.kill();
+    await stream.start(stream.port);
+  }],
+  ['is drained', (stream) => stream.close(4200)],
+  ['is overloaded', (stream) => stream.close(4100)],
+])) {
+  test(`when the stream ${name}, every event follows once, also before the first one came`, async (t) => {
+    const { stream, orders, states, begin } = await following(t);
+    void begin();
+    await until(() => stream.sockets.size === 1);
+    await end(stream);
+    for (const orderId of [1, 2]) stream.emit({ orderId });
+    await until(() => orders.length === 2);
+    await end(stream);
+    stream.emit({ orderId: 3 });
+    await until(() => orders.length === 3);
+    assert.deepEqual(orders, [1, 2, 3]);
+    assert.deepEqual(stream.cursors, ['0', '0', '2']);
+    assert.match(states.join('\n'), /connecting again/);
+  });
+}
+
+test('a connection without a sign of life is given up; pings are one', async (t) => {
+  const { stream, states, begin } = await following(t, { silenceMs: 200 });
+  void begin();
+  await until(() => stream.sockets.size === 1);
+  for (let n = 0; n < 8; n += 1) {
+    await sleep(50);
+    stream.ping();
+  }
+  assert.deepEqual(states.length, 1);
+  await until(() => stream.cursors.length === 2);
+  assert.match(states.join('\n'), /no sign of life/);
+});
+
+test('a key that is refused is said plainly, at once and when it ends later', async (t) => {
+  const wrong = await following(t, { key: 'wrong' });
+  await assert.rejects(wrong.begin(), (error) => error instanceof Refused && /key was refused\. It is 401/.test(error.message));
+  const { stream, begin } = await following(t);
+  const ended = assert.rejects(begin(), (error) => error instanceof Refused && /revoked/.test(error.message));
+  await until(() => stream.sockets.size === 1);
+  stream.close(4001);
+  await ended;
+});
+
+test('a cursor that is not one is refused with what the stream says', async (t) => {
+  const { begin } = await following(t, { cursor: 'yesterday' });
+  await assert.rejects(begin(), (error) => error instanceof Refused && /It is 400/.test(error.message));
+});
+
+test('it ends when it is stopped, also while there is nothing to connect to', async (t) => {
+  const { stream, stop, states, begin } = await following(t);
+  await stream.kill();
+  const ended = begin();
+  await until(() => states.some((text) => /ECONNREFUSED/.test(text)));
+  stop.abort();
+  await ended;
+});

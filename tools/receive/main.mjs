@@ -1,0 +1,68 @@
+// `npm run receive`: a receiver of webhooks for this machine, for people.
+import { once } from 'node:events';
+import { isPainted, lineOf, painter } from '../listen/words.mjs';
+import { explain } from '../start/errors.mjs';
+import { stopOnSignals } from '../start/shutdown.mjs';
+import { parseOptions, shopOf, usage } from './options.mjs';
+import { startReceiver } from './receiver.mjs';
+import { register, unregister } from './registration.mjs';
+
+const stop = stopOnSignals();
+process.stdout.on('error', () => process.exit(0));
+process.exit(await main());
+
+/** @returns {Promise<number>} the exit code */
+async function main() {
+  try {
+    const options = parseOptions(process.argv.slice(2));
+    if (options.help) console.log(usage);
+    else await receive(options);
+    return 0;
+  } catch (error) {
+    console.error(explain(error));
+    return 1;
+  }
+}
+
+/** @param {import('./options.mjs').Options} options */
+async function receive({ port, register: isRegistering, keep, secrets, ...place }) {
+  const colours = isPainted(process.stdout);
+  const shop = isRegistering ? shopOf(place, process.env) : undefined;
+  const receiver = await startReceiver(port, (received) => console.log(lineFor(received, colours)));
+  const url = `http://127.0.0.1:${receiver.port}/`;
+  try {
+    receiver.trust(secrets);
+    console.error(`Receiving on ${url}`);
+    if (shop) await registered(shop, url, { keep, trust: (secret) => receiver.trust([...secrets, secret]) });
+    else await stopped();
+  } finally {
+    await receiver.close();
+  }
+}
+
+/**
+ * @param {import('./registration.mjs').Shop} shop
+ * @param {string} url
+ * @param {{ keep: boolean, trust: (secret: string) => void }} options
+ */
+async function registered(shop, url, { keep, trust }) {
+  const { id, secret } = await register(shop, url);
+  trust(secret);
+  console.error(`Webhook ${id} made at ${shop.url}${keep ? `, secret ${secret}` : ''}`);
+  await stopped();
+  if (keep) return;
+  await unregister(shop, id);
+  console.error(`Webhook ${id} deleted`);
+}
+
+async function stopped() {
+  if (!stop.signal.aborted) await once(stop.signal, 'abort');
+}
+
+/** @param {import('./receiver.mjs').Received} received @param {boolean} colours */
+function lineFor({ id, event, fault }, colours) {
+  const paint = painter(colours);
+  const what = event ? lineOf(event, colours) : 'no JSON';
+  const verdict = fault === undefined ? paint(32, 'verified') : paint(31, `NOT verified: ${fault}`);
+  return `${what}  ${paint(90, id)}  ${verdict}`;
+}

@@ -1,0 +1,71 @@
+import { parseArgs } from 'node:util';
+import { DEMO_KEY } from '../listen/options.mjs';
+import { StartError } from '../start/errors.mjs';
+import { runningShop } from '../start/run-file.mjs';
+
+export const usage = `Receives webhooks on this machine, checks their signatures and prints one line each, until Ctrl-C.
+
+  npm run receive -- --register         makes a webhook for itself, and deletes it at the end
+  npm run receive -- --register --keep  leaves it there, and shows its secret
+  npm run receive -- --secret <whsec_>  for a webhook that is there already; several, while a secret is rotated
+  npm run receive -- --port 9090        another port than 8090
+  npm run receive -- --url <address>    another shop to register at, as http://127.0.0.1:8080
+  npm run receive -- --key <key>        another API key than the demo's (or API_KEY)
+
+It finds the shop of npm start by RUN_FILE or DATA_DIR, and listens on 127.0.0.1 only.`;
+
+const DEFAULT_PORT = 8090;
+
+/**
+ * @typedef {object} Options
+ * @property {boolean} help
+ * @property {number} port
+ * @property {boolean} register
+ * @property {boolean} keep
+ * @property {string[]} secrets
+ * @property {string} [url]
+ * @property {string} [key]
+ */
+
+/** @param {string[]} args @returns {Options} */
+export function parseOptions(args) {
+  const flag = /** @type {const} */ ({ type: 'boolean', default: false });
+  const text = /** @type {const} */ ({ type: 'string' });
+  const known = { help: { ...flag, short: 'h' }, register: flag, keep: flag, port: text, url: text, key: text, secret: { ...text, multiple: true } };
+  try {
+    const { port, secret, ...values } = parseArgs({ args, options: /** @type {const} */ (known) }).values;
+    return { ...values, port: portOf(port), secrets: secretsOf(secret ?? []) };
+  } catch (error) {
+    throw new StartError(`${/** @type {Error} */ (error).message}\n\n${usage}`);
+  }
+}
+
+/** @param {string | undefined} text */
+function portOf(text) {
+  const port = Number(text ?? DEFAULT_PORT);
+  if (Number.isInteger(port) && port >= 0 && port < 65_536) return port;
+  throw new Error(`--port ${text} is not a port (0 to 65535; 0: any free one).`);
+}
+
+/** @param {string[]} secrets */
+function secretsOf(secrets) {
+  if (secrets.every((secret) => /^whsec_[A-Za-z0-9+/]+=*$/.test(secret))) return secrets;
+  throw new Error('--secret: one that begins with whsec_ is needed, as the webhook was made with.');
+}
+
+/**
+ * Where webhooks are made, and what lets us.
+ * @param {Pick<Options, 'url' | 'key'>} options
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {{ url: string, key: string }} url: without a path
+ */
+export function shopOf({ url, key }, env) {
+  return { url: new URL(url ?? ownShop(env)).origin, key: key || env['API_KEY'] || DEMO_KEY };
+}
+
+/** @param {NodeJS.ProcessEnv} env */
+function ownShop(env) {
+  const { gatewayUrl, path } = runningShop(env, 'its address by --url');
+  if (!gatewayUrl) throw new StartError(`The shop of ${path} is not open yet.`);
+  return gatewayUrl;
+}

@@ -1,0 +1,105 @@
+import { createServer } from 'node:http';
+import { Webhook } from 'standardwebhooks';
+import { StartError } from '../start/errors.mjs';
+
+/** More than any event has. */
+const LONGEST_BODY = 65_536;
+
+/**
+ * What came, and whether it is what the shop has sent.
+ * @typedef {object} Received
+ * @property {string} id the header webhook-id
+ * @property {import('../listen/words.mjs').Event | undefined} event nothing when the body is no JSON
+ * @property {string | undefined} fault why it is not to be believed
+ */
+
+/**
+ * A receiver as one of yours would be: it believes nothing that is not signed, and answers before it goes to work.
+ * @param {number} port 0: any that is free
+ * @param {(received: Received) => void} onReceived
+ * @returns {Promise<{ port: number, trust: (secrets: string[]) => void, close: () => Promise<void> }>}
+ */
+export async function startReceiver(port, onReceived) {
+  /** @type {string[]} */
+  let trusted = [];
+  const server = createServer((request, response) => {
+    void answer(request, trusted).then(({ status, received }) => {
+      response.writeHead(status).end();
+      if (received) onReceived(received);
+    }, () => request.destroy());
+  });
+  await new Promise((resolve, reject) => {
+    server.once('error', (/** @type {NodeJS.ErrnoException} */ error) => reject(why(error, port)));
+    server.listen(port, '127.0.0.1', () => resolve(undefined));
+  });
+  return {
+    port: /** @type {import('node:net').AddressInfo} */ (server.address()).port,
+    trust: (secrets) => void (trusted = secrets),
+    close: () => {
+      const closed = new Promise((resolve) => server.close(() => resolve(undefined)));
+      server.closeAllConnections();
+      return closed;
+    },
+  };
+}
+
+/** @param {NodeJS.ErrnoException} error @param {number} port */
+function why(error, port) {
+  if (error.code !== 'EADDRINUSE') return error;
+  return new StartError(`Port ${port} is taken. Choose another one: npm run receive -- --port 9090`);
+}
+
+/**
+ * @param {import('node:http').IncomingMessage} request
+ * @param {string[]} secrets
+ * @returns {Promise<{ status: number, received?: Received }>}
+ */
+async function answer(request, secrets) {
+  if (request.method !== 'POST') return { status: 405 };
+  const body = await bodyOf(request);
+  if (body === undefined) return { status: 413 };
+  const fault = faultOf(body, request.headers, secrets);
+  const received = { id: `${request.headers['webhook-id'] ?? '(no webhook-id)'}`, event: parsed(body), fault };
+  // What is not signed is sent again by the shop, should it be its own, and by nobody else.
+  return { status: fault === undefined ? 204 : 401, received };
+}
+
+/** @param {import('node:http').IncomingMessage} request @returns {Promise<string | undefined>} nothing when it is too long */
+async function bodyOf(request) {
+  const parts = [];
+  let length = 0;
+  for await (const part of request) {
+    length += part.length;
+    if (length > LONGEST_BODY) return undefined;
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/**
+ * @param {string} body the bytes as they came: parsed and written anew they would be others
+ * @param {import('node:http').IncomingHttpHeaders} headers
+ * @param {string[]} secrets
+ */
+function faultOf(body, headers, secrets) {
+  let fault = 'no secret is known';
+  for (const secret of secrets) {
+    try {
+      new Webhook(secret).verify(body, /** @type {Record<string, string>} */ (headers));
+      return undefined;
+    } catch (error) {
+      fault = /** @type {Error} */ (error).message;
+    }
+  }
+  return fault;
+}
+
+/** @param {string} body @returns {import('../listen/words.mjs').Event | undefined} */
+function parsed(body) {
+  try {
+    const event = JSON.parse(body);
+    return typeof event === 'object' && event !== null ? event : undefined;
+  } catch {
+    return undefined;
+  }
+}

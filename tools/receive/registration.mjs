@@ -1,0 +1,42 @@
+import { StartError } from '../start/errors.mjs';
+
+const LIMIT_MS = 10_000;
+
+/** @typedef {{ url: string, key: string }} Shop */
+
+/**
+ * Makes a webhook for all order events that the key's owner may see.
+ * @param {Shop} shop
+ * @param {string} url where the events are wanted
+ * @returns {Promise<{ id: string, secret: string }>}
+ */
+export async function register(shop, url) {
+  const webhook = { url, eventTypes: ['order.status_changed'], description: 'npm run receive' };
+  return ask(shop, 'POST', '/v3/webhooks', webhook);
+}
+
+/** @param {Shop} shop @param {string} id */
+export async function unregister(shop, id) {
+  await ask(shop, 'DELETE', `/v3/webhooks/${id}`);
+}
+
+/**
+ * @param {Shop} shop
+ * @param {string} method
+ * @param {string} path
+ * @param {object} [body]
+ */
+async function ask({ url, key }, method, path, body) {
+  const response = await fetch(url + path, {
+    method,
+    headers: { api_key: key, ...(body && { 'content-type': 'application/json' }) },
+    ...(body && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(LIMIT_MS),
+  }).catch((error) => {
+    throw new StartError(`The shop at ${url} cannot be reached (${error.cause?.code ?? error.message}).`);
+  });
+  const answer = await response.json().catch(() => ({}));
+  if (response.ok) return answer;
+  const faults = (answer.errors ?? []).map((/** @type {{ pointer?: string, detail: string }} */ one) => `\n  ${one.pointer ?? ''} ${one.detail}`);
+  throw new StartError(`${method} ${path} was answered ${response.status}: ${answer.detail ?? ''}${faults.join('')}`);
+}
