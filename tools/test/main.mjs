@@ -1,11 +1,8 @@
 // `npm test`: builds, then runs every check on servers of its own, and ends with one line that says how many passed.
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../start/shutdown.mjs';
-import { canReach, postgresUser } from '../start/system-user.mjs';
 import { checkPlatform, compile, readyPackages } from '../start/toolchain.mjs';
+import { temporaryFolder } from './folder.mjs';
 import { parseOptions, usage } from './options.mjs';
 import { check, succeeded, sum, summary } from './results.mjs';
 import { steps } from './steps.mjs';
@@ -60,13 +57,4 @@ async function step(name, run) {
   });
   console.log(`--- ${name}: ${summary(tally)} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
   return tally;
-}
-
-/** One that the user Postgres runs as can enter. @param {Shutdown<typeof ORDER[number]>} shutdown */
-function temporaryFolder(shutdown) {
-  const parent = canReach(tmpdir(), postgresUser()) ? tmpdir() : '/tmp';
-  const folder = mkdtempSync(join(parent, 'plant-shop-test-'));
-  chmodSync(folder, 0o711);
-  shutdown.add('temporary folder', () => rmSync(folder, { recursive: true, force: true }));
-  return folder;
 }

@@ -1,0 +1,93 @@
+import type { RawHttp } from '../raw-http.js';
+import type { Shown } from './requests.js';
+import type { Known } from './values.js';
+
+/** A shop that is busy is given time: only what the generated requests get is timed. */
+const patienceMs = 30_000;
+
+/** What the generated requests are about, and what they show. */
+export class Fixtures {
+  private names = 0;
+  private readonly run = Date.now().toString(36);
+
+  constructor(private readonly http: RawHttp) {}
+
+  /** A credential of each kind, good ones and bad ones. */
+  async credentials(): Promise<Shown> {
+    const { username, key } = await this.customer();
+    const session = await this.sessionOf(username);
+    const token = await this.token();
+    const tampered = `${token.slice(0, -6)}${token.endsWith('AAAAAA') ? 'BBBBBB' : 'AAAAAA'}`;
+    const unsigned = `${Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url')}.${token.split('.')[1] ?? ''}.`;
+    const bearer = (value: string) => ['Authorization', `Bearer ${value}`] as const;
+    return {
+      nothing: [],
+      adminKey: [['api_key', 'special-key']],
+      customerKey: [['api_key', key]],
+      customerSession: [['session_token', session]],
+      customerBearer: [bearer(session)],
+      adminToken: [bearer(token)],
+      garbageKey: [['api_key', 'no-such-key']],
+      garbageBearer: [bearer('no-such-token')],
+      tamperedToken: [bearer(tampered)],
+      unsignedToken: [bearer(unsigned)],
+      brokenToken: [bearer('a.b.c')],
+      emptyKey: [['api_key', '']],
+      strangeKey: [['api_key', "' OR 1=1; --"]],
+      longKey: [['api_key', 'x'.repeat(9_000)]],
+      basic: [['Authorization', 'Basic YWRtaW46eA==']],
+      noScheme: [['Authorization', 'Bearer']],
+      twoKeys: [['api_key', 'special-key'], ['api_key', key]],
+      twoSessions: [bearer(session), ['session_token', session]],
+      twoBearers: [bearer(token), bearer(session)],
+      goodAndBad: [['api_key', 'special-key'], ['session_token', 'wrong']],
+      allKinds: [['api_key', 'special-key'], ['session_token', session], bearer(token)],
+      capitals: [['API_KEY', 'special-key']],
+    };
+  }
+
+  /** Things that exist, anew: the requests before may have deleted the last ones. */
+  async known(): Promise<Known> {
+    const tag = this.fresh('tag');
+    const plants = await Promise.all(
+      ['available', 'pending', 'sold'].map((status) => this.asAdmin<{ id: number }>('POST', '/v3/plant', { name: 'Fuzz', quantity: 50, status, tags: [{ name: tag }] })),
+    );
+    const plantIds = plants.map(({ id }) => id);
+    const orders = await Promise.all([1, 2, 3].map(() => this.asAdmin<{ id: number }>('POST', '/v3/store/order', { plantId: plantIds[0] })));
+    const { username, keyId } = await this.customer();
+    return { plantId: plantIds, orderId: orders.map(({ id }) => id), username: [username], apiKeyId: [keyId], tags: [tag], password: [password] };
+  }
+
+  private async customer(): Promise<{ username: string; key: string; keyId: string }> {
+    const username = this.fresh('fuzz');
+    await this.asAdmin('POST', '/v3/user', { username, password });
+    const { key, id } = await this.asAdmin<{ key: string; id: string }>('POST', `/v3/user/${username}/apiKeys`, { name: 'fuzz' });
+    return { username, key, keyId: id };
+  }
+
+  private async sessionOf(username: string): Promise<string> {
+    const query = new URLSearchParams({ username, password }).toString();
+    return (await this.asAdmin<{ message: string }>('GET', `/v3/user/login?${query}`)).message;
+  }
+
+  private async token(): Promise<string> {
+    const form = 'grant_type=client_credentials&client_id=plant-admin&client_secret=plant-secret';
+    const headers = [['content-type', 'application/x-www-form-urlencoded']] as const;
+    const { body } = await this.http.send({ method: 'POST', target: '/oauth/token', headers, body: Buffer.from(form) }, patienceMs);
+    return (JSON.parse(body.toString()) as { access_token: string }).access_token;
+  }
+
+  private async asAdmin<Body>(method: string, target: string, value?: unknown): Promise<Body> {
+    const headers = [['api_key', 'special-key'], ...(value === undefined ? [] : [['content-type', 'application/json'] as const])] as const;
+    const body = value === undefined ? {} : { body: Buffer.from(JSON.stringify(value)) };
+    const { status, body: text } = await this.http.send({ method, target, headers, ...body }, patienceMs);
+    if (status !== 200) throw new Error(`${method} ${target.replace(/\?.*/, '')} is needed to begin with, and was answered ${status}: ${text.toString()}`);
+    return JSON.parse(text.toString()) as Body;
+  }
+
+  private fresh(what: string): string {
+    return `${what}-${this.run}-${++this.names}`;
+  }
+}
+
+const password = 'a password to fuzz with';

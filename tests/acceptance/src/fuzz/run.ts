@@ -1,0 +1,102 @@
+import { type Document, DocumentJudge } from '../document.js';
+import { NoAnswer, RawHttp } from '../raw-http.js';
+import { faultsOf } from './faults.js';
+import { Fixtures } from './fixtures.js';
+import { type ApiDocument, type Generated, Requests, targetsOf } from './requests.js';
+
+export interface FuzzOptions {
+  readonly url: string;
+  readonly seed: number;
+  readonly count: number;
+  /** One operation alone. */
+  readonly only?: string;
+  readonly say?: (line: string) => void;
+}
+
+export interface Finding {
+  /** Replays it: `--seed <seed> --count 1 --only <operationId>`. */
+  readonly seed: number;
+  readonly operationId: string;
+  readonly changes: readonly string[];
+  readonly request: string;
+  readonly answer: string;
+  readonly faults: readonly string[];
+}
+
+export interface FuzzReport {
+  readonly tried: number;
+  readonly operations: number;
+  readonly byStatus: ReadonlyMap<string, number>;
+  readonly slowestMs: number;
+  readonly findings: readonly Finding[];
+}
+
+/** The longest patience that an operation has (three budgets of 10 s) and one second. */
+const deadlineMs = 31_000;
+const atOnce = 16;
+/** As many requests see the same plants, orders and users. */
+const batch = 500;
+const mostFindings = 200;
+
+/** Asks so many generated requests and judges every answer. */
+export async function fuzz({ url, seed, count, only, say }: FuzzOptions): Promise<FuzzReport> {
+  const http = new RawHttp(url);
+  const fixtures = new Fixtures(http);
+  const { body } = await http.send({ method: 'GET', target: '/v3/openapi.json', headers: [] }, deadlineMs);
+  const document = JSON.parse(body.toString()) as ApiDocument & Document;
+  const judge = new DocumentJudge(document);
+  const all = targetsOf(document);
+  const targets = all.filter(({ operationId }) => only === undefined || operationId === only);
+  if (targets.length === 0) throw new Error(`There is no operation ${String(only)}. There are ${all.map((one) => one.operationId).join(', ')}.`);
+  const shown = await fixtures.credentials();
+  const requests = new Requests(document, shown);
+  const secrets = Object.values(shown).flat().map(([, value]) => value.replace(/^\w+ /, '')).filter((value) => value.length >= 11);
+
+  const byStatus = new Map<string, number>();
+  const findings: Finding[] = [];
+  let slowestMs = 0;
+  const countUp = (what: string): unknown => byStatus.set(what, (byStatus.get(what) ?? 0) + 1);
+  const one = async (number: number, generated: Generated): Promise<void> => {
+    const found = (answer: string, faults: readonly string[]): void => {
+      if (faults.length > 0) findings.push({ seed: number, ...described(generated), answer, faults });
+    };
+    try {
+      const answer = await http.send(generated.request, deadlineMs);
+      countUp(answer.status >= 500 ? `${answer.status} ${codeIn(answer.body)}` : String(answer.status));
+      slowestMs = Math.max(slowestMs, answer.ms);
+      found(`${answer.status} ${answer.body.toString('utf8', 0, 400)}`, faultsOf(judge, generated.request, answer, secrets));
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error;
+      // Whoever breaks the framing and hangs up may get none.
+      if (generated.request.alone && error.reason === 'closed') return void countUp('closed');
+      countUp(error.reason);
+      found('', [`no answer: ${error.reason}`]);
+    }
+  };
+
+  let tried = 0;
+  while (tried < count && findings.length < mostFindings) {
+    const known = await fixtures.known();
+    const end = Math.min(count, tried + batch);
+    const next = (): number | undefined => (tried < end ? tried++ : undefined);
+    await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        for (let number = next(); number !== undefined; number = next()) {
+          const target = targets[(seed + number) % targets.length]!;
+          await one(seed + number, requests.make(seed + number, target, known));
+        }
+      }),
+    );
+    if (tried % 5_000 === 0) say?.(`${tried} tried, ${findings.length} wrong`);
+  }
+  http.close();
+  return { tried, operations: targets.length, byStatus, slowestMs, findings };
+}
+
+const codeIn = (body: Buffer): string => /"code":"([\w-]+)"/.exec(body.toString('utf8'))?.[1] ?? '';
+
+function described({ operationId, changes, request }: Generated): Pick<Finding, 'operationId' | 'changes' | 'request'> {
+  const { method, target, headers, body } = request;
+  const text = body ? ` ${JSON.stringify(body.toString('utf8', 0, 300))}` : '';
+  return { operationId, changes, request: `${method} ${target.slice(0, 300)} ${JSON.stringify(headers).slice(0, 400)}${text}` };
+}

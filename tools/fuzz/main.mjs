@@ -1,0 +1,53 @@
+// `npm run fuzz`: builds, starts a shop of its own, asks it what nobody should, and sees that none of its processes died.
+import { join } from 'node:path';
+import { attempt } from '../start/command.mjs';
+import { explain, StartError } from '../start/errors.mjs';
+import { readRun } from '../start/run-file.mjs';
+import { Shutdown, stopOnSignals } from '../start/shutdown.mjs';
+import { checkPlatform, compile, pinnedNode, readyPackages, ROOT } from '../start/toolchain.mjs';
+import { temporaryFolder } from '../test/folder.mjs';
+import { startShop } from '../test/shop.mjs';
+
+const usage = `Generated requests over every operation; every answer is judged by the OpenAPI document.
+
+  npm run fuzz                             100,000 requests to a shop of its own
+  npm run fuzz -- --seed 7 --count 30000   the same requests each time
+  npm run fuzz -- --only placeOrder        one operation
+  npm run fuzz -- --url http://…           a demo shop that runs already`;
+
+const stop = stopOnSignals();
+process.exit(await main(process.argv.slice(2)));
+
+/** @param {string[]} args @returns {Promise<number>} the exit code */
+async function main(args) {
+  const shutdown = new Shutdown(/** @type {const} */ (['shop', 'temporary folder']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+  try {
+    if (args.includes('--help')) {
+      console.log(usage);
+      return 0;
+    }
+    checkPlatform();
+    const { signal } = stop;
+    const env = await readyPackages({ signal, say: console.log });
+    if (!(await compile({ signal, say: console.log, env }))) return 1;
+    const fuzz = (/** @type {string[]} */ more) => attempt(pinnedNode(), [join(ROOT, 'tests/acceptance/dist/fuzz/main.js'), ...args, ...more], { cwd: ROOT, env, show: true, signal });
+    if (args.includes('--url')) return (await fuzz([])).code;
+    const shop = await startShop({ folder: temporaryFolder(shutdown), stop, shutdown });
+    const before = processes(shop.env.RUN_FILE);
+    const { code } = await fuzz(['--url', shop.env.GATEWAY_URL]);
+    const died = before.filter((one) => !processes(shop.env.RUN_FILE).includes(one));
+    if (died.length > 0) throw new StartError(`These ended while they were asked: ${died.join(', ')}\n${shop.problems().join('\n')}`);
+    return code;
+  } catch (error) {
+    console.log(`\n${explain(error)}`);
+    return 1;
+  } finally {
+    await shutdown.run();
+  }
+}
+
+/** @param {string} runFile @returns {string[]} each service with the number of its process */
+function processes(runFile) {
+  const { services } = readRun(runFile) ?? { services: {} };
+  return Object.entries(services).flatMap(([service, instances]) => instances.map(({ pid }) => `${service} ${pid}`));
+}
