@@ -157,18 +157,6 @@ export class FindPlantsByTags extends PageRequest {
   tags: string[];
 }
 
-/** Plants by ascending id, for whoever compares them with what it has. */
-export class ListPlantStock {
-  /** The last `plantId` of the page before; absent or 0: from the beginning. */
-  @IsOptional()
-  @Integer(0, Number.MAX_SAFE_INTEGER)
-  after?: number;
-
-  @IsOptional()
-  @Integer(1, 1_000)
-  limit?: number;
-}
-
 /** Begins an upload. Chunks follow in order, each acknowledged; `finishImage` makes it an image of the plant. */
 export class BeginImage {
   @Id()
@@ -230,14 +218,6 @@ export interface Plant {
   readonly status: PlantStatus;
 }
 
-/** What the store should know of a plant (`store.openStock`, `store.listStock`). */
-export interface PlantStock {
-  readonly plantId: number;
-  readonly incarnation: number;
-  readonly version: number;
-  readonly status: PlantStatus;
-}
-
 export interface StoredImage {
   readonly imageId: string;
   /** Absolute, on the public address of the API. */
@@ -280,8 +260,6 @@ export const catalog = {
   deletePlant: write<{ plantId: number }>()('deletePlant', DeletePlant, {
     errors: ['plant-not-found', 'plant-has-pending-orders', 'precondition-failed'],
   }),
-  /** Plants that are not being deleted. A page of fewer than `limit` (1,000 when absent) is the last one. */
-  listPlantStock: read<PlantStock[]>()('listPlantStock', ListPlantStock),
 
   beginImage: write<{ uploadId: string }>()('beginImage', BeginImage, { errors: ['plant-not-found'] }),
   /** Acknowledges one chunk, by its length. `image-type-refused` is seen in the first. */

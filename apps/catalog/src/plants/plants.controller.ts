@@ -7,9 +7,7 @@ import {
   type FindPlantsByStatus,
   type FindPlantsByTags,
   type GetPlant,
-  type ListPlantStock,
   type Plant,
-  type PlantStock,
   type ReplacePlant,
 } from '@plant-shop/contracts/catalog';
 import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -54,10 +52,5 @@ export class PlantsController {
   @Answers(catalog.deletePlant)
   deletePlant({ plantId, ifVersion }: DeletePlant, context: RpcContext): Promise<{ plantId: number }> {
     return this.plants.delete(context, plantId, ifVersion);
-  }
-
-  @Answers(catalog.listPlantStock)
-  listPlantStock(page: ListPlantStock): Promise<PlantStock[]> {
-    return this.plants.listStock(page);
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { catalog, type NewPlant, type Plant, type PlantStatus, type PlantStock } from '@plant-shop/contracts/catalog';
+import { catalog, type NewPlant, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
+import { sampleOf } from '@plant-shop/contracts/samples';
 import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
-import { gate } from '../store.fake.js';
 
 describe('plants', () => {
   let shop: CatalogHarness;
@@ -213,6 +213,10 @@ describe('lists of plants', () => {
     expect(await outcomeOf(find({ tags: ['red'], cursor: 'forged' }))).toBe('invalid-cursor');
   });
 
+  it("takes the cursor of the contract's sample", async () => {
+    expect(await shop.caller.call(catalog.findPlantsByStatus, sampleOf(catalog.findPlantsByStatus).request)).toEqual(expect.any(Array));
+  });
+
   it('a page ends at about 512 KiB, however large its plants are', async () => {
     const photoUrls = Array.from({ length: 64 }, (_, n) => `${n}`.padEnd(2_000, 'ü'));
     const large: Plant[] = [];
@@ -226,49 +230,5 @@ describe('lists of plants', () => {
     } while (cursor !== undefined);
     expect(read.map(({ length }) => length)).toEqual([2, 2, 1]);
     expect(read.flat()).toEqual(large);
-  });
-});
-
-describe('what the store is compared with', () => {
-  let shop: CatalogHarness;
-  beforeAll(async () => {
-    shop = await CatalogHarness.start();
-  });
-  afterAll(() => shop.stop());
-
-  const list = (page: { after?: number; limit?: number }) => shop.caller.call(catalog.listPlantStock, page);
-
-  it('is every plant by ascending id, page by page, with what the store was told of it', async () => {
-    for (const id of [30, 10, 50, 20, 40]) await shop.create({ id });
-    await shop.caller.call(catalog.changePlant, { plantId: 20, status: 'sold' });
-    const read: PlantStock[] = [];
-    let page: PlantStock[];
-    do {
-      page = await list({ limit: 2, ...(read.length > 0 && { after: read.at(-1)!.plantId }) });
-      read.push(...page);
-    } while (page.length === 2);
-    expect(read.map(({ plantId }) => plantId)).toEqual([10, 20, 30, 40, 50]);
-    expect(await list({})).toEqual(read);
-    for (const { plantId, incarnation, version, status } of read) {
-      expect(shop.store.shelves.get(plantId)).toMatchObject({ incarnation, listing: status, listingVersion: version });
-    }
-    expect(await list({ after: 50 })).toEqual([]);
-  });
-
-  it('is no plant that is being deleted, until that is refused', async () => {
-    await shop.create({ id: 60 });
-    shop.store.openOrders.set(60, [7]);
-    const retiring = gate();
-    shop.store.next('retirePlant', retiring.fate);
-    const removing = outcomeOf(shop.caller.call(catalog.deletePlant, { plantId: 60 }));
-    await retiring.arrived;
-    expect(await list({ after: 59 })).toEqual([]);
-    retiring.go();
-    expect(await removing).toBe('plant-has-pending-orders');
-    expect(await list({ after: 59 })).toMatchObject([{ plantId: 60 }]);
-  });
-
-  it('is asked for in pages of 1 to 1,000', async () => {
-    for (const limit of [0, 1_001]) expect(await outcomeOf(list({ limit }))).toBe('invalid-input');
   });
 });

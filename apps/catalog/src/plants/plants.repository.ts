@@ -1,4 +1,3 @@
-import type { PlantStock } from '@plant-shop/contracts/catalog';
 import type { PageBounds } from '@plant-shop/platform/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
@@ -141,14 +140,4 @@ const pages: Readonly<Record<PlantList['by'], Statement>> = {
 /** The newest plants of a list within the bounds, and one more where there is one. */
 export function findPage(db: Reader, { by, anyOf }: PlantList, { before, limit }: PageBounds): Promise<PlantState[]> {
   return db.query(pages[by], [[...new Set(anyOf)], before, limit, readBytes]);
-}
-
-/** Plants above an id that are not being deleted, by ascending id. */
-export function findPlantStock(db: Reader, after: number, limit: number): Promise<PlantStock[]> {
-  return db.query(
-    `SELECT id AS "plantId", plants.incarnation, version, status
-     FROM plants LEFT JOIN stock_intents USING (incarnation)
-     WHERE id > $1 AND retire_attempt IS NULL ORDER BY id LIMIT $2`,
-    [after, limit],
-  );
 }

@@ -1,12 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type {
-  ChangePlant,
-  ListPlantStock,
-  NewPlant,
-  Plant,
-  PlantReplacement,
-  PlantStock,
-} from '@plant-shop/contracts/catalog';
+import type { ChangePlant, NewPlant, Plant, PlantReplacement } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
 import { CodedError } from '@plant-shop/platform/errors';
@@ -33,7 +26,6 @@ import {
   drawPlantId,
   findPage,
   findPlant,
-  findPlantStock,
   insertPlant,
   lockPlant,
   lockPlantOf,
@@ -89,11 +81,6 @@ export class PlantsService {
     const bounds = paging.bounds(page);
     const rows = await findPage(this.database, list, bounds);
     return paging.page(rows, bounds, { entry: toPlant, position: ({ incarnation }) => incarnation });
-  }
-
-  /** By ascending id: what the store is compared with. */
-  listStock({ after = 0, limit = 1_000 }: ListPlantStock): Promise<PlantStock[]> {
-    return findPlantStock(this.database, after, limit);
   }
 
   /** The store decides: with orders placed or approved the plant stays. */

@@ -2197,7 +2197,7 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Opaque: from the `Link` of an earlier page of the same list.
-                 * @example MTAwMDAwMDA1MQ
+                 * @example WyJyaUM0bm1BbU04OTlTaFh0Iiw1MV0
                  */
                 cursor?: string;
             };
@@ -2485,7 +2485,7 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Opaque: from the `Link` of an earlier page of the same list.
-                 * @example MTAwMDAwMDA1Nw
+                 * @example WyJwVS0tRmkySzU5WWtfWG5rIiw1N10
                  */
                 cursor?: string;
             };
