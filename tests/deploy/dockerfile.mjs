@@ -1,0 +1,42 @@
+import { textOf } from './services.mjs';
+
+/** @typedef {{ name: string, text: string }} Instruction */
+
+/**
+ * The instructions of a service's Dockerfile by stage, lines that go on joined, comments gone.
+ * @param {string} service
+ * @returns {Instruction[][]} the first before any FROM, then one for each stage
+ */
+export function stagesOf(service) {
+  const lines = textOf(`deploy/${service}/Dockerfile`).replace(/^#.*\n/gm, '').replace(/\\\n\s*/g, '').split('\n').filter(Boolean);
+  /** @type {Instruction[][]} */
+  const stages = [[]];
+  for (const line of lines) {
+    const [name = '', ...rest] = line.split(' ');
+    if (name === 'FROM') stages.push([]);
+    stages.at(-1)?.push({ name, text: rest.join(' ') });
+  }
+  return stages;
+}
+
+/** @param {Instruction[]} stage @param {string} name */
+export const textsOf = (stage, name) => stage.filter((one) => one.name === name).map(({ text }) => text);
+
+/** The variables that the image itself sets. @param {string} service @returns {Record<string, string>} */
+export function environmentOf(service) {
+  const pairs = textsOf(stagesOf(service).at(-1) ?? [], 'ENV').flatMap((text) => text.split(/\s+/));
+  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
+}
+
+/**
+ * The arguments of the `pnpm … deploy` that makes a service's artefact, with another target.
+ * @param {string} service
+ * @param {string} folder
+ * @returns {string[]}
+ */
+export function deployArguments(service, folder) {
+  const commands = textsOf(stagesOf(service)[1] ?? [], 'RUN').map((text) => text.replace(/^(--mount=\S+\s+)*/, ''));
+  const [command, ...others] = commands.filter((text) => /^pnpm .*\bdeploy\b/.test(text));
+  if (command === undefined || others.length > 0) throw new Error(`deploy/${service}/Dockerfile has not exactly one "pnpm … deploy"`);
+  return command.split(' ').slice(1).map((word) => (word === '/artefact' ? folder : word));
+}

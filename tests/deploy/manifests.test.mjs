@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { ROOT } from '../../tools/start/toolchain.mjs';
+import { environmentOf } from './dockerfile.mjs';
+import { ofKind, podOf, policies } from './policies.mjs';
+import { renderers } from './render.mjs';
+import { schemaFaults } from './schemas.mjs';
+import { configMapOf, OVERLAYS, SERVICES, textOf, yamlOf } from './services.mjs';
+import { faultsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
+
+const programs = await renderers();
+const skip = programs.length > 0 ? false : 'there is no kubectl to render with, and none could be fetched (Debian\'s kubernetes-client)';
+const [program] = programs;
+for (const { name } of programs) console.log(`Manifests are rendered by ${name}`);
+
+/** @typedef {import('./render.mjs').Manifest} Manifest */
+
+/** @type {Map<string, Manifest[]>} */
+const rendered = new Map();
+const folders = [...SERVICES, 'shared', 'postgres'].flatMap((name) => OVERLAYS.map((overlay) => `deploy/${name}/overlays/${overlay}`));
+
+before(async () => {
+  for (const folder of folders) if (program) rendered.set(folder, await program.render(folder));
+});
+
+/** @param {string} service @param {string} overlay @returns {Manifest[]} */
+function manifestsOf(service, overlay) {
+  const manifests = rendered.get(`deploy/${service}/overlays/${overlay}`);
+  assert.ok(manifests);
+  return manifests;
+}
+
+/** @param {Manifest[]} manifests @param {string} kind @param {string} [name] @returns {Manifest} */
+function the(manifests, kind, name) {
+  const found = ofKind(manifests, kind).filter(({ metadata }) => name === undefined || metadata.name === name);
+  assert.equal(found.length, 1, `${kind} ${name ?? ''}`);
+  return /** @type {Manifest} */ (found[0]);
+}
+
+const migrates = (/** @type {string} */ service) => existsSync(join(ROOT, 'apps', service, 'migrations'));
+
+describe('every overlay', { skip }, () => {
+  for (const folder of folders) {
+    test(`${folder} is what the schemas of Kubernetes want`, () => {
+      const faults = (rendered.get(folder) ?? []).map((one) => [`${one.kind} ${one.metadata.name}`, schemaFaults(one)]);
+      assert.ok(faults.length > 0);
+      assert.deepEqual(faults.filter(([, found]) => found?.length), []);
+    });
+
+    test(`${folder} comes out of every kubectl alike`, async () => {
+      for (const other of programs.slice(1)) assert.deepEqual(byName(await other.render(folder)), byName(rendered.get(folder) ?? []), other.name);
+    });
+
+    test(`${folder} is all in one namespace`, () => {
+      const namespace = folder.endsWith('production') ? 'plant-shop' : 'plant-shop-dev';
+      for (const { kind, metadata } of rendered.get(folder) ?? []) assert.equal(kind === 'Namespace' ? metadata.name : metadata.namespace, namespace);
+    });
+  }
+});
+
+/** The hash that ends a ConfigMap's name is another one in old versions. @param {Manifest[]} manifests */
+function byName(manifests) {
+  const [config] = ofKind(manifests, 'ConfigMap');
+  const alike = JSON.parse(config ? JSON.stringify(manifests).replaceAll(config.metadata.name, 'config-hash') : JSON.stringify(manifests));
+  return Object.fromEntries(alike.map((/** @type {Manifest} */ one) => [`${one.kind} ${one.metadata.name}`, one]));
+}
+
+describe('every service', { skip }, () => {
+  for (const service of SERVICES) {
+    for (const overlay of OVERLAYS) {
+      for (const [promise, policy] of Object.entries(policies)) {
+        test(`${service}, ${overlay}: ${promise}`, () => {
+          assert.deepEqual(policy(manifestsOf(service, overlay), { service, overlay, migrates: migrates(service) }), []);
+        });
+      }
+
+      test(`${service}, ${overlay}: its settings are ones that it knows, all that it needs, and usable`, async () => {
+        const manifests = manifestsOf(service, overlay);
+        const settings = the(manifests, 'ConfigMap')['data'];
+        assert.deepEqual(settings, configMapOf(service, overlay));
+        const [container] = podOf(the(manifests, 'Deployment')).spec.containers;
+        assert.deepEqual(container.envFrom, [{ configMapRef: { name: the(manifests, 'ConfigMap').metadata.name } }]);
+        assert.deepEqual(faultsOf(await settingsOf(service), { ...environmentOf(service), ...settings, ...own(container) }), []);
+        for (const job of ofKind(manifests, 'Job')) {
+          const [migration] = podOf(job).spec.containers;
+          assert.deepEqual(migration.args, ['dist/migrate.js']);
+          assert.deepEqual(faultsOf(await migrationSettingsOf(service), own(migration)), []);
+        }
+      });
+    }
+
+    test(`${service}: what production changes is in force`, () => {
+      const manifests = manifestsOf(service, 'production');
+      for (const workload of [...ofKind(manifests, 'Deployment'), ...ofKind(manifests, 'Job')]) {
+        assert.match(podOf(workload).spec.containers[0].image, new RegExp(`^registry\\.example/plant-shop/${service}@sha256:`));
+      }
+      assert.equal(the(manifests, 'ConfigMap')['data'].NODE_ENV, 'production');
+    });
+
+    test(`${service}: what dev changes is in force, and nothing else of the patched ones is lost`, () => {
+      const manifests = manifestsOf(service, 'dev');
+      const [container] = podOf(the(manifests, 'Deployment')).spec.containers;
+      const [inProduction] = podOf(the(manifestsOf(service, 'production'), 'Deployment')).spec.containers;
+      assert.equal(container.image, `plant-shop/${service}:dev`);
+      assert.deepEqual(container.resources.requests, { cpu: '50m', memory: '128Mi' });
+      assert.deepEqual({ ...container, image: '', resources: '', envFrom: '' }, { ...inProduction, image: '', resources: '', envFrom: '' });
+      assert.deepEqual(container.resources.limits, inProduction.resources.limits);
+      const { minReplicas, maxReplicas, metrics } = the(manifests, 'HorizontalPodAutoscaler')['spec'];
+      assert.deepEqual({ minReplicas, maxReplicas }, { minReplicas: 1, maxReplicas: 2 });
+      assert.deepEqual(metrics, the(manifestsOf(service, 'production'), 'HorizontalPodAutoscaler')['spec'].metrics);
+      assert.equal(the(manifests, 'ConfigMap')['data'].NODE_ENV, 'development');
+    });
+  }
+
+  test('all scale by CPU, and notifications by what it is there for', () => {
+    for (const service of SERVICES) {
+      const { metrics } = the(manifestsOf(service, 'production'), 'HorizontalPodAutoscaler')['spec'];
+      const names = metrics.map((/** @type {any} */ one) => one.resource?.name ?? one.pods.metric.name);
+      assert.deepEqual(names, service === 'notifications' ? ['notifications_connections', 'notifications_delivery_lag_seconds', 'cpu'] : ['cpu']);
+    }
+    const { rules } = yamlOf('deploy/shared/prometheus-adapter.yaml');
+    assert.deepEqual(rules.custom.map((/** @type {any} */ rule) => rule.name.as), ['notifications_connections', 'notifications_delivery_lag_seconds']);
+    for (const rule of rules.custom) assert.ok(rule.seriesQuery.startsWith(`${rule.name.matches}{`));
+  });
+});
+
+/** @param {any} container @returns {Record<string, string>} */
+const own = (container) => Object.fromEntries(container.env.map((/** @type {any} */ one) => [one.name, one.value]));
+
+describe('what services share', { skip }, () => {
+  test('a namespace refuses pods that are not restricted, and lets nobody talk that has no policy', () => {
+    for (const overlay of OVERLAYS) {
+      const manifests = manifestsOf('shared', overlay);
+      assert.equal(the(manifests, 'Namespace').metadata.labels?.['pod-security.kubernetes.io/enforce'], 'restricted');
+      assert.deepEqual(the(manifests, 'NetworkPolicy', 'default-deny')['spec'], { podSelector: {}, policyTypes: ['Ingress', 'Egress'], ingress: [], egress: [] });
+    }
+  });
+
+  test('a database lets in its own service and nobody else', () => {
+    const databases = manifestsOf('postgres', 'production');
+    for (const service of SERVICES.filter(migrates)) {
+      const { bootstrap } = the(databases, 'Cluster', `${service}-db`)['spec'];
+      assert.deepEqual([bootstrap.initdb.database, bootstrap.initdb.owner], [service, service]);
+      const rule = the(databases, 'NetworkPolicy', `${service}-db`)['spec'].ingress.find((/** @type {any} */ one) => one.ports.some((/** @type {any} */ port) => port.port === 5432));
+      assert.deepEqual(rule.from, [
+        { podSelector: { matchExpressions: [{ key: 'app.kubernetes.io/name', operator: 'In', values: [service, `${service}-migrate`] }] } },
+        { podSelector: { matchLabels: { 'cnpg.io/cluster': `${service}-db` } } },
+      ]);
+    }
+    assert.equal(ofKind(databases, 'Cluster').length, SERVICES.filter(migrates).length);
+  });
+
+  test('databases are synchronous in production, and single in dev', () => {
+    for (const cluster of ofKind(manifestsOf('postgres', 'production'), 'Cluster')) {
+      assert.equal(cluster['spec'].instances, 3);
+      assert.equal(cluster['spec'].postgresql.synchronous.number, 1);
+      assert.equal(cluster['spec'].imageCatalogRef.major, 17);
+    }
+    for (const cluster of ofKind(manifestsOf('postgres', 'dev'), 'Cluster')) {
+      assert.equal(cluster['spec'].instances, 1);
+      assert.equal(cluster['spec'].postgresql.synchronous, undefined);
+      assert.equal(cluster['spec'].storage.size, '2Gi');
+      assert.equal(cluster['spec'].walStorage, undefined);
+    }
+  });
+
+  test('each call that services make has a way through the network', () => {
+    // Whoever may speak over NATS may knock at NATS; OAuth pages are the one call that goes without it.
+    for (const service of SERVICES) {
+      const egress = the(manifestsOf(service, 'production'), 'NetworkPolicy', service)['spec'].egress;
+      const reaches = (/** @type {string} */ label, /** @type {string} */ value, /** @type {number} */ port) =>
+        egress.some((/** @type {any} */ rule) => rule.ports.some((/** @type {any} */ one) => one.port === port) && rule.to.some((/** @type {any} */ peer) => peer.podSelector?.matchLabels?.[label] === value));
+      assert.ok(reaches('app.kubernetes.io/name', 'nats', 4222), service);
+      assert.ok(reaches('k8s-app', 'kube-dns', 53), service);
+      assert.equal(reaches('cnpg.io/cluster', `${service}-db`, 5432), migrates(service), service);
+      assert.equal(reaches('app.kubernetes.io/name', 'identity', 8082), service === 'gateway', service);
+    }
+  });
+
+  test('no kustomization uses a field that old kubectl does not know or silently ignores', () => {
+    for (const folder of [...folders, ...[...SERVICES, 'shared', 'postgres'].map((name) => `deploy/${name}/base`)]) {
+      assert.doesNotMatch(textOf(`${folder}/kustomization.yaml`), /^(labels|patches|components|replacements|commonLabels):/m, folder);
+    }
+  });
+});

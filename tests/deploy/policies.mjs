@@ -1,0 +1,192 @@
+import { BlockList, isIPv6 } from 'node:net';
+
+// What every manifest of ours keeps to, beyond what schemas can say. Each policy answers with faults in words.
+
+/** @typedef {import('./render.mjs').Manifest} Manifest */
+/** @typedef {(manifests: Manifest[], about: { service: string, overlay: string, migrates: boolean }) => string[]} Policy */
+
+/** How long a service may take to end in order (libs/platform/src/service/service.ts), in seconds. */
+const SHUTDOWN_S = 13;
+
+/** Where webhooks must never get. */
+const INSIDE = [
+  '10.1.2.3', '172.16.0.1', '172.31.255.254', '192.168.1.1', '100.64.0.1', '127.0.0.1', '169.254.169.254', '0.0.0.0', '192.0.0.8', '198.18.0.1', '224.0.0.1',
+  '255.255.255.255', '::1', '::', 'fd00::1', 'fe80::1', 'ff02::1', '::ffff:10.1.2.3', '64:ff9b::a01:203', '2002:a01:203::1', '2001:db8::1', '2001::1',
+];
+const OUTSIDE = ['1.1.1.1', '93.184.215.14', '172.15.0.1', '172.32.0.1', '2606:4700:4700::1111', '2a00:1450:4001::1'];
+
+/** @param {Manifest[]} manifests @param {string} kind */
+export const ofKind = (manifests, kind) => manifests.filter((one) => one.kind === kind);
+
+/** @param {Manifest} manifest @returns {any} the template of its pods */
+export const podOf = (manifest) => manifest['spec'].template;
+
+/** @param {Manifest[]} manifests */
+const workloads = (manifests) => manifests.filter(({ kind }) => kind === 'Deployment' || kind === 'Job');
+
+/** @param {Record<string, string>} selector @param {Record<string, string>} labels */
+const selects = (selector, labels) => Object.entries(selector).every(([name, value]) => labels[name] === value);
+
+/**
+ * @param {Manifest} manifest
+ * @param {Record<string, boolean>} wanted what ought to be, in words
+ */
+const unmet = ({ kind, metadata }, wanted) =>
+  Object.entries(wanted).filter(([, holds]) => !holds).map(([what]) => `${kind} ${metadata.name}: ${what}`);
+
+/** @type {Record<string, Policy>} */
+export const policies = {
+  'a service has all its parts, once': (manifests, { service, migrates }) => {
+    const parts = ['ConfigMap', 'Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Service', 'ServiceAccount'].map((kind) => `${kind} ${service}`);
+    const expected = [...parts, `NetworkPolicy ${service}`, ...(migrates ? [`Job ${service}-migrate`, `NetworkPolicy ${service}-migrate`] : [])];
+    const found = manifests.map(({ kind, metadata }) => `${kind} ${kind === 'ConfigMap' ? metadata.name.replace(/-[a-z0-9]{10}$/, '') : metadata.name}`);
+    return [
+      ...expected.filter((one) => found.filter((other) => other === one).length !== 1).map((one) => `not exactly one ${one}`),
+      ...found.filter((one) => !expected.includes(one)).map((one) => `${one} is not expected`),
+    ];
+  },
+
+  'pods keep to the restricted profile, and write nowhere but in /tmp': (manifests) =>
+    workloads(manifests).flatMap((workload) => {
+      const { spec } = podOf(workload);
+      const user = spec.securityContext ?? {};
+      const containers = [...spec.containers, ...(spec.initContainers ?? [])];
+      const each = (/** @type {(container: any) => boolean} */ holds) => containers.every(holds);
+      return unmet(workload, {
+        'is not root': user.runAsNonRoot === true && user.runAsUser > 0 && user.runAsGroup > 0 && each((one) => one.securityContext.runAsUser === undefined),
+        'has the seccomp profile of the runtime': user.seccompProfile?.type === 'RuntimeDefault',
+        'has no token of the API server': spec.automountServiceAccountToken === false,
+        'is not told of Services by variables, which would be settings': spec.enableServiceLinks === false,
+        'shares nothing of the host': !spec.hostNetwork && !spec.hostPID && !spec.hostIPC,
+        'mounts nothing of the host, and what can be written is bounded': (spec.volumes ?? []).every((/** @type {any} */ one) => one.projected || one.emptyDir?.sizeLimit),
+        'gains no privilege': each((one) => one.securityContext.allowPrivilegeEscalation === false && !one.securityContext.privileged),
+        'has no capability': each(({ securityContext: { capabilities } }) => capabilities.drop.join() === 'ALL' && !capabilities.add),
+        'has a root that cannot be written': each((one) => one.securityContext.readOnlyRootFilesystem === true),
+        'mounts secrets read-only': each((one) => one.volumeMounts.every((/** @type {any} */ mount) => mount.mountPath === '/tmp' || mount.readOnly === true)),
+        'asks for CPU and memory, and is bounded in both': each(({ resources }) =>
+          ['requests', 'limits'].every((what) => resources?.[what]?.cpu && resources[what].memory)),
+      });
+    }),
+
+  'images are named by digest in production, and never as the latest': (manifests, { service, overlay }) =>
+    workloads(manifests).flatMap((workload) =>
+      podOf(workload).spec.containers.flatMap(({ image }) =>
+        unmet(workload, {
+          [`${image} is the service's own`]: new RegExp(`(^|/)plant-shop/${service}[@:]`).test(image),
+          [`${image} is named exactly`]: overlay === 'production' ? /@sha256:[0-9a-f]{64}$/.test(image) : /:(?!latest$)[\w.-]+$/.test(image),
+        }),
+      ),
+    ),
+
+  'a pod is asked how it is on its operations port, and ends in order': (manifests) =>
+    ofKind(manifests, 'Deployment').flatMap((deployment) => {
+      const { metadata, spec } = podOf(deployment);
+      const [container] = spec.containers;
+      const asks = (/** @type {any} */ probe, /** @type {string} */ path) => probe?.httpGet?.path === path && probe.httpGet.port === 'ops';
+      const pause = Number(container.lifecycle?.preStop?.exec?.command?.[1] ?? 0);
+      return unmet(deployment, {
+        'has its operations port at 9090': container.ports.some((/** @type {any} */ one) => one.name === 'ops' && one.containerPort === 9090),
+        'is started when it lives': asks(container.startupProbe, '/livez'),
+        'is killed when it no longer lives': asks(container.livenessProbe, '/livez'),
+        'gets work when it is ready': asks(container.readinessProbe, '/readyz'),
+        'waits before it ends': pause > 0,
+        'has time to end': spec.terminationGracePeriodSeconds >= pause + SHUTDOWN_S,
+        'is replaced only by one that is ready': deployment['spec'].strategy.rollingUpdate.maxUnavailable === 0,
+        'says no number of replicas, which is the autoscaler\'s': deployment['spec'].replicas === undefined,
+        'is spread over zones and nodes': ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].every((key) =>
+          (spec.topologySpreadConstraints ?? []).some((/** @type {any} */ one) => one.topologyKey === key && selects(one.labelSelector.matchLabels, metadata.labels))),
+      });
+    }),
+
+  'what selects pods selects those of the service, not those that migrate': (manifests) => {
+    const [deployment] = ofKind(manifests, 'Deployment');
+    if (deployment === undefined) return ['no Deployment'];
+    const labels = podOf(deployment).metadata.labels;
+    const ports = podOf(deployment).spec.containers[0].ports.map((/** @type {any} */ one) => one.name);
+    const others = ofKind(manifests, 'Job').map((job) => podOf(job).metadata.labels);
+    const only = (/** @type {Record<string, string>} */ selector) => selects(selector, labels) && !others.some((other) => selects(selector, other));
+    return [
+      ...unmet(deployment, { 'owns its pods': only(deployment['spec'].selector.matchLabels) }),
+      ...ofKind(manifests, 'Service').flatMap((one) =>
+        unmet(one, {
+          'leads to the pods': only(one['spec'].selector),
+          'leads to ports that there are': one['spec'].ports.every((/** @type {any} */ port) => ports.includes(port.targetPort)),
+        })),
+      ...ofKind(manifests, 'PodDisruptionBudget').flatMap((one) =>
+        unmet(one, { 'guards the pods': only(one['spec'].selector.matchLabels), 'lets nodes be emptied': one['spec'].maxUnavailable === 1 })),
+      ...ofKind(manifests, 'HorizontalPodAutoscaler').flatMap((one) => {
+        const { scaleTargetRef, minReplicas, maxReplicas } = one['spec'];
+        return unmet(one, {
+          'scales the Deployment': scaleTargetRef.kind === 'Deployment' && scaleTargetRef.name === deployment.metadata.name,
+          'has room': minReplicas < maxReplicas,
+        });
+      }),
+    ];
+  },
+
+  'a service outlives one of its pods in production': (manifests, { overlay }) =>
+    ofKind(manifests, 'HorizontalPodAutoscaler').flatMap((one) => unmet(one, { 'has at least two replicas': overlay !== 'production' || one['spec'].minReplicas >= 2 })),
+
+  'each pod has a policy that says whom it talks to': (manifests) =>
+    workloads(manifests).flatMap((workload) => {
+      const labels = podOf(workload).metadata.labels;
+      const own = ofKind(manifests, 'NetworkPolicy').filter((one) => selects(one['spec'].podSelector.matchLabels, labels));
+      return [
+        ...unmet(workload, { 'has exactly one policy': own.length === 1 }),
+        ...own.flatMap((one) => {
+          const rules = [...(one['spec'].ingress ?? []).map((/** @type {any} */ rule) => [rule.from, rule.ports]), ...(one['spec'].egress ?? []).map((/** @type {any} */ rule) => [rule.to, rule.ports])];
+          return unmet(one, {
+            'is for both directions': one['spec'].policyTypes.join() === 'Ingress,Egress',
+            'names peers and ports in each rule': rules.every(([peers, ports]) => peers?.length > 0 && ports?.length > 0),
+            'takes nobody for everybody': rules.every(([peers]) => (peers ?? []).every((/** @type {any} */ peer) => peer.ipBlock || peer.podSelector?.matchLabels || peer.namespaceSelector?.matchLabels)),
+          });
+        }),
+      ];
+    }),
+
+  'only notifications reaches beyond the cluster, and never addresses inside': (manifests) =>
+    ofKind(manifests, 'NetworkPolicy').flatMap((one) => {
+      const rules = one['spec'].egress.filter((/** @type {any} */ rule) => (rule.to ?? []).some((/** @type {any} */ peer) => peer.ipBlock));
+      const blocks = rules.flatMap((/** @type {any} */ rule) => rule.to.map((/** @type {any} */ peer) => peer.ipBlock));
+      if (one.metadata.name !== 'notifications') return unmet(one, { 'reaches pods only': blocks.length === 0 });
+      const reached = (/** @type {string} */ address) => blocks.some((/** @type {any} */ block) => covers([block.cidr], address) && !covers(block.except ?? [], address));
+      return unmet(one, {
+        ...Object.fromEntries(INSIDE.map((address) => [`does not reach ${address}`, !reached(address)])),
+        ...Object.fromEntries(OUTSIDE.map((address) => [`reaches ${address}`, reached(address)])),
+        'speaks TLS': rules.every(({ ports }) => ports.every((/** @type {any} */ port) => port.port === 443)),
+      });
+    }),
+
+  'each file that a variable names is mounted': (manifests) =>
+    workloads(manifests).flatMap((workload) => {
+      const { spec } = podOf(workload);
+      const mounted = spec.volumes
+        .flatMap((/** @type {any} */ volume) => volume.projected?.sources ?? [])
+        .flatMap((/** @type {any} */ source) => source.secret?.items ?? [])
+        .map((/** @type {any} */ item) => `/run/secrets/shop/${item.path}`);
+      const named = spec.containers[0].env.map((/** @type {any} */ one) => one.value);
+      return unmet(workload, { [`${named.join(' ')} are what is mounted`]: [...named].sort().join() === [...mounted].sort().join() });
+    }),
+
+  'a release knows what comes first': (manifests) =>
+    manifests.flatMap((one) =>
+      unmet(one, {
+        'is in its phase':
+          one.metadata.labels?.['release-phase'] === (['ConfigMap', 'ServiceAccount', 'NetworkPolicy', 'Job'].includes(one.kind) ? 'prepare' : 'rollout'),
+      })),
+
+  'no ConfigMap holds a secret': (manifests) =>
+    ofKind(manifests, 'ConfigMap').flatMap((one) =>
+      Object.entries(one['data']).flatMap(([name, value]) =>
+        unmet(one, { [`${name} is no secret`]: !/(PASSWORD|SECRET|TOKEN|DATABASE_URL|ACCESS_KEY)$/.test(name) && !/:\/\/[^/]*@/.test(value) }))),
+};
+
+/** @param {string[]} networks @param {string} address */
+function covers(networks, address) {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [base = '', prefix] = network.split('/');
+    list.addSubnet(base, Number(prefix), isIPv6(base) ? 'ipv6' : 'ipv4');
+  }
+  return list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+}

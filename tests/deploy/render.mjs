@@ -1,0 +1,60 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { attempt } from '../../tools/start/command.mjs';
+import { fetchBinary } from '../../tools/start/debian-package.mjs';
+import { cacheFolder } from '../../tools/start/system-user.mjs';
+import { ROOT } from '../../tools/start/toolchain.mjs';
+
+/**
+ * A program that makes manifests of a kustomization.
+ * @typedef {object} Renderer
+ * @property {string} name with its version
+ * @property {(folder: string) => Promise<Manifest[]>} render folder: from the root of the repository
+ */
+
+/** @typedef {Record<string, any> & { kind: string, metadata: { name: string, namespace?: string, labels?: Record<string, string> } }} Manifest */
+
+/**
+ * The kubectl of this machine, if there is one, and the one of Debian 12, which is as old as one may meet: manifests are to come
+ * out of both, and alike.
+ * @returns {Promise<Renderer[]>} none where neither is there nor can be fetched
+ */
+export async function renderers() {
+  const installed = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean).map((folder) => join(folder, 'kubectl')).find((path) => existsSync(path));
+  const cached = join(cacheFolder(undefined), 'kubectl');
+  const signal = AbortSignal.timeout(60_000);
+  if (!existsSync(cached)) await fetchBinary({ name: 'kubernetes-client', binary: 'kubectl' }, cached, { signal, say: console.log });
+  const binaries = [installed, cached].filter((path) => path !== undefined && existsSync(path));
+  return Promise.all(binaries.map((binary) => rendererOf(/** @type {string} */ (binary))));
+}
+
+/** @param {string} binary @returns {Promise<Renderer>} */
+async function rendererOf(binary) {
+  const version = await run(binary, ['version', '--client', '--output=json']);
+  return {
+    name: `kubectl ${JSON.parse(version).clientVersion.gitVersion}`,
+    render: async (folder) => {
+      const documents = parseAllDocuments(await run(binary, ['kustomize', join(ROOT, folder)]), { version: '1.1' });
+      return documents.map((document) => {
+        if (document.errors.length > 0) throw document.errors[0];
+        return normal(document.toJS());
+      });
+    },
+  };
+}
+
+/** Old ones write empty maps where new ones write nothing. @param {Manifest} manifest */
+function normal(manifest) {
+  const { annotations } = manifest.metadata;
+  if (annotations !== undefined && Object.keys(annotations).length === 0) delete manifest.metadata.annotations;
+  return manifest;
+}
+
+/** @param {string} binary @param {string[]} args */
+async function run(binary, args) {
+  // What kubectl says of fields that newer ones want otherwise goes to its standard error.
+  const { code, output } = await attempt('sh', ['-c', '"$0" "$@" 2>/dev/null', binary, ...args]);
+  if (code !== 0) throw new Error(`${binary} ${args.join(' ')}: exit code ${code}; ${(await attempt(binary, args)).output}`);
+  return output;
+}
