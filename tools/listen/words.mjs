@@ -28,6 +28,7 @@ export function lineOf({ event, timestamp = '', data = {} }, colours) {
     const tail = trackingNumber ? `${' '.repeat(Math.max(0, 20 - length))}  ${trackingNumber}` : '';
     return `${time}  order ${orderId}  plant ${plantId}  ${change}${tail}`;
   }
+  if (event === 'stream.gap') return `${time}  ${paint(31, 'a gap: events before this one may be missing')} (${data['reason']})`;
   if (event === 'webhook.test') return `${time}  a test of webhook ${data['webhookId']}`;
   return [time, event, JSON.stringify(data)].filter(Boolean).join('  ');
 }
