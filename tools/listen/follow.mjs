@@ -65,7 +65,7 @@ export async function follow({ url, key, cursor, onFrame, onState, silenceMs = S
       if (closing?.then === 'give up') throw new Refused(closing.why);
       return closing ?? { why: reason || `the connection has ended (${code})`, then: 'soon' };
     } catch (error) {
-      if (error instanceof Refused || !(error instanceof Away)) throw error;
+      if (!(error instanceof Away)) throw error;
       return { why: error.message, then: 'soon' };
     }
   }
