@@ -1,0 +1,30 @@
+#!/bin/sh
+# Draws every secret of docker-compose.yml that is not there yet, into deploy/compose/secrets (or the folder named).
+# They belong to the data in the volumes: keep both or throw both away.
+set -eu
+
+folder=${1:-$(dirname "$0")/secrets}
+# The files are mounted as they are, and each container reads them as a user of its own: the folder keeps everybody else out.
+mkdir -p "$folder"
+chmod 700 "$folder"
+
+# It begins with a letter: NATS would read other values as numbers (deploy/nats/nats.conf).
+draw() { printf 's%s' "$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"; }
+
+keep() {
+  [ -s "$folder/$1" ] && return
+  printf '%s\n' "$2" > "$folder/$1.new"
+  chmod 444 "$folder/$1.new"
+  mv "$folder/$1.new" "$folder/$1"
+  echo "$folder/$1"
+}
+
+keep postgres-password "$(draw)"
+for service in catalog store identity notifications; do
+  keep "$service-database-url" "postgresql://$service:$(draw)@postgres:5432/$service"
+done
+for user in gateway catalog store identity notifications operator; do
+  keep "nats-$user" "$(draw)"
+done
+keep identity-secret "$(draw)"
+keep grafana-password "$(draw)"

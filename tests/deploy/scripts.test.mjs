@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import { attempt, run } from '../../tools/start/command.mjs';
+import { NATS_USERS } from '../../tools/start/services.mjs';
+import { ROOT } from '../../tools/start/toolchain.mjs';
+import { SERVICES, textOf, yamlOf } from './services.mjs';
+
+const folder = mkdtempSync(join(tmpdir(), 'plant-shop-deploy-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** @param {string} script from the root @param {string[]} args @param {NodeJS.ProcessEnv} [env] */
+const shell = (script, args, env = {}) => run('sh', [join(ROOT, script), ...args], { what: script, cwd: ROOT, env: { ...process.env, ...env } });
+
+/** A program of this name that tells how it was called, in the folder that is put in front of PATH. @param {string} name @param {string} body */
+function stand(name, body) {
+  const bin = join(folder, `bin-${name}`);
+  mkdirSync(bin, { recursive: true });
+  writeFileSync(join(bin, name), `#!/bin/sh\n${body}\n`);
+  chmodSync(join(bin, name), 0o755);
+  return { PATH: `${bin}:${process.env['PATH']}` };
+}
+
+const passwordVariables = [...new Set(textOf('deploy/nats/nats.conf').match(/\$\w+_PASSWORD/g))].map((name) => name.slice(1)).sort();
+
+test('every secret of docker-compose.yml is drawn once, and kept', async () => {
+  const secrets = join(folder, 'secrets');
+  await shell('deploy/compose/make-secrets.sh', [secrets]);
+  assert.deepEqual(readdirSync(secrets).sort(), Object.keys(yamlOf('docker-compose.yml').secrets).sort());
+  for (const [name, { file }] of Object.entries(/** @type {Record<string, any>} */ (yamlOf('docker-compose.yml').secrets))) {
+    assert.equal(file, `deploy/compose/secrets/${name}`);
+  }
+  const all = readdirSync(secrets).map((name) => readFileSync(join(secrets, name), 'utf8'));
+  assert.equal(new Set(all).size, all.length);
+  for (const value of all) assert.match(value, /(^|:)s[0-9a-f]{64}(\n$|@postgres:5432\/\w+\n$)/);
+  assert.equal(statSync(secrets).mode & 0o777, 0o700);
+  await shell('deploy/compose/make-secrets.sh', [secrets]);
+  assert.deepEqual(readdirSync(secrets).map((name) => readFileSync(join(secrets, name), 'utf8')), all);
+});
+
+test('NATS in a container gets every password that nats.conf asks for', async () => {
+  const secrets = join(folder, 'nats');
+  await shell('deploy/compose/make-secrets.sh', [secrets]);
+  const output = await shell('deploy/compose/nats.sh', ['--config', '/nats.conf'], { ...stand('nats-server', 'echo "$@"; env'), SECRETS: secrets });
+  assert.equal(output.split('\n')[0], '--config /nats.conf');
+  for (const user of NATS_USERS) {
+    assert.ok(output.includes(`${user.toUpperCase()}_NATS_PASSWORD=${readFileSync(join(secrets, `nats-${user}`), 'utf8')}`), user);
+  }
+  assert.deepEqual([...output.matchAll(/^(\w+_NATS_PASSWORD)=/gm)].map(([, name]) => name).sort(), passwordVariables);
+});
+
+test('the NATS chart gets every password that nats.conf asks for, from Secrets that there are', async () => {
+  const { container, config } = yamlOf('deploy/nats/values.yaml');
+  assert.deepEqual(Object.keys(container.env).sort(), passwordVariables);
+  for (const user of NATS_USERS) {
+    assert.deepEqual(container.env[`${user.toUpperCase()}_NATS_PASSWORD`].valueFrom.secretKeyRef, { name: `nats-user-${user}`, key: 'password' });
+  }
+  assert.deepEqual(config.merge, { accounts$include: 'accounts.conf' });
+  assert.equal(config.jetstream.enabled, false);
+  const [version] = /\d+\.\d+\.\d+/.exec(container.image.tag) ?? [];
+  assert.ok(yamlOf('docker-compose.yml').services.nats.image.includes(`:${version}-`), 'one version everywhere');
+});
+
+test('every Secret that a pod or NATS mounts is drawn, or made by the operator of the databases', async () => {
+  const drawn = parseAllDocuments(await shell('deploy/shared/secrets.sh', [])).map((document) => document.toJS());
+  const keys = drawn.map(({ metadata, stringData }) => `${metadata.name}/${Object.keys(stringData).join()}`);
+  assert.equal(new Set(drawn.map(({ stringData }) => Object.values(stringData)[0])).size, drawn.length);
+  for (const { stringData } of drawn) assert.match(/** @type {string} */ (Object.values(stringData)[0]), /^s[0-9a-f]{64}$/);
+  const mounted = SERVICES.flatMap((service) => {
+    const { volumes } = yamlOf(`deploy/${service}/base/deployment.yaml`).spec.template.spec;
+    const sources = volumes.flatMap((/** @type {any} */ volume) => volume.projected?.sources ?? []);
+    return sources.map((/** @type {any} */ { secret }) => `${secret.name}/${secret.items.map((/** @type {any} */ item) => item.key).join()}`);
+  });
+  const byOperator = SERVICES.map((service) => `${service}-db-app/uri`);
+  const wanted = new Set([...mounted, ...NATS_USERS.map((user) => `nats-user-${user}/password`)]);
+  assert.deepEqual([...wanted].filter((one) => !byOperator.includes(one)).sort(), [...keys].sort());
+});
+
+test('a release migrates before it lets new pods in, and stops where something fails', async () => {
+  const kubectl = stand('kubectl', 'echo "kubectl $@"');
+  const said = async (/** @type {string} */ service) => (await shell('deploy/release.sh', [service, 'production'], kubectl)).trimEnd().split('\n');
+  const overlay = `${join(ROOT, 'deploy')}/store/overlays/production`;
+  assert.deepEqual(await said('store'), [
+    'kubectl delete job store-migrate --namespace plant-shop --ignore-not-found',
+    `kubectl apply --kustomize ${overlay} --selector release-phase=prepare`,
+    'kubectl wait job/store-migrate --namespace plant-shop --for=condition=complete --timeout=15m',
+    `kubectl apply --kustomize ${overlay}`,
+    'kubectl rollout status deployment/store --namespace plant-shop --timeout=10m',
+  ]);
+  assert.deepEqual((await said('gateway')).map((line) => line.split(' ')[1]), ['apply', 'rollout']);
+  const failing = stand('kubectl', 'echo "$1"; [ "$1" != wait ]');
+  const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), 'store', 'production'], { env: { ...process.env, ...failing } });
+  assert.notEqual(code, 0);
+  assert.deepEqual(output.trimEnd().split('\n'), ['delete', 'apply', 'wait']);
+});
