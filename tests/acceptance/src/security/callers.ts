@@ -1,0 +1,129 @@
+import { rows } from '../inside.js';
+import { type Customer, gatewayUrl, login, newCustomer, ok, send, staff } from '../shop.js';
+import { type Permission, permissions } from './access-table.js';
+
+export interface Caller {
+  readonly name: string;
+  readonly headers: readonly (readonly [string, string])[];
+  /** `undefined`: it shows nothing. `refused`: what it shows counts nowhere. */
+  readonly carries: 'refused' | undefined | { readonly permissions: readonly Permission[]; readonly key?: true; readonly sessionOf?: string };
+}
+
+const bearer = (token: string) => ['authorization', `Bearer ${token}`] as const;
+const key = (secret: string) => ['api_key', secret] as const;
+const session = (token: string) => ['session_token', token] as const;
+
+const customerMay: readonly Permission[] = ['write:orders', 'webhooks'];
+const staffMay = permissions.filter((one) => one !== 'write:users');
+
+/** Every kind of credential there is, good and bad, and what each is good for. */
+export async function allCallers(): Promise<{ readonly callers: readonly Caller[]; readonly user: string }> {
+  const [own, other, clerk] = await Promise.all([newCustomer(), newCustomer(), newCustomer()]);
+  await rows('identity', `UPDATE users SET role = 'staff' WHERE username = $1`, [clerk.username]);
+  const ownSession = await login(own.username, own.password);
+  const ownKey = await newKey(own);
+  const token = await tokenFor();
+  const single = await Promise.all(permissions.map(async (one) => ({ one, token: await tokenFor(one), key: await newKey({ ...staff, username: 'admin' }, { permissions: [one] }) })));
+  const adminSession = await login('admin', 'admin-password');
+
+  const good: Caller[] = [
+    { name: 'session as bearer', headers: [bearer(own.bearer)], carries: { permissions: customerMay, sessionOf: own.username } },
+    { name: 'session in its header', headers: [session(ownSession)], carries: { permissions: customerMay, sessionOf: own.username } },
+    { name: "another customer's session", headers: [bearer(other.bearer)], carries: { permissions: customerMay, sessionOf: other.username } },
+    { name: "customer's key", headers: [key(ownKey)], carries: { permissions: customerMay, key: true } },
+    { name: 'staff session', headers: [bearer(await login(clerk.username, clerk.password))], carries: { permissions: staffMay, sessionOf: clerk.username } },
+    { name: 'admin session', headers: [session(adminSession)], carries: { permissions, sessionOf: 'admin' } },
+    { name: 'admin key', headers: [key('special-key')], carries: { permissions, key: true } },
+    { name: 'admin token', headers: [bearer(token)], carries: { permissions } },
+    ...single.flatMap(({ one, token, key: secret }): Caller[] => [
+      { name: `token with ${one} alone`, headers: [bearer(token)], carries: { permissions: [one] } },
+      { name: `key with ${one} alone`, headers: [key(secret)], carries: { permissions: [one], key: true } },
+    ]),
+    {
+      name: "customer's session and a key with write:plants",
+      headers: [bearer(own.bearer), key(single[0]!.key)],
+      carries: { permissions: [...customerMay, 'write:plants'], key: true, sessionOf: own.username },
+    },
+    {
+      name: 'key, token and session of three',
+      headers: [key(ownKey), bearer(single[1]!.token), session(ownSession)],
+      carries: { permissions: [...customerMay, 'write:stock'], key: true, sessionOf: own.username },
+    },
+  ];
+  return { callers: [{ name: 'nobody', headers: [], carries: undefined }, ...good, ...(await badCallers({ ownKey, ownSession, token }))], user: own.username };
+}
+
+async function badCallers(valid: { ownKey: string; ownSession: string; token: string }): Promise<Caller[]> {
+  const { ownKey, ownSession, token } = valid;
+  const [gone, left] = await Promise.all([newCustomer(), newCustomer()]);
+  const soon = new Date(Date.now() + 1_500).toISOString();
+  const expiredKey = await newKey(left, { expiresAt: soon });
+  const keyOfGone = await newKey(gone);
+  await ok(send('DELETE', `/v3/user/${gone.username}`, { as: { bearer: gone.bearer } }));
+  const revoked = await revokedKey(left);
+  const loggedOut = await login(left.username, left.password);
+  await ok(send('GET', '/v3/user/logout', { as: { bearer: loggedOut } }));
+  const expiredSession = await login(left.username, left.password);
+  await rows('identity', `UPDATE sessions SET expires_at = now() - interval '1 s' WHERE token_hash = sha256($1)`, [Buffer.from(expiredSession)]);
+  const [head = '', claims = '', signature = ''] = token.split('.');
+  const json = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const told = JSON.parse(Buffer.from(claims, 'base64url').toString()) as Record<string, unknown>;
+  await new Promise((resolve) => setTimeout(resolve, Math.max(0, Date.parse(soon) - Date.now() + 100)));
+
+  const shown: Record<string, Caller['headers']> = {
+    'a made-up key': [key('no-such-key')],
+    'a made-up session': [session('no-such-session')],
+    'a made-up bearer': [bearer('no-such-token')],
+    'an empty key': [key('')],
+    'a key with a comma': [key('special-key,special-key')],
+    'a key with a space': [key('special-key special-key')],
+    'an endless key': [key('x'.repeat(8_000))],
+    'SQL for a key': [key("' OR '1'='1")],
+    'another scheme': [['authorization', 'Basic YWRtaW46YWRtaW4tcGFzc3dvcmQ=']],
+    'a bare scheme': [['authorization', 'Bearer']],
+    'a key as bearer': [bearer(ownKey)],
+    'a session as key': [key(ownSession)],
+    'a token as key': [key(token)],
+    'a token as session': [session(token)],
+    'an expired key': [key(expiredKey)],
+    'a revoked key': [key(revoked)],
+    'the key of a deleted user': [key(keyOfGone)],
+    'the session of a deleted user': [bearer(gone.bearer)],
+    'a session that was logged out': [bearer(loggedOut)],
+    'an expired session': [session(expiredSession)],
+    'a token with another signature': [bearer(`${head}.${claims}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`)],
+    'a token without signature': [bearer(`${json({ alg: 'none', typ: 'at+jwt' })}.${claims}.`)],
+    'a token that says more': [bearer(`${head}.${json({ ...told, sub: 'admin', exp: 4e9 })}.${signature}`)],
+    'a token signed with its own public name': [bearer(`${json({ alg: 'HS256', typ: 'at+jwt' })}.${claims}.${signature}`)],
+    'two keys': [key('special-key'), key(ownKey)],
+    'two bearers': [bearer(token), bearer(ownSession)],
+    'two sessions': [bearer(ownSession), session(ownSession)],
+    'a good key and a bad session': [key('special-key'), session('no-such-session')],
+    'a good session and a revoked key': [bearer(ownSession), key(revoked)],
+    'a good token and a made-up key': [bearer(token), key('no-such-key')],
+  };
+  return Object.entries(shown).map(([name, headers]) => ({ name, headers, carries: 'refused' }));
+}
+
+interface Made {
+  readonly id: string;
+  readonly key: string;
+}
+
+const make = (who: Pick<Customer, 'username' | 'bearer'> | { username: string; apiKey?: string }, more: object): Promise<Made> =>
+  ok(send<Made>('POST', `/v3/user/${who.username}/apiKeys`, { as: who, json: { name: 'made for the matrix', ...more } }));
+
+const newKey = async (...[who, more = {}]: [Parameters<typeof make>[0], object?]): Promise<string> => (await make(who, more)).key;
+
+async function revokedKey(who: Customer): Promise<string> {
+  const { id, key: secret } = await make(who, {});
+  await ok(send('DELETE', `/v3/user/${who.username}/apiKeys/${id}`, { as: who }));
+  return secret;
+}
+
+/** A client's token: with everything the client has, or with one permission. */
+async function tokenFor(scope?: Permission): Promise<string> {
+  const form = { grant_type: 'client_credentials', client_id: 'plant-admin', client_secret: 'plant-secret', ...(scope !== undefined && { scope }) };
+  const response = await fetch(`${gatewayUrl()}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) });
+  return ((await response.json()) as { access_token: string }).access_token;
+}
