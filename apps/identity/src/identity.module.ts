@@ -1,14 +1,19 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
-import { ApiKeyUses } from './api-keys/api-key-uses.js';
 import { ApiKeysController } from './api-keys/api-keys.controller.js';
 import { ApiKeysService } from './api-keys/api-keys.service.js';
 import { Cipher } from './credentials/cipher.js';
+import { CredentialUses } from './credentials/credential-uses.js';
 import { CredentialsController } from './credentials/credentials.controller.js';
 import { CredentialsService } from './credentials/credentials.service.js';
 import { DemoData } from './demo/demo-data.js';
 import { Adapters } from './oauth/adapters.js';
+import { BrowserLogins } from './oauth/browser-logins.js';
 import { ClientSecrets } from './oauth/client-secrets.js';
+import { GrantsService } from './oauth/grants.service.js';
+import { Interactions } from './oauth/interactions.js';
+import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
+import { OAuthClientsService } from './oauth/oauth-clients.service.js';
 import { OAuthServer } from './oauth/oauth-server.js';
 import { SigningKeysController } from './oauth/signing-keys.controller.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
@@ -38,6 +43,7 @@ export class IdentityModule {
         CredentialsController,
         RevocationsController,
         SigningKeysController,
+        OAuthClientsController,
         ReconcileController,
       ],
       providers: [
@@ -49,13 +55,17 @@ export class IdentityModule {
         SessionsService,
         LoginAttempts,
         ApiKeysService,
-        ApiKeyUses,
+        CredentialUses,
         CredentialsService,
         RevocationsService,
         { provide: Cipher, useValue: new Cipher(secret) },
         SigningKeysService,
         Adapters,
+        OAuthClientsService,
         ClientSecrets,
+        GrantsService,
+        BrowserLogins,
+        Interactions,
         OAuthServer,
         DemoData,
         Sweeper,

@@ -16,8 +16,8 @@ export interface IdentityOptions {
   readonly demoData: boolean;
   /** Pause between two looks for deletions that nobody carries on. */
   readonly deletionIntervalMs: number;
-  /** Pause between two times that uses of API keys are written down. */
-  readonly keyUsesIntervalMs: number;
+  /** Pause between two times that uses of credentials are written down. */
+  readonly usesIntervalMs: number;
   /** Pause between two looks for signing keys that came, began to sign, or ended. */
   readonly keysLookMs: number;
 }
@@ -33,6 +33,6 @@ export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): Id
   http: { host: config.httpHost, port: config.httpPort },
   demoData: config.demoData,
   deletionIntervalMs: 2_000,
-  keyUsesIntervalMs: 1_000,
+  usesIntervalMs: 1_000,
   keysLookMs,
 });

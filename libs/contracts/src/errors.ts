@@ -35,6 +35,10 @@ export const domainCodes = [
   'credential-refused',
   'api-key-not-found',
   'too-many-api-keys',
+  'session-not-found',
+  'oauth-client-not-found',
+  'oauth-client-public',
+  'too-many-oauth-clients',
   // notifications
   'webhook-not-found',
   'webhook-disabled',

@@ -1,5 +1,7 @@
-import { type AnswersOf, id, instant, integer, listOf, meaning, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswersOf, id, instant, integer, listOf, meaning, objectOf, oneOf, optional, text, truth, uuid } from './answers.js';
 import type { ApiKey, CreatedApiKey, identity, User } from './identity.js';
+import { type CreatedOAuthClient, type GrantType, grantTypes, type OAuthClient } from './identity.oauth.js';
+import type { OpenSession } from './identity.sessions.js';
 import { type Permission, permissions } from './permissions.js';
 
 const user = objectOf<User>('User', 'Everybody sees id, username, firstName, lastName and userStatus.')({
@@ -27,6 +29,35 @@ const createdApiKey = objectOf<CreatedApiKey>('CreatedApiKey')({
   key: meaning(text(), 'The key itself. It is shown only here and kept only as a hash.'),
 });
 
+const openSession = objectOf<OpenSession>('Session')({
+  id: uuid,
+  createdAt: instant,
+  expiresAt: instant,
+  lastUsedAt: optional(meaning(instant, 'At most a minute old.')),
+  userAgent: optional(meaning(text(200), 'What it was begun with, as that said.')),
+  kind: meaning(
+    oneOf<OpenSession['kind']>(['token', 'application']),
+    '`application`: in a browser, on the way to an application that asked for access.',
+  ),
+  current: meaning(truth, 'The one that this request shows.'),
+});
+
+const oauthClientMembers = {
+  clientId: text(200),
+  name: text(200),
+  redirectUris: listOf(text(2_000)),
+  grantTypes: listOf(oneOf<GrantType>(grantTypes)),
+  scopes: listOf(oneOf<Permission>(permissions)),
+  owner: optional(text(64)),
+  public: truth,
+  createdAt: instant,
+};
+const oauthClient = objectOf<OAuthClient>('OAuthClient')(oauthClientMembers);
+const createdOAuthClient = objectOf<CreatedOAuthClient>('CreatedOAuthClient')({
+  ...oauthClientMembers,
+  secret: optional(meaning(text(), 'The secret itself. It is shown only here and kept only as a hash.')),
+});
+
 export const identityAnswers = {
   createUser: user,
   createUsers: listOf(user, 500),
@@ -36,4 +67,10 @@ export const identityAnswers = {
   listApiKeys: listOf(apiKey),
   revokeApiKey: apiKey,
   rotateApiKey: createdApiKey,
+  listSessions: listOf(openSession),
+  createOAuthClient: createdOAuthClient,
+  listOAuthClients: listOf(oauthClient),
+  getOAuthClient: oauthClient,
+  deleteOAuthClient: oauthClient,
+  rotateOAuthClientSecret: createdOAuthClient,
 } satisfies AnswersOf<typeof identity>;

@@ -15,6 +15,8 @@ import {
   Text,
   Uuid,
 } from './fields.js';
+import { oauthClientOperations } from './identity.oauth.js';
+import { Digest, sessionOperations } from './identity.sessions.js';
 import { type CredentialKind, type Permission, permissions } from './permissions.js';
 import { type RaisedNumber, RaiseNumbers, type Reconciled, ReconcileUsers, type UserFinding } from './reconcile.js';
 import { Described, Means } from './schema.js';
@@ -30,8 +32,6 @@ const Username = (): PropertyDecorator =>
     { pattern: '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$', description: 'Not login, logout or createWithList.' },
   );
 const username = /^(?!(?:login|logout|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i;
-
-const Digest = (): PropertyDecorator => Formed(/^[\w-]{43}$/, 'must be a SHA-256 in base64url', { pattern: '^[\\w-]{43}$' });
 
 // What clients send
 
@@ -155,6 +155,11 @@ export class Login {
   /** The client's network address, for the limit per address. */
   @Text()
   address: string;
+
+  /** What the client calls itself, for the user's list of sessions. */
+  @IsOptional()
+  @Text()
+  userAgent?: string;
 }
 
 /** Ends a session by the SHA-256 of its token; one that does not exist is no error. */
@@ -312,6 +317,7 @@ export const identity = {
   /** `login-failed` for a wrong name as for a wrong password; `too-many-logins` comes with `retryAfter` (seconds). */
   login: write<Session>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
   logout: write<{ ended: boolean }>()('logout', Logout),
+  ...sessionOperations,
   createApiKey: write<CreatedApiKey>()('createApiKey', CreateApiKey, {
     errors: ['user-not-found', 'forbidden', 'too-many-api-keys', 'idempotency-key-reused'],
   }),
@@ -323,6 +329,7 @@ export const identity = {
   rotateApiKey: write<CreatedApiKey>()('rotateApiKey', RotateApiKey, {
     errors: ['user-not-found', 'forbidden', 'api-key-not-found', 'too-many-api-keys', 'idempotency-key-reused'],
   }),
+  ...oauthClientOperations,
 
   checkCredential: read<Credential>()('checkCredential', CheckCredential, { errors: ['credential-refused'] }),
   /** `credential-refused` when the user is gone. */

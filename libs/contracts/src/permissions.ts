@@ -13,6 +13,19 @@ export const permissions = [
 
 export type Permission = (typeof permissions)[number];
 
+/** For people: what whoever holds it may do. */
+export const permissionMeanings: Readonly<Record<Permission, string>> = {
+  'write:plants': 'Add, change and delete plants and their images',
+  'write:stock': 'Read and set the stock of plants',
+  'read:orders': 'See the orders of all users',
+  'write:orders': 'Place and cancel own orders',
+  'manage:orders': 'Transfer and cancel the orders of all users',
+  'write:payments': 'Report payments',
+  'write:shipments': 'Report shipments and deliveries',
+  'write:users': 'Change and delete all users, and manage OAuth clients',
+  webhooks: 'Be told of order events by webhooks',
+};
+
 export const roles = ['customer', 'staff', 'admin'] as const;
 export type Role = (typeof roles)[number];
 

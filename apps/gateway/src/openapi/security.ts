@@ -1,19 +1,7 @@
-import type { Permission } from '@plant-shop/contracts/permissions';
+import { permissionMeanings as scopes } from '@plant-shop/contracts/permissions';
 import type { Needs, OperationName } from '../access.js';
 
 type Requirement = Readonly<Record<string, readonly string[]>>;
-
-const scopes: Readonly<Record<Permission, string>> = {
-  'write:plants': 'Add, change and delete plants and their images',
-  'write:stock': 'Read and set the stock of plants',
-  'read:orders': 'See the orders of all users',
-  'write:orders': 'Place and cancel own orders',
-  'manage:orders': 'Transfer and cancel the orders of all users',
-  'write:payments': 'Report payments',
-  'write:shipments': 'Report shipments and deliveries',
-  'write:users': 'Change and delete all users',
-  webhooks: 'Be told of order events by webhooks',
-};
 
 export const securitySchemes = (publicUrl: string): object => ({
   apiKey: {

@@ -291,6 +291,30 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
     meaning: 'The user has as many live keys as are allowed, or the key is being replaced already.',
     remedy: 'Revoke a key first.',
   },
+  'session-not-found': {
+    status: 404,
+    title: 'No such session',
+    meaning: 'The user has no open session with this id.',
+    remedy: 'Look the id up in the list of sessions; the session may have ended.',
+  },
+  'oauth-client-not-found': {
+    status: 404,
+    title: 'No such OAuth client',
+    meaning: 'There is no OAuth client with this id.',
+    remedy: 'Look the id up in the list of clients.',
+  },
+  'oauth-client-public': {
+    status: 409,
+    title: 'The OAuth client is public',
+    meaning: 'A public client runs where nothing is secret: it has no secret that could be replaced.',
+    remedy: 'Delete the client and make another one, if it is to have a secret.',
+  },
+  'too-many-oauth-clients': {
+    status: 409,
+    title: 'Too many OAuth clients',
+    meaning: 'There are as many OAuth clients as are allowed.',
+    remedy: 'Delete a client first.',
+  },
   'webhook-not-found': {
     status: 404,
     title: 'No such webhook',

@@ -6,7 +6,7 @@ import { digestOf, manager, TestIdentity } from '../identity.spec.fixture.js';
 describe('API keys', () => {
   let shop: TestIdentity;
   beforeAll(async () => {
-    shop = await TestIdentity.start({}, { keyUsesIntervalMs: 50 });
+    shop = await TestIdentity.start({}, { usesIntervalMs: 50 });
   });
   afterAll(() => shop.stop());
 

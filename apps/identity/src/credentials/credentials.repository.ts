@@ -11,13 +11,15 @@ export interface LiveSession {
   readonly userId: string;
   readonly role: Role;
   readonly expiresAt: Date;
+  readonly isUseStale: boolean;
   readonly position: number;
 }
 
 const liveSession: Statement = {
   name: 'live-session',
   text: `
-    SELECT s.id, s.user_id AS "userId", u.role, s.expires_at AS "expiresAt", head.position
+    SELECT s.id, s.user_id AS "userId", u.role, s.expires_at AS "expiresAt", head.position,
+      s.last_used_at IS NULL OR s.last_used_at < now() - interval '1 minute' AS "isUseStale"
     FROM sessions s JOIN users u USING (user_id), revocation_head head
     WHERE s.token_hash = $1 AND s.expires_at > now()`,
 };

@@ -4,7 +4,7 @@ import type { CheckCredential, Credential } from '@plant-shop/contracts/identity
 import { type Permission, permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { effectivePermissions } from '../api-keys/api-key.js';
-import { ApiKeyUses } from '../api-keys/api-key-uses.js';
+import { CredentialUses } from './credential-uses.js';
 import { findLiveKey, findLiveSession, findRole } from './credentials.repository.js';
 import { fromDigest } from './secret.js';
 
@@ -15,7 +15,7 @@ const refused = (): DomainError =>
 export class CredentialsService {
   constructor(
     private readonly database: Database,
-    private readonly uses: ApiKeyUses,
+    private readonly uses: CredentialUses,
   ) {}
 
   check({ kind, digest }: CheckCredential): Promise<Credential> {
@@ -32,6 +32,7 @@ export class CredentialsService {
     const session = await findLiveSession(this.database, tokenHash);
     if (!session) throw refused();
     const { id, userId, role, expiresAt, position } = session;
+    if (session.isUseStale) this.uses.note('session', id);
     return {
       kind: 'session',
       id,
@@ -45,7 +46,7 @@ export class CredentialsService {
   private async checkKey(keyHash: Buffer): Promise<Credential> {
     const key = await findLiveKey(this.database, keyHash);
     if (!key) throw refused();
-    if (key.isUseStale) this.uses.note(key.id);
+    if (key.isUseStale) this.uses.note('apiKey', key.id);
     return {
       kind: 'apiKey',
       id: key.id,

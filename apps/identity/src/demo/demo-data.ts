@@ -44,7 +44,16 @@ export class DemoData implements OnModuleInit {
       await removeDeadKey(tx, keyHash);
       const key = { id: randomUUID(), userId, name: 'demo', prefix: 'special', permissions, expiresAt: undefined };
       await insertKey(tx, { ...key, keyHash });
-      await insertClient(tx, { clientId: client.clientId, userId, secretHash, scopes: permissions });
+      await insertClient(tx, {
+        clientId: client.clientId,
+        name: client.clientId,
+        redirectUris: [],
+        grantTypes: ['client_credentials'],
+        scopes: permissions,
+        ownerId: userId,
+        secretId: randomUUID(),
+        secretHash,
+      });
     });
     this.logger.info('demo data is there');
   }

@@ -3,18 +3,24 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { identityDatabase, migrationsFolder } from '../database.js';
+import type { Adapter } from 'oidc-provider';
+import type { RevocationsService } from '../revocations/revocations.service.js';
 import { Adapters } from './adapters.js';
+import { GrantsService } from './grants.service.js';
 import { Cipher } from '../credentials/cipher.js';
+import { readRevocations } from '../revocations/revocations.repository.js';
 import { deleteExpiredPayloads } from './payloads.repository.js';
 
 describe("the provider's state", () => {
   let test: TestDatabase;
   let database: Database;
-  let adapters: Adapters;
+  let of: (model: string) => Adapter;
   beforeAll(async () => {
     test = await createDatabase(migrationsFolder);
-    database = await Database.connect(identityDatabase(test.url, 2), createLogger('test', 'fatal'));
-    adapters = new Adapters(database, new Cipher('a secret of the tests, 32 characters or more'));
+    database = await Database.connect(identityDatabase(test.url, 4), createLogger('test', 'fatal'));
+    const grants = new GrantsService(database, { nudge: () => undefined } as unknown as RevocationsService);
+    const adapters = new Adapters(database, new Cipher('a secret of the tests, 32 characters or more'), grants);
+    of = (model) => adapters.of(model, async () => undefined);
   });
   afterAll(async () => {
     await database.close();
@@ -22,38 +28,61 @@ describe("the provider's state", () => {
   });
 
   it('is found by id, uid and user code, within its model', async () => {
-    const codes = adapters.of('DeviceCode');
+    const codes = of('DeviceCode');
     const payload = { jti: 'id-1', uid: 'uid-1', userCode: 'CODE-1', grantId: 'grant-1' };
     await codes.upsert('id-1', payload, 60);
     await expect(codes.find('id-1')).resolves.toEqual(payload);
     await expect(codes.findByUid('uid-1')).resolves.toEqual(payload);
     await expect(codes.findByUserCode('CODE-1')).resolves.toEqual(payload);
-    await expect(adapters.of('Session').find('id-1')).resolves.toBeUndefined();
+    await expect(of('Session').find('id-1')).resolves.toBeUndefined();
   });
 
   it('is replaced by an upsert, and tells when it was consumed', async () => {
-    const codes = adapters.of('AuthorizationCode');
+    const codes = of('AuthorizationCode');
     await codes.upsert('code', { jti: 'code', scope: 'old' }, 60);
     await codes.upsert('code', { jti: 'code', scope: 'new' }, 60);
     await codes.consume('code');
     await expect(codes.find('code')).resolves.toEqual({ jti: 'code', scope: 'new', consumed: expect.any(Number) });
   });
 
-  it('ends when it expires, is destroyed, or its grant is revoked', async () => {
-    const tokens = adapters.of('RefreshToken');
+  const revocations = async (): Promise<unknown[]> =>
+    (await readRevocations(database, 0)).entries.map(({ kind, id }) => ({ kind, id }));
+
+  it('ends when it expires, is destroyed, or its grant is revoked, which the log tells once', async () => {
+    const tokens = of('RefreshToken');
     await tokens.upsert('expired', { jti: 'expired' }, 0);
     await tokens.upsert('destroyed', { jti: 'destroyed' }, 60);
     await tokens.destroy('destroyed');
+    await of('Grant').upsert('grant-2', { jti: 'grant-2' }, 60);
     await tokens.upsert('revoked', { jti: 'revoked', grantId: 'grant-2' }, 60);
-    await adapters.of('AccessToken').upsert('revoked-too', { jti: 'revoked-too', grantId: 'grant-2' }, 60);
-    await tokens.revokeByGrantId('grant-2');
+    await of('AuthorizationCode').upsert('revoked-too', { jti: 'revoked-too', grantId: 'grant-2' }, 60);
+    await Promise.all([tokens.revokeByGrantId('grant-2'), of('Grant').destroy('grant-2')]);
     for (const id of ['expired', 'destroyed', 'revoked']) await expect(tokens.find(id)).resolves.toBeUndefined();
-    await expect(adapters.of('AccessToken').find('revoked-too')).resolves.toBeUndefined();
+    await expect(of('AuthorizationCode').find('revoked-too')).resolves.toBeUndefined();
+    await expect(of('Grant').find('grant-2')).resolves.toBeUndefined();
+    await expect(revocations()).resolves.toEqual([{ kind: 'grant', id: 'grant-2' }]);
     await expect(database.transaction((tx) => deleteExpiredPayloads(tx))).resolves.toBe(1);
   });
 
+  it('is consumed once, whoever else does so at the same moment: the others end the grant', async () => {
+    const codes = of('AuthorizationCode');
+    await codes.upsert('raced', { jti: 'raced', grantId: 'grant-3' }, 60);
+    const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => codes.consume('raced')));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    for (const one of outcomes) {
+      if (one.status === 'rejected') expect(one.reason).toMatchObject({ error: 'invalid_grant' });
+    }
+    await expect(codes.find('raced')).resolves.toBeUndefined();
+    await expect(revocations()).resolves.toContainEqual({ kind: 'grant', id: 'grant-3' });
+  });
+
+  it('is not kept for a user or a client that is gone', async () => {
+    const gone = { jti: 'late', accountId: '00000000-0000-4000-8000-000000000009', clientId: 'gone' };
+    await expect(of('RefreshToken').upsert('late', gone, 60)).rejects.toMatchObject({ error: 'invalid_grant' });
+  });
+
   it('holds no id or payload in the clear', async () => {
-    await adapters.of('RefreshToken').upsert('a-secret-token', { jti: 'a-secret-token', accountId: 'an-account' }, 60);
+    await of('RefreshToken').upsert('a-secret-token', { jti: 'a-secret-token', scope: 'an-account' }, 60);
     const rows = await database.query<{ row: string }>('SELECT p::text AS row FROM oauth_payloads p');
     const hex = (text: string): string => Buffer.from(text).toString('hex');
     for (const { row } of rows) {

@@ -1,13 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
+import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { sha256 } from '../credentials/secret.js';
 import { Cipher } from '../credentials/cipher.js';
+import { areRevoked } from '../revocations/revocations.repository.js';
+import type { AccessTokenReader } from './access-token.js';
+import { GrantsService } from './grants.service.js';
+import { metadataOf } from './oauth-client.js';
 import { findClient } from './oauth-clients.repository.js';
 import {
   consumePayload,
   deletePayload,
-  deletePayloadsOfGrant,
+  findGrantOf,
   findPayload,
   type PayloadKey,
   upsertPayload,
@@ -19,69 +24,102 @@ export class Adapters {
   constructor(
     private readonly database: Database,
     private readonly cipher: Cipher,
+    private readonly grants: GrantsService,
   ) {}
 
-  of(model: string): Adapter {
-    return model === 'Client'
-      ? new ClientAdapter(this.database)
-      : new PayloadAdapter(this.database, this.cipher, model);
+  of(model: string, readToken: AccessTokenReader): Adapter {
+    switch (model) {
+      case 'Client':
+        return new ClientAdapter(this.database);
+      case 'AccessToken':
+      case 'ClientCredentials':
+        return new AccessTokenAdapter(this.database, this.grants, model, readToken);
+      default:
+        return new PayloadAdapter(this.database, this.cipher, this.grants, model);
+    }
   }
 }
 
-/** Name under which a client's metadata carries the user that its tokens act for. */
-export const ownerMetadata = 'owner_user_id';
-
-const onlyRead = (): never => {
-  throw new Error('clients are not changed by the provider');
+const unused = (): never => {
+  throw new Error('the provider does not do this with our configuration');
 };
 
 class ClientAdapter implements Adapter {
   constructor(private readonly database: Database) {}
 
   async find(id: string): Promise<AdapterPayload | undefined> {
+    // Text in Postgres holds no NUL; the name of no client does.
+    if (id.includes('\0')) return undefined;
     const client = await findClient(this.database, id);
-    return (
-      client && {
-        client_id: client.clientId,
-        // The hash: what is shown is compared with it by ClientSecrets.
-        client_secret: client.secretHash,
-        scope: client.scopes.join(' '),
-        grant_types: ['client_credentials'],
-        response_types: [],
-        redirect_uris: [],
-        [ownerMetadata]: client.userId,
-      }
-    );
+    return client && metadataOf(client);
   }
 
-  readonly upsert = onlyRead;
-  readonly findByUserCode = onlyRead;
-  readonly findByUid = onlyRead;
-  readonly consume = onlyRead;
-  readonly destroy = onlyRead;
-  readonly revokeByGrantId = onlyRead;
+  readonly upsert = unused;
+  readonly findByUserCode = unused;
+  readonly findByUid = unused;
+  readonly consume = unused;
+  readonly destroy = unused;
+  readonly revokeByGrantId = unused;
+}
+
+/** Access tokens are JWTs: what they say is read from them, and what ends them from the revocation log. */
+class AccessTokenAdapter implements Adapter {
+  constructor(
+    private readonly database: Database,
+    private readonly grants: GrantsService,
+    private readonly model: 'AccessToken' | 'ClientCredentials',
+    private readonly readToken: AccessTokenReader,
+  ) {}
+
+  /** @param value what unstructured.ts made of the JWT */
+  async find(value: string): Promise<AdapterPayload | undefined> {
+    const token = await this.readToken(value);
+    if (token?.payload.kind !== this.model) return undefined;
+    return (await areRevoked(this.database, token.endedBy)) ? undefined : token.payload;
+  }
+
+  destroy(jti: string): Promise<void> {
+    return this.grants.endAccessToken(jti);
+  }
+
+  revokeByGrantId(grantId: string): Promise<void> {
+    return this.grants.end(grantId);
+  }
+
+  readonly upsert = unused;
+  readonly findByUserCode = unused;
+  readonly findByUid = unused;
+  readonly consume = unused;
 }
 
 class PayloadAdapter implements Adapter {
   constructor(
     private readonly database: Database,
     private readonly cipher: Cipher,
+    private readonly grants: GrantsService,
     private readonly model: string,
   ) {}
 
   async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
     const idHash = sha256(id);
-    await this.database.transaction((tx) =>
-      upsertPayload(tx, {
-        model: this.model,
-        idHash,
-        payload: this.cipher.encrypt(JSON.stringify(payload), this.purposeOf(idHash)),
-        grantHash: hashOf(payload.grantId),
-        uidHash: hashOf(payload.uid),
-        userCodeHash: hashOf(payload.userCode),
-        expiresInSeconds: expiresIn,
-      }),
-    );
+    try {
+      await this.database.transaction((tx) =>
+        upsertPayload(tx, {
+          model: this.model,
+          idHash,
+          payload: this.cipher.encrypt(JSON.stringify(payload), this.purposeOf(idHash)),
+          grantId: this.model === 'Grant' ? id : payload.grantId,
+          userId: payload.accountId,
+          clientId: payload.clientId,
+          uidHash: hashOf(payload.uid),
+          userCodeHash: hashOf(payload.userCode),
+          expiresInSeconds: expiresIn,
+        }),
+      );
+    } catch (error) {
+      if (ownersGone.has(constraintOf(error) ?? '')) throw new errors.InvalidGrant('the user or the client is gone');
+      throw error;
+    }
   }
 
   find(id: string): Promise<AdapterPayload | undefined> {
@@ -96,16 +134,25 @@ class PayloadAdapter implements Adapter {
     return this.findBy('user_code_hash', userCode);
   }
 
-  consume(id: string): Promise<void> {
-    return this.database.transaction((tx) => consumePayload(tx, this.model, sha256(id)));
+  /**
+   * The provider has looked before whether it is consumed; of two that show the same code or token at the same moment,
+   * both have found that it is not. Who loses has reused it, and ends the grant.
+   */
+  async consume(id: string): Promise<void> {
+    const idHash = sha256(id);
+    if (await this.database.transaction((tx) => consumePayload(tx, this.model, idHash))) return;
+    const grantId = await findGrantOf(this.database, this.model, idHash);
+    if (grantId !== undefined) await this.grants.end(grantId);
+    throw new errors.InvalidGrant('already used');
   }
 
   destroy(id: string): Promise<void> {
+    if (this.model === 'Grant') return this.grants.end(id);
     return this.database.transaction((tx) => deletePayload(tx, this.model, sha256(id)));
   }
 
   revokeByGrantId(grantId: string): Promise<void> {
-    return this.database.transaction((tx) => deletePayloadsOfGrant(tx, sha256(grantId)));
+    return this.grants.end(grantId);
   }
 
   private async findBy(key: PayloadKey, value: string): Promise<AdapterPayload | undefined> {
@@ -119,5 +166,7 @@ class PayloadAdapter implements Adapter {
     return `${this.model} ${idHash.toString('base64url')}`;
   }
 }
+
+const ownersGone: ReadonlySet<string> = new Set(['oauth_payloads_user', 'oauth_payloads_client']);
 
 const hashOf = (value: string | undefined): Buffer | undefined => (value === undefined ? undefined : sha256(value));

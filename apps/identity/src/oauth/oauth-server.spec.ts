@@ -2,8 +2,11 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { unavailable } from '@plant-shop/platform/errors';
 import { createLogger } from '@plant-shop/platform/logging';
 import { exportJWK, generateKeyPair } from 'jose';
+import type { Database } from '@plant-shop/platform/postgres/database';
 import type { Adapters } from './adapters.js';
+import type { BrowserLogins } from './browser-logins.js';
 import type { ClientSecrets } from './client-secrets.js';
+import type { Interactions } from './interactions.js';
 import { OAuthServer } from './oauth-server.js';
 import type { SigningKeysService } from './signing-keys.service.js';
 
@@ -17,8 +20,17 @@ describe('the OAuth pages while something is away', () => {
     const keys = {
       open: async () => ({ signingKid: 'one', jwks: [{ ...(await exportJWK(privateKey)), kid: 'one', use: 'sig' }] }),
     } as unknown as SigningKeysService;
-    const options = { publicUrl: 'http://shop.test', http: { host: '127.0.0.1', port: 0 } };
-    server = new OAuthServer(failing, {} as ClientSecrets, keys, options as never, createLogger('test', 'fatal'));
+    const options = { publicUrl: 'http://shop.test', sessionTtlHours: 24, http: { host: '127.0.0.1', port: 0 } };
+    server = new OAuthServer(
+      failing,
+      {} as ClientSecrets,
+      keys,
+      {} as Database,
+      {} as BrowserLogins,
+      { serveOn: () => undefined } as unknown as Interactions,
+      options as never,
+      createLogger('test', 'fatal'),
+    );
     await server.onModuleInit();
     return fetch(`http://127.0.0.1:${server.port}/oauth/token`, {
       method: 'POST',

@@ -15,8 +15,14 @@ import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { permissionsOfRole } from '@plant-shop/contracts/permissions';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { findUserById } from '../users/users.repository.js';
+import { accessTokenReader } from './access-token.js';
 import { Adapters } from './adapters.js';
+import { BrowserLogins } from './browser-logins.js';
 import { ClientSecrets } from './client-secrets.js';
+import { Interactions } from './interactions.js';
 import { createProvider } from './provider.js';
 import type { KeyRing } from './signing-key.js';
 import { SigningKeysService } from './signing-keys.service.js';
@@ -35,6 +41,9 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     private readonly adapters: Adapters,
     private readonly secrets: ClientSecrets,
     private readonly keys: SigningKeysService,
+    private readonly database: Database,
+    private readonly logins: BrowserLogins,
+    private readonly interactions: Interactions,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {
@@ -83,12 +92,21 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
    * From the next request on. A provider has its keys for life, and no state: requests under way end on the one before.
    */
   private serve(keys: KeyRing): void {
+    const { publicUrl, sessionTtlHours } = this.options;
+    const readToken = accessTokenReader(publicUrl, keys);
     const provider = createProvider({
-      publicUrl: this.options.publicUrl,
+      publicUrl,
       keys,
-      adapterOf: (model) => this.adapters.of(model),
+      sessionTtlHours,
+      adapterOf: (model) => this.adapters.of(model, readToken),
       isSecretRight: (hash, secret, address) => this.secrets.isRight(hash, secret, address),
+      permissionsOf: async (userId) => {
+        const user = await findUserById(this.database, userId);
+        return user && permissionsOfRole[user.role];
+      },
+      isLoggedIn: (login) => this.logins.isLive(login),
     });
+    this.interactions.serveOn(provider);
     this.reportErrors(provider);
     this.served = { keys, handle: handlerOf(provider) };
     this.logger.info({ signing: keys.signingKid, verifying: keys.jwks.map(({ kid }) => kid) }, 'signing keys');

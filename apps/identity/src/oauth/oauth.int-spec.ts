@@ -32,8 +32,8 @@ describe('OAuth 2.0 client credentials', () => {
   /** A client with the demo client's owner and secret, that may only read orders. */
   const addClient = (id: string): Promise<unknown> =>
     shop.sql.query(
-      `INSERT INTO oauth_clients (client_id, user_id, secret_hash, scopes)
-       SELECT $1, user_id, secret_hash, '{read:orders}' FROM oauth_clients WHERE client_id = 'plant-admin'`,
+      `INSERT INTO oauth_clients (client_id, name, grant_types, user_id, secret_id, secret_hash, scopes)
+       SELECT $1, name, grant_types, user_id, gen_random_uuid(), secret_hash, '{read:orders}' FROM oauth_clients WHERE client_id = 'plant-admin'`,
       [id],
     );
 
@@ -139,9 +139,16 @@ describe('OAuth 2.0 client credentials', () => {
         issuer: 'http://shop.test',
         token_endpoint: 'http://shop.test/oauth/token',
         jwks_uri: 'http://shop.test/oauth/jwks',
-        grant_types_supported: ['client_credentials'],
-        scopes_supported: expect.arrayContaining([...permissions]),
-        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+        authorization_endpoint: 'http://shop.test/oauth/authorize',
+        revocation_endpoint: 'http://shop.test/oauth/revoke',
+        introspection_endpoint: 'http://shop.test/oauth/introspect',
+        authorization_response_iss_parameter_supported: true,
+        code_challenge_methods_supported: ['S256'],
+        response_types_supported: ['code'],
+        grant_types_supported: expect.arrayContaining(['authorization_code', 'client_credentials', 'refresh_token']),
+        id_token_signing_alg_values_supported: ['ES256'],
+        scopes_supported: ['openid', ...permissions],
+        token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
       });
     }
   });

@@ -12,24 +12,32 @@ export interface PayloadToKeep {
   readonly model: string;
   readonly idHash: Buffer;
   readonly payload: Buffer;
-  readonly grantHash: Buffer | undefined;
+  /** Of what a user granted, and of all that was issued under it. */
+  readonly grantId: string | undefined;
+  readonly userId: string | undefined;
+  readonly clientId: string | undefined;
   readonly uidHash: Buffer | undefined;
   readonly userCodeHash: Buffer | undefined;
   readonly expiresInSeconds: number | undefined;
 }
 
+/** Violates `oauth_payloads_user` or `oauth_payloads_client` when they are gone. */
 export async function upsertPayload(tx: Transaction, one: PayloadToKeep): Promise<void> {
   await tx.execute(
-    `INSERT INTO oauth_payloads (model, id_hash, payload, grant_hash, uid_hash, user_code_hash, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, now() + $7::double precision * interval '1 second')
+    `INSERT INTO oauth_payloads
+       (model, id_hash, payload, grant_id, user_id, client_id, uid_hash, user_code_hash, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::double precision * interval '1 second')
      ON CONFLICT (model, id_hash) DO UPDATE SET
-       payload = excluded.payload, grant_hash = excluded.grant_hash, uid_hash = excluded.uid_hash,
-       user_code_hash = excluded.user_code_hash, expires_at = excluded.expires_at`,
+       payload = excluded.payload, grant_id = excluded.grant_id, user_id = excluded.user_id,
+       client_id = excluded.client_id, uid_hash = excluded.uid_hash, user_code_hash = excluded.user_code_hash,
+       expires_at = excluded.expires_at`,
     [
       one.model,
       one.idHash,
       one.payload,
-      one.grantHash ?? null,
+      one.grantId ?? null,
+      one.userId ?? null,
+      one.clientId ?? null,
       one.uidHash ?? null,
       one.userCodeHash ?? null,
       one.expiresInSeconds ?? null,
@@ -55,16 +63,53 @@ export async function findPayload(
   return row;
 }
 
-export async function consumePayload(tx: Transaction, model: string, idHash: Buffer): Promise<void> {
-  await tx.execute('UPDATE oauth_payloads SET consumed_at = now() WHERE model = $1 AND id_hash = $2', [model, idHash]);
+/** @returns false when it is consumed already, or gone */
+export async function consumePayload(tx: Transaction, model: string, idHash: Buffer): Promise<boolean> {
+  const consumed = await tx.execute(
+    'UPDATE oauth_payloads SET consumed_at = now() WHERE model = $1 AND id_hash = $2 AND consumed_at IS NULL',
+    [model, idHash],
+  );
+  return consumed > 0;
+}
+
+export async function findGrantOf(db: Reader, model: string, idHash: Buffer): Promise<string | undefined> {
+  const [row] = await db.query<{ grantId: string | null }>(
+    'SELECT grant_id AS "grantId" FROM oauth_payloads WHERE model = $1 AND id_hash = $2',
+    [model, idHash],
+  );
+  return row?.grantId ?? undefined;
 }
 
 export async function deletePayload(tx: Transaction, model: string, idHash: Buffer): Promise<void> {
   await tx.execute('DELETE FROM oauth_payloads WHERE model = $1 AND id_hash = $2', [model, idHash]);
 }
 
-export async function deletePayloadsOfGrant(tx: Transaction, grantHash: Buffer): Promise<void> {
-  await tx.execute('DELETE FROM oauth_payloads WHERE grant_hash = $1', [grantHash]);
+// Sorted, so that whoever ends the same at the same time waits in one direction.
+
+/** @returns whether there was something */
+export async function deletePayloadsOfGrant(tx: Transaction, grantId: string): Promise<boolean> {
+  const deleted = await tx.execute(
+    `WITH ended AS MATERIALIZED (
+       SELECT model, id_hash FROM oauth_payloads WHERE grant_id = $1 ORDER BY model, id_hash FOR UPDATE)
+     DELETE FROM oauth_payloads p USING ended WHERE (p.model, p.id_hash) = (ended.model, ended.id_hash)`,
+    [grantId],
+  );
+  return deleted > 0;
+}
+
+/**
+ * What a user granted to applications, and logins on the OAuth pages.
+ * @returns ids of the grants
+ */
+export async function deletePayloadsOfUser(tx: Transaction, userId: string): Promise<string[]> {
+  const deleted = await tx.query<{ grantId: string | null }>(
+    `WITH ended AS MATERIALIZED (
+       SELECT model, id_hash FROM oauth_payloads WHERE user_id = $1 ORDER BY model, id_hash FOR UPDATE)
+     DELETE FROM oauth_payloads p USING ended WHERE (p.model, p.id_hash) = (ended.model, ended.id_hash)
+     RETURNING p.grant_id AS "grantId"`,
+    [userId],
+  );
+  return [...new Set(deleted.flatMap(({ grantId }) => grantId ?? []))];
 }
 
 export function deleteExpiredPayloads(tx: Transaction): Promise<number> {

@@ -1,40 +1,128 @@
-import { permissions } from '@plant-shop/contracts/permissions';
+import { hkdfSync } from 'node:crypto';
+import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import {
+  type Account,
   type Adapter,
-  type Configuration,
   errors,
+  interactionPolicy,
   type KoaContextWithOIDC,
   Provider,
   type ResourceServer,
 } from 'oidc-provider';
-import { ownerMetadata } from './adapters.js';
+import { resourceOf } from './access-token.js';
+import { ownerMetadata, secretIdMetadata } from './oauth-client.js';
+import { renderError } from './pages.js';
 import { accessTokenTtl, type KeyRing, signingAlgorithm } from './signing-key.js';
+import { unstructuredTokens } from './unstructured-tokens.js';
 
 export interface ProviderParts {
   readonly publicUrl: string;
   readonly keys: KeyRing;
+  readonly sessionTtlHours: number;
   readonly adapterOf: (model: string) => Adapter;
   readonly isSecretRight: (secretHash: string, secret: string, address: string) => Promise<boolean>;
+  /** @returns undefined when the user is gone */
+  readonly permissionsOf: (userId: string) => Promise<readonly Permission[] | undefined>;
+  readonly isLoggedIn: (login: BrowserLogin) => Promise<boolean>;
 }
 
-/** What access tokens are for: their audience. */
-export const resourceOf = (publicUrl: string): string => `${publicUrl}/v3`;
+/** A login in a browser, as the provider's session knows it. */
+export interface BrowserLogin {
+  readonly userId: string;
+  /** The provider's name for its session. */
+  readonly uid: string;
+  /** The session that this very request's login has opened. */
+  readonly openedId: string | undefined;
+}
 
-/** The OAuth 2.0 pages, as a Koa application. Clients get access tokens that act for the user who owns the client. */
-export function createProvider({ publicUrl, keys, adapterOf, isSecretRight }: ProviderParts): Provider {
+/** A user, as far as the provider must know. */
+export interface UserAccount extends Account {
+  readonly permissions: readonly Permission[];
+}
+
+export const interactionPath = '/oauth/interaction';
+
+const day = 86_400;
+/** What a user granted is asked for again after this. */
+const grantTtl = 180 * day;
+/** A refresh token that is not used for so long ends; each use gives another one. */
+const refreshTokenTtl = 30 * day;
+const interactionTtl = 1_800;
+const authorizationCodeTtl = 60;
+
+/** The OAuth 2.0 pages, as a Koa application. */
+export function createProvider(parts: ProviderParts): Provider {
+  const { publicUrl, keys, sessionTtlHours, adapterOf, isSecretRight, permissionsOf } = parts;
+  const signing = [...keys.jwks].sort((a, b) => Number(b.kid === keys.signingKid) - Number(a.kid === keys.signingKid));
+  const isSecure = publicUrl.startsWith('https:');
+  const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure: isSecure, overwrite: true } as const;
   const provider = new Provider(publicUrl, {
     adapter: adapterOf,
-    jwks: { keys: [...keys.jwks] as NonNullable<Configuration['jwks']>['keys'] },
-    scopes: [...permissions],
-    responseTypes: [],
-    clientAuthMethods: ['client_secret_basic', 'client_secret_post'],
+    // ID tokens are signed with the first.
+    jwks: { keys: signing },
+    scopes: ['openid', ...permissions],
+    claims: { openid: ['sub'] },
+    responseTypes: ['code'],
+    subjectTypes: ['public'],
+    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
     clientDefaults: { id_token_signed_response_alg: signingAlgorithm },
-    extraClientMetadata: { properties: [ownerMetadata] },
-    routes: { authorization: '/oauth/authorize', token: '/oauth/token', jwks: '/oauth/jwks' },
-    ttl: { ClientCredentials: accessTokenTtl },
+    enabledJWA: { idTokenSigningAlgValues: [signingAlgorithm] },
+    extraClientMetadata: { properties: [ownerMetadata, secretIdMetadata] },
+    allowOmittingSingleRegisteredRedirectUri: false,
+    pkce: { required: () => true },
+    routes: {
+      authorization: '/oauth/authorize',
+      token: '/oauth/token',
+      jwks: '/oauth/jwks',
+      revocation: '/oauth/revoke',
+      introspection: '/oauth/introspect',
+      end_session: '/oauth/session/end',
+    },
+    discovery: {
+      revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+      introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+      service_documentation: `${publicUrl}/docs`,
+    },
+    ttl: {
+      ClientCredentials: accessTokenTtl,
+      AccessToken: accessTokenTtl,
+      AuthorizationCode: authorizationCodeTtl,
+      RefreshToken: refreshTokenTtl,
+      IdToken: accessTokenTtl,
+      Grant: grantTtl,
+      Interaction: interactionTtl,
+      Session: sessionTtlHours * 3_600,
+    },
+    cookies: {
+      // The prefixes keep neighbouring hosts from setting them (RFC 6265bis).
+      names: {
+        session: isSecure ? '__Host-plant_shop_login' : 'plant_shop_login',
+        interaction: isSecure ? '__Secure-plant_shop_step' : 'plant_shop_step',
+        resume: isSecure ? '__Secure-plant_shop_resume' : 'plant_shop_resume',
+      },
+      long: cookie,
+      short: cookie,
+      keys: cookieKeys(signing),
+    },
+    // The gateway answers for all of its origin, by setting.
     clientBasedCORS: () => false,
+    issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),
+    rotateRefreshToken: true,
+    expiresWithSession: () => false,
+    findAccount: async (_, sub) => {
+      const mayDo = await permissionsOf(sub);
+      const account: UserAccount | undefined = mayDo && {
+        accountId: sub,
+        claims: () => ({ sub }),
+        permissions: mayDo,
+      };
+      return account;
+    },
+    interactions: { policy: policyWith(parts.isLoggedIn), url: (_, { uid }) => `${interactionPath}/${uid}` },
     features: {
       clientCredentials: { enabled: true },
+      revocation: { enabled: true, allowedPolicy: isOwnToken },
+      introspection: { enabled: true, allowedPolicy: (_, client, token) => token.clientId === client.clientId },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => resourceOf(publicUrl),
@@ -54,12 +142,13 @@ export function createProvider({ publicUrl, keys, adapterOf, isSecretRight }: Pr
         jwt: (_, token, { payload }) => {
           // By default the subject of such a token is the client itself; ours acts for the client's owner.
           if (token.kind === 'ClientCredentials') payload['sub'] = token.client?.[ownerMetadata];
+          else payload['grant_id'] = token.grantId;
+          const secretId = token.client?.[secretIdMetadata];
+          if (secretId !== undefined) payload['secret_id'] = secretId;
         },
       },
     },
-    renderError: (ctx, out) => {
-      ctx.body = out;
-    },
+    renderError,
   });
   provider.proxy = true;
   // The one address that the gateway vouches for; those before it are the client's to invent.
@@ -67,7 +156,37 @@ export function createProvider({ publicUrl, keys, adapterOf, isSecretRight }: Pr
   provider.Client.prototype.compareClientSecret = function (secret) {
     return isSecretRight(this.clientSecret ?? '', secret, Provider.ctx?.ip ?? '');
   };
+  provider.use(unstructuredTokens);
   return provider;
+}
+
+/** They change with the signing keys, and with them only: cookies outlive the keys that they were signed with by little. */
+const cookieKeys = (keys: KeyRing['jwks']): Buffer[] =>
+  keys.map(({ d }) => Buffer.from(hkdfSync('sha256', d ?? '', '', 'OAuth cookies', 32)));
+
+/** The provider's own policy, and: a login counts only while the session that it opened does. */
+function policyWith(isLoggedIn: ProviderParts['isLoggedIn']): interactionPolicy.DefaultPolicy {
+  const policy = interactionPolicy.base();
+  const { Check } = interactionPolicy;
+  policy.get('login')?.checks.add(
+    new Check('login_ended', 'the login has ended', async ({ oidc }) => {
+      const { accountId, uid } = oidc.session ?? {};
+      // The provider's own check asks for a login.
+      if (accountId === undefined || uid === undefined) return Check.NO_NEED_TO_PROMPT;
+      if (!oidc.account) return Check.REQUEST_PROMPT;
+      const openedId = oidc.result?.login?.['sessionId'] as string | undefined;
+      return (await isLoggedIn({ userId: accountId, uid, openedId })) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
+    }),
+  );
+  return policy;
+}
+
+/** RFC 7009: whoever shows another client's token is told so. */
+function isOwnToken(_: unknown, client: { clientId: string }, token: { clientId?: string | undefined }): boolean {
+  if (token.clientId !== client.clientId) {
+    throw new errors.InvalidRequest('client is not authorized to revoke the presented token');
+  }
+  return true;
 }
 
 /**
@@ -82,17 +201,23 @@ function resourceServer(
 ): ResourceServer {
   if (resource !== resourceOf(publicUrl))
     throw new errors.InvalidTarget(`the only resource is ${resourceOf(publicUrl)}`);
-  const { params } = ctx.oidc;
-  if (params?.['grant_type'] === 'client_credentials') {
-    const asked = typeof params['scope'] === 'string' ? params['scope'] : undefined;
-    const has = clientScope.split(' ');
-    const refused = asked?.split(' ').find((one) => !has.includes(one));
-    if (refused !== undefined) throw new errors.InvalidScope('requested scope is not allowed', refused);
-    params['scope'] = asked ?? clientScope;
+  const { params, route } = ctx.oidc;
+  if (params && (route === 'authorization' || params['grant_type'] === 'client_credentials')) {
+    params['scope'] = allowedScope(params['scope'], clientScope.split(' '));
   }
   return {
     scope: clientScope,
     accessTokenFormat: 'jwt',
     accessTokenTTL: accessTokenTtl,
   };
+}
+
+/** Without one asked for: all that the client has. @throws InvalidScope */
+function allowedScope(asked: unknown, has: readonly string[]): string {
+  if (typeof asked !== 'string') return has.filter((one) => one !== 'openid').join(' ');
+  // Libraries ask for it to get a refresh token, which clients here get or not as they were registered.
+  const scopes = asked.split(' ').filter((one) => one !== 'offline_access');
+  const refused = scopes.find((one) => !has.includes(one));
+  if (refused !== undefined) throw new errors.InvalidScope('requested scope is not allowed', refused);
+  return scopes.join(' ');
 }

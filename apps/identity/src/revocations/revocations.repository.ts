@@ -43,6 +43,15 @@ export async function readRevocations(db: Reader, after: number): Promise<Revoca
   return { head: first.head, entries };
 }
 
+/** Whether any of these is in the log. */
+export async function areRevoked(db: Reader, entries: readonly Revoked[]): Promise<boolean> {
+  const found = await db.query(
+    `SELECT 1 FROM revocations r JOIN unnest($1::text[], $2::text[]) AS t (kind, id) USING (kind, id) LIMIT 1`,
+    [entries.map((one) => one.kind), entries.map((one) => one.id)],
+  );
+  return found.length > 0;
+}
+
 /** A follower may be behind by this much and still find every entry; access tokens live one hour. */
 export function deleteOldRevocations(tx: Transaction): Promise<number> {
   return tx.execute(`DELETE FROM revocations WHERE at < now() - interval '48 hours'`);

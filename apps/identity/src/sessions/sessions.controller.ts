@@ -1,5 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { identity, type Login, type Logout, type Session } from '@plant-shop/contracts/identity';
+import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { SessionsService } from './sessions.service.js';
@@ -11,6 +12,21 @@ export class SessionsController {
   @Answers(identity.login)
   login(request: Login, context: RpcContext): Promise<Session> {
     return this.sessions.login(context, request);
+  }
+
+  @Answers(identity.listSessions)
+  listSessions(request: ListSessions, context: RpcContext): Promise<OpenSession[]> {
+    return this.sessions.list(context, request);
+  }
+
+  @Answers(identity.endSession)
+  endSession(request: EndSession, context: RpcContext): Promise<{ ended: string }> {
+    return this.sessions.end(context, request);
+  }
+
+  @Answers(identity.endSessions)
+  endSessions(request: EndSessions, context: RpcContext): Promise<{ ended: number }> {
+    return this.sessions.endAll(context, request);
   }
 
   @Answers(identity.logout)

@@ -2,16 +2,28 @@ import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { Login, Session } from '@plant-shop/contracts/identity';
+import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { fromDigest, newSecret, sha256 } from '../credentials/secret.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
-import { findLogin } from '../users/users.repository.js';
+import { managed } from '../users/user.js';
+import { findLogin, findUser } from '../users/users.repository.js';
+import { endLogins } from './end-logins.js';
 import { LoginAttempts } from './login-attempts.js';
-import { endSession, insertSession } from './sessions.repository.js';
+import { sessionNotFound, toOpenSession } from './open-session.js';
+import { endSession, endSessionOf, insertSession, listSessions } from './sessions.repository.js';
+
+interface Opened {
+  readonly id: string;
+  readonly userId: string;
+  readonly token: string;
+  readonly expiresAt: string;
+}
 
 @Injectable()
 export class SessionsService {
@@ -23,12 +35,22 @@ export class SessionsService {
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
-  /** Takes the same steps for a name that nobody has as for a wrong password. */
-  async login(context: RpcContext, { username, password, address }: Login): Promise<Session> {
+  async login({ deadline }: RpcContext, login: Login): Promise<Session> {
+    const { token, expiresAt, attemptsLeft } = await this.open(deadline, login);
+    return { token, expiresAt, attemptsLeft };
+  }
+
+  /**
+   * Opens a session, whose token whoever logs in on the OAuth pages does not need. Takes the same steps for a name that
+   * nobody has as for a wrong password.
+   * @throws DomainError `login-failed`, `too-many-logins`
+   */
+  async open(deadline: Deadline, login: Login): Promise<Opened & { readonly attemptsLeft: number }> {
+    const { username, password, address, userAgent } = login;
     const { result, attemptsLeft } = await this.attempts.ofUser(username, address, async () => {
-      const login = await findLogin(this.database, username);
-      const isRight = await this.hasher.verify(login?.passwordHash, password, context.deadline);
-      return login && isRight ? this.open(login.userId, login.passwordHash) : undefined;
+      const known = await findLogin(this.database, username);
+      const isRight = await this.hasher.verify(known?.passwordHash, password, deadline);
+      return known && isRight ? this.insert(known.userId, known.passwordHash, userAgent) : undefined;
     });
     if (!result) throw new DomainError('login-failed', 'The username or the password is wrong.');
     return { ...result, attemptsLeft };
@@ -44,17 +66,51 @@ export class SessionsService {
     return { ended };
   }
 
-  private async open(userId: string, passwordHash: string): Promise<Omit<Session, 'attemptsLeft'> | undefined> {
+  async list({ caller }: RpcContext, { username, ownSession }: ListSessions): Promise<OpenSession[]> {
+    const { userId } = managed(caller, await findUser(this.database, username));
+    const own = ownSession === undefined ? undefined : fromDigest(ownSession);
+    return (await listSessions(this.database, userId)).map((one) => toOpenSession(one, own));
+  }
+
+  async end({ caller }: RpcContext, { username, sessionId }: EndSession): Promise<{ ended: string }> {
+    await this.database.transaction(async (tx) => {
+      const { userId } = managed(caller, await findUser(tx, username));
+      if (!(await endSessionOf(tx, userId, sessionId))) throw sessionNotFound();
+      await appendRevocations(tx, [{ kind: 'session', id: sessionId }]);
+    });
+    this.revocations.nudge();
+    return { ended: sessionId };
+  }
+
+  /** Everywhere: all sessions, and what was granted to applications. */
+  async endAll({ caller }: RpcContext, { username }: EndSessions): Promise<{ ended: number }> {
+    const ended = await this.database.transaction(async (tx) => {
+      const { userId } = managed(caller, await findUser(tx, username));
+      const logins = await endLogins(tx, userId, undefined);
+      await appendRevocations(tx, logins);
+      return logins.filter(({ kind }) => kind === 'session').length;
+    });
+    this.revocations.nudge();
+    return { ended };
+  }
+
+  private async insert(
+    userId: string,
+    passwordHash: string,
+    userAgent: string | undefined,
+  ): Promise<Opened | undefined> {
     const token = newSecret();
+    const id = randomUUID();
     const opened = await this.database.transaction((tx) =>
       insertSession(tx, {
-        id: randomUUID(),
+        id,
         tokenHash: sha256(token),
         userId,
         passwordHash,
         ttlHours: this.options.sessionTtlHours,
+        userAgent,
       }),
     );
-    return opened && { token, expiresAt: opened.expiresAt.toISOString() };
+    return opened && { id, userId, token, expiresAt: opened.expiresAt.toISOString() };
   }
 }

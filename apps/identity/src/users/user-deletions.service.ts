@@ -10,6 +10,7 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { deleteClientsOf } from '../oauth/oauth-clients.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
@@ -142,9 +143,13 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
 
   private async finish(userId: string): Promise<void> {
     const deleted = await this.database.transaction(async (tx) => {
+      const clients = await deleteClientsOf(tx, userId);
       const isGone = await deleteUser(tx, userId);
       // Another attempt was faster: it has written the log, too.
-      if (isGone) await appendRevocations(tx, [{ kind: 'user', id: userId }]);
+      if (isGone) {
+        const others = clients.map((id) => ({ kind: 'client', id }) as const);
+        await appendRevocations(tx, [...others, { kind: 'user', id: userId }]);
+      }
       return isGone;
     });
     if (!deleted) return;

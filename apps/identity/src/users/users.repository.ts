@@ -18,6 +18,14 @@ export async function findUser(db: Reader, username: string): Promise<UserRecord
   return user;
 }
 
+export async function findUserById(db: Reader, userId: string): Promise<UserRecord | undefined> {
+  const [user] = await db.query<UserRecord>(
+    { name: 'find-user-by-id', text: `SELECT ${columns} FROM users WHERE user_id = $1` },
+    [userId],
+  );
+  return user;
+}
+
 /** The user, who cannot be changed or deleted by others until the transaction ends. */
 export async function lockUser(tx: Transaction, userId: string): Promise<UserRecord | undefined> {
   const [user] = await tx.query<UserRecord>(`SELECT ${columns} FROM users WHERE user_id = $1 FOR NO KEY UPDATE`, [

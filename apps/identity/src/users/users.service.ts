@@ -14,7 +14,7 @@ import { fromDigest } from '../credentials/secret.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
-import { endSessionsOf } from '../sessions/sessions.repository.js';
+import { endLogins } from '../sessions/end-logins.js';
 import {
   assertVersion,
   type Candidate,
@@ -107,11 +107,7 @@ export class UsersService {
       const record = await changeUser(tx, userId, changes, passwordHash);
       if (passwordHash !== undefined) {
         const kept = ownSession === undefined ? undefined : fromDigest(ownSession);
-        const ended = await endSessionsOf(tx, userId, kept);
-        await appendRevocations(
-          tx,
-          ended.map((id) => ({ kind: 'session', id })),
-        );
+        await appendRevocations(tx, await endLogins(tx, userId, kept));
       }
       return record;
     });

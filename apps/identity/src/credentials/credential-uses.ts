@@ -1,0 +1,52 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { touchKeys } from '../api-keys/api-keys.repository.js';
+import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
+import { touchSessions } from '../sessions/sessions.repository.js';
+
+const touch = { apiKey: touchKeys, session: touchSessions };
+type Kind = keyof typeof touch;
+const kinds: readonly Kind[] = ['apiKey', 'session'];
+
+/** Remembers which keys and sessions were used and writes it down every second, so that no check waits for a write. */
+@Injectable()
+export class CredentialUses implements OnApplicationBootstrap, OnApplicationShutdown {
+  private used: Readonly<Record<Kind, Set<string>>> = { apiKey: new Set(), session: new Set() };
+  private readonly loop: BackgroundLoop;
+
+  constructor(
+    private readonly database: Database,
+    @Inject(IDENTITY_OPTIONS) options: IdentityOptions,
+    @InjectLogger() logger: Logger,
+  ) {
+    const loop = { name: 'credential uses', intervalMs: options.usesIntervalMs };
+    this.loop = new BackgroundLoop(loop, () => this.write(), logger);
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.loop.stop();
+    await this.write();
+  }
+
+  note(kind: Kind, id: string): void {
+    this.used[kind].add(id);
+  }
+
+  /** What cannot be written now is forgotten: the next use notes it again. */
+  private async write(): Promise<boolean> {
+    const { used } = this;
+    this.used = { apiKey: new Set(), session: new Set() };
+    for (const kind of kinds) {
+      const ids = [...used[kind]];
+      if (ids.length > 0) await this.database.transaction((tx) => touch[kind](tx, ids));
+    }
+    return false;
+  }
+}

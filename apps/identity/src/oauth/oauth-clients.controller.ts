@@ -1,0 +1,47 @@
+import { Controller } from '@nestjs/common';
+import { identity } from '@plant-shop/contracts/identity';
+import type {
+  CreatedOAuthClient,
+  CreateOAuthClient,
+  DeleteOAuthClient,
+  GetOAuthClient,
+  OAuthClient,
+  RotateOAuthClientSecret,
+} from '@plant-shop/contracts/identity.oauth';
+import type { Replayed } from '@plant-shop/platform/rpc/answer';
+import { Answers } from '@plant-shop/platform/rpc/answers';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { OAuthClientsService } from './oauth-clients.service.js';
+
+@Controller()
+export class OAuthClientsController {
+  constructor(private readonly clients: OAuthClientsService) {}
+
+  @Answers(identity.createOAuthClient)
+  createOAuthClient({ client }: CreateOAuthClient, context: RpcContext): Promise<CreatedOAuthClient | Replayed> {
+    return this.clients.create(context, client);
+  }
+
+  @Answers(identity.listOAuthClients)
+  listOAuthClients(_: object, context: RpcContext): Promise<OAuthClient[]> {
+    return this.clients.list(context);
+  }
+
+  @Answers(identity.getOAuthClient)
+  getOAuthClient({ clientId }: GetOAuthClient, context: RpcContext): Promise<OAuthClient> {
+    return this.clients.get(context, clientId);
+  }
+
+  @Answers(identity.deleteOAuthClient)
+  deleteOAuthClient({ clientId }: DeleteOAuthClient, context: RpcContext): Promise<OAuthClient> {
+    return this.clients.delete(context, clientId);
+  }
+
+  @Answers(identity.rotateOAuthClientSecret)
+  rotateOAuthClientSecret(
+    { clientId }: RotateOAuthClientSecret,
+    context: RpcContext,
+  ): Promise<CreatedOAuthClient | Replayed> {
+    return this.clients.rotateSecret(context, clientId);
+  }
+}

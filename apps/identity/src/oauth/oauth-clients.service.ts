@@ -1,0 +1,127 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '@plant-shop/contracts/errors';
+import type { CreatedOAuthClient, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
+import { invalidInput } from '@plant-shop/platform/errors';
+import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import type { Replayed } from '@plant-shop/platform/rpc/answer';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { newSecret } from '../credentials/secret.js';
+import { PasswordHasher } from '../passwords/password-hasher.js';
+import { appendRevocations } from '../revocations/revocations.repository.js';
+import { RevocationsService } from '../revocations/revocations.service.js';
+import { findUser } from '../users/users.repository.js';
+import { assertManagesClients, clientFaults, clientNotFound, maxClients, toOAuthClient, withSecret } from './oauth-client.js';
+import {
+  countClients,
+  deleteClient,
+  findClient,
+  insertClient,
+  listClients,
+  lockClient,
+  type OAuthClientRecord,
+  replaceSecret,
+} from './oauth-clients.repository.js';
+
+const secretPrefix = 'pscs_';
+
+@Injectable()
+export class OAuthClientsService {
+  constructor(
+    private readonly database: Database,
+    private readonly hasher: PasswordHasher,
+    private readonly revocations: RevocationsService,
+  ) {}
+
+  async create(context: RpcContext, client: NewOAuthClient): Promise<CreatedOAuthClient | Replayed> {
+    assertManagesClients(context.caller);
+    refuse(clientFaults(client));
+    const secret = client.public ? undefined : await this.newSecret(context.deadline);
+    return this.database.transaction((tx) =>
+      once(tx, context.idempotency, async () => {
+        if ((await countClients(tx)) >= maxClients) {
+          throw new DomainError('too-many-oauth-clients', `Delete a client first: there are at most ${maxClients}.`);
+        }
+        // An id is never used again: the log may name it.
+        const clientId = randomBytes(12).toString('hex');
+        await insertClient(tx, {
+          clientId,
+          name: client.name,
+          redirectUris: client.redirectUris ?? [],
+          grantTypes: client.grantTypes,
+          scopes: client.scopes,
+          ownerId: client.owner === undefined ? null : await ownerId(tx, client.owner),
+          secretId: secret?.secretId ?? null,
+          secretHash: secret?.secretHash ?? null,
+        });
+        return withSecret(there(await findClient(tx, clientId)), secret?.secret);
+      }),
+    );
+  }
+
+  async list({ caller }: RpcContext): Promise<OAuthClient[]> {
+    assertManagesClients(caller);
+    return (await listClients(this.database)).map(toOAuthClient);
+  }
+
+  async get({ caller }: RpcContext, clientId: string): Promise<OAuthClient> {
+    assertManagesClients(caller);
+    return toOAuthClient(there(await findClient(this.database, clientId)));
+  }
+
+  /** With it go codes and refresh tokens; access tokens by the log. */
+  async delete({ caller }: RpcContext, clientId: string): Promise<OAuthClient> {
+    assertManagesClients(caller);
+    const deleted = await this.database.transaction(async (tx) => {
+      const client = there(await lockClient(tx, clientId));
+      await deleteClient(tx, clientId);
+      await appendRevocations(tx, [{ kind: 'client', id: clientId }]);
+      return client;
+    });
+    this.revocations.nudge();
+    return toOAuthClient(deleted);
+  }
+
+  async rotateSecret(context: RpcContext, clientId: string): Promise<CreatedOAuthClient | Replayed> {
+    assertManagesClients(context.caller);
+    const { secret, ...kept } = await this.newSecret(context.deadline);
+    const rotated = await this.database.transaction((tx) =>
+      once(tx, context.idempotency, async () => {
+        const client = there(await lockClient(tx, clientId));
+        if (client.secretId === null) {
+          throw new DomainError('oauth-client-public', 'A public client has no secret to replace.');
+        }
+        await replaceSecret(tx, clientId, kept);
+        await appendRevocations(tx, [{ kind: 'clientSecret', id: client.secretId }]);
+        return withSecret(client, secret);
+      }),
+    );
+    this.revocations.nudge();
+    return rotated;
+  }
+
+  /** Hashed like those that people make up: it is compared in the same way. */
+  private async newSecret(
+    deadline: Deadline,
+  ): Promise<{ readonly secret: string; readonly secretId: string; readonly secretHash: string }> {
+    const secret = newSecret(secretPrefix);
+    return { secret, secretId: randomUUID(), secretHash: await this.hasher.hash(secret, deadline) };
+  }
+}
+
+async function ownerId(tx: Transaction, username: string): Promise<string> {
+  const owner = await findUser(tx, username);
+  if (!owner) throw invalidInput([{ pointer: '/client/owner', detail: 'must be the name of a user' }]);
+  return owner.userId;
+}
+
+function there(client: OAuthClientRecord | undefined): OAuthClientRecord {
+  if (!client) throw clientNotFound();
+  return client;
+}
+
+function refuse(faults: Parameters<typeof invalidInput>[0]): void {
+  if (faults.length > 0) throw invalidInput(faults);
+}

@@ -1,0 +1,133 @@
+/** A form as a page shows it. */
+export interface ShownForm {
+  readonly action: string;
+  readonly fields: Readonly<Record<string, string>>;
+  /** Values of its buttons by their names: `action=login`. */
+  readonly buttons: readonly string[];
+}
+
+export interface Shown {
+  readonly status: number;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly forms: readonly ShownForm[];
+}
+
+/** Where a redirect left the site: to the application. */
+export interface Left {
+  readonly left: URL;
+}
+
+/**
+ * A browser without scripts, on one site: keeps cookies with their paths, follows redirects until they leave the site,
+ * reads forms and sends them.
+ */
+export class Browser {
+  private readonly cookies = new Map<string, { readonly value: string; readonly path: string }>();
+
+  /** @param origin of the site, as its pages know it; @param servedAt where that is, when it is somewhere else */
+  constructor(
+    readonly origin: string,
+    private readonly servedAt: string = origin,
+  ) {}
+
+  open(address: string): Promise<Shown | Left> {
+    return this.request('GET', address);
+  }
+
+  /** Sends a form of a page with what was typed in, by the button of this name and value. */
+  submit(page: Shown, button: string, typed: Readonly<Record<string, string>> = {}): Promise<Shown | Left> {
+    const form = page.forms.find(({ buttons }) => buttons.includes(button));
+    if (!form) throw new Error(`no form of ${page.url} has the button ${button}:\n${page.text}`);
+    const [name = '', value = ''] = button.split('=');
+    const body = new URLSearchParams({ ...form.fields, ...typed, [name]: value });
+    return this.request('POST', new URL(form.action, page.url).href, body);
+  }
+
+  /** One request, no redirect followed. */
+  async send(
+    method: string,
+    address: string,
+    { body, headers = {} }: { body?: URLSearchParams | undefined; headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<Response> {
+    const { pathname, search, origin } = new URL(address, this.origin);
+    if (origin !== this.origin) throw new Error(`${origin} is another site`);
+    const response = await fetch(this.servedAt + pathname + search, {
+      method,
+      redirect: 'manual',
+      headers: {
+        accept: 'text/html,application/xhtml+xml,*/*;q=0.8',
+        cookie: this.cookiesFor(pathname),
+        ...(method === 'POST' && { origin: this.origin, 'sec-fetch-site': 'same-origin' }),
+        ...headers,
+      },
+      ...(body && { body }),
+    });
+    for (const cookie of response.headers.getSetCookie()) this.keep(cookie);
+    return response;
+  }
+
+  /** What other browsers of the same person do not have. */
+  forgetCookies(): void {
+    this.cookies.clear();
+  }
+
+  private async request(method: string, address: string, body?: URLSearchParams): Promise<Shown | Left> {
+    let url = new URL(address, this.origin);
+    let response = await this.send(method, url.href, { body });
+    for (let hops = 0; response.status >= 300 && response.status < 400; hops++) {
+      if (hops === 10) throw new Error(`${url.href} redirects in circles`);
+      url = new URL(response.headers.get('location') ?? '', url);
+      if (url.origin !== this.origin) return { left: url };
+      response = await this.send('GET', url.href);
+    }
+    const text = await response.text();
+    return { status: response.status, url: url.href, headers: response.headers, text, forms: formsIn(text) };
+  }
+
+  private cookiesFor(path: string): string {
+    return [...this.cookies]
+      .filter(([, cookie]) => path === cookie.path || path.startsWith(cookie.path.replace(/\/?$/, '/')))
+      .map(([name, { value }]) => `${name}=${value}`)
+      .join('; ');
+  }
+
+  private keep(setCookie: string): void {
+    const [pair = '', ...attributes] = setCookie.split(/; */);
+    const name = pair.slice(0, pair.indexOf('='));
+    const attribute = (wanted: string): string | undefined =>
+      attributes.find((one) => one.toLowerCase().startsWith(`${wanted}=`))?.slice(wanted.length + 1);
+    const expires = attribute('expires');
+    if (expires !== undefined && Date.parse(expires) <= Date.now()) this.cookies.delete(name);
+    else this.cookies.set(name, { value: pair.slice(name.length + 1), path: attribute('path') ?? '/' });
+  }
+}
+
+const entities: Readonly<Record<string, string>> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
+const unescaped = (text: string): string => text.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (one) => entities[one] ?? one);
+const attributeOf = (tag: string, name: string): string =>
+  unescaped(new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1] ?? '');
+
+const formsIn = (text: string): ShownForm[] =>
+  [...text.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)].map(([, tag = '', content = '']) => ({
+    action: attributeOf(tag, 'action'),
+    fields: Object.fromEntries(
+      [...content.matchAll(/<input[^>]*>/g)].map(([input]) => [attributeOf(input, 'name'), attributeOf(input, 'value')]),
+    ),
+    buttons: [...content.matchAll(/<button[^>]*>/g)].map(
+      ([button]) => `${attributeOf(button, 'name')}=${attributeOf(button, 'value')}`,
+    ),
+  }));
+
+/** A page of the site; anything else fails with what came instead. */
+export function shown(answer: Shown | Left): Shown {
+  if ('left' in answer) throw new Error(`a page was expected, and the browser was sent to ${answer.left.href}`);
+  return answer;
+}
+
+/** The address of the application that the browser was sent to. */
+export function left(answer: Shown | Left): URL {
+  if (!('left' in answer)) throw new Error(`${answer.status} at ${answer.url}:\n${answer.text}`);
+  return answer.left;
+}
