@@ -33,6 +33,19 @@ describe('the health of the shop', () => {
     expect((await shop.get('/readyz')).status).toBe(200);
   });
 
+  it('is not ready while credentials cannot be checked, also when identity answers again', async () => {
+    shop.identity.know('key', { kind: 'apiKey' });
+    await shop.stopFake('identity');
+    await pause(1_500);
+    expect(await (await shop.get('/readyz')).json()).toMatchObject({
+      ready: false,
+      services: { gateway: 'not ready: revocations', identity: 'no answer' },
+    });
+    await shop.restartFake('identity');
+    while ((await shop.get('/readyz')).status !== 200) await pause(5);
+    expect((await shop.get('/v3/plant/1', { api_key: 'key' })).status).toBe(200);
+  });
+
   it('costs the services one question, however many ask at the same time', async () => {
     await pause(300);
     const before = shop.asked.filter(({ operation }) => operation === 'catalog.readiness').length;

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
-import { Readiness } from '@plant-shop/platform/service/readiness';
+import { Readiness, type ReadinessReport } from '@plant-shop/platform/service/readiness';
 
 export interface ShopReport {
   readonly ready: boolean;
@@ -24,6 +25,7 @@ export class ShopReadiness {
   constructor(
     private readonly rpc: RpcClient,
     private readonly own: Readiness,
+    private readonly revocations: RevocationLog,
   ) {}
 
   report(): Promise<ShopReport> {
@@ -33,10 +35,19 @@ export class ShopReadiness {
   }
 
   private async askAll(): Promise<ShopReport> {
-    const own = await this.own.report();
+    const own = this.withRevocations(await this.own.report());
     const states = await Promise.all(others.map(async (service) => [service, await this.stateOf(service)] as const));
     const services = { gateway: own.ready ? 'ready' : faultsOf(own.checks), ...Object.fromEntries(states) };
     return { ready: Object.values(services).every((state) => state === 'ready'), services };
+  }
+
+  /**
+   * Credentials are refused until the revocation log is followed (again), which comes a moment after identity answers. The
+   * process's own readiness leaves that out: the catalogue needs no credentials, and would be gone with identity.
+   */
+  private withRevocations({ ready, checks }: ReadinessReport): ReadinessReport {
+    const { isFresh } = this.revocations;
+    return { ready: ready && isFresh, checks: { ...checks, revocations: isFresh ? 'ok' : 'not followed' } };
   }
 
   private async stateOf(service: string): Promise<string> {

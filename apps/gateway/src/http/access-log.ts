@@ -2,7 +2,16 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Histogram, type Registry } from 'prom-client';
 
-/** One line and one observation per answered request. The route is logged, never the URL: queries hold secrets. */
+declare module 'fastify' {
+  interface FastifyRequest {
+    isLogged: boolean;
+  }
+}
+
+/**
+ * One line and one observation per request, also for those whose client left before the whole answer. The route is logged,
+ * never the URL: queries hold secrets.
+ */
 export function logRequests(instance: FastifyInstance, logger: Logger, metrics: Registry): void {
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
@@ -11,10 +20,22 @@ export function logRequests(instance: FastifyInstance, logger: Logger, metrics: 
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [metrics],
   });
+  const log = (request: FastifyRequest, reply: FastifyReply, outcome: object & { readonly status: number | string }): void => {
+    // An answer to somebody who left may fail later than the connection.
+    if (request.isLogged) return;
+    request.isLogged = true;
+    durations.observe({ operation: request.rule?.operation ?? 'none', status: outcome.status }, reply.elapsedTime / 1_000);
+    logger.info({ ...lineOf(request, reply), ...outcome }, 'request');
+  };
+  instance.decorateRequest('isLogged', false);
+  instance.addHook('onRequest', (request, reply, done) => {
+    reply.raw.once('close', () => {
+      if (!reply.raw.writableFinished) log(request, reply, { status: 'aborted' });
+    });
+    done();
+  });
   instance.addHook('onResponse', (request, reply, done) => {
-    const seconds = reply.elapsedTime / 1_000;
-    durations.observe({ operation: request.rule?.operation ?? 'none', status: reply.statusCode }, seconds);
-    logger.info(lineOf(request, reply), 'request');
+    log(request, reply, { status: reply.statusCode });
     done();
   });
 }
@@ -23,7 +44,6 @@ const lineOf = (request: FastifyRequest, reply: FastifyReply): object => ({
   method: request.method,
   route: request.routeOptions.url,
   operation: request.rule?.operation,
-  status: reply.statusCode,
   ms: Math.round(reply.elapsedTime * 100) / 100,
   requestId: request.id,
   subject: request.caller?.principal.subject,

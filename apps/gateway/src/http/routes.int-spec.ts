@@ -122,8 +122,17 @@ describe('the routes', () => {
       expect(rule.needs).toBe(access[rule.operation]);
       if (method !== 'GET') continue;
       const head = shop.gateway.routes.find((one) => one.method === 'HEAD' && one.url === url);
-      expect(head?.rule).toEqual(rule);
+      expect(head?.rule).toEqual(rule.changes ? undefined : rule);
     }
+  });
+
+  it.each(['/v3/user/login?username=a&password=b', '/v3/user/logout'])('HEAD %s, which would change something, is refused', async (path) => {
+    const asked = (): number => shop.asked.filter(({ operation }) => /\.log(in|out)$/.test(operation)).length;
+    const before = asked();
+    const response = await fetch(shop.gateway.url + path, { method: 'HEAD', headers: callers.customerSession });
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('GET');
+    expect(asked()).toBe(before);
   });
 
   it('are all in the rows below', () => {

@@ -46,7 +46,7 @@ export class Routes {
   refuseOtherMethods(instance: FastifyInstance): void {
     instance.register((child, _, done) => {
       for (const [url, allowed] of this.methodsByUrl()) {
-        const method = child.supportedMethods.filter((one) => !allowed.has(one));
+        const method = child.supportedMethods.filter((one) => !allowed.has(one) && !child.hasRoute({ method: one, url }));
         if (method.length === 0) continue;
         child.route({ method, url, config: { allow: [...allowed].sort().join(', ') }, handler: unreachable });
       }
@@ -58,6 +58,10 @@ export class Routes {
     const rule = route.config?.rule;
     const methods = [route.method].flat();
     if (!rule) throw new Error(`${methods.join()} ${route.url} has no line in the access table`);
+    if (rule.changes && methods.includes('HEAD')) {
+      route.onRequest = refuseMethod('GET', false);
+      return;
+    }
     for (const method of methods) this.served.push({ method, url: route.url, rule });
     route.onRequest = this.enter(rule, route.url.includes(':'));
     if (rule.compressed) route.compress = { threshold: compressFromBytes };

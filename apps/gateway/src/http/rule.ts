@@ -23,6 +23,11 @@ export interface RouteRule {
   readonly revokes: boolean;
   /** `If-Match` is honoured. */
   readonly conditional: boolean;
+  /**
+   * The specification has a GET change something. Then the path has no HEAD, which caches and link checkers send without
+   * a thought.
+   */
+  readonly changes: boolean;
   /** Answers may be long and are compressed for clients that take it. */
   readonly compressed: boolean;
 }
@@ -45,7 +50,7 @@ export const jsonObject = (member: string): BodyRule => ({ kind: 'json', member,
 export const jsonArray = (member: string): BodyRule => ({ kind: 'json', member, top: 'array' });
 export const form = (...fields: string[]): BodyRule => ({ kind: 'form', fields });
 
-type RuleOptions = Partial<Pick<RouteRule, 'body' | 'patience' | 'revokes' | 'conditional' | 'compressed'>>;
+type RuleOptions = Partial<Pick<RouteRule, 'body' | 'patience' | 'revokes' | 'conditional' | 'changes' | 'compressed'>>;
 
 export const ruleFor = (operation: OperationName, options: RuleOptions = {}): RouteRule => ({
   operation,
@@ -53,6 +58,7 @@ export const ruleFor = (operation: OperationName, options: RuleOptions = {}): Ro
   patience: 1,
   revokes: false,
   conditional: false,
+  changes: false,
   compressed: false,
   ...options,
 });

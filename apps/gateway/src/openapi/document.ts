@@ -22,7 +22,8 @@ const description = `An online plant shop: a catalogue, orders that never overse
 - \`null\` in an optional member means absent; members that are not known are ignored. Types are never converted: "7" is not 7.
 - Every credential that is sent must be valid; what several may do adds up.
 - Lists are newest first and end after \`limit\` entries or about 512 KiB; the header \`Link\` leads to the next page.
-- Each GET route also answers HEAD. A known path answers other methods with 405, an unknown one with 404.`;
+- JSON and form bodies may have 896 KiB, and JSON 16 levels.
+- Each GET route also answers HEAD, but for login and logout, which change something. A known path answers other methods with 405, an unknown one with 404.`;
 
 const tags = [
   { name: 'Plants', description: 'The catalogue and its images' },

@@ -77,7 +77,7 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
   'payload-too-large': {
     status: 413,
     title: 'Body too large',
-    meaning: 'The body is larger than the operation takes: 1 MiB of JSON or form data, 10 MiB for an image.',
+    meaning: 'The body is larger than the operation takes: 896 KiB of JSON or form data, 10 MiB for an image.',
     remedy: 'Send less at once.',
   },
   'malformed-json': {

@@ -12,7 +12,7 @@ export class SessionsController {
   constructor(private readonly services: Services) {}
 
   @Get('login')
-  @Rule()
+  @Rule({ changes: true })
   async login(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const session = await this.services.call(request, identity.login, {
       username: neededQueryText(request, 'username', 'must be given'),
@@ -29,7 +29,7 @@ export class SessionsController {
 
   /** Ends the session that is shown. Without a live one there is nothing to end, which is what was asked for. */
   @Get('logout')
-  @Rule({ revokes: true })
+  @Rule({ revokes: true, changes: true })
   async logout(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const digest = sessionShownBy(request);
     if (digest !== undefined) await this.services.call(request, identity.logout, { digest });
