@@ -21,52 +21,47 @@ export async function findWatermark(db: Reader): Promise<Watermark> {
   return onlyRow(await db.query<Watermark>(watermark));
 }
 
-/** Sorted, so that two replicas that log the same events wait for each other and never deadlock. */
+/** What is beyond the watermark was never handed on, whoever logged it: it gives way. */
 const insertEvents: Statement = {
   name: 'log-events',
   text: `
     INSERT INTO event_log (seq, event_id, subject, body, repeats)
     SELECT t.seq, t.id, t.subject, t.body,
-      EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq <> t.seq)
+      EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq)
     FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[]) AS t (seq, id, subject, body)
-    ORDER BY t.seq
-    ON CONFLICT (seq) DO NOTHING`,
+    ON CONFLICT (seq) DO UPDATE
+    SET event_id = excluded.event_id, subject = excluded.subject, body = excluded.body, repeats = excluded.repeats`,
 };
 
-const findOthers: Statement = {
+/** Logs events that follow on the locked watermark. */
+export async function logEvents(tx: Transaction, events: readonly FeedEvent[]): Promise<void> {
+  if (events.length === 0) return;
+  await tx.execute(insertEvents, [
+    events.map((one) => one.seq),
+    events.map((one) => one.id),
+    events.map((one) => one.subject),
+    events.map((one) => one.body),
+  ]);
+}
+
+const findOtherIds: Statement = {
   name: 'find-other-events-with-number',
   text: `
     SELECT l.seq FROM event_log l JOIN unnest($1::bigint[], $2::uuid[]) AS t (seq, id) USING (seq)
     WHERE l.event_id <> t.id ORDER BY l.seq`,
 };
 
-/** Logs events that are new. @returns numbers under which the log has another event */
-export async function logEvents(tx: Transaction, events: readonly FeedEvent[]): Promise<number[]> {
+/** Numbers under which the log has another event. */
+export async function findOthers(tx: Transaction, events: readonly FeedEvent[]): Promise<number[]> {
   if (events.length === 0) return [];
-  const sorted = [...events].sort((a, b) => a.seq - b.seq);
-  const seqs = sorted.map((event) => event.seq);
-  const ids = sorted.map((event) => event.id);
-  await tx.execute(insertEvents, [seqs, ids, sorted.map((one) => one.subject), sorted.map((one) => one.body)]);
-  return (await tx.query<{ seq: number }>(findOthers, [seqs, ids])).map((row) => row.seq);
+  const rows = await tx.query<{ seq: number }>(findOtherIds, [events.map((one) => one.seq), events.map((one) => one.id)]);
+  return rows.map((row) => row.seq);
 }
 
 export async function lockWatermark(tx: Transaction): Promise<Watermark> {
   await tx.query({ name: 'lock-watermark', text: 'SELECT 1 FROM feed_watermark FOR UPDATE' });
   // A new statement: what the one before waited for must be seen.
   return findWatermark(tx);
-}
-
-const findPrefixEnd: Statement = {
-  name: 'find-contiguous-end',
-  text: `
-    SELECT coalesce(max(seq), $1::bigint) AS seq FROM (
-      SELECT seq, row_number() OVER (ORDER BY seq) AS n FROM event_log WHERE seq > $1 ORDER BY seq LIMIT 10000
-    ) AS t WHERE seq = $1 + n`,
-};
-
-/** The last number up to which nothing is missing. */
-export async function contiguousEnd(tx: Transaction, from: number): Promise<number> {
-  return onlyRow(await tx.query<{ seq: number }>(findPrefixEnd, [from])).seq;
 }
 
 export async function setWatermark(tx: Transaction, seq: number, epoch: string): Promise<void> {

@@ -21,15 +21,17 @@ export interface FeedHead {
   readonly head: number;
 }
 
-/** What was just numbered; empty when it is too much for a message. */
-export interface FeedNudge extends FeedHead {
-  readonly events: readonly FeedEvent[];
-}
-
 /** A place in a feed: the last event that a follower has, if it has one. */
 export interface FeedPlace {
   readonly seq: number;
   readonly id?: string;
+}
+
+/** What was just numbered; empty when it is too much for a message. */
+export interface FeedNudge extends FeedHead {
+  /** The event before the first, of the feed's present history; absent from an owner of the release before. */
+  readonly after?: FeedPlace;
+  readonly events: readonly FeedEvent[];
 }
 
 /** What comes after a place. */

@@ -26,6 +26,7 @@ const bytesOf = (event: FeedEvent): number => Buffer.byteLength(event.body) + 20
 export class Feed {
   private readonly findUnnumbered: Statement;
   private readonly setNumbers: Statement;
+  private readonly findId: Statement;
   private readonly readPage: Statement;
   private readonly clearNumbers: string;
 
@@ -49,6 +50,7 @@ export class Feed {
         )
         SELECT * FROM numbered ORDER BY seq`,
     };
+    this.findId = { name: 'feed-find-id', text: `SELECT event_id AS id FROM ${table} WHERE feed_seq = $1` };
     this.readPage = {
       name: 'feed-read-page',
       text: `
@@ -82,7 +84,8 @@ export class Feed {
       const last = events.at(-1)?.seq;
       if (last !== head) throw new Error(`the feed would have a hole: ${String(last)} of ${head}`);
       await tx.execute('UPDATE feed_head SET head = $1', [head]);
-      return { epoch: before.epoch, head, events };
+      const [previous] = await tx.query<{ id: string }>(this.findId, [before.head]);
+      return { epoch: before.epoch, head, after: { seq: before.head, ...previous }, events };
     });
   }
 
@@ -170,7 +173,9 @@ function cutToBytes(rows: readonly PageRow[]): FeedEvent[] {
     if (seq === null) break;
     const event = { seq, id, subject, body };
     bytes += bytesOf(event);
-    if (events.length > 0 && bytes > maxPageBytes) break;
+    const before = events.at(-1)?.seq;
+    // Where a later epoch begins, another page does.
+    if (before !== undefined && (bytes > maxPageBytes || seq > before + 1)) break;
     events.push(event);
   }
   return events;

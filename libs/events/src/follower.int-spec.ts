@@ -1,8 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
-import type { FeedPage, FeedPlace } from './event.js';
+import type { FeedEvent, FeedPage, FeedPlace } from './event.js';
 import type { RemoteFeed } from './follower.js';
 import { FollowingService, ThingsService } from './things.harness.js';
+
+// Several polls of a second each.
+jest.setTimeout(30_000);
 
 describe('a follower', () => {
   let things: ThingsService;
@@ -39,6 +44,17 @@ describe('a follower', () => {
   const hasAll = async (service: FollowingService): Promise<void> => {
     await until(async () => (await service.watermark()) >= (await things.feed.head()).head);
     expect(await service.log()).toEqual(await things.numbered());
+  };
+  /** Sets the feed back to a number, with what was numbered later unnumbered or lost. */
+  const setBack = async (head: number, kept: 'unnumbered' | 'lost'): Promise<void> => {
+    await things.database.query(
+      kept === 'lost'
+        ? 'DELETE FROM thing_events WHERE feed_seq > $1'
+        : 'UPDATE thing_events SET feed_seq = NULL WHERE feed_seq > $1',
+      [head],
+    );
+    await things.database.query('UPDATE feed_head SET head = $1', [head]);
+    await things.database.query('DELETE FROM feed_breaks WHERE begins_at > $1', [head]);
   };
   /** Each hand-on begins where the last one ended: nothing twice, nothing beyond a hole. */
   const isGapless = (service: FollowingService): void => {
@@ -99,8 +115,9 @@ describe('a follower', () => {
     await things.numberAll();
     await change(1);
     for (const nudge of await things.numberAll()) service.follower.heard(nudge);
-    await until(async () => (await service.database.query('SELECT 1 FROM event_log')).length === 3);
-    expect(await service.log()).toEqual([]);
+    const asked = pulls;
+    await until(() => pulls > asked);
+    expect(await service.database.query('SELECT 1 FROM event_log')).toEqual([]);
     expect(service.advances).toEqual([]);
     feedIsAway = false;
     await hasAll(service);
@@ -124,19 +141,76 @@ describe('a follower', () => {
     expect(done).toEqual(Array.from({ length: 12 }, (_, n) => n + 1));
   });
 
-  describe('of a feed that was restored from a backup', () => {
-    /** Sets the feed back to a number, with what was numbered later unnumbered or lost. */
-    const setBack = async (head: number, kept: 'unnumbered' | 'lost'): Promise<void> => {
-      await things.database.query(
-        kept === 'lost'
-          ? 'DELETE FROM thing_events WHERE feed_seq > $1'
-          : 'UPDATE thing_events SET feed_seq = NULL WHERE feed_seq > $1',
-        [head],
-      );
-      await things.database.query('UPDATE feed_head SET head = $1', [head]);
-      await things.database.query('DELETE FROM feed_breaks WHERE begins_at > $1', [head]);
+  describe('that hears a number with another event', () => {
+    const written: { level: string; seqs?: number[] }[] = [];
+    const openLoud = async (): Promise<FollowingService> => {
+      written.length = 0;
+      const logger = createLogger('test', 'error', {
+        write: (line) => void written.push(JSON.parse(line) as (typeof written)[number]),
+      });
+      const service = await FollowingService.open(remote, {}, logger);
+      followers.push(service);
+      return service;
     };
+    const other = (seq: number): FeedEvent => ({
+      seq,
+      id: randomUUID(),
+      subject: '00000000-0000-4000-8000-000000000001',
+      body: '{"of":"another history"}',
+    });
+    const alarms = (): number[] => written.flatMap(({ seqs = [] }) => seqs);
 
+    it('raises an alarm and keeps what it has handed on', async () => {
+      const service = await openLoud();
+      await change(4);
+      await things.numberAll();
+      service.follower.start();
+      await hasAll(service);
+      const { epoch, head } = await things.feed.head();
+      const place = { seq: 4, id: (await things.numbered())[3]!.id };
+      service.follower.heard({ epoch, head, after: place, events: [other(5), other(6)] });
+      await until(() => alarms().length === 2);
+      expect(alarms()).toEqual([5, 6]);
+      await change(1);
+      await things.numberAll();
+      await hasAll(service);
+      isGapless(service);
+    });
+
+    it.each(['the end', 'what comes after it'] as const)('takes nothing of a nudge with another history before %s, and asks', async (from) => {
+      const service = await openLoud();
+      await change(2);
+      await things.numberAll();
+      service.follower.start();
+      await hasAll(service);
+      const known = await service.log();
+      // Its database lost the last two and gave their numbers to others before anybody asked.
+      await setBack(4, 'lost');
+      feedIsAway = true;
+      const nudges = [];
+      for (let n = 0; n < 3; n++) {
+        await things.change(n + 1, n + 2);
+        nudges.push(...(await things.numberAll()));
+      }
+      const asked = pulls;
+      for (const nudge of from === 'the end' ? nudges : nudges.slice(1)) service.follower.heard(nudge);
+      await until(() => pulls > asked);
+      expect(await service.log()).toEqual(known);
+      feedIsAway = false;
+      await until(async () => {
+        await things.numberAll();
+        const { head } = await things.feed.head();
+        return head > 10 && (await service.watermark()) === head;
+      });
+      if (from === 'the end') expect(alarms()).toEqual([5, 6]);
+      const ids = (await service.log()).map((event) => event.id);
+      expect(ids.slice(0, 6)).toEqual(known.map((event) => event.id));
+      expect([...ids.slice(6)].sort()).toEqual((await things.numbered()).slice(4).map((event) => event.id).sort());
+      isGapless(service);
+    });
+  });
+
+  describe('of a feed that was restored from a backup', () => {
     it.each(['before', 'after'] as const)('loses nothing that the feed has, noticing %s it had more than we knew', async (when) => {
       const service = await open();
       await change(100);
@@ -193,7 +267,7 @@ describe('a follower', () => {
       await quick.follower.stop();
       // The slow one has seen 30 of the 60.
       const page = await things.feed.read({ seq: 0 }, 30);
-      slow.follower.heard({ epoch: page.epoch, head: 30, events: page.events });
+      slow.follower.heard({ epoch: page.epoch, head: 30, after: { seq: 0 }, events: page.events });
       feedIsAway = true;
       slow.follower.start();
       await until(async () => (await slow.watermark()) === 30);
@@ -221,7 +295,7 @@ describe('a follower', () => {
       await hasAll(quick);
       await quick.follower.stop();
       const page = await things.feed.read({ seq: 0 }, 12);
-      slow.follower.heard({ epoch: page.epoch, head: 12, events: page.events });
+      slow.follower.heard({ epoch: page.epoch, head: 12, after: { seq: 0 }, events: page.events });
       feedIsAway = true;
       slow.follower.start();
       await until(async () => (await slow.watermark()) === 12);
@@ -244,7 +318,7 @@ describe('a follower', () => {
       await until(async () => (await slowAgain()) === head && (await late.watermark()) === head);
       expect(await slow.log()).toEqual(await things.numbered());
       expect(await late.log()).toEqual(await things.numbered());
-    }, 30_000);
+    });
 
     /** The same service started again on its own data. @returns its watermark */
     const restart = (service: FollowingService): (() => Promise<number>) => {

@@ -1,9 +1,9 @@
 import type { Logger } from '@plant-shop/platform/logging';
 import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPlace } from './event.js';
+import type { FeedHead, FeedNudge, FeedPage, FeedPlace } from './event.js';
 import {
-  contiguousEnd,
+  findOthers,
   findWatermark,
   idsBetween,
   lockWatermark,
@@ -13,6 +13,7 @@ import {
   type Watermark,
 } from './event-log.js';
 import { oldestLogged } from './log-retention.js';
+import { ofNudge, ofPage, type Stretch, type Taken, takeUp } from './stretch.js';
 
 /** Events (after, upTo] became part of the whole log just now. */
 export interface Advance {
@@ -44,7 +45,7 @@ const maxWaiting = 64;
 
 /**
  * Keeps an own, whole copy of a feed. Events come with nudges or are pulled: on a hole, a silence, a start. Nothing beyond
- * a hole is ever handed on before the hole is filled. Replicas may follow at the same time: the watermark's row decides.
+ * a hole is logged or handed on. Replicas may follow at the same time: the watermark's row decides.
  */
 export class Follower {
   private readonly loop: BackgroundLoop;
@@ -84,13 +85,13 @@ export class Follower {
   private async run(): Promise<boolean> {
     const nudges = this.waiting;
     this.waiting = [];
-    const heard = nudges.flatMap((nudge) => nudge.events);
-    const head = nudges.reduce((highest, nudge) => Math.max(highest, nudge.head), 0);
-    const epoch = nudges.at(-1)?.epoch;
-    if (heard.length > 0 && epoch !== undefined) {
-      const watermark = await this.take(epoch, heard);
+    const stretches = nudges.flatMap(ofNudge);
+    if (stretches.length > 0) {
+      const head = Math.max(...nudges.map((nudge) => nudge.head));
+      const { upTo, fits } = await this.take(stretches);
       this.knownHead = head;
-      if (watermark >= head && performance.now() - this.pulledAt < reportMs) return this.waiting.length > 0;
+      const isReported = performance.now() - this.pulledAt < reportMs;
+      if (upTo >= head && fits && isReported) return this.waiting.length > 0;
     }
     return this.pull();
   }
@@ -104,39 +105,34 @@ export class Follower {
       await this.repairHistory(place);
       return true;
     }
-    const watermark = await this.take(page.epoch, page.events, { from: place.seq, next: page.next });
-    return watermark < page.head && page.events.length > 0;
+    const { upTo } = await this.take([ofPage(toPlace(place), page)]);
+    return upTo < page.head && upTo > place.seq;
   }
 
-  /**
-   * Logs events, moves the watermark over what is whole now, and does what follows from it, in one transaction.
-   * @param jump the feed itself says that nothing comes between these two
-   * @returns the watermark
-   */
-  private async take(
-    epoch: string,
-    events: readonly FeedEvent[],
-    jump?: { readonly from: number; readonly next: number },
-  ): Promise<number> {
-    const { advance, others, gap } = await this.database.transaction(async (tx) => {
-      const others = await logEvents(tx, events);
+  /** Logs what follows on the log, moves the watermark, and does what follows from it, in one transaction. */
+  private async take(stretches: readonly Stretch[]): Promise<Taken> {
+    const { before, taken, others } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
-      const gap = jump?.from === before.seq && jump.next > before.seq + 1 ? jump : undefined;
-      const from = gap ? gap.next - 1 : before.seq;
-      if (gap) await noteGap(tx, before.seq, gap.next, epoch);
-      const upTo = await contiguousEnd(tx, from);
-      const advance: Advance = { after: before.seq, upTo };
-      if (upTo > before.seq || before.epoch !== epoch) await setWatermark(tx, upTo, epoch);
-      if (upTo > before.seq) await this.options.onAdvance(tx, advance);
-      return { advance, others, gap };
+      const known = stretches.flatMap((stretch) => stretch.events.filter((event) => event.seq <= before.seq));
+      const others = await findOthers(tx, known);
+      const taken = takeUp(toPlace(before), stretches);
+      const { events, upTo, epoch, resumesAt } = taken;
+      await logEvents(tx, events);
+      if (epoch !== undefined && resumesAt !== undefined) await noteGap(tx, before.seq, resumesAt, epoch);
+      if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) await setWatermark(tx, upTo, epoch);
+      if (upTo > before.seq) await this.options.onAdvance(tx, { after: before.seq, upTo });
+      return { before, taken, others };
     });
+    const { upTo, resumesAt } = taken;
     if (others.length > 0) {
       this.logger.error({ seqs: others.slice(0, 10), count: others.length }, 'the feed gave numbers a second time');
     }
-    if (gap) this.logger.error({ after: gap.from, resumesAt: gap.next }, 'the feed no longer has these events: gap in the log');
-    this.seenWatermark = advance.upTo;
-    if (advance.upTo > advance.after) this.options.announce(advance);
-    return advance.upTo;
+    if (resumesAt !== undefined) {
+      this.logger.error({ after: before.seq, resumesAt }, 'the feed no longer has these events: gap in the log');
+    }
+    this.seenWatermark = upTo;
+    if (upTo > before.seq) this.options.announce({ after: before.seq, upTo });
+    return { ...taken, fits: taken.fits && others.length === 0 };
   }
 
   /** One of the two databases was set back. Finds the last event that both have, and asks the feed to go on beyond us. */
@@ -151,14 +147,20 @@ export class Follower {
     const oldestInFeed = (await this.options.feed.read({ seq: 0 }, 1)).next;
     const oldest = Math.max(oldestInFeed, await oldestLogged(this.database));
     for (let end = upTo; end >= oldest; end -= pageSize) {
-      const after = Math.max(0, end - pageSize);
-      const ours = await idsBetween(this.database, after, end);
-      const { events } = await this.options.feed.read({ seq: after }, pageSize);
-      const differs = events.findIndex((event) => ours.get(event.seq) !== event.id);
-      const agreed = events.slice(0, differs === -1 ? undefined : differs).at(-1);
-      if (agreed) return agreed.seq;
+      let agreed = await this.agreedOnPage(Math.max(0, end - pageSize));
+      if (agreed === undefined) continue;
+      for (let next; (next = await this.agreedOnPage(agreed)) !== undefined; ) agreed = next;
+      return agreed;
     }
     return 0;
+  }
+
+  /** The last number of the page after a place up to which both have the same; undefined if they differ at once. */
+  private async agreedOnPage(after: number): Promise<number | undefined> {
+    const { events } = await this.options.feed.read({ seq: after }, pageSize);
+    const ours = await idsBetween(this.database, after, events.at(-1)?.seq ?? after);
+    const differs = events.findIndex((event) => ours.get(event.seq) !== event.id);
+    return events.slice(0, differs === -1 ? undefined : differs).at(-1)?.seq;
   }
 }
 

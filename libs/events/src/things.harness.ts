@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createLogger } from '@plant-shop/platform/logging';
+import { createLogger, type Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { createDatabase } from '@plant-shop/testing/postgres';
 import type { FeedNudge } from './event.js';
@@ -8,7 +8,7 @@ import { Feed, type FeedTable } from './feed.js';
 import { type Advance, Follower, type FollowerOptions, type RemoteFeed } from './follower.js';
 
 const migrations = new URL('../test-migrations/', import.meta.url);
-const logger = createLogger('test', 'fatal');
+const silent = createLogger('test', 'fatal');
 const owner = '00000000-0000-4000-8000-000000000001';
 export const thingsTable: FeedTable = { table: 'thing_events', subject: 'owner_id', time: 'at' };
 
@@ -22,7 +22,7 @@ async function openDatabase(poolSize: number): Promise<{ database: Database; url
   const test = await createDatabase(migrations);
   const database = await Database.connect(
     { url: test.url, applicationName: 'test', poolSize, entities: [], migrations },
-    logger,
+    silent,
   );
   return { database, url: test.url, close: () => database.close().then(() => test.drop()) };
 }
@@ -94,30 +94,31 @@ export class FollowingService {
     readonly databaseUrl: string,
     private readonly closeDatabase: () => Promise<void>,
     feed: RemoteFeed,
-    given: Partial<FollowerOptions>,
+    private readonly given: Partial<FollowerOptions>,
+    private readonly logger: Logger,
   ) {
-    this.follower = this.create(feed, given);
+    this.follower = this.create(feed);
   }
 
-  static async open(feed: RemoteFeed, given: Partial<FollowerOptions> = {}): Promise<FollowingService> {
+  static async open(feed: RemoteFeed, given: Partial<FollowerOptions> = {}, logger = silent): Promise<FollowingService> {
     const { database, url, close } = await openDatabase(4);
-    return new FollowingService(database, url, close, feed, given);
+    return new FollowingService(database, url, close, feed, given, logger);
   }
 
   /** A new process on the same data; the one before must have been stopped. */
   restart(feed: RemoteFeed): void {
-    this.follower = this.create(feed, {});
+    this.follower = this.create(feed);
     this.follower.start();
   }
 
-  private create(feed: RemoteFeed, given: Partial<FollowerOptions>): Follower {
+  private create(feed: RemoteFeed): Follower {
     const options: FollowerOptions = {
       feed,
       onAdvance: async () => undefined,
       announce: (advance) => void this.advances.push(advance),
-      ...given,
+      ...this.given,
     };
-    return new Follower(this.database, options, logger);
+    return new Follower(this.database, options, this.logger);
   }
 
   async watermark(): Promise<number> {

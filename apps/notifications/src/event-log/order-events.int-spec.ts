@@ -70,7 +70,9 @@ describe('the event log', () => {
     return events;
   };
   const nudge = (events: readonly Event[]): void => {
-    storeNats.connection.publish(feedSubject, JSON.stringify({ epoch, head: feed.length, events }));
+    const before = events[0]!.seq - 1;
+    const after = { seq: before, ...(before > 0 && { id: feed[before - 1]!.id }) };
+    storeNats.connection.publish(feedSubject, JSON.stringify({ epoch, head: feed.length, after, events }));
   };
   const logged = async (): Promise<Event[]> =>
     (
@@ -78,7 +80,15 @@ describe('the event log', () => {
         `SELECT seq, event_id AS id, subject, body FROM event_log, feed_watermark WHERE seq <= watermark ORDER BY seq`,
       )
     ).rows;
-  const isWhole = () => until(async () => (await logged()).length === feed.length);
+  /** Looks all the while whether anything is missing from what is called whole. */
+  const isWhole = () =>
+    until(async () => {
+      const { rows } = await sql.query<{ watermark: number; logged: number }>(
+        'SELECT watermark, (SELECT count(*) FROM event_log WHERE seq <= watermark) AS logged FROM feed_watermark',
+      );
+      expect(rows[0]!.logged).toBe(rows[0]!.watermark);
+      return rows[0]!.logged === feed.length;
+    });
 
   it('equals the feed: what happened before the start, with nudges, without them, and with two replicas', async () => {
     happens(2_500);
@@ -89,6 +99,45 @@ describe('the event log', () => {
       if (n % 3 > 0) nudge(events);
       if (n % 3 > 1) nudge(events);
     }
+    await isWhole();
+    expect(await logged()).toEqual(feed);
+  });
+
+  it('is whole whatever nudges are left out, doubled and reordered', async () => {
+    await Promise.all([start(), start()]);
+    for (let round = 0; round < 20; round++) {
+      const nudges = Array.from({ length: 6 }, () => happens(4)).filter((_, n) => (n + round) % 4 > 0);
+      for (const events of [...nudges.slice(2), ...nudges.reverse(), ...nudges]) nudge(events);
+    }
+    await isWhole();
+    expect(await logged()).toEqual(feed);
+  });
+
+  it('is whole again after notifications were away for 10,000 events', async () => {
+    await start();
+    nudge(happens(10));
+    await isWhole();
+    await services.pop()!.stop();
+    happens(10_000);
+    await start();
+    await isWhole();
+    expect(await logged()).toEqual(feed);
+  }, 20_000);
+
+  it('has nothing of what was logged and not committed when the connection was cut, and all of it later', async () => {
+    await start();
+    const blocker = await sql.connect();
+    await blocker.query('BEGIN');
+    await blocker.query(`INSERT INTO event_log (seq, event_id, subject, body, repeats) VALUES (8, gen_random_uuid(), gen_random_uuid(), '{}', false)`);
+    nudge(happens(10));
+    // It has written seven rows and waits for the eighth.
+    const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notifications'
+      AND wait_event_type = 'Lock' AND query LIKE '%INSERT INTO event_log%'`;
+    await until(async () => (await blocker.query(waiting)).rows.length > 0);
+    await blocker.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) AS w`);
+    expect(await logged()).toEqual([]);
+    await blocker.query('ROLLBACK');
+    blocker.release();
     await isWhole();
     expect(await logged()).toEqual(feed);
   });
