@@ -261,6 +261,11 @@ describe('bad input', () => {
       expect(answer.toLowerCase()).toMatch(/x-request-id: [0-9a-f-]{36}/);
     });
 
+    it('is not told its own origin, where a password may stand', async () => {
+      const answer = await cut('GET http://me:secret@shop.example/v3/plant/0?a=b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+      expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({ code: 'invalid-input', instance: '/v3/plant/0' });
+    });
+
     it('is answered as if nothing were expected when an expectation is unknown', async () => {
       expect(await cut('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\nexpect: x\r\nconnection: close\r\n\r\n')).toContain('HTTP/1.1 200 OK');
     });

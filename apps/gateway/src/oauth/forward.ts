@@ -12,7 +12,7 @@ const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH
 /** Passes a request on to identity's HTTP pages, with what they may believe about where it came from. */
 export function forward(request: FastifyRequest, reply: FastifyReply, options: GatewayOptions): void {
   const forwarded = forwardedHeaders(request, options.publicUrl);
-  reply.from(targetPath(request.raw.url ?? '/'), {
+  reply.from(pathOf(request.raw.url ?? '/'), {
     timeout: options.requestBudgetMs,
     // A 503 is the client's to retry: the plug-in would try ten times while the client waits.
     retryDelay: () => null,
@@ -22,9 +22,6 @@ export function forward(request: FastifyRequest, reply: FastifyReply, options: G
     },
   });
 }
-
-/** The path alone; a request line may hold a whole URL, and only its path is ours to follow. */
-const targetPath = (url: string): string => (url.startsWith('/') ? pathOf(url) : new URL(url).pathname);
 
 const forwardedHeaders = (request: FastifyRequest, publicUrl: string): Record<string, string> => {
   const { host, protocol } = new URL(publicUrl);

@@ -3,10 +3,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { securityHeaders } from '../http/security-headers.js';
 import { problemOf, toCoded } from './problem.js';
 
-/** The path as it was sent, without its query, which may hold secrets. */
+/**
+ * The path as it was sent: without its query, and without the origin that a request line may name, since both may hold
+ * secrets (a password stands before the @).
+ */
 export function pathOf(url: string): string {
-  const end = url.search(/[?#]/);
-  return end === -1 ? url : url.slice(0, end);
+  const path = url.startsWith('/') ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
+  const end = path.search(/[?#]/);
+  return end === -1 ? path : path.slice(0, end);
 }
 
 /** Answers a request with the problem that an error is; defects are logged. */
