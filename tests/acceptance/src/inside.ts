@@ -7,13 +7,16 @@ import { send, staff, until } from './shop.js';
 // For the few tests that do to the shop what no client can: kill its services, set its databases back, look at them.
 
 interface Run {
-  readonly services: Readonly<Record<string, readonly { readonly pid?: number }[]>>;
-  readonly postgres: { readonly adminUrl: string };
+  readonly services: Readonly<Record<string, readonly { readonly pid?: number; readonly opsPort: number }[]>>;
+  readonly postgres: { readonly adminUrl: string; readonly urls: Readonly<Record<Database, string>> };
+  readonly nats: { readonly url: string; readonly users: Readonly<Record<string, string>> };
 }
 
-const run = (): Run => JSON.parse(readFileSync(process.env['RUN_FILE'] ?? '', 'utf8')) as Run;
+/** What runs, and where, as the launcher wrote it down. */
+export const run = (): Run => JSON.parse(readFileSync(process.env['RUN_FILE'] ?? '', 'utf8')) as Run;
 
-export type Database = 'catalog' | 'store' | 'identity';
+export const databases = ['catalog', 'store', 'identity', 'notifications'] as const;
+export type Database = (typeof databases)[number];
 
 /** Ends a service as a power cut would; the launcher starts it again. */
 export function kill(service: string): void {

@@ -16,7 +16,6 @@ describe('what fuzzing found once', () => {
       http.close();
     }
   };
-  const form = ['content-type', 'application/x-www-form-urlencoded'] as const;
 
   it.each([
     ['an expectation that nobody knows', 200, { method: 'GET', target: '/livez', headers: [['expect', 'x']] }],

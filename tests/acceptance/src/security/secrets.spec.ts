@@ -1,0 +1,131 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Database, databases, rows, run } from '../inside.js';
+import { NoAnswer, RawHttp } from '../raw-http.js';
+import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, send } from '../shop.js';
+import { entrances } from './canaries.js';
+
+/** A secret and every form in which it might be written down. */
+interface Canary {
+  readonly name: string;
+  readonly forms: readonly string[];
+}
+
+const canaryOf = (name: string, secret: string): Canary => ({
+  name,
+  forms: [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret).toString('base64').replace(/=+$/, ''), Buffer.from(`:${secret}`).toString('base64').slice(2, -4)],
+});
+const isIn = ({ forms }: Canary, text: string): boolean => forms.some((form) => text.includes(form));
+
+describe('a secret that was handed over', () => {
+  const http = new RawHttp(gatewayUrl());
+  const canaries: Canary[] = [];
+  const told: string[] = [];
+
+  beforeAll(async () => {
+    const customer = await newCustomer();
+    const { id: plantId } = await createPlant();
+    const at = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary') };
+    for (const { name, request, inPath } of entrances) {
+      const secret = `canary${randomBytes(12).toString('hex')}`;
+      const canary = canaryOf(name, secret);
+      canaries.push(canary);
+      const answer = await http.send(request(secret, at), 15_000).catch((error: unknown) => {
+        if (error instanceof NoAnswer && error.reason === 'closed') return undefined;
+        throw error;
+      });
+      if (answer && answer.status >= 500 && answer.status !== 503) told.push(`${name}: ${answer.status}`);
+      const body = answer?.body.toString() ?? '';
+      const own = inPath ? body.replace(/"instance":"[^"]*"/, '') : body;
+      const headers = [...(answer?.headers ?? [])].map(([header, value]) => (header === 'location' ? '' : value)).join();
+      if (isIn(canary, own + headers)) told.push(`${name}: ${answer?.status ?? ''} ${body}`);
+    }
+    canaries.push(...(await realSecrets()));
+    // What is written a moment later, such as when a key was last used, is written by then.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+  }, 60_000);
+  afterAll(() => {
+    http.close();
+    process.stdout.write(`secrets: ${canaries.length} handed over; looked for in answers, logs, metrics and every row of ${databases.length} databases\n`);
+  });
+
+  it('is in no answer', () => {
+    expect(told).toEqual([]);
+  });
+
+  it('is in no log', () => {
+    const folder = join(dirname(process.env['RUN_FILE'] ?? ''), 'logs');
+    const logs = readdirSync(folder).map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }));
+    expect(logs.map(({ name }) => name)).toEqual(expect.arrayContaining(['gateway.log', 'identity.log', 'postgres.log']));
+    expect(logs.flatMap(({ name, text }) => canaries.filter((one) => isIn(one, text)).map((one) => `${one.name} in ${name}`))).toEqual([]);
+  });
+
+  it('is in no metric', async () => {
+    const { services } = run();
+    const found: string[] = [];
+    for (const [service, instances] of Object.entries(services)) {
+      for (const { opsPort } of instances) {
+        const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+        expect(text).toContain('process_cpu_seconds_total');
+        found.push(...canaries.filter((one) => isIn(one, text)).map((one) => `${one.name} in the metrics of ${service}`));
+      }
+    }
+    expect(found).toEqual([]);
+  });
+
+  it.each(databases)('is nowhere in the database of %s', async (database) => {
+    const dump = await dumpOf(database);
+    expect(dump.length).toBeGreaterThan(0);
+    const found = dump.flatMap(({ table, text }) => canaries.filter((one) => isIn(one, text)).map((one) => `${one.name} in ${table}`));
+    expect([...new Set(found)]).toEqual([]);
+  });
+
+  it('would be found, were it there', async () => {
+    const name = fresh('Canary').slice(-40);
+    await createPlant({ name });
+    const dump = await dumpOf('catalog');
+    expect(dump.some(({ text }) => isIn(canaryOf('a name', name), text))).toBe(true);
+  });
+});
+
+/** Credentials that are good, which the shop has to know in some form. */
+async function realSecrets(): Promise<Canary[]> {
+  const customer = await newCustomer();
+  const password = `canary${randomBytes(12).toString('hex')}`;
+  await ok(send('PUT', `/v3/user/${customer.username}`, { as: customer, json: { password } }));
+  const session = await login(customer.username, password);
+  const keys = `/v3/user/${customer.username}/apiKeys`;
+  const made = await ok(send<{ id: string; key: string }>('POST', keys, { as: { bearer: session }, json: { name: 'canary' } }));
+  const rotated = await ok(send<{ key: string }>('POST', `${keys}/${made.id}/rotation`, { as: { bearer: session }, json: {}, headers: { 'idempotency-key': fresh('canary') } }));
+  const form = { grant_type: 'client_credentials', client_id: 'plant-admin', client_secret: 'plant-secret' };
+  const { access_token: token } = (await (await fetch(`${gatewayUrl()}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) })).json()) as { access_token: string };
+  await ok(send('GET', '/v3/store/inventory', { as: { apiKey: rotated.key, bearer: token } }));
+  const { postgres, nats } = run();
+  return [
+    canaryOf('a live password', password),
+    canaryOf('a live session', session),
+    canaryOf('a live key', made.key),
+    canaryOf('a key by rotation', rotated.key),
+    canaryOf("a token's signature", token.split('.')[2] ?? token),
+    canaryOf("a client's secret", 'plant-secret'),
+    canaryOf("the admin's password", 'admin-password'),
+    ...Object.entries({ ...postgres.urls, admin: postgres.adminUrl }).map(([role, url]) => canaryOf(`the password of ${role} for Postgres`, new URL(url).password)),
+    ...Object.entries(nats.users).map(([user, password]) => canaryOf(`the password of ${user} for NATS`, password)),
+  ];
+}
+
+/** Every row of every table as text; bytes are hexadecimal in it. */
+async function dumpOf(database: Database): Promise<{ table: string; text: string }[]> {
+  const tables = await rows<{ name: string }>(
+    database,
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+  );
+  return Promise.all(
+    tables.map(async ({ name }) => {
+      const [row] = await rows<{ text: string | null }>(database, `SELECT string_agg(t::text, E'\\n') AS text FROM ${name} t`);
+      return { table: name, text: row?.text ?? '' };
+    }),
+  );
+}
