@@ -57,6 +57,15 @@ export const access = {
   listApiKeys: caller,
   revokeApiKey: caller,
   rotateApiKey: caller,
+  listSessions: caller,
+  endSession: caller,
+  endSessions: caller,
+
+  createOAuthClient: permission('write:users'),
+  listOAuthClients: permission('write:users'),
+  getOAuthClient: permission('write:users'),
+  deleteOAuthClient: permission('write:users'),
+  rotateOAuthClientSecret: permission('write:users'),
 
   createWebhook: permission('webhooks'),
   listWebhooks: permission('webhooks'),

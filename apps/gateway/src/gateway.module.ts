@@ -12,6 +12,7 @@ import { Services } from './http/services.js';
 import { ImagesController } from './images/images.controller.js';
 import { Uploads } from './images/uploads.js';
 import { RateLimit } from './limits/rate-limit.js';
+import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthController } from './oauth/oauth.controller.js';
 import { DocsController } from './docs/docs.controller.js';
 import { OpenApiController } from './openapi/openapi.controller.js';
@@ -20,6 +21,7 @@ import { PlantsController } from './plants/plants.controller.js';
 import { ProblemsController } from './problems/problems.controller.js';
 import { StoreController } from './store/store.controller.js';
 import { ApiKeysController } from './users/api-keys.controller.js';
+import { OpenSessionsController } from './users/open-sessions.controller.js';
 import { SessionsController } from './users/sessions.controller.js';
 import { UsersController } from './users/users.controller.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
@@ -34,9 +36,11 @@ export class GatewayModule {
         ImagesController,
         StoreController,
         SessionsController,
+        OpenSessionsController,
         UsersController,
         ApiKeysController,
         WebhooksController,
+        OAuthClientsController,
         OAuthController,
         OpenApiController,
         DocsController,

@@ -29,6 +29,7 @@ const tags = [
   { name: 'Plants', description: 'The catalogue and its images' },
   { name: 'Store', description: 'Orders, and the stock that they are made from' },
   { name: 'Users', description: 'Users, their sessions and API keys' },
+  { name: 'OAuth', description: 'Applications and programs that get tokens; what they get them with is told by the discovery document' },
   { name: 'Webhooks', description: 'Order events, sent to an address of yours' },
   { name: 'Shop', description: 'The shop as a whole' },
 ];

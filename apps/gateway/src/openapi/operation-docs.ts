@@ -4,7 +4,7 @@ import type { Operation } from '@plant-shop/platform/rpc/operation';
 
 /** What the document says of an operation that its route, its rule and the contract do not. */
 export interface OperationDocs {
-  readonly tag: 'Plants' | 'Store' | 'Users' | 'Webhooks' | 'Shop';
+  readonly tag: 'Plants' | 'Store' | 'Users' | 'OAuth' | 'Webhooks' | 'Shop';
   readonly summary: string;
   readonly description?: string;
   /** What it asks of the services. Parameters, body and examples are those of the first. */

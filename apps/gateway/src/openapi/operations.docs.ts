@@ -1,4 +1,5 @@
 import type { OperationName } from '../access.js';
+import { oauthDocs } from './oauth.docs.js';
 import type { OperationDocs } from './operation-docs.js';
 import { plantsDocs } from './plants.docs.js';
 import { storeDocs } from './store.docs.js';
@@ -62,6 +63,7 @@ export const operationDocs: Readonly<Record<Exclude<OperationName, Undocumented>
   ...plantsDocs,
   ...storeDocs,
   ...usersDocs,
+  ...oauthDocs,
   ...webhooksDocs,
   ...shopDocs,
 };

@@ -57,6 +57,29 @@ export const usersDocs = {
     calls: [identity.deleteUser],
     answer: apiResponse('ada'),
   },
+  listSessions: {
+    tag: 'Users',
+    summary: 'List open sessions',
+    description: 'For the user in person and with `write:users`. Never with their tokens.',
+    calls: [identity.listSessions],
+    answer: passed(identityAnswers.listSessions),
+  },
+  endSession: {
+    tag: 'Users',
+    summary: 'End a session',
+    description: 'It is refused everywhere within a second. The message is its id.',
+    calls: [identity.endSession],
+    answer: apiResponse('0190b6a2-7f00-7a11-8b22-93c4d5e6f708'),
+  },
+  endSessions: {
+    tag: 'Users',
+    summary: 'Log out everywhere',
+    description:
+      "Ends all of the user's sessions, also the one that is shown, and what was granted to applications. API keys go on. " +
+      'The message says how many sessions there were.',
+    calls: [identity.endSessions],
+    answer: apiResponse('3'),
+  },
   createApiKey: {
     tag: 'Users',
     summary: 'Make an API key',

@@ -18,6 +18,7 @@ export class SessionsController {
       username: neededQueryText(request, 'username', 'must be given'),
       password: neededQueryText(request, 'password', 'must be given'),
       address: clientAddress(request),
+      userAgent: request.headers['user-agent']?.slice(0, 200) || undefined,
     });
     reply.headers({
       'cache-control': 'no-store',

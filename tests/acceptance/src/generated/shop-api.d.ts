@@ -412,6 +412,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/user/{username}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List open sessions
+         * @description For the user in person and with `write:users`. Never with their tokens.
+         */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        /**
+         * Log out everywhere
+         * @description Ends all of the user's sessions, also the one that is shown, and what was granted to applications. API keys go on. The message says how many sessions there were.
+         */
+        delete: operations["endSessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/user/{username}/sessions/{sessionId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session
+         * @description It is refused everywhere within a second. The message is its id.
+         */
+        delete: operations["endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/user/{username}/apiKeys": {
         parameters: {
             query?: never;
@@ -467,6 +511,68 @@ export interface paths {
          * @description Answers a successor with the same name and permissions; the old key goes on for a while beside it. The key itself is shown only in this answer.
          */
         post: operations["rotateApiKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/clients": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List OAuth clients */
+        get: operations["listOAuthClients"];
+        put?: never;
+        /**
+         * Register an OAuth client
+         * @description An application that users log in to (`authorization_code`, always with PKCE), or a program that gets tokens for itself (`client_credentials`). The secret is shown only in this answer.
+         */
+        post: operations["createOAuthClient"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/clients/{clientId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read an OAuth client */
+        get: operations["getOAuthClient"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete an OAuth client
+         * @description What users granted to it ends, and its tokens are refused everywhere within a second.
+         */
+        delete: operations["deleteOAuthClient"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/oauth/clients/{clientId}/rotateSecret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Replace an OAuth client's secret
+         * @description The old secret is refused at once, and within a second the access tokens that were issued for it. Refresh tokens go on, with the new secret, which is shown only in this answer.
+         */
+        post: operations["rotateOAuthClientSecret"];
         delete?: never;
         options?: never;
         head?: never;
@@ -987,6 +1093,28 @@ export interface components {
             phone?: string;
             userStatus?: number;
         };
+        Session: {
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /**
+             * Format: date-time
+             * @description At most a minute old.
+             */
+            lastUsedAt?: string;
+            /** @description What it was begun with, as that said. */
+            userAgent?: string;
+            /**
+             * @description `application`: in a browser, on the way to an application that asked for access.
+             * @enum {string}
+             */
+            kind: "token" | "application";
+            /** @description The one that this request shows. */
+            current: boolean;
+        };
         NewApiKey: {
             name: string;
             /** @description Absent: all that the user may do. Never more than that. */
@@ -1027,6 +1155,44 @@ export interface components {
         ApiKeyRotation: {
             /** @description How long the old key goes on beside its successor, in seconds. Absent: a day. 0: it ends at once. */
             graceSeconds?: number;
+        };
+        NewOAuthClient: {
+            /** @description Users are asked whether they trust the client of this name. */
+            name: string;
+            /** @description Compared letter by letter. https, or http on this machine (127.0.0.1, [::1], localhost). For `authorization_code`. */
+            redirectUris?: string[];
+            /** @description `refresh_token` goes with `authorization_code`. */
+            grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
+            /** @description The most that it may ask for. Never more than its user may. */
+            scopes: ("write:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            /** @description Username of whom tokens act for that the client gets for itself. For `client_credentials`, and only then. */
+            owner?: string;
+            /** @description It runs where nothing is secret, like a browser, and gets no secret. Not with `client_credentials`. */
+            public?: boolean;
+        };
+        CreatedOAuthClient: {
+            clientId: string;
+            name: string;
+            redirectUris: string[];
+            grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
+            scopes: ("write:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            owner?: string;
+            public: boolean;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description The secret itself. It is shown only here and kept only as a hash. */
+            secret?: string;
+        };
+        OAuthClient: {
+            clientId: string;
+            name: string;
+            redirectUris: string[];
+            grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
+            scopes: ("write:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
+            owner?: string;
+            public: boolean;
+            /** Format: date-time */
+            createdAt: string;
         };
         NewWebhook: {
             /**
@@ -1628,6 +1794,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description No such user. Or: No such session */
+        "user-not-found.session-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description Too many API keys */
         "too-many-api-keys": {
             headers: {
@@ -1640,6 +1816,36 @@ export interface components {
         };
         /** @description No such user. Or: No such API key */
         "user-not-found.api-key-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Too many OAuth clients */
+        "too-many-oauth-clients": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No such OAuth client */
+        "oauth-client-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The OAuth client is public */
+        "oauth-client-public": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -3651,6 +3857,152 @@ export interface operations {
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
         };
     };
+    listSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example ada */
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
+                     *         "createdAt": "2026-04-01T08:00:00.000Z",
+                     *         "expiresAt": "2026-04-02T08:00:00.000Z",
+                     *         "lastUsedAt": "2026-04-01T09:00:00.000Z",
+                     *         "userAgent": "curl/8.9.1",
+                     *         "kind": "token",
+                     *         "current": true
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Session"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    endSessions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example ada */
+                username: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": 200,
+                     *       "type": "SUCCESS",
+                     *       "message": "3"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiResponse"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example ada */
+                username: string;
+                /** @example 0190b6a2-7f00-7a11-8b22-93c4d5e6f708 */
+                sessionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "code": 200,
+                     *       "type": "SUCCESS",
+                     *       "message": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApiResponse"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found.session-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
     listApiKeys: {
         parameters: {
             query?: never;
@@ -3900,6 +4252,322 @@ export interface operations {
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    listOAuthClients: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "clientId": "7d1f0c2b9a8e4d6f5c3b2a10",
+                     *         "name": "Garden planner",
+                     *         "redirectUris": [
+                     *           "https://planner.example/callback"
+                     *         ],
+                     *         "grantTypes": [
+                     *           "authorization_code",
+                     *           "refresh_token"
+                     *         ],
+                     *         "scopes": [
+                     *           "write:orders"
+                     *         ],
+                     *         "public": false,
+                     *         "createdAt": "2026-04-01T08:00:00.000Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["OAuthClient"][];
+                };
+            };
+            400: components["responses"]["malformed-request"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            408: components["responses"]["request-timeout"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    createOAuthClient: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
+                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Garden planner",
+                 *       "redirectUris": [
+                 *         "https://planner.example/callback"
+                 *       ],
+                 *       "grantTypes": [
+                 *         "authorization_code",
+                 *         "refresh_token"
+                 *       ],
+                 *       "scopes": [
+                 *         "write:orders"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewOAuthClient"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "clientId": "7d1f0c2b9a8e4d6f5c3b2a10",
+                     *       "name": "Garden planner",
+                     *       "redirectUris": [
+                     *         "https://planner.example/callback"
+                     *       ],
+                     *       "grantTypes": [
+                     *         "authorization_code",
+                     *         "refresh_token"
+                     *       ],
+                     *       "scopes": [
+                     *         "write:orders"
+                     *       ],
+                     *       "public": false,
+                     *       "createdAt": "2026-04-01T08:00:00.000Z",
+                     *       "secret": "pscs_EXAMPLE-SECRET-NOT-A-REAL-ONE"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedOAuthClient"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["too-many-oauth-clients"];
+            413: components["responses"]["payload-too-large"];
+            415: components["responses"]["unsupported-media-type"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    getOAuthClient: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 7d1f0c2b9a8e4d6f5c3b2a10 */
+                clientId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "clientId": "7d1f0c2b9a8e4d6f5c3b2a10",
+                     *       "name": "Garden planner",
+                     *       "redirectUris": [
+                     *         "https://planner.example/callback"
+                     *       ],
+                     *       "grantTypes": [
+                     *         "authorization_code",
+                     *         "refresh_token"
+                     *       ],
+                     *       "scopes": [
+                     *         "write:orders"
+                     *       ],
+                     *       "public": false,
+                     *       "createdAt": "2026-04-01T08:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OAuthClient"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["oauth-client-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    deleteOAuthClient: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 7d1f0c2b9a8e4d6f5c3b2a10 */
+                clientId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "clientId": "7d1f0c2b9a8e4d6f5c3b2a10",
+                     *       "name": "Garden planner",
+                     *       "redirectUris": [
+                     *         "https://planner.example/callback"
+                     *       ],
+                     *       "grantTypes": [
+                     *         "authorization_code",
+                     *         "refresh_token"
+                     *       ],
+                     *       "scopes": [
+                     *         "write:orders"
+                     *       ],
+                     *       "public": false,
+                     *       "createdAt": "2026-04-01T08:00:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OAuthClient"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["oauth-client-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    rotateOAuthClientSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
+                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 7d1f0c2b9a8e4d6f5c3b2a10 */
+                clientId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "clientId": "7d1f0c2b9a8e4d6f5c3b2a10",
+                     *       "name": "Garden planner",
+                     *       "redirectUris": [
+                     *         "https://planner.example/callback"
+                     *       ],
+                     *       "grantTypes": [
+                     *         "authorization_code",
+                     *         "refresh_token"
+                     *       ],
+                     *       "scopes": [
+                     *         "write:orders"
+                     *       ],
+                     *       "public": false,
+                     *       "createdAt": "2026-04-01T08:00:00.000Z",
+                     *       "secret": "pscs_EXAMPLE-SECRET-NOT-A-REAL-ONE"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["CreatedOAuthClient"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["oauth-client-not-found"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["oauth-client-public"];
+            414: components["responses"]["uri-too-long"];
             422: components["responses"]["idempotency-key-reused"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];

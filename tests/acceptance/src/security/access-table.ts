@@ -35,6 +35,7 @@ export interface Line {
 const order = '/v3/store/order/987654321987654';
 const plant = '/v3/plant/987654321987654';
 const webhook = '/v3/webhooks/00000000-0000-4000-8000-000000000001';
+const oauthClient = '/v3/oauth/clients/987654321987654';
 const user = '/v3/user/{user}';
 const key = `${user}/apiKeys/00000000-0000-4000-8000-000000000001`;
 
@@ -84,6 +85,16 @@ export const accessTable: readonly Line[] = [
   line('listApiKeys', `GET ${user}/apiKeys`, 'in person'),
   line('revokeApiKey', `DELETE ${key}`, 'in person'),
   line('rotateApiKey', `POST ${key}/rotation`, 'in person', { body: 'json', sent: {} }),
+
+  line('listSessions', `GET ${user}/sessions`, 'in person'),
+  line('endSession', `DELETE ${user}/sessions/00000000-0000-4000-8000-000000000001`, 'in person'),
+  line('endSessions', `DELETE ${user}/sessions`, 'in person'),
+
+  line('createOAuthClient', 'POST /v3/oauth/clients', ['write:users'], { body: 'json' }),
+  line('listOAuthClients', 'GET /v3/oauth/clients', ['write:users']),
+  line('getOAuthClient', `GET ${oauthClient}`, ['write:users']),
+  line('deleteOAuthClient', `DELETE ${oauthClient}`, ['write:users']),
+  line('rotateOAuthClientSecret', `POST ${oauthClient}/rotateSecret`, ['write:users']),
 
   line('createWebhook', 'POST /v3/webhooks', ['webhooks'], { body: 'json' }),
   line('listWebhooks', 'GET /v3/webhooks', ['webhooks']),
