@@ -1,0 +1,59 @@
+import { startChild } from './anchors/child.mjs';
+import { Pgbench } from './anchors/pgbench.mjs';
+import { clientOf, inParallel } from './client.mjs';
+import { measure } from './http.mjs';
+import { Stack } from './stack.mjs';
+
+/**
+ * One line of the table.
+ * @typedef {object} Row
+ * @property {string} goal
+ * @property {string} what
+ * @property {number} wanted
+ * @property {number} ratio
+ * @property {boolean} [atMost] `wanted` is the most that it may be, not the least
+ * @property {object} detail
+ */
+
+/** What the measurements work with. */
+export class Bench {
+  /** @type {number[]} */
+  plants = [];
+
+  /** @param {{ folder: string, stack: Stack, pgbench: Pgbench, quick: boolean, signal: AbortSignal }} parts */
+  constructor({ folder, stack, pgbench, quick, signal }) {
+    this.folder = folder;
+    this.stack = stack;
+    this.pgbench = pgbench;
+    this.quick = quick;
+    this.signal = signal;
+    /** How long a load lasts, after a warm-up that does not count. */
+    this.seconds = quick ? 4 : 15;
+    this.warmUp = quick ? 2 : 5;
+  }
+
+  /** @param {{ folder: string, quick: boolean, signal: AbortSignal }} options */
+  static async open({ folder, quick, signal }) {
+    const stack = await Stack.start(folder, { signal });
+    const bench = new Bench({ folder, stack, pgbench: new Pgbench({ folder, adminUrl: stack.run.postgres.adminUrl, signal }), quick, signal });
+    const call = clientOf(stack.gatewayUrl);
+    const made = await inParallel(1_000, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));
+    bench.plants = made.map(({ id }) => id);
+    await bench.pgbench.prepare();
+    return bench;
+  }
+
+  /** Anchor F. @returns {Promise<{ perSecond: number, cpu: number }>} CPU in microseconds a request */
+  async fastify() {
+    const child = await startChild('./fastify.child.mjs');
+    try {
+      const load = { url: child.ready.url, connections: 64, requests: () => [{ method: /** @type {const} */ ('GET'), path: '/' }] };
+      await measure({ ...load, seconds: this.warmUp });
+      const before = child.seconds();
+      const { requests, perSecond } = await measure({ ...load, seconds: this.seconds });
+      return { perSecond, cpu: ((child.seconds() - before) * 1e6) / requests };
+    } finally {
+      await child.stop();
+    }
+  }
+}

@@ -1,0 +1,7 @@
+import { orderGoals } from './orders.mjs';
+import { readGoals } from './reads.mjs';
+import { startGoals } from './start.mjs';
+import { streamGoals } from './stream.mjs';
+import { webhookGoals } from './webhooks.mjs';
+
+export const goals = { ...orderGoals, ...readGoals, ...streamGoals, ...webhookGoals, ...startGoals };

@@ -1,0 +1,149 @@
+import { startChild } from '../anchors/child.mjs';
+import { clientOf, inParallel, pause, percentile } from '../client.mjs';
+import { spent } from '../stack.mjs';
+
+/** @typedef {import('../bench.mjs').Bench} Bench */
+
+const SOCKETS = 1_000;
+const IDLE = 10_000;
+
+/** Orders that wait for their payment. @param {Bench} bench @param {number} count @returns {Promise<number[]>} */
+export async function openOrders({ stack, plants }, count) {
+  const call = clientOf(stack.gatewayUrl);
+  const orders = await inParallel(count, 64, (n) => call('POST', '/store/order', { plantId: plants[n % plants.length] }));
+  return orders.map(({ id }) => id);
+}
+
+/** Each payment is one event. @param {import('../stack.mjs').Stack} stack @param {number[]} orders @param {number} width */
+export async function pay(stack, orders, width) {
+  const call = clientOf(stack.gatewayUrl);
+  await inParallel(orders.length, width, (n) =>
+    call('POST', `/store/order/${orders[n]}/payment`, { outcome: 'succeeded', reference: `bench-${orders[n]}` }),
+  );
+}
+
+/** @param {Bench} bench @param {number} sockets */
+async function listeners({ stack }, sockets) {
+  const child = await startChild('../sockets.child.mjs');
+  const urls = stack.streamUrls.map((url) => `${url}/v1/orders/updates?api_key=special-key`);
+  await child.ask({ open: { urls, sockets } });
+  return child;
+}
+
+/** @param {{ ask: (message: object) => Promise<any> }} child @param {number} frames */
+async function untilFrames(child, frames) {
+  const limit = performance.now() + 60_000;
+  for (;;) {
+    const { frames: seen, closed } = await child.ask({});
+    if (seen >= frames) return;
+    if (closed > 0) throw new Error(`${closed} sockets were closed`);
+    if (performance.now() > limit) throw new Error(`${seen} of ${frames} frames came`);
+    await pause(20);
+  }
+}
+
+/**
+ * What sending one event to every socket costs notifications, in frames per CPU second.
+ * @param {Bench} bench @param {{ events: number, width: number, everyMs: number }} how
+ */
+async function framesPerCpuSecond(bench, { events, width, everyMs }) {
+  const orders = await openOrders(bench, events);
+  const child = await listeners(bench, SOCKETS);
+  try {
+    await pause(1_000);
+    const before = bench.stack.use();
+    for (let first = 0; first < orders.length; first += width) {
+      await pay(bench.stack, orders.slice(first, first + width), width);
+      await pause(everyMs);
+    }
+    await untilFrames(child, events * SOCKETS);
+    const { parts } = spent(before, bench.stack.use());
+    return (events * SOCKETS) / /** @type {number} */ (parts['notifications']);
+  } finally {
+    await child.stop();
+  }
+}
+
+/** @param {number} events */
+async function naiveFramesPerCpuSecond(events) {
+  const server = await startChild('./sockets.child.mjs');
+  const child = await startChild('../sockets.child.mjs');
+  try {
+    await child.ask({ open: { urls: [`${server.ready.url}/`], sockets: SOCKETS } });
+    const before = server.seconds();
+    for (let n = 0; n < events; n++) {
+      await server.ask({ events: 1 });
+      await pause(5);
+    }
+    await untilFrames(child, events * SOCKETS);
+    return (events * SOCKETS) / (server.seconds() - before);
+  } finally {
+    await child.stop();
+    await server.stop();
+  }
+}
+
+/** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */
+export const streamGoals = {
+  P6: async (bench) => {
+    const events = bench.quick ? 100 : 300;
+    const before = await naiveFramesPerCpuSecond(events);
+    const single = await framesPerCpuSecond(bench, { events, width: 1, everyMs: 20 });
+    const bursts = await framesPerCpuSecond(bench, { events: events * 4, width: 50, everyMs: 100 });
+    const after = await naiveFramesPerCpuSecond(events);
+    const naive = (before + after) / 2;
+    const detail = { framesPerCpuSecond: { single, bursts, naive: [before, after] } };
+    return [
+      { goal: 'P6', what: 'one event to 1,000 sockets: frames per CPU second, against naive sending', wanted: 1.25, ratio: single / naive, detail },
+      { goal: 'P6', what: 'the same in bursts of 10 and more', wanted: 5, ratio: bursts / naive, detail },
+      await idleSockets(bench),
+    ];
+  },
+  P9: async (bench) => {
+    const receiver = await startChild('../receiver.child.mjs');
+    const call = clientOf(bench.stack.gatewayUrl);
+    const webhook = await call('POST', '/webhooks', { url: receiver.ready.url, eventTypes: ['order.status_changed'] });
+    const orders = await openOrders(bench, bench.quick ? 1_000 : 4_000);
+    const child = await listeners(bench, SOCKETS);
+    try {
+      await pause(1_000);
+      await receiver.ask({ reset: true });
+      await child.ask({ reset: true });
+      // 200 a second, whatever the answers take: open loop.
+      await Promise.all(
+        orders.map(async (order, n) => {
+          await pause(n * 5);
+          await pay(bench.stack, [order], 1);
+        }),
+      );
+      await untilFrames(child, orders.length * SOCKETS);
+      await pause(2_000);
+      const { lags: frames } = await child.ask({ lags: true });
+      const { lags: posts, count } = await receiver.ask({ lags: true });
+      if (count !== orders.length) throw new Error(`${count} of ${orders.length} events reached the webhook`);
+      return [
+        { goal: 'P9', what: '200 events/s, 1,000 sockets: status change to frame, p99 in ms', wanted: 100, ratio: percentile(frames, 0.99), atMost: true, detail: { p50: percentile(frames, 0.5) } },
+        { goal: 'P9', what: 'the same, to the first POST of a webhook, p99 in ms', wanted: 250, ratio: percentile(posts, 0.99), atMost: true, detail: { p50: percentile(posts, 0.5) } },
+      ];
+    } finally {
+      await call('DELETE', `/webhooks/${webhook.id}`);
+      await child.stop();
+      await receiver.stop();
+    }
+  },
+};
+
+/** @param {Bench} bench @returns {Promise<import('../bench.mjs').Row>} */
+async function idleSockets(bench) {
+  const sockets = bench.quick ? 2_000 : IDLE;
+  const rssOf = () => bench.stack.use().notifications.rss;
+  const before = rssOf();
+  const child = await listeners(bench, sockets);
+  try {
+    await pause(5_000);
+    const each = (rssOf() - before) / sockets / 1_000;
+    return { goal: 'P6', what: `memory of each of ${sockets} idle sockets, kB`, wanted: 12, ratio: each, atMost: true, detail: { before, sockets } };
+  } finally {
+    await child.stop();
+  }
+}

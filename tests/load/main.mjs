@@ -1,0 +1,64 @@
+// `npm run bench`: P1 to P10, each as a ratio to an anchor that is measured before and after it on the same machine.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { explain, StartError } from '../../tools/start/errors.mjs';
+import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
+import { checkPlatform, readyToolchain, ROOT } from '../../tools/start/toolchain.mjs';
+import { temporaryFolder } from '../../tools/test/folder.mjs';
+import { tableOf } from './table.mjs';
+
+const usage = `Measures the whole shop against anchors on this machine.
+
+  npm run bench                       P1 to P10
+  npm run bench -- --only P3,P6       some of them
+  npm run bench -- --quick            shorter loads: for trying, not for publishing`;
+
+const stop = stopOnSignals();
+process.exit(await main());
+
+/** @returns {Promise<number>} the exit code */
+async function main() {
+  const { values } = parseArgs({ options: { only: { type: 'string' }, quick: { type: 'boolean' }, help: { type: 'boolean' } } });
+  if (values.help) {
+    console.log(usage);
+    return 0;
+  }
+  const shutdown = new Shutdown(/** @type {const} */ (['shop', 'temporary folder']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+  /** @type {import('./bench.mjs').Row[]} */
+  const rows = [];
+  let failed = false;
+  try {
+    checkPlatform();
+    await readyToolchain({ signal: stop.signal, say: console.log });
+    // Only now is there what they import.
+    const [{ Bench }, { goals }] = await Promise.all([import('./bench.mjs'), import('./goals/all.mjs')]);
+    const names = /** @type {(keyof typeof goals)[]} */ (values.only?.split(',') ?? Object.keys(goals));
+    const unknown = names.filter((name) => !(name in goals));
+    if (unknown.length > 0) throw new StartError(`Not measured here: ${unknown.join(', ')}. There are ${Object.keys(goals).join(', ')}.`);
+    const bench = await Bench.open({ folder: temporaryFolder(shutdown), quick: values.quick === true, signal: stop.signal });
+    shutdown.add('shop', () => bench.stack.end());
+    for (const name of names) {
+      console.log(`${name} …`);
+      rows.push(...(await goals[name](bench)));
+    }
+  } catch (error) {
+    failed = true;
+    console.log(`\n${explain(error)}`);
+  }
+  await shutdown.run();
+  console.log(`\n${tableOf(rows)}`);
+  if (!values.quick && rows.length > 0) console.log(`\nWritten to ${write(rows)}`);
+  return failed ? 1 : 0;
+}
+
+/** @param {import('./bench.mjs').Row[]} rows */
+function write(rows) {
+  const folder = join(ROOT, 'docs', 'performance');
+  mkdirSync(folder, { recursive: true });
+  const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), node: process.version };
+  const file = join(folder, 'latest.json');
+  writeFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), machine, rows }, null, 2)}\n`);
+  return file;
+}

@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Clock ticks a second in /proc: 100 on every Linux that Node runs on. */
+const TICKS = 100;
+
+/** @typedef {{ seconds: number, rss: number }} Use CPU time so far in seconds, memory now in bytes */
+
+/**
+ * What a process and all below it have used. Children that have ended count by what their parents inherited.
+ * @param {number} root
+ * @returns {Use}
+ */
+export function useOf(root) {
+  const all = processes();
+  let seconds = 0;
+  let rss = 0;
+  for (const pids = [root]; pids.length > 0; ) {
+    const pid = /** @type {number} */ (pids.pop());
+    const one = all.get(pid);
+    if (!one) continue;
+    seconds += one.seconds;
+    rss += one.rss;
+    pids.push(...one.children);
+  }
+  return { seconds, rss };
+}
+
+function processes() {
+  /** @type {Map<number, Use & { children: number[] }>} */
+  const all = new Map();
+  const parents = [];
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const pid = Number(name);
+    const stat = statOf(pid);
+    if (!stat) continue;
+    all.set(pid, { seconds: stat.ticks / TICKS, rss: stat.pages * 4_096, children: [] });
+    parents.push([pid, stat.parent]);
+  }
+  for (const [pid, parent] of parents) all.get(/** @type {number} */ (parent))?.children.push(/** @type {number} */ (pid));
+  return all;
+}
+
+/** @param {number} pid */
+function statOf(pid) {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name, in brackets, may hold anything.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').map(Number);
+    const at = (/** @type {number} */ field) => fields[field - 3] ?? 0;
+    return { parent: at(4), ticks: at(14) + at(15) + at(16) + at(17), pages: at(24) };
+  } catch {
+    // It has ended meanwhile.
+    return undefined;
+  }
+}
