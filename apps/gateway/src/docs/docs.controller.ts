@@ -34,7 +34,7 @@ export class DocsController {
     if (!isViewerFile(name)) throw routeNotFound();
     const { type, etag, content } = openViewerFile(name);
     // Weak: the bytes differ by how they are compressed.
-    reply.headers({ etag: `W/${etag}`, 'cache-control': 'no-cache' });
+    reply.headers({ etag: `W/${etag}`, 'cache-control': 'no-cache', 'content-security-policy': this.policy });
     if (isKnown(request.headers['if-none-match'], etag)) void reply.code(304).send();
     else void reply.header('content-type', type).send(content());
   }

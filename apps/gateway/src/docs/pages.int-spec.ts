@@ -34,6 +34,14 @@ describe('the pages for people', () => {
     }
   });
 
+  it('lets the page come back from a login with OAuth', async () => {
+    const { response, text } = await read('/docs/oauth2-redirect.html');
+    expect(response.headers.get('content-security-policy')).toContain("script-src 'self';");
+    const files = addressesIn(text, '/docs/oauth2-redirect.html');
+    expect(files).toEqual(['/docs/oauth2-redirect.js']);
+    for (const file of files) expect((await read(file)).response.status).toBe(200);
+  });
+
   it('what the viewer has loaded is not sent again', async () => {
     const first = await read('/docs/swagger-ui.css');
     const etag = first.response.headers.get('etag') ?? '';

@@ -24,16 +24,35 @@ export const docsPage = `<!doctype html>
 </html>
 `;
 
-/** In a file of its own, so that the page needs no inline script. Examples of the demo data are in the README. */
-const initializer = `SwaggerUIBundle({
-  url: new URL('v3/openapi.json', document.baseURI).href,
+/**
+ * In a file of its own, so that the page needs no inline script. Examples of the demo data are in the README.
+ *
+ * The page calls the API where it came from itself: the document names one address of the shop, and from a page that was
+ * opened at another one (localhost for 127.0.0.1, say) browsers would let no request through.
+ */
+const initializer = `const home = new URL('.', document.baseURI).href.replace(/\\/$/, '');
+const description = home + '/v3/openapi.json';
+
+function calledHere(text) {
+  const named = JSON.parse(text).servers[0].url.replace(/\\/v3$/, '');
+  const isCalled = (key, value) => (key === 'url' || key === 'tokenUrl') && String(value).startsWith(named);
+  return JSON.stringify(JSON.parse(text, (key, value) => (isCalled(key, value) ? home + value.slice(named.length) : value)));
+}
+
+SwaggerUIBundle({
+  url: description,
+  responseInterceptor: (response) => {
+    if (response.ok && response.url === description) response.text = calledHere(response.text);
+    return response;
+  },
+  oauth2RedirectUrl: home + '/docs/oauth2-redirect.html',
   dom_id: '#api',
   deepLinking: true,
   displayOperationId: true,
   displayRequestDuration: true,
   tryItOutEnabled: true,
   validatorUrl: null,
-});
+}).initOAuth({ usePkceWithAuthorizationCodeGrant: true });
 `;
 
 const types = {
@@ -41,6 +60,9 @@ const types = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
   'favicon-32x32.png': 'image/png',
+  // Where an OAuth client that is used from the page has its users sent back to.
+  'oauth2-redirect.html': 'text/html; charset=utf-8',
+  'oauth2-redirect.js': 'text/javascript; charset=utf-8',
 } as const;
 type ViewerFile = keyof typeof types;
 

@@ -16,12 +16,22 @@ export function forward(request: FastifyRequest, reply: FastifyReply, options: G
     timeout: options.requestBudgetMs,
     // A 503 is the client's to retry: the plug-in would try ten times while the client waits.
     retryDelay: () => null,
-    rewriteRequestHeaders: (_request, headers) => ({ ...withoutClaims(headers), ...forwarded }),
+    rewriteRequestHeaders: (_request, headers) => ({ ...withoutClaims(headers), ...originFor(request), ...forwarded }),
     onError: (failed, { error }) => {
       void failed.send(failureOf(error, request.method));
     },
   });
 }
+
+/** Forms of identity's own: they are taken from its own pages only. */
+const formsPrefix = '/oauth/interaction/';
+
+/**
+ * Which pages may call is said here, by setting, for the whole of our origin. Identity would refuse all of them, also ours;
+ * only its forms ask where they were sent from.
+ */
+const originFor = ({ raw: { url, headers } }: FastifyRequest): { origin?: string } =>
+  headers.origin !== undefined && url?.startsWith(formsPrefix) === true ? { origin: headers.origin } : {};
 
 const forwardedHeaders = (request: FastifyRequest, publicUrl: string): Record<string, string> => {
   const { host, protocol } = new URL(publicUrl);
@@ -40,7 +50,7 @@ const ofOneConnection = new Set(['connection', 'proxy-connection', 'keep-alive',
 function withoutClaims(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(
     Object.entries(headers).filter(
-      ([name]) => !name.startsWith('x-forwarded-') && name !== 'forwarded' && name !== 'x-real-ip' && !ofOneConnection.has(name),
+      ([name]) => name !== 'origin' && !name.startsWith('x-forwarded-') && name !== 'forwarded' && name !== 'x-real-ip' && !ofOneConnection.has(name),
     ),
   );
 }

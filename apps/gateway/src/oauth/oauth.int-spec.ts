@@ -65,6 +65,13 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(Object.keys(headers).filter((name) => /forwarded|real-ip/.test(name)).sort()).toEqual(['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']);
   });
 
+  it('learn from which page a form of theirs was sent; which pages may ask for tokens is not theirs to say', async () => {
+    const origin = 'https://plants.example';
+    await token({ origin });
+    await shop.send('POST', '/oauth/interaction/abc', 'username=a', { ...form, origin });
+    expect(received.map(({ headers }) => headers.origin)).toEqual([undefined, origin]);
+  });
+
   it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/authorize?client_id=a%20b&state=c'])('serve %s', async (path) => {
     expect((await shop.get(path)).status).toBe(200);
     expect(received[0]).toMatchObject({ method: 'GET', url: path });

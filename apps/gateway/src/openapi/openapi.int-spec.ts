@@ -25,9 +25,11 @@ const committed = JSON.parse(
 function examplesIn(value: unknown, at = ''): { readonly at: string; readonly schema: object; readonly example: unknown }[] {
   if (typeof value !== 'object' || value === null) return [];
   const { schema, example, examples } = value as Partial<Media>;
-  const own = schema === undefined ? [] : [...(example === undefined ? [] : [example]), ...Object.values(examples ?? {}).map((one) => one.value)];
+  // An array stands in a schema, which it is of; others beside one.
+  const all = Array.isArray(examples) ? (examples as unknown[]) : Object.values(examples ?? {}).map((one) => one.value);
+  const own = schema === undefined && !Array.isArray(examples) ? [] : [...(example === undefined ? [] : [example]), ...all];
   return [
-    ...own.map((one) => ({ at, schema: schema ?? {}, example: one })),
+    ...own.map((one) => ({ at, schema: schema ?? value, example: one })),
     ...Object.entries(value).flatMap(([name, one]) => (name.startsWith('example') ? [] : examplesIn(one, `${at}/${name}`))),
   ];
 }
@@ -71,6 +73,17 @@ describe('the OpenAPI document', () => {
       const validate = ajv.compile(resolved);
       expect({ at, faults: validate(example) ? [] : validate.errors }).toEqual({ at, faults: [] });
     }
+  });
+
+  // Tools fill their forms with the example of a parameter.
+  it('has no example beside a parameter that may be left out: it would be sent', () => {
+    const parametersIn = (value: unknown): { name: string; required?: boolean }[] =>
+      typeof value !== 'object' || value === null
+        ? []
+        : [...('in' in value && 'schema' in value ? [value as never] : []), ...Object.values(value).flatMap(parametersIn)];
+    const parameters = parametersIn(committed);
+    expect(parameters.length).toBeGreaterThan(30);
+    expect(parameters.filter((one) => !one.required && ('example' in one || 'examples' in one))).toEqual([]);
   });
 
   it('names every component that it refers to, and refers to every schema that it has', () => {

@@ -9,13 +9,18 @@ interface Parameter {
   readonly [member: string]: unknown;
 }
 
-/** `#/components/parameters`: headers that several operations take. */
+/**
+ * `#/components/parameters`: headers that several operations take.
+ *
+ * Examples of what may be left out stand in its schema: tools fill a form with those of the parameter, and would send each
+ * change under the condition and the key of an example.
+ */
 export const headerParameters = {
   RequestId: {
     name: 'X-Request-Id',
     in: 'header',
     description: "The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced.",
-    schema: { type: 'string' },
+    schema: { type: 'string', examples: ['checkout.4711'] },
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
@@ -23,35 +28,37 @@ export const headerParameters = {
     description:
       'Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. ' +
       'Honoured for callers who show a credential.',
-    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
-    example: '7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33',
+    schema: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 255,
+      pattern: '^[\\x21-\\x7e]+$',
+      examples: ['7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33'],
+    },
   },
   IfMatch: {
     name: 'If-Match',
     in: 'header',
     description: 'The change is made only to the version that this ETag names; else 412.',
-    schema: { type: 'string' },
-    example: etagOf(3),
+    schema: { type: 'string', examples: [etagOf(3)] },
   },
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
     description: 'ETags that the client has already: 304 without a body when the resource is still the same.',
-    schema: { type: 'string' },
-    example: etagOf(3),
+    schema: { type: 'string', examples: [etagOf(3)] },
   },
   Range: {
     name: 'Range',
     in: 'header',
     description: 'One part of the file. What asks for several is answered with the whole.',
-    schema: { type: 'string' },
-    example: 'bytes=0-1023',
+    schema: { type: 'string', examples: ['bytes=0-1023'] },
   },
   IfRange: {
     name: 'If-Range',
     in: 'header',
     description: 'The ETag that the part must belong to; else the whole file is answered.',
-    schema: { type: 'string' },
+    schema: { type: 'string', examples: [etagOf(1)] },
   },
 } as const satisfies Record<string, Parameter>;
 
@@ -71,14 +78,16 @@ export function parameterOf(name: string, place: 'path' | 'query', fields: Field
   const field = fields.properties[name];
   if (!field) throw new Error(`the payload has no member ${name}`);
   const { description, ...schema } = schemas.ofField(field);
+  const required = place === 'path' || fields.required.includes(name);
   const example = fields.examples[name];
+  const shown = example === undefined ? {} : required ? { example } : { schema: { ...schema, examples: [example] } };
   return {
     name,
     in: place,
     ...(description !== undefined && { description }),
-    required: place === 'path' || fields.required.includes(name),
+    required,
     ...(schema.type === 'array' && { style: 'form', explode: false }),
     schema,
-    ...(example !== undefined && { example }),
+    ...shown,
   };
 }

@@ -14,7 +14,10 @@ export function requestBodyOf(body: BodyRule, fields: Fields, schemas: Schemas):
     }
     case 'form': {
       const named = body.fields.map((name) => [name, fields.properties[name]] as const);
-      const properties = Object.fromEntries(named.map(([name, field]) => [name, field && schemas.ofField(field)]));
+      // Tools make a field of a form from each property, and look for its example there.
+      const properties = Object.fromEntries(
+        named.map(([name, field]) => [name, field && { ...schemas.ofField(field), examples: [fields.examples[name]] }]),
+      );
       const example = Object.fromEntries(body.fields.map((name) => [name, fields.examples[name]]));
       return only('application/x-www-form-urlencoded', { type: 'object', properties, minProperties: 1 }, example);
     }

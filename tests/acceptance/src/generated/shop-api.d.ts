@@ -1908,25 +1908,13 @@ export interface components {
     parameters: {
         /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
         RequestId: string;
-        /**
-         * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-         * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-         */
+        /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
         IdempotencyKey: string;
-        /**
-         * @description The change is made only to the version that this ETag names; else 412.
-         * @example "3"
-         */
+        /** @description The change is made only to the version that this ETag names; else 412. */
         IfMatch: string;
-        /**
-         * @description ETags that the client has already: 304 without a body when the resource is still the same.
-         * @example "3"
-         */
+        /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
         IfNoneMatch: string;
-        /**
-         * @description One part of the file. What asks for several is answered with the whole.
-         * @example bytes=0-1023
-         */
+        /** @description One part of the file. What asks for several is answered with the whole. */
         Range: string;
         /** @description The ETag that the part must belong to; else the whole file is answered. */
         IfRange: string;
@@ -1997,10 +1985,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2085,10 +2070,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2175,10 +2157,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description ETags that the client has already: 304 without a body when the resource is still the same.
-                 * @example "3"
-                 */
+                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2248,15 +2227,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2276,8 +2249,12 @@ export interface operations {
                  *     }
                  */
                 "application/x-www-form-urlencoded": {
+                    /** @example Swiss cheese plant */
                     name?: string;
-                    /** @enum {string} */
+                    /**
+                     * @example pending
+                     * @enum {string}
+                     */
                     status?: "available" | "pending" | "sold";
                 };
             };
@@ -2337,10 +2314,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2396,15 +2370,9 @@ export interface operations {
                  *     ]
                  */
                 status: ("available" | "pending" | "sold")[];
-                /**
-                 * @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB.
-                 * @example 50
-                 */
+                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /**
-                 * @description Opaque: from the `Link` of an earlier page of the same list.
-                 * @example WyJyaUM0bm1BbU04OTlTaFh0Iiw1MV0
-                 */
+                /** @description Opaque: from the `Link` of an earlier page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -2469,10 +2437,7 @@ export interface operations {
                  *     ]
                  */
                 tags: string[];
-                /**
-                 * @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB.
-                 * @example 50
-                 */
+                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque: from the `Link` of an earlier page of the same list. */
                 cursor?: string;
@@ -2534,10 +2499,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2598,15 +2560,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description ETags that the client has already: 304 without a body when the resource is still the same.
-                 * @example "3"
-                 */
+                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-                /**
-                 * @description One part of the file. What asks for several is answered with the whole.
-                 * @example bytes=0-1023
-                 */
+                /** @description One part of the file. What asks for several is answered with the whole. */
                 Range?: components["parameters"]["Range"];
                 /** @description The ETag that the part must belong to; else the whole file is answered. */
                 "If-Range"?: components["parameters"]["IfRange"];
@@ -2682,17 +2638,10 @@ export interface operations {
     listOrders: {
         parameters: {
             query?: {
-                /** @example placed */
                 status?: "placed" | "approved" | "delivered" | "cancelled";
-                /**
-                 * @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB.
-                 * @example 50
-                 */
+                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /**
-                 * @description Opaque: from the `Link` of an earlier page of the same list.
-                 * @example WyJwVS0tRmkySzU5WWtfWG5rIiw1N10
-                 */
+                /** @description Opaque: from the `Link` of an earlier page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -2743,10 +2692,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2813,10 +2759,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description ETags that the client has already: 304 without a body when the resource is still the same.
-                 * @example "3"
-                 */
+                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2877,10 +2820,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -2991,15 +2931,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3066,10 +3000,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3136,15 +3067,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3212,15 +3137,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3317,10 +3236,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description ETags that the client has already: 304 without a body when the resource is still the same.
-                 * @example "3"
-                 */
+                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3379,10 +3295,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3444,10 +3357,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3515,10 +3425,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3672,10 +3579,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description ETags that the client has already: 304 without a body when the resource is still the same.
-                 * @example "3"
-                 */
+                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3736,10 +3640,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -3808,10 +3709,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4061,10 +3959,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4190,10 +4085,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4317,10 +4209,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4513,10 +4402,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4578,10 +4464,7 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
-                /**
-                 * @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB.
-                 * @example 10
-                 */
+                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque: from the `Link` of an earlier page of the same list. */
                 cursor?: string;
@@ -4637,10 +4520,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4710,10 +4590,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description ETags that the client has already: 304 without a body when the resource is still the same.
-                 * @example "3"
-                 */
+                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4777,10 +4654,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4853,10 +4727,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description The change is made only to the version that this ETag names; else 412.
-                 * @example "3"
-                 */
+                /** @description The change is made only to the version that this ETag names; else 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4905,10 +4776,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -4968,10 +4836,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5023,12 +4888,8 @@ export interface operations {
     listDeliveries: {
         parameters: {
             query?: {
-                /** @example pending */
                 state?: "pending" | "held" | "delivered" | "failed";
-                /**
-                 * @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB.
-                 * @example 10
-                 */
+                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque: from the `Link` of an earlier page of the same list. */
                 cursor?: string;
@@ -5093,10 +4954,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5152,10 +5010,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential.
-                 * @example 7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33
-                 */
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
@@ -5313,10 +5168,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /**
-                 * @description ETags that the client has already: 304 without a body when the resource is still the same.
-                 * @example "3"
-                 */
+                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
                 /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
