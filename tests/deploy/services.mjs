@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { SERVICES } from '../../tools/start/services.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 
@@ -13,8 +13,11 @@ export const OVERLAYS = /** @type {const} */ (['dev', 'production']);
 /** @param {string} path from the root of the repository */
 export const textOf = (path) => readFileSync(join(ROOT, path), 'utf8');
 
-/** @param {string} path a YAML file, with anchors and merge keys as docker-compose.yml has them */
-export const yamlOf = (path) => parse(textOf(path), { merge: true });
+/**
+ * @param {string} path a YAML file, with anchors and merge keys as docker-compose.yml has them
+ * @returns {any} its first document
+ */
+export const yamlOf = (path) => parseAllDocuments(textOf(path), { merge: true })[0]?.toJS();
 
 /**
  * What a ConfigMap of a service holds, read from the kustomizations themselves; manifests.test.mjs sees that it is also what comes

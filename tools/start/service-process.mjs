@@ -44,8 +44,11 @@ export function serviceProcess({ service, label }, { env, logs, screen, watch, r
   });
 }
 
-/** @param {string} service */
-export const mainOf = (service) => join(ROOT, 'apps', service, 'dist', 'main.js');
+/** A service's build: this checkout's, or the artefact that its image would hold (npm run artefacts). @param {string} service */
+const folderOf = (service) => (process.env['ARTEFACTS_DIR'] ? join(process.env['ARTEFACTS_DIR'], service) : join(ROOT, 'apps', service));
 
 /** @param {string} service */
-export const migrateOf = (service) => join(ROOT, 'apps', service, 'dist', 'migrate.js');
+export const mainOf = (service) => join(folderOf(service), 'dist', 'main.js');
+
+/** @param {string} service */
+export const migrateOf = (service) => join(folderOf(service), 'dist', 'migrate.js');

@@ -1,14 +1,18 @@
 import { StartError } from '../start/errors.mjs';
 
-export const STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance']);
+export const STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'deploy', 'artefacts']);
 
-/** @typedef {typeof STEPS[number]} StepName */
+/** Those that take too long for every run. */
+export const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance']);
+
+/** @typedef {typeof STEPS[number] | typeof LONG_STEPS[number]} StepName */
 
 export const usage = `Builds, then runs every check.
 
   npm test
   npm test -- --only unit             one of ${STEPS.join(', ')} (after the build)
-  npm test -- --only unit -t oversell    what follows goes to Jest as it is`;
+  npm test -- --only unit -t oversell    what follows goes to Jest as it is
+  npm run artefacts                      the acceptance tests against what the images hold`;
 
 /**
  * @param {string[]} args
@@ -18,7 +22,7 @@ export function parseOptions(args) {
   const [first, only, ...rest] = args;
   if (first === '--help' || first === '-h') return { help: true, steps: [], jestArgs: [] };
   if (first === undefined) return { help: false, steps: STEPS, jestArgs: [] };
-  const step = STEPS.find((name) => name === only);
+  const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
   return { help: false, steps: [step], jestArgs: rest };
 }

@@ -16,15 +16,16 @@ const fastSimulation = { SIMULATED_APPROVAL_DELAY_MS: '300', SIMULATED_DELIVERY_
 /**
  * A whole shop as `npm start` brings it up, on ports and data of its own.
  * @param {Pick<import('./steps.mjs').Bench, 'folder' | 'stop' | 'shutdown'>} need
+ * @param {Record<string, string>} [variables] more of them for `npm start`
  * @returns {Promise<{ env: Record<string, string>, problems: () => string[] }>} the variables that tell tests of it, and what it complained of
  */
-export async function startShop({ folder, stop, shutdown }) {
+export async function startShop({ folder, stop, shutdown }, variables = {}) {
   const dataDir = new DataDir(join(folder, 'shop'));
   const logFile = join(folder, 'shop.log');
   const problems = () => lastLinesOf(logFile, 60);
   const [gatewayPort, streamPort] = [await freePort(), await freePort()];
   const place = { DATA_DIR: dataDir.path, GATEWAY_PORT: `${gatewayPort}`, STREAM_PORT: `${streamPort}` };
-  const env = { ...ownServersOnly(process.env), ...fastSimulation, ...place };
+  const env = { ...ownServersOnly(process.env), ...fastSimulation, ...variables, ...place };
   const ended = new AbortController();
   const shop = new KeptProcess({
     name: 'shop',

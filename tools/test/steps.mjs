@@ -26,22 +26,41 @@ export const steps = {
     return check((await node(bench, ['node_modules/eslint/bin/eslint.js', '.', ...cache])) === 0);
   },
 
-  tools: async (bench) => {
-    const file = join(bench.folder, 'tools.tap');
-    const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${file}`];
-    const code = await node(bench, ['--test', ...reporters, 'tools/**/*.test.mjs']);
-    return tallyOfTap({ code, report: contentOf(file) });
-  },
+  tools: (bench) => nodeTests(bench, 'tools', 'tools/**/*.test.mjs'),
 
   unit: async (bench) => jest(bench, 'unit', [], await startServers(bench)),
 
-  acceptance: async (bench) => {
-    const shop = await startShop(bench);
-    const tally = await jest(bench, 'acceptance', ['--config', 'tests/acceptance/jest.config.js', '--runInBand'], shop.env);
-    if (tally.failed > 0) console.log(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
-    return tally;
+  acceptance: (bench) => acceptance(bench),
+
+  deploy: (bench) => nodeTests(bench, 'deploy', 'tests/deploy/*.test.mjs'),
+
+  artefacts: (bench) => nodeTests(bench, 'artefacts', 'tests/deploy/artefacts/*.test.mjs'),
+
+  'artefacts-acceptance': async (bench) => {
+    // Only this step knows packages that are not there before the installation.
+    const { buildArtefacts } = await import('../../tests/deploy/artefacts/build.mjs');
+    const folder = join(bench.folder, 'artefacts');
+    console.log(`Making the artefacts in ${folder}`);
+    await buildArtefacts(folder, { env: bench.env, signal: bench.stop.signal });
+    return acceptance(bench, { ARTEFACTS_DIR: folder });
   },
 };
+
+/** @param {Bench} bench @param {Record<string, string>} [variables] more of them for the shop */
+async function acceptance(bench, variables = {}) {
+  const shop = await startShop(bench, variables);
+  const tally = await jest(bench, 'acceptance', ['--config', 'tests/acceptance/jest.config.js', '--runInBand'], shop.env);
+  if (tally.failed > 0) console.log(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
+  return tally;
+}
+
+/** Node's own test runner. @param {Bench} bench @param {string} name @param {string} files */
+async function nodeTests(bench, name, files) {
+  const file = join(bench.folder, `${name}.tap`);
+  const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${file}`];
+  const code = await node(bench, ['--test', ...reporters, files]);
+  return tallyOfTap({ code, report: contentOf(file) });
+}
 
 /**
  * @param {Bench} bench

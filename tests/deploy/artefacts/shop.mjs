@@ -1,0 +1,201 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { accessSync, chmodSync, closeSync, constants, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from '../../../tools/start/command.mjs';
+import { DATABASES, secret } from '../../../tools/start/credentials.mjs';
+import { provisioning } from '../../../tools/start/databases.mjs';
+import { findNats } from '../../../tools/start/nats-binary.mjs';
+import { natsReady, natsServer } from '../../../tools/start/nats.mjs';
+import { freePort } from '../../../tools/start/ports.mjs';
+import { findPostgres } from '../../../tools/start/postgres-binaries.mjs';
+import { createCluster, serverOf, serverReady } from '../../../tools/start/postgres.mjs';
+import { answers } from '../../../tools/start/readiness.mjs';
+import { NATS_USERS } from '../../../tools/start/services.mjs';
+import { canReach, postgresUser } from '../../../tools/start/system-user.mjs';
+import { pinnedNode, ROOT } from '../../../tools/start/toolchain.mjs';
+import { environmentOf } from '../dockerfile.mjs';
+import { configMapOf, SERVICES, yamlOf } from '../services.mjs';
+
+/** @typedef {import('../services.mjs').ServiceName} ServiceName */
+
+/** As in the images and manifests; only root can start a process as somebody else. */
+const USER = process.getuid?.() === 0 ? { uid: 10_001, gid: 10_001 } : undefined;
+
+const MOUNTED = '/run/secrets/shop';
+
+/**
+ * The five artefacts as a cluster would run them: the environment of image and production overlay and no other variable, secrets
+ * in files, NATS with its accounts, a user who owns nothing. Only addresses differ, since all are on this machine.
+ */
+export class ProductionShop {
+  /** @type {Map<ServiceName, import('node:child_process').ChildProcess>} */
+  processes = new Map();
+  /** @type {Record<string, { ops: number, http?: number }>} */
+  ports = {};
+  /** @type {(() => Promise<unknown>)[]} */
+  #servers = [];
+  #natsPort = 0;
+  #postgresPort = 0;
+
+  /**
+   * @param {string} artefacts a folder with one for each service
+   * @param {string} folder temporary
+   * @param {AbortSignal} signal
+   */
+  constructor(artefacts, folder, signal) {
+    this.artefacts = artefacts;
+    this.folder = folder;
+    this.signal = signal;
+    this.node = nodeFor(folder);
+  }
+
+  /** Brings up the servers, migrates by the Jobs' command, and starts the services. */
+  async start() {
+    const passwords = Object.fromEntries(DATABASES.map((name) => [name, secret()]));
+    const natsPasswords = Object.fromEntries(NATS_USERS.map((name) => [name, secret()]));
+    await Promise.all([this.#startPostgres(passwords), this.#startNats(natsPasswords)]);
+    for (const service of SERVICES) {
+      const withHttp = ['gateway', 'identity', 'notifications'].includes(service);
+      this.ports[service] = { ops: await freePort(), ...(withHttp && { http: await freePort() }) };
+      const database = `postgresql://${service}:${passwords[service]}@127.0.0.1:${this.#postgresPort}/${service}`;
+      const all = { 'nats-password': natsPasswords[service] ?? '', 'database-url': database, 'identity-secret': secret(), 'notifications-secret': secret() };
+      mkdirSync(this.#secrets(service), { recursive: true });
+      for (const [name, value] of Object.entries(all)) writeFileSync(join(this.#secrets(service), name), `${value}\n`);
+    }
+    await Promise.all(SERVICES.filter((service) => this.#hasMigration(service)).map((service) => this.command(service, ['dist/migrate.js'], this.#migrationEnvironment(service))));
+    for (const service of SERVICES) this.#startService(service);
+    for (const service of SERVICES) await answers(`http://127.0.0.1:${this.ports[service]?.ops}/readyz`, { limitMs: 60_000, signal: this.signal });
+    await answers(`${this.url}/readyz`, { limitMs: 30_000, signal: this.signal });
+  }
+
+  get url() {
+    return `http://127.0.0.1:${this.ports['gateway']?.http}`;
+  }
+
+  /**
+   * Runs one command of a service's artefact to its end, as an operator would in a container.
+   * @param {ServiceName} service @param {string[]} args @param {Record<string, string>} [env]
+   */
+  command(service, args, env = this.environment(service)) {
+    return run(this.node, args, { what: `${service}: node ${args.join(' ')}`, cwd: join(this.artefacts, service), env, as: USER, signal: this.signal });
+  }
+
+  /** @param {ServiceName} service @returns {Record<string, string>} */
+  environment(service) {
+    const { ops, http } = this.ports[service] ?? { ops: 0 };
+    /** @type {Partial<Record<ServiceName, Record<string, string>>>} */
+    const own = {
+      gateway: { GATEWAY_HOST: '127.0.0.1', GATEWAY_PORT: `${http}`, IDENTITY_HTTP_URL: `http://127.0.0.1:${this.ports['identity']?.http}` },
+      identity: { IDENTITY_HTTP_HOST: '127.0.0.1', IDENTITY_HTTP_PORT: `${http}` },
+      notifications: { STREAM_HOST: '127.0.0.1', STREAM_PORT: `${http}` },
+    };
+    return {
+      ...environmentOf(service),
+      ...configMapOf(service, 'production'),
+      ...this.#mounted(service, 'deployment.yaml'),
+      NATS_URL: `nats://127.0.0.1:${this.#natsPort}`,
+      OPS_HOST: '127.0.0.1',
+      OPS_PORT: `${ops}`,
+      ...own[service],
+    };
+  }
+
+  /**
+   * SIGTERM for all at once.
+   * @returns {Promise<Record<string, number | null>>} exit codes by service
+   */
+  async stopServices() {
+    const ends = [...this.processes].map(async ([service, child]) => {
+      if (child.exitCode === null && child.signalCode === null) {
+        const gone = once(child, 'exit');
+        child.kill('SIGTERM');
+        const overdue = setTimeout(() => child.kill('SIGKILL'), 20_000);
+        await gone;
+        clearTimeout(overdue);
+      }
+      return [service, child.exitCode];
+    });
+    return Object.fromEntries(await Promise.all(ends));
+  }
+
+  async stop() {
+    await this.stopServices();
+    for (const end of this.#servers) await end();
+  }
+
+  /** @param {string} service */
+  log(service) {
+    return readFileSync(join(this.folder, `${service}.log`), 'utf8');
+  }
+
+  /** @param {ServiceName} service */
+  #startService(service) {
+    const log = openSync(join(this.folder, `${service}.log`), 'w', 0o600);
+    const child = spawn(this.node, ['dist/main.js'], { cwd: join(this.artefacts, service), env: this.environment(service), ...USER, stdio: ['ignore', log, log] });
+    closeSync(log);
+    this.processes.set(service, child);
+  }
+
+  /** @param {ServiceName} service */
+  #secrets(service) {
+    return join(this.folder, 'secrets', service);
+  }
+
+  /** @param {ServiceName} service */
+  #hasMigration(service) {
+    return existsSync(join(ROOT, 'deploy', service, 'base', 'migration.yaml'));
+  }
+
+  /** @param {ServiceName} service */
+  #migrationEnvironment(service) {
+    return { ...environmentOf(service), ...this.#mounted(service, 'migration.yaml') };
+  }
+
+  /** The variables of a manifest, which name files that are mounted there. @param {ServiceName} service @param {string} file */
+  #mounted(service, file) {
+    const { env } = yamlOf(`deploy/${service}/base/${file}`).spec.template.spec.containers[0];
+    return Object.fromEntries(env.map((/** @type {any} */ { name, value }) => [name, value.replace(MOUNTED, this.#secrets(service))]));
+  }
+
+  /** @param {Record<string, string>} passwords */
+  async #startPostgres(passwords) {
+    const user = postgresUser();
+    const binaries = await findPostgres({ user, signal: this.signal, say: console.log });
+    const cluster = { folder: join(this.folder, 'postgres'), binaries, user };
+    const credentials = { admin: secret(), databases: /** @type {any} */ (passwords), identitySecret: '', notificationsSecret: '' };
+    await createCluster(cluster, { statements: provisioning(credentials), durable: false, signal: this.signal });
+    this.#postgresPort = await freePort();
+    const settings = { fsync: 'off', max_connections: 200 };
+    const server = serverOf(cluster, { port: this.#postgresPort, logFile: join(this.folder, 'postgres.log'), settings, onEnd: () => false });
+    this.#servers.push(() => server.stop());
+    server.start();
+    await serverReady(cluster.folder, server, this.signal);
+  }
+
+  /** @param {Record<string, string>} passwords */
+  async #startNats(passwords) {
+    const found = await findNats({ signal: this.signal, say: console.log });
+    this.#natsPort = await freePort();
+    const server = natsServer(found, {
+      port: this.#natsPort,
+      config: join(ROOT, 'deploy', 'nats', 'nats.conf'),
+      passwords: Object.fromEntries(NATS_USERS.map((name) => [`${name.toUpperCase()}_NATS_PASSWORD`, passwords[name] ?? ''])),
+      logFile: join(this.folder, 'nats.log'),
+      onEnd: () => false,
+    });
+    this.#servers.push(() => server.stop());
+    server.start();
+    await natsReady(this.#natsPort, this.signal);
+  }
+}
+
+/** The pinned Node, copied where the services' user cannot get at it (root's home). @param {string} folder */
+function nodeFor(folder) {
+  const node = pinnedNode();
+  accessSync(node, constants.X_OK);
+  if (canReach(join(node, '..'), USER)) return node;
+  copyFileSync(node, join(folder, 'node'));
+  chmodSync(join(folder, 'node'), 0o755);
+  return join(folder, 'node');
+}

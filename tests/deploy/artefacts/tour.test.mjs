@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { attempt } from '../../../tools/start/command.mjs';
+import { canReach, postgresUser } from '../../../tools/start/system-user.mjs';
+import { stagesOf, textsOf } from '../dockerfile.mjs';
+import { SERVICES } from '../services.mjs';
+import { buildArtefacts } from './build.mjs';
+import { ProductionShop } from './shop.mjs';
+
+// The artefacts of all images, made by their Dockerfiles' own command and run with the settings of the production overlays.
+
+const parent = canReach(tmpdir(), postgresUser()) ? tmpdir() : '/tmp';
+const folder = mkdtempSync(join(parent, 'plant-shop-artefacts-'));
+const artefacts = join(folder, 'artefacts');
+const ending = new AbortController();
+/** @type {ProductionShop} */
+let shop;
+/** @type {Record<string, string>} */
+let filesBefore;
+
+before(async () => {
+  chmodSync(folder, 0o711);
+  await buildArtefacts(artefacts, { env: process.env, signal: ending.signal });
+  filesBefore = filesOf(artefacts);
+  shop = new ProductionShop(artefacts, folder, ending.signal);
+  await shop.start();
+}, { timeout: 180_000 });
+
+after(async () => {
+  ending.abort(new Error('the tests are over'));
+  await shop.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/**
+ * Every file below, with what changes when it is written. Links are not followed: pnpm's lead in circles.
+ * @param {string} root @param {string} [folder] @returns {Record<string, string>}
+ */
+function filesOf(root, folder = '') {
+  const entries = readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return Object.entries(filesOf(root, path));
+    const { size, mtimeMs } = lstatSync(join(root, path));
+    return [[path, `${size} ${mtimeMs}`]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/**
+ * @param {string} method @param {string} path @param {{ bearer?: string, key?: string, json?: unknown }} [options]
+ * @returns {Promise<{ status: number, body: any }>}
+ */
+async function send(method, path, { bearer, key, json } = {}) {
+  const response = await fetch(shop.url + path, {
+    method,
+    headers: {
+      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+      ...(key !== undefined && { api_key: key }),
+      ...(json !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(json !== undefined && { body: JSON.stringify(json) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+test('an artefact holds what runs: no test, no source, nothing that is for development', () => {
+  for (const service of SERVICES) {
+    const names = Object.keys(filesBefore).filter((name) => name.startsWith(`${service}/`));
+    const ours = names.filter((name) => !name.includes('/node_modules/') || /@plant-shop\/[^/]+\/(?!node_modules)/.test(name));
+    assert.ok(ours.length > 20, service);
+    assert.deepEqual(ours.filter((name) => /spec\.|\.harness\.|\.fake\.|\/src\/|tsconfig|\.tsbuildinfo/.test(name)), [], service);
+    const packages = readdirSync(join(artefacts, service, 'node_modules', '.pnpm'));
+    assert.deepEqual(packages.filter((name) => /^(@plant-shop\+testing|jest|@jest|typescript|eslint|@types\+(?!validator)|@swc)/.test(name)), [], service);
+  }
+});
+
+test('each says by its image\'s health check whether it lives', async () => {
+  for (const service of SERVICES) {
+    const check = textsOf(stagesOf(service).at(-1) ?? [], 'HEALTHCHECK').join();
+    const [, ...args] = JSON.parse(check.slice(check.indexOf('[')));
+    const env = shop.environment(service);
+    assert.equal((await attempt(shop.node, args, { env })).code, 0, service);
+    assert.equal((await attempt(shop.node, args, { env: { ...env, OPS_PORT: '1' } })).code, 1, service);
+  }
+});
+
+test('there is nothing of the demo: no known key, no short password, no stock from nowhere', async () => {
+  assert.equal((await send('GET', '/v3/store/inventory', { key: 'special-key' })).status, 401);
+  const short = await send('POST', '/v3/user', { json: { username: 'short', password: 'seven77' } });
+  assert.equal(short.status, 400, JSON.stringify(short.body));
+});
+
+test('the first admin is made by command, makes a key, lists a plant, and sells what there is', async () => {
+  const admin = { username: 'first-admin', password: 'a long enough password' };
+  assert.equal((await send('POST', '/v3/user', { json: admin })).status, 200);
+  assert.match(await shop.command('identity', ['dist/set-role.js', admin.username, 'admin']), /is admin now/);
+  const login = await send('GET', `/v3/user/login?username=${admin.username}&password=${encodeURIComponent(admin.password)}`);
+  assert.equal(login.status, 200);
+  const made = await send('POST', `/v3/user/${admin.username}/apiKeys`, { bearer: login.body.message, json: { name: 'tour' } });
+  const key = made.body.key ?? assert.fail(JSON.stringify(made.body));
+
+  const plant = await send('POST', '/v3/plant', { key, json: { name: 'Monstera', photoUrls: [], status: 'available' } });
+  assert.equal(plant.status, 200, JSON.stringify(plant.body));
+  const order = { plantId: plant.body.id, quantity: 2 };
+  const early = await send('POST', '/v3/store/order', { key, json: order });
+  assert.deepEqual([early.status, early.body.code, early.body.available], [409, 'insufficient-stock', 0]);
+  assert.ok(early.body.type.startsWith('https://shop.example/problems/'));
+
+  assert.equal((await send('PUT', `/v3/store/inventory/${plant.body.id}`, { key, json: { free: 5 } })).status, 200);
+  const placed = await send('POST', '/v3/store/order', { key, json: order });
+  assert.deepEqual([placed.status, placed.body.status], [200, 'placed'], JSON.stringify(placed.body));
+  assert.deepEqual((await send('GET', '/v3/store/inventory', { key })).body, { available: 3, pending: 2, sold: 0 });
+});
+
+test('no line of a log holds a secret', () => {
+  for (const service of SERVICES) {
+    const log = shop.log(service);
+    assert.ok(log.includes('"answering"') || service === 'gateway', log);
+    assert.doesNotMatch(log, /s[0-9a-f]{64}|a long enough password/, service);
+  }
+});
+
+test('all end in order when they are told to, and have written nothing', { timeout: 40_000 }, async () => {
+  assert.deepEqual(await shop.stopServices(), Object.fromEntries(SERVICES.map((service) => [service, 0])));
+  assert.deepEqual(filesOf(artefacts), filesBefore);
+});
