@@ -10,6 +10,8 @@ export interface FeedRetentionOptions {
   readonly keepMs: number;
   /** A follower that did not ask for this long is waited for no longer. */
   readonly absenceMs: number;
+  /** For so long after the start all are waited for: nobody could ask while the feed itself was away. 10 minutes if absent. */
+  readonly graceMs?: number;
 }
 
 /** How a follower stands to the feed. */
@@ -24,6 +26,7 @@ interface FollowerState {
 
 const batch = 1_000;
 const intervalMs = 60_000;
+const centuryMs = 100 * 365 * 86_400_000;
 
 /**
  * Drops the bodies of events that are old enough **and** that every follower has passed, oldest first, in small batches;
@@ -38,6 +41,7 @@ export class FeedRetention extends BackgroundLoop {
   private readonly gauges: ReturnType<typeof gaugesIn>;
   /** Names that were complained about, so that each is once. */
   private complaints = new Set<string>();
+  private readonly startedAt = performance.now();
 
   constructor(
     private readonly database: Database,
@@ -81,6 +85,11 @@ export class FeedRetention extends BackgroundLoop {
       ) n ON true`;
   }
 
+  private get absenceMs(): number {
+    const { absenceMs, graceMs = 600_000 } = this.retention;
+    return performance.now() - this.startedAt < graceMs ? Math.max(absenceMs, centuryMs) : absenceMs;
+  }
+
   /** @returns how many bodies it dropped, at most 1,000: then there may be more */
   drop(): Promise<number> {
     return this.database.transaction(async (tx) => {
@@ -90,7 +99,7 @@ export class FeedRetention extends BackgroundLoop {
       const passed = onlyRow(
         await tx.query<{ by: number | null }>(
           `SELECT min(passed) AS by FROM feed_followers WHERE seen_at > now() - $1 * interval '1 millisecond'`,
-          [this.retention.absenceMs],
+          [this.absenceMs],
         ),
       ).by;
       const { end } = onlyRow(
@@ -124,7 +133,7 @@ export class FeedRetention extends BackgroundLoop {
       if (!before.has(key)) say();
     };
     for (const { name, ...state } of followers) {
-      if (state.unseenSeconds * 1_000 > this.retention.absenceMs) {
+      if (state.unseenSeconds * 1_000 > this.absenceMs) {
         once(`absent ${name}`, () =>
           logger.error({ follower: name, ...state }, 'follower of the feed is absent: old events no longer wait for it'));
       } else if (state.behindSeconds * 1_000 > this.retention.keepMs) {

@@ -33,8 +33,10 @@ describe('retention', () => {
   const logger = createLogger('test', 'warn', {
     write: (line) => void written.push(JSON.parse(line) as (typeof written)[number]),
   });
-  const retention = (registry = new Registry()) =>
-    new FeedRetention(things.database, thingsTable, { keepMs: 7 * day, absenceMs: 30 * day }, registry, logger);
+  const retention = (registry = new Registry(), graceMs?: number) => {
+    const options = { keepMs: 7 * day, absenceMs: 30 * day, ...(graceMs !== undefined && { graceMs }) };
+    return new FeedRetention(things.database, thingsTable, options, registry, logger);
+  };
   const happen = async (count: number): Promise<void> => {
     for (let left = count; left > 0; left -= 500) {
       await things.change(...Array.from({ length: Math.min(left, 500) }, (_, n) => n + 1));
@@ -46,7 +48,7 @@ describe('retention', () => {
   };
   const dropAll = async (): Promise<number> => {
     let all = 0;
-    for (const one = retention(); ; ) {
+    for (const one = retention(new Registry(), 0); ; ) {
       const dropped = await one.drop();
       all += dropped;
       if (dropped === 0) return all;
@@ -108,13 +110,22 @@ describe('retention', () => {
       expect(await kept()).toEqual(Array.from({ length: 2_250 }, (_, n) => 2_751 + n));
     });
 
+    it('waits for everybody when it comes up: nobody could ask while it was away', async () => {
+      await happen(20);
+      await age(40);
+      await things.feed.readFor('slow', { seq: 5 }, 1);
+      await things.database.query(`UPDATE feed_followers SET seen_at = now() - interval '40 days'`);
+      expect(await retention().drop()).toBe(5);
+      expect(await retention(new Registry(), 0).drop()).toBe(14);
+    });
+
     it('tells who holds events back, waits for an absent follower no longer, and tells that, too', async () => {
       await happen(20);
       await age(8);
       await things.feed.readFor('slow', { seq: 5 }, 1);
       await things.feed.readFor('gone', { seq: 2 }, 1);
       await things.database.query(`UPDATE feed_followers SET seen_at = now() - interval '31 days' WHERE name = 'gone'`);
-      const running = retention(metrics);
+      const running = retention(metrics, 0);
       started.push(running);
       running.start();
       await until(() => written.length === 2);
