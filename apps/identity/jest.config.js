@@ -1,3 +1,4 @@
 import { project } from '../../jest.base.js';
 
-export default project('identity');
+// Passwords are hashed and pages walked through on real servers, on machines that do other things as well.
+export default { ...project('identity'), testTimeout: 20_000 };

@@ -24,7 +24,8 @@ export interface Left {
  * reads forms and sends them.
  */
 export class Browser {
-  private readonly cookies = new Map<string, { readonly value: string; readonly path: string }>();
+  /** By name and path: there may be several of one name. */
+  private readonly cookies = new Map<string, { readonly pair: string; readonly path: string }>();
 
   /** @param origin of the site, as its pages know it; @param servedAt where that is, when it is somewhere else */
   constructor(
@@ -68,11 +69,6 @@ export class Browser {
     return response;
   }
 
-  /** What other browsers of the same person do not have. */
-  forgetCookies(): void {
-    this.cookies.clear();
-  }
-
   private async request(method: string, address: string, body?: URLSearchParams): Promise<Shown | Left> {
     let url = new URL(address, this.origin);
     let response = await this.send(method, url.href, { body });
@@ -89,7 +85,7 @@ export class Browser {
   private cookiesFor(path: string): string {
     return [...this.cookies]
       .filter(([, cookie]) => path === cookie.path || path.startsWith(cookie.path.replace(/\/?$/, '/')))
-      .map(([name, { value }]) => `${name}=${value}`)
+      .map(([, { pair }]) => pair)
       .join('; ');
   }
 
@@ -99,8 +95,10 @@ export class Browser {
     const attribute = (wanted: string): string | undefined =>
       attributes.find((one) => one.toLowerCase().startsWith(`${wanted}=`))?.slice(wanted.length + 1);
     const expires = attribute('expires');
-    if (expires !== undefined && Date.parse(expires) <= Date.now()) this.cookies.delete(name);
-    else this.cookies.set(name, { value: pair.slice(name.length + 1), path: attribute('path') ?? '/' });
+    const path = attribute('path') ?? '/';
+    const key = `${name} ${path}`;
+    if (expires !== undefined && Date.parse(expires) <= Date.now()) this.cookies.delete(key);
+    else this.cookies.set(key, { pair, path });
   }
 }
 

@@ -264,7 +264,8 @@ function answerCode(ctx: PageContext, error: CodedError): void {
 }
 
 function answerFailure(provider: Provider, ctx: PageContext, error: Error): void {
-  if (error instanceof errors.SessionNotFound) {
+  // The interaction has ended, or the client, or the login.
+  if (error instanceof errors.OIDCProviderError) {
     ctx.status = 400;
     sendPage(ctx, faultPage('This page has expired', 'Go back to the application and start again.'));
     return;

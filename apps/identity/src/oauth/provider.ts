@@ -206,15 +206,18 @@ function resourceServer(
     params['scope'] = allowedScope(params['scope'], clientScope.split(' '));
   }
   return {
-    scope: clientScope,
+    scope: withoutOpenId(clientScope.split(' ')),
     accessTokenFormat: 'jwt',
     accessTokenTTL: accessTokenTtl,
   };
 }
 
+/** That scope is for the ID token; the API knows nothing of it. */
+const withoutOpenId = (scopes: readonly string[]): string => scopes.filter((one) => one !== 'openid').join(' ');
+
 /** Without one asked for: all that the client has. @throws InvalidScope */
 function allowedScope(asked: unknown, has: readonly string[]): string {
-  if (typeof asked !== 'string') return has.filter((one) => one !== 'openid').join(' ');
+  if (typeof asked !== 'string') return withoutOpenId(has);
   // Libraries ask for it to get a refresh token, which clients here get or not as they were registered.
   const scopes = asked.split(' ').filter((one) => one !== 'offline_access');
   const refused = scopes.find((one) => !has.includes(one));

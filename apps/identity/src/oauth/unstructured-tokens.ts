@@ -4,7 +4,7 @@ import { type PageContext, readForm } from './form.js';
 
 /** As the provider's own. */
 const maxFormBytes = 56 * 1024;
-const jwtForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+const jwtForm = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const paths: ReadonlySet<string> = new Set(['/oauth/revoke', '/oauth/introspect']);
 
 /** Lets access tokens, which are JWTs, be revoked and introspected: see `unstructured`. */

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Browser, left, type Shown, shown } from '@plant-shop/testing/browser';
+import { TestOAuth } from './oauth.spec.fixture.js';
+
+type Client = Awaited<ReturnType<TestOAuth['register']>>;
+type User = Awaited<ReturnType<TestOAuth['shop']['enter']>>;
+
+describe('the pages of OAuth 2.0', () => {
+  let oauth: TestOAuth;
+  let client: Client;
+  let user: User;
+  beforeAll(async () => {
+    oauth = await TestOAuth.start();
+    client = await oauth.register({ name: '<script>alert(1)</script> & "friends"' });
+    user = await oauth.shop.enter();
+  });
+  afterAll(() => oauth.shop.stop());
+
+  const open = async (browser: Browser, changed: Record<string, string> = {}): Promise<Shown> =>
+    shown(await browser.open((await oauth.request(client, changed)).url));
+  const typed = (): Record<string, string> => ({ username: user.username, password: user.password });
+  const loggedIn = async (browser: Browser): Promise<Shown> =>
+    shown(await browser.submit(await open(browser), 'action=login', typed()));
+  /** The form of a page as somebody else would send it. */
+  const post = (browser: Browser, page: Shown, fields: Record<string, string>, headers = {}): Promise<Response> => {
+    const { action, fields: own } = page.forms[0]!;
+    return browser.send('POST', action, { body: new URLSearchParams({ ...own, ...fields }), headers });
+  };
+
+  it('can be read and used without a script, in a language that they name, with labels and one heading', async () => {
+    const browser = oauth.browser();
+    const login = await open(browser, { login_hint: 'ada' });
+    const consent = shown(await browser.submit(login, 'action=login', typed()));
+    for (const { text } of [login, consent]) {
+      expect(text).toMatch(/^<!doctype html>\n<html lang="en">/);
+      expect(text).toMatch(/<title>[^<]+<\/title>/);
+      expect(text.match(/<h1>/g)).toHaveLength(1);
+      expect(text).toContain('<main>');
+      expect(text).not.toMatch(/<script|javascript:|\son\w+=|style="|https?:\/\/(?!shop\.test)/);
+      const ids = [...text.matchAll(/<input id="(\w+)"/g)].map(([, id]) => id);
+      for (const id of ids) expect(text).toContain(`<label for="${id}">`);
+    }
+    expect(login.text).toContain('value="ada"');
+    expect(login.text).toContain('autocomplete="username"');
+    expect(login.text).toContain('autocomplete="current-password"');
+    expect(consent.text).toContain('<li>Place and cancel own orders</li>');
+  });
+
+  it('show names as they are, and never as markup', async () => {
+    const browser = oauth.browser();
+    const pages = [await open(browser, { login_hint: '"><img src=x onerror=alert(1)>' }), await loggedIn(browser)];
+    for (const { text } of pages) {
+      expect(text).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;friends&quot;');
+      expect(text).not.toMatch(/<script|<img/);
+    }
+  });
+
+  it('allow nothing but themselves, in no frame, kept nowhere', async () => {
+    const { headers } = await open(oauth.browser());
+    const policy = headers.get('content-security-policy') ?? '';
+    expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/]{43}='; form-action 'self' https:; /);
+    expect(policy).toMatch(/base-uri 'none'; frame-ancestors 'none'$/);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'x-frame-options': 'DENY',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      'referrer-policy': 'same-origin',
+    });
+  });
+
+  it('keep cookies that scripts cannot read and other sites do not send', async () => {
+    const response = await oauth.browser().send('GET', (await oauth.request(client)).url);
+    const cookies = response.headers.getSetCookie();
+    expect(cookies.filter((one) => one.startsWith('plant_shop_step')).length).toBe(2);
+    for (const one of cookies) expect(one).toMatch(/; httponly/i);
+    for (const one of cookies) expect(one).toMatch(/; samesite=lax/i);
+    // Without TLS here; with it they are for TLS only.
+    for (const one of cookies) expect(one).not.toMatch(/; secure/i);
+  });
+
+  it('with an address of https keep them for that and this host alone', async () => {
+    const secure = await oauth.shop.addReplica({ publicUrl: 'https://shop.test' });
+    const address = `http://127.0.0.1:${secure.httpPort}${new URL((await oauth.request(client)).url).pathname}`;
+    const response = await fetch(address + new URL((await oauth.request(client)).url).search, { redirect: 'manual' });
+    const cookies = response.headers.getSetCookie();
+    expect(cookies.length).toBeGreaterThan(0);
+    for (const one of cookies) expect(one).toMatch(/^__Secure-plant_shop_(step|resume)(\.sig)?=[^;]+; .*; secure/i);
+  });
+
+  describe('take a form', () => {
+    it('not from another browser', async () => {
+      const page = await open(oauth.browser());
+      expect((await post(oauth.browser(), page, { action: 'login', ...typed() })).status).toBe(400);
+    });
+
+    it.each([
+      ['another site', { origin: 'https://evil.example' }],
+      ['no site that it tells', { origin: 'null' }],
+      ['another site, by what the browser says', { 'sec-fetch-site': 'cross-site' }],
+      ['a neighbour', { 'sec-fetch-site': 'same-site' }],
+    ])('not from %s', async (_, headers) => {
+      const browser = oauth.browser();
+      for (const page of [await open(browser), await loggedIn(browser)]) {
+        expect((await post(browser, page, { action: 'login', ...typed() }, headers)).status).toBe(403);
+        expect((await post(browser, page, { action: 'allow' }, headers)).status).toBe(403);
+      }
+    });
+
+    it.each([['', 'no proof'], ['x'.repeat(43), 'a made-up proof']])('not with %p', async (proof) => {
+      const browser = oauth.browser();
+      const page = await loggedIn(browser);
+      expect((await post(browser, page, { action: 'allow', proof })).status).toBe(403);
+    });
+
+    it('not with the proof of another one', async () => {
+      const browser = oauth.browser();
+      const first = await loggedIn(browser);
+      const other = await loggedIn(oauth.browser());
+      expect((await post(browser, first, { action: 'allow', proof: other.forms[0]!.fields['proof']! })).status).toBe(403);
+    });
+
+    it('not for another step than the one that it is at, nor one that does not exist', async () => {
+      const browser = oauth.browser();
+      const login = await open(browser);
+      expect((await post(browser, login, { action: 'allow' })).status).toBe(403);
+      expect((await post(browser, login, { action: 'destroy' })).status).toBe(403);
+      const consent = shown(await browser.submit(login, 'action=login', typed()));
+      expect((await post(browser, consent, { action: 'login', ...typed() })).status).toBe(403);
+      // The first page has had its answer.
+      expect((await post(browser, login, { action: 'login', ...typed() })).status).toBe(400);
+    });
+
+    it('not with a field that is repeated, nor one that never ends', async () => {
+      const browser = oauth.browser();
+      const { action, fields } = (await loggedIn(browser)).forms[0]!;
+      const repeated = new URLSearchParams([...Object.entries(fields), ['action', 'deny'], ['action', 'allow']]);
+      expect((await browser.send('POST', action, { body: repeated })).status).toBe(403);
+      const endless = new URLSearchParams({ ...fields, action: 'allow', more: 'x'.repeat(10_000) });
+      expect((await browser.send('POST', action, { body: endless })).status).toBe(403);
+    });
+
+    it('not after their time', async () => {
+      const browser = oauth.browser();
+      const page = await loggedIn(browser);
+      await oauth.shop.sql.query(`UPDATE oauth_payloads SET expires_at = now() WHERE model = 'Interaction'`);
+      const answer = shown(await browser.submit(page, 'action=allow'));
+      expect(answer.status).toBe(400);
+      expect(answer.text).toContain('This page has expired');
+    });
+  });
+
+  it('lead back to the application and nowhere else', async () => {
+    const browser = oauth.browser();
+    const page = await loggedIn(browser);
+    const { action, fields } = page.forms[0]!;
+    const body = new URLSearchParams({ ...fields, action: 'deny', redirect_uri: 'https://evil.example/', returnTo: 'https://evil.example/' });
+    const first = await browser.send('POST', action, { body });
+    expect(first.status).toBe(303);
+    const resume = first.headers.get('location') ?? '';
+    expect(resume).toMatch(/^http:\/\/shop\.test\/oauth\/authorize\//);
+    const back = left(await browser.open(resume));
+    expect(back.origin).toBe('https://app.example');
+    expect(Object.fromEntries(back.searchParams)).toMatchObject({ error: 'access_denied', iss: 'http://shop.test' });
+  });
+
+  it('of somebody else cannot be opened by their address', async () => {
+    const page = await open(oauth.browser());
+    const other = oauth.browser();
+    await open(other);
+    expect(shown(await other.open(page.url)).status).toBe(400);
+  });
+
+  it('of the library itself are not there', async () => {
+    for (const path of ['/interaction/x', '/interaction/x/abort', '/oauth/reg', '/oauth/me', '/oauth/par', '/oauth/device/auth']) {
+      expect((await oauth.browser().send('GET', path)).status).toBe(404);
+    }
+  });
+
+  it('count a browser as a session that its user sees and ends', async () => {
+    const browser = oauth.browser();
+    const whose = await oauth.shop.enter();
+    await oauth.authorize(browser, await oauth.request(client), whose);
+    const { rows } = await oauth.shop.sql.query<{ id: string }>(
+      'SELECT id FROM sessions WHERE user_id = $1 AND oauth_session IS NOT NULL',
+      [whose.userId],
+    );
+    expect(rows).toHaveLength(1);
+    await oauth.shop.sql.query('DELETE FROM sessions WHERE id = $1', [rows[0]!.id]);
+    expect(shown(await browser.open((await oauth.request(client)).url)).text).toContain('Log in to the plant shop');
+  });
+});
