@@ -35,6 +35,24 @@ export const gatewaySettings = {
     each: 'origins (https://shop.example) or *',
     isValid: (entry) => entry === '*' || (URL.canParse(entry) && new URL(entry).origin === entry),
   }),
+  maxInFlight: integer('MAX_IN_FLIGHT', {
+    description: 'Requests worked on at the same time; beyond it clients are told to come back (503)',
+    default: '5000',
+    min: 1,
+    max: 100_000,
+  }),
+  maxBodyMib: integer('MAX_BODY_MIB', {
+    description: 'MiB of request bodies in memory at the same time; beyond it clients are told to come back (503)',
+    default: '128',
+    min: 1,
+    max: 10_000,
+  }),
+  requestTimeoutMs: integer('REQUEST_TIMEOUT_MS', {
+    description: 'How long a client may take to send a whole request, in milliseconds; for its headers at most 15 s (408)',
+    default: '120000',
+    min: 100,
+    max: 600_000,
+  }),
   requestBudgetMs: integer('REQUEST_BUDGET_MS', {
     description: 'How long the services may take over one request, in milliseconds; batches of users and uploads get thrice that',
     default: '10000',

@@ -11,6 +11,7 @@ import { Routes } from './http/routes.js';
 import { Services } from './http/services.js';
 import { ImagesController } from './images/images.controller.js';
 import { Uploads } from './images/uploads.js';
+import { Load } from './limits/load.js';
 import { RateLimit } from './limits/rate-limit.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthController } from './oauth/oauth.controller.js';
@@ -28,7 +29,7 @@ import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 @Module({})
 export class GatewayModule {
-  static with(options: GatewayOptions, logger: Logger): DynamicModule {
+  static with(options: GatewayOptions, load: Load, logger: Logger): DynamicModule {
     return {
       module: GatewayModule,
       controllers: [
@@ -56,7 +57,8 @@ export class GatewayModule {
           useFactory: (rpc: RpcClient, log: RevocationLog) =>
             new Entrance(new Credentials(rpc, log, options), new RateLimit(options.rateLimitPerMinute)),
         },
-        { provide: Routes, inject: [Entrance], useFactory: (entrance: Entrance) => new Routes(entrance) },
+        { provide: Load, useValue: load },
+        { provide: Routes, inject: [Entrance, Load], useFactory: (entrance: Entrance, own: Load) => new Routes(entrance, own) },
         Services,
         Uploads,
         ShopReadiness,

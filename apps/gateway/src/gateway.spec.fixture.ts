@@ -135,6 +135,9 @@ export async function startShop(answers: Answers = {}, options: Partial<GatewayO
       rateLimitPerMinute: 1_000_000,
       trustedProxies: [],
       corsOrigins: [],
+      maxInFlight: 5_000,
+      maxBodyMib: 128,
+      requestTimeoutMs: 120_000,
       requestBudgetMs: 2_000,
       ...options,
     });

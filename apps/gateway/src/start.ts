@@ -15,6 +15,7 @@ import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
 import { secureAnswers } from './http/security-headers.js';
 import { announceClosing, createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
+import { Load } from './limits/load.js';
 import type { GatewayOptions } from './options.js';
 import { ProblemFilter } from './problems/problem.filter.js';
 
@@ -30,11 +31,14 @@ export async function createGateway(
   options: GatewayOptions,
 ): Promise<{ app: NestFastifyApplication; routes: Routes; closeConnections: () => void }> {
   const { logger } = service;
-  const parts = { publicUrl: options.publicUrl, trustedProxies: options.trustedProxies, logger };
+  const load = new Load({ requests: options.maxInFlight, bodyBytes: options.maxBodyMib * 1024 * 1024 });
+  load.observe(service.metrics);
+  const { publicUrl, trustedProxies, requestTimeoutMs } = options;
+  const parts = { publicUrl, trustedProxies, requestTimeoutMs, load, logger };
   const adapter = createAdapter(parts);
   const instance = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
-    partsModule(GatewayModule.with(options, logger), service),
+    partsModule(GatewayModule.with(options, load, logger), service),
     adapter,
     { bodyParser: false, logger: new NestLogger(logger), abortOnError: false },
   );
@@ -43,7 +47,7 @@ export async function createGateway(
   const routes = app.get(Routes);
   supportAllMethods(instance);
   logRequests(instance, logger, service.metrics);
-  secureAnswers(instance, options.publicUrl);
+  secureAnswers(instance, publicUrl);
   routes.watch(instance);
   await allowOrigins(instance, options.corsOrigins);
   await instance.register(compress, { global: false, threshold: compressFromBytes, encodings: ['br', 'gzip'], brotliOptions });

@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
+import type { Load } from '../limits/load.js';
 import { Refusal } from '../problems/refusal.js';
 import { routeNotFound } from '../problems/problem.js';
 import { compressFromBytes } from './compression.js';
@@ -22,12 +23,16 @@ export interface ServedRoute {
 export class Routes {
   readonly served: ServedRoute[] = [];
 
-  constructor(private readonly entrance: Entrance) {}
+  constructor(
+    private readonly entrance: Entrance,
+    private readonly load: Load,
+  ) {}
 
   /** Before any route is registered. Fastify also calls this for the HEAD routes that it derives from GET ones. */
   watch(instance: FastifyInstance): void {
     instance.decorateRequest('rule', undefined);
     instance.decorateRequest('caller', undefined);
+    instance.decorateRequest('taken', undefined);
     instance.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id);
       if (request.is404) done(routeNotFound());
@@ -78,6 +83,8 @@ export class Routes {
       try {
         // The router matches an empty segment to a parameter; nothing has an empty name.
         if (hasParameters && hasEmpty(request.params as Record<string, string>)) throw routeNotFound();
+        // Who watches the gateway is answered also when there is too much to do.
+        if (rule.needs.kind !== 'open' || rule.body) request.taken = this.load.enter(reply.raw);
         const admitted = this.entrance.admit(rule.needs, request, reply);
         if (admitted === undefined) enterInput(rule, request, done);
         else admitted.then(() => enterInput(rule, request, done), done);

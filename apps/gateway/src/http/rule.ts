@@ -1,5 +1,6 @@
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { access, type Needs, type OperationName } from '../access.js';
+import type { Taken } from '../limits/load.js';
 import type { Caller } from '@plant-shop/credentials/caller';
 
 /** The one kind of body that a route takes. */
@@ -41,6 +42,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Absent only where no route was found. */
     rule: RouteRule | undefined;
+    /** Absent where nothing is counted. */
+    taken: Taken | undefined;
     /** Absent when no credential was shown. */
     caller: Caller | undefined;
   }

@@ -1,8 +1,10 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { Logger } from '@plant-shop/platform/logging';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Load } from '../limits/load.js';
 import { answerConnectionError } from '../problems/connection-errors.js';
 import { sendProblem } from '../problems/send-problem.js';
+import { bodyReader } from './body.js';
 import { requestIdOf } from './request-id.js';
 import { UrlEncoded } from './url-encoded.js';
 
@@ -14,26 +16,31 @@ export const maxBodyBytes = 896 * 1024;
 
 /** Longer than the idle time of usual load balancers (60 s), so that they and not we close idle connections. */
 const keepAliveTimeout = 72_000;
-/** For a whole request with its body: 10 MiB at 0.7 Mbit/s. Node has no limit but what it is given. */
-const requestTimeout = 120_000;
 const headersTimeout = 15_000;
 
 /** Fastify with everything that would answer, log or parse by itself replaced by ours. */
 export function createAdapter(parts: {
   readonly publicUrl: string;
   readonly trustedProxies: readonly string[];
+  /** For a whole request with its body. Node has no limit but what it is given. */
+  readonly requestTimeoutMs: number;
+  readonly load: Load;
   readonly logger: Logger;
 }): FastifyAdapter {
+  const { requestTimeoutMs } = parts;
   const adapter = new FastifyAdapter({
     logger: false,
     genReqId: requestIdOf,
     requestIdHeader: false,
-    bodyLimit: maxBodyBytes,
     ...(parts.trustedProxies.length > 0 && { trustProxy: [...parts.trustedProxies] }),
     keepAliveTimeout,
-    requestTimeout,
+    requestTimeout: requestTimeoutMs,
     // Node would answer a missing Host by itself, without a body.
-    http: { headersTimeout, connectionsCheckingInterval: 5_000, requireHostHeader: false },
+    http: {
+      headersTimeout: Math.min(headersTimeout, requestTimeoutMs),
+      connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs),
+      requireHostHeader: false,
+    },
     // While connections drain, requests that are on them already are still served, and told to close.
     return503OnClosing: false,
     routerOptions: {
@@ -50,10 +57,8 @@ export function createAdapter(parts: {
   // Node would answer an expectation that it does not know by itself; RFC 9110, 10.1.1 lets us overlook it.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
   instance.removeAllContentTypeParsers();
-  // Bodies stay bytes: handlers check them, and pass them on as they came.
-  for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
-    instance.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  }
+  const read = bodyReader(parts.load, maxBodyBytes);
+  for (const type of ['application/json', 'application/x-www-form-urlencoded']) instance.addContentTypeParser(type, read);
   // Other types get this far only on routes that read no body, or that read it as a stream.
   instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
   return adapter;

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { catalog, maxImageBytes } from '@plant-shop/contracts/catalog';
+import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import type { StoredImage } from '@plant-shop/contracts/catalog';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -7,6 +7,7 @@ import { idempotencyKeyOf } from '../http/idempotency.js';
 import { pathId } from '../http/input.js';
 import { ruleFor } from '../http/rule.js';
 import { sendApiResponse, Services } from '../http/services.js';
+import { Load } from '../limits/load.js';
 import { Refusal } from '../problems/refusal.js';
 import { receiveUpload } from './upload.js';
 
@@ -26,7 +27,10 @@ const limits = {
 
 @Injectable()
 export class Uploads {
-  constructor(private readonly services: Services) {}
+  constructor(
+    private readonly services: Services,
+    private readonly load: Load,
+  ) {}
 
   /**
    * The one route outside Nest's controllers: the multipart plug-in puts asynchronous hooks in front of every route of the
@@ -49,6 +53,8 @@ export class Uploads {
       throw new Refusal('payload-too-large', 'Send an image of at most 10 MiB.');
     }
     try {
+      // One chunk, and what the parser and the message to the catalog hold of it.
+      if (request.taken) this.load.hold(request.taken, 3 * imageChunkBytes);
       await this.receive(request, reply);
     } catch (error) {
       // A refusal ends the reading, and what was left unread would stand before the connection's next request.

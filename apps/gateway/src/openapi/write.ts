@@ -29,6 +29,9 @@ const { app, routes } = await createGateway(
     rateLimitPerMinute: 1,
     trustedProxies: [],
     corsOrigins: [],
+    maxInFlight: 1,
+    maxBodyMib: 1,
+    requestTimeoutMs: 1_000,
     requestBudgetMs: 1_000,
   },
 );

@@ -69,7 +69,7 @@ describe('a problem', () => {
 
   it('is made of what Nest and Fastify throw', () => {
     expect(problemOf(new NotFoundException('Cannot GET /x?password=1'), at)).toMatchObject({ status: 404, code: 'route-not-found' });
-    const tooLarge = Object.assign(new Error('x'), { code: 'FST_ERR_CTP_BODY_TOO_LARGE', statusCode: 413 });
+    const tooLarge = Object.assign(new Error('x'), { code: 'FST_REQ_FILE_TOO_LARGE', statusCode: 413 });
     expect(problemOf(new HttpException('x', 413, { cause: tooLarge }), at)).toMatchObject({ status: 413, code: 'payload-too-large' });
     expect(problemOf(Object.assign(new Error('x'), { statusCode: 400 }), at)).toMatchObject({ status: 400, code: 'malformed-request' });
     expect(problemOf(Object.assign(new Error('x'), { statusCode: 500 }), at)).toMatchObject({ status: 500 });

@@ -100,8 +100,6 @@ function refusalOfFramework(code: string): Refusal | undefined {
       return new Refusal('malformed-request', 'The path must be valid percent-encoded UTF-8.');
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return new Refusal('uri-too-long', 'A part of the path is longer than anything that it could name.');
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Refusal('payload-too-large', 'Send a body of at most 896 KiB.');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Refusal('unsupported-media-type', 'Send the body with the Content-Type that the operation takes.');
     case 'FST_PARTS_LIMIT':

@@ -1,0 +1,88 @@
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { catalog } from '@plant-shop/contracts/catalog';
+import { fake } from '@plant-shop/testing/service';
+import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
+
+const until = async (condition: () => Promise<boolean>): Promise<void> => {
+  const end = performance.now() + 5_000;
+  while (!(await condition())) {
+    if (performance.now() > end) throw new Error('it did not come about');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+};
+
+describe('more than there is room for', () => {
+  let shop: Shop;
+  const sockets: Socket[] = [];
+  afterEach(async () => {
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await shop.stop();
+  });
+
+  /** Sends a text, and hears what comes until the connection ends. */
+  const speak = (text: string): Promise<string> => {
+    const { hostname, port } = new URL(shop.gateway.url);
+    return new Promise((resolve) => {
+      const socket = connect(Number(port), hostname, () => socket.write(text));
+      sockets.push(socket);
+      let heard = '';
+      socket.on('data', (chunk) => (heard += chunk.toString()));
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => resolve(heard));
+    });
+  };
+  const post = (bytes: number, sent: string): string =>
+    `POST /v3/user HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n${sent}`;
+
+  it('is turned away at once with 503, and what was let in is answered', async () => {
+    const plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' as const };
+    const slow = fake(catalog.getPlant, () => new Promise<typeof plant>((resolve) => setTimeout(() => resolve(plant), 300)) as never);
+    shop = await startShop({ ...echoes, catalog: [slow] }, { maxInFlight: 20 });
+    const answers = await Promise.all(Array.from({ length: 200 }, () => shop.get('/v3/plant/1')));
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(20);
+    expect(answers.filter(({ status }) => ![200, 503].includes(status))).toEqual([]);
+    expect(refused.length).toBeGreaterThan(0);
+    expect(refused.every(({ headers }) => headers.get('retry-after') !== null)).toBe(true);
+    expect(await refused[0]?.json()).toMatchObject({ code: 'overloaded' });
+    expect((await shop.get('/v3/plant/1')).status).toBe(200);
+  }, 20_000);
+
+  it('does not keep out who asks how the gateway is', async () => {
+    const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
+    shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
+    void speak('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
+    await until(async () => (await shop.get('/v3/plant/2')).status === 503);
+    expect((await shop.get('/livez')).status).toBe(200);
+  });
+
+  it('bodies take a bounded part of memory, whose they are is let go with their connection', async () => {
+    shop = await startShop(echoes, { maxBodyMib: 1 });
+    for (let n = 0; n < 3; n++) void speak(post(400_000, 'x'.repeat(340_000)));
+    const create = () => shop.send('POST', '/v3/user', { username: 'a', password: 'b', firstName: 'x'.repeat(60_000) });
+    const inMemory = async () => (await shop.service.metrics.getSingleMetric('http_body_bytes_in_flight')?.get())?.values[0]?.value;
+    await until(async () => (await inMemory()) === 1_020_000);
+    expect(await (await create()).json()).toMatchObject({ code: 'overloaded' });
+    for (const socket of sockets.splice(0)) socket.destroy();
+    await until(async () => (await inMemory()) === 0);
+    expect((await create()).status).not.toBe(503);
+  }, 20_000);
+
+  it('who says much and sends nothing keeps nobody out', async () => {
+    shop = await startShop(echoes, { maxBodyMib: 1 });
+    for (let n = 0; n < 50; n++) void speak(post(1_000_000, '{'));
+    expect((await shop.send('POST', '/v3/user', { username: 'a', password: 'b' })).status).toBe(200);
+  });
+
+  it('a body or headers that come too slowly are given up', async () => {
+    shop = await startShop(echoes, { requestTimeoutMs: 400 });
+    const begun = performance.now();
+    const answers = await Promise.all([speak(post(100, '{')), speak('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n'), speak('G')]);
+    for (const answer of answers) {
+      expect(answer).toMatch(/^HTTP\/1\.1 408 /);
+      expect(answer).toContain('"code":"request-timeout"');
+    }
+    expect(performance.now() - begun).toBeLessThan(3_000);
+  });
+});

@@ -1,0 +1,57 @@
+import type { ServerResponse } from 'node:http';
+import { overloaded } from '@plant-shop/platform/errors';
+import type { Registry } from 'prom-client';
+import { Gauge } from 'prom-client';
+
+/** What one request has taken of the process; until it is over. */
+export interface Taken {
+  bodyBytes: number;
+  isOver: boolean;
+}
+
+/**
+ * What this process works on at one time, bounded: beyond it requests are turned away before anything is done for them, so
+ * that those that were let in are answered in time, and memory stays what it is.
+ */
+export class Load {
+  private requests = 0;
+  private bodyBytes = 0;
+
+  constructor(private readonly most: { readonly requests: number; readonly bodyBytes: number }) {}
+
+  /** Lasts until the answer is out or its connection is gone. @throws CodedError `overloaded` */
+  enter(response: ServerResponse): Taken {
+    if (this.requests >= this.most.requests) throw overloaded('The gateway');
+    const taken = { bodyBytes: 0, isOver: false };
+    this.requests++;
+    response.once('close', () => {
+      taken.isOver = true;
+      this.requests--;
+      this.bodyBytes -= taken.bodyBytes;
+    });
+    return taken;
+  }
+
+  /** Memory that a body takes, counted as it comes: who says much and sends little keeps nobody out. @throws CodedError `overloaded` */
+  hold(taken: Taken, bytes: number): void {
+    if (taken.isOver) return;
+    if (this.bodyBytes + bytes > this.most.bodyBytes) throw overloaded('The gateway');
+    taken.bodyBytes += bytes;
+    this.bodyBytes += bytes;
+  }
+
+  observe(metrics: Registry): void {
+    const gauge = (name: string, help: string, read: () => number): void => {
+      new Gauge({
+        name,
+        help,
+        registers: [metrics],
+        collect() {
+          this.set(read());
+        },
+      });
+    };
+    gauge('http_requests_in_flight', 'Requests that were let in and are not answered yet', () => this.requests);
+    gauge('http_body_bytes_in_flight', 'Bytes of their bodies in memory', () => this.bodyBytes);
+  }
+}
