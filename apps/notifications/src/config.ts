@@ -1,5 +1,6 @@
 import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import { serviceSettings } from '@plant-shop/platform/service/settings';
+import { webhookSettings } from './webhooks/settings.js';
 
 export const databaseSetting = {
   databaseUrl: url('NOTIFICATIONS_DATABASE_URL', ['postgres', 'postgresql'], { description: "Notifications' own database" }),
@@ -16,6 +17,7 @@ export const notificationsSettings = {
     min: 7,
     max: 3_650,
   }),
+  ...webhookSettings,
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
     description: 'Where clients reach the API: types of problems are built from it',
   }),

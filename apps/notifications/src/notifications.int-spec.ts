@@ -7,6 +7,7 @@ import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { startService, TestCaller } from '@plant-shop/testing/service';
 import { migrationsFolder } from './database.js';
+import { testSettings } from './notifications.spec.fixture.js';
 import { startNotifications } from './start.js';
 
 describe('notifications, before there is a stream', () => {
@@ -18,7 +19,7 @@ describe('notifications, before there is a stream', () => {
   beforeAll(async () => {
     [nats, database] = await Promise.all([startNats(), createDatabase(migrationsFolder)]);
     service = await startService('notifications', nats.url, async (one) => {
-      const config = { databaseUrl: database.url, streamHost: '127.0.0.1', streamPort: 0, eventLogRetentionDays: 30, publicUrl: 'https://shop.test' };
+      const config = testSettings(database.url);
       port = (await startNotifications(one, config)).streamPort;
     });
     caller = await TestCaller.connect(nats.url);

@@ -3,13 +3,16 @@ import { EventLogRetention } from './event-log/event-log-retention.js';
 import { OrderEvents } from './event-log/order-events.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
 import { StreamServer } from './stream/stream-server.js';
+import { webhookParts } from './webhooks/webhook-parts.js';
+import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 @Module({})
 export class NotificationsModule {
   static with(options: NotificationsOptions): DynamicModule {
     return {
       module: NotificationsModule,
-      providers: [{ provide: NOTIFICATIONS_OPTIONS, useValue: options }, OrderEvents, EventLogRetention, StreamServer],
+      controllers: [WebhooksController],
+      providers: [{ provide: NOTIFICATIONS_OPTIONS, useValue: options }, OrderEvents, EventLogRetention, ...webhookParts, StreamServer],
     };
   }
 }

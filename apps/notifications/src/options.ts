@@ -1,19 +1,25 @@
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import type { NotificationsConfig } from './config.js';
+import { toWebhooksOptions, type WebhooksOptions } from './webhooks/options.js';
 
 /** What the parts of notifications need of its settings, in their own terms. */
 export interface NotificationsOptions {
   readonly stream: { readonly host: string; readonly port: number };
   /** How long events stay in the log at least. */
   readonly eventLog: { readonly keepMs: number };
+  readonly webhooks: WebhooksOptions;
   /** Address of the API as clients know it, without a slash at its end. */
   readonly publicUrl: string;
 }
 
 export const NOTIFICATIONS_OPTIONS = Symbol('notifications options');
 
-export const toOptions = (config: Omit<NotificationsConfig, keyof ServiceConfig>): NotificationsOptions => ({
+export const toOptions = (
+  config: Omit<NotificationsConfig, keyof ServiceConfig>,
+  isProduction: boolean,
+): NotificationsOptions => ({
   stream: { host: config.streamHost, port: config.streamPort },
   eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
+  webhooks: toWebhooksOptions(config, isProduction),
   publicUrl: config.publicUrl,
 });

@@ -4,16 +4,23 @@ import { notificationsDatabase } from './database.js';
 import { NotificationsModule } from './notifications.module.js';
 import { toOptions } from './options.js';
 import { StreamServer } from './stream/stream-server.js';
+import type { WebhooksOptions } from './webhooks/options.js';
 
-/** Only readiness is asked of it. */
-const maxInFlight = 100;
+/** Beyond it callers are told to come back. */
+const maxInFlight = 1_000;
 
-/** @returns where the stream listens */
+/**
+ * @param changed what a test of webhooks needs to be other than the settings make it
+ * @returns where the stream listens
+ */
 export async function startNotifications(
   service: Service,
   config: Omit<NotificationsConfig, keyof ServiceConfig>,
+  changed: Partial<WebhooksOptions> = {},
 ): Promise<{ readonly streamPort: number }> {
   await service.useDatabase(notificationsDatabase(config.databaseUrl));
-  const app = await service.answer(NotificationsModule.with(toOptions(config)), { maxInFlight });
+  const made = toOptions(config, service.config.nodeEnv === 'production');
+  const options = { ...made, webhooks: { ...made.webhooks, ...changed } };
+  const app = await service.answer(NotificationsModule.with(options), { maxInFlight });
   return { streamPort: app.get(StreamServer).port };
 }

@@ -10,6 +10,7 @@ import { fake, startFake, startService } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import { migrationsFolder } from '../database.js';
+import { testSettings } from '../notifications.spec.fixture.js';
 import { startNotifications } from '../start.js';
 
 type Event = FeedPage['events'][number];
@@ -61,7 +62,7 @@ describe('the event log', () => {
       })),
     ]);
   const start = async (): Promise<void> => {
-    const config = { databaseUrl: database.url, streamHost: '127.0.0.1', streamPort: 0, eventLogRetentionDays: 30, publicUrl: 'https://shop.test' };
+    const config = testSettings(database.url);
     services.push(await startService('notifications', nats.url, (service) => startNotifications(service, config)));
   };
   const happens = (count: number): Event[] => {

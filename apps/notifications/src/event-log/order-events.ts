@@ -12,6 +12,8 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Registry } from 'prom-client';
+import { enqueueDeliveries } from '../webhooks/deliveries.repository.js';
+import { DeliveryWorker } from '../webhooks/delivery-worker.js';
 
 /** How the store knows us. */
 const followerName = 'notifications';
@@ -27,6 +29,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
     private readonly nats: Nats,
     private readonly rpc: RpcClient,
     database: Database,
+    webhooks: DeliveryWorker,
     metrics: Registry,
     @InjectLogger() private readonly logger: Logger,
   ) {
@@ -34,8 +37,11 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
       database,
       {
         feed: this.storeFeed(),
-        onAdvance: async () => undefined,
-        announce: ({ after, upTo }) => this.logger.debug({ after, upTo }, 'order events logged'),
+        onAdvance: enqueueDeliveries,
+        announce: ({ after, upTo }) => {
+          this.logger.debug({ after, upTo }, 'order events logged');
+          webhooks.poke();
+        },
       },
       logger,
     );

@@ -1,0 +1,13 @@
+import { readConfig } from '@plant-shop/platform/config';
+import { notificationsSettings } from './config.js';
+
+/** Notifications' settings as in production, but for what a test says, by their variables. */
+export const testSettings = (databaseUrl: string, variables: Readonly<Record<string, string>> = {}) =>
+  readConfig(notificationsSettings, {
+    NATS_URL: 'nats://given.by.the.test',
+    NOTIFICATIONS_DATABASE_URL: databaseUrl,
+    NOTIFICATIONS_SECRET: 'a-secret-of-the-tests-of-32-characters-or-more',
+    STREAM_PORT: '0',
+    PUBLIC_URL: 'https://shop.test',
+    ...variables,
+  });

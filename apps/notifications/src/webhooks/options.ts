@@ -1,0 +1,62 @@
+import type { Config } from '@plant-shop/platform/config';
+import type { webhookSettings } from './settings.js';
+
+const dayMs = 86_400_000;
+
+/** What webhooks need of the settings, in their own terms. */
+export interface WebhooksOptions {
+  readonly secrets: readonly string[];
+  readonly perUser: number;
+  readonly httpsOnly: boolean;
+  readonly allowedTargets: readonly string[];
+  /** Attempts at the same time: on this replica, and of one endpoint on all of them. */
+  readonly inFlight: number;
+  readonly limits: QueueLimits;
+  readonly timeScale: number;
+  readonly attemptLimitMs: number;
+  /** After which a claimed delivery is anybody's again: what a killed worker had. */
+  readonly leaseMs: number;
+  /** Pause between two looks for work that nobody told of. */
+  readonly pollMs: number;
+  readonly failingMs: number;
+  readonly holdMs: number;
+  readonly keepEndedMs: number;
+  /** Pause between two looks at whether owners are still there and may see what they get. */
+  readonly ownersMs: number;
+  /** Certificate authorities beside the system's. */
+  readonly ca?: string;
+}
+
+/** What one endpoint may take of everybody's time. */
+export interface QueueLimits {
+  readonly inFlight: number;
+  readonly perSecond: number;
+  /** Attempts in a row without an answer after which it is tried with one at a time. */
+  readonly silentAttempts: number;
+  /** Then nothing is sent for this long at first, twice as long each time, and at most for the second. */
+  readonly pauseMs: number;
+  readonly longestPauseMs: number;
+}
+
+export const toWebhooksOptions = (config: Config<typeof webhookSettings>, isProduction: boolean): WebhooksOptions => ({
+  secrets: config.secrets,
+  perUser: config.webhooksPerUser,
+  httpsOnly: isProduction || config.webhookHttpsOnly,
+  allowedTargets: config.webhookAllowedTargets,
+  inFlight: config.webhookInFlight,
+  limits: {
+    inFlight: config.webhookInFlightPerEndpoint,
+    perSecond: config.webhookRatePerEndpoint,
+    silentAttempts: config.webhookSilentAttempts,
+    pauseMs: 5_000 * config.webhookTimeScale,
+    longestPauseMs: 300_000 * config.webhookTimeScale,
+  },
+  timeScale: config.webhookTimeScale,
+  attemptLimitMs: 15_000,
+  leaseMs: 30_000,
+  pollMs: 250,
+  failingMs: 5 * dayMs * config.webhookTimeScale,
+  holdMs: 30 * dayMs * config.webhookTimeScale,
+  keepEndedMs: config.webhookDeliveryRetentionDays * dayMs,
+  ownersMs: 600_000,
+});

@@ -1,0 +1,51 @@
+import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
+import type { Claimed, Health, Outcome } from './queue.repository.js';
+import { pauseAfter } from './schedule.js';
+import type { Sent } from './sender.js';
+
+/** The receiver wants no more of it, ever. */
+const goneStatus = 410;
+/** With these, Retry-After is about the receiver and not about the one event. */
+const busyStatuses = [429, 503];
+/** However long a receiver asks for: its other events wait as well, and may be for nothing. */
+const longestPauseMs = 3_600_000;
+
+const isDelivered = ({ status }: Sent): boolean => status !== undefined && status >= 200 && status < 300;
+const isSilent = ({ status }: Sent): boolean => status === undefined;
+export const isGone = ({ status }: Pick<Sent, 'status'>): boolean => status === goneStatus;
+
+const askedPauseMs = ({ status, retryAfterMs = 0 }: Sent): number =>
+  status !== undefined && busyStatuses.includes(status) ? retryAfterMs : 0;
+
+/** @param random from 0 to 1 */
+export function outcomeOf(delivery: Claimed, lease: string, sent: Sent, timeScale: number, random: number): Outcome {
+  const base = { delivery, lease, attempt: toAttempt(sent) };
+  if (isDelivered(sent)) return { ...base, state: 'delivered', pauseMs: 0 };
+  const pauseMs = pauseAfter(delivery.made + 1, timeScale, random);
+  // What the receiver was gone for is held like what comes later: the endpoint is disabled.
+  if (pauseMs === undefined) return { ...base, state: isGone(sent) ? 'pending' : 'failed', pauseMs: 0 };
+  return { ...base, state: 'pending', pauseMs: Math.max(pauseMs, askedPauseMs(sent)) };
+}
+
+const toAttempt = ({ at, status, durationMs, error }: Sent): DeliveryAttempt => ({
+  at: at.toISOString(),
+  ...(status !== undefined && { status }),
+  durationMs,
+  ...(error !== undefined && { error }),
+});
+
+/** What a batch of attempts says of each endpoint. */
+export function healthOf(attempts: readonly { readonly webhookId: string; readonly sent: Sent }[]): Health[] {
+  const health = new Map<string, Health>();
+  for (const { webhookId, sent } of attempts) {
+    const before = health.get(webhookId);
+    health.set(webhookId, {
+      webhookId,
+      delivered: isDelivered(sent) || (before?.delivered ?? false),
+      answered: !isSilent(sent) || (before?.answered ?? false),
+      silentAttempts: (before?.silentAttempts ?? 0) + (isSilent(sent) ? 1 : 0),
+      pauseMs: Math.max(Math.min(askedPauseMs(sent), longestPauseMs), before?.pauseMs ?? 0),
+    });
+  }
+  return [...health.values()];
+}

@@ -1,0 +1,74 @@
+import { flag, integer, list, secret, type Setting } from '@plant-shop/platform/config';
+
+/** Several secrets in one setting, the first of which is the present one. */
+const secrets = (variable: string, description: string): Setting<readonly string[]> => {
+  const one = secret(variable, { description });
+  return { ...one, parse: (text) => text.split(',').map((entry) => one.parse(entry.trim())) };
+};
+
+const factor = (variable: string, documented: { description: string; default: string }): Setting<number> => ({
+  variable,
+  description: documented.description,
+  defaultText: documented.default,
+  parse: (text) => {
+    const value = Number(text);
+    if (!(value > 0 && value <= 1)) throw new Error('be a number above 0, at most 1');
+    return value;
+  },
+});
+
+export const webhookSettings = {
+  secrets: secrets(
+    'NOTIFICATIONS_SECRET',
+    'Encrypts the secrets of webhooks; at least 32 characters, the same on all replicas. To change it, put the new one first, and the old one after a comma until nothing is encrypted with it (metric `webhook_secrets_to_seal_anew`)',
+  ),
+  webhooksPerUser: integer('WEBHOOKS_PER_USER', {
+    description: 'Webhooks that a user may have',
+    default: '20',
+    min: 1,
+    max: 10_000,
+  }),
+  webhookHttpsOnly: flag('WEBHOOK_HTTPS_ONLY', {
+    description: 'Takes no http URLs but for allowed targets; always so when NODE_ENV is production',
+    default: 'false',
+  }),
+  webhookAllowedTargets: list('WEBHOOK_ALLOWED_TARGETS', {
+    description: 'Receivers that may be reached although they are not on the internet: `host:port`, or `host:*` for all ports',
+    each: 'entries like receiver.example:8443 or localhost:*',
+    isValid: (entry) => /^([\w.-]+|\[[\da-f:.]+\]):(\*|\d{1,5})$/i.test(entry),
+  }),
+  webhookInFlight: integer('WEBHOOK_IN_FLIGHT', {
+    description: 'Attempts under way at the same time on a replica',
+    default: '64',
+    min: 1,
+    max: 10_000,
+  }),
+  webhookInFlightPerEndpoint: integer('WEBHOOK_IN_FLIGHT_PER_ENDPOINT', {
+    description: 'The same for one endpoint, all replicas together',
+    default: '16',
+    min: 1,
+    max: 10_000,
+  }),
+  webhookRatePerEndpoint: integer('WEBHOOK_RATE_PER_ENDPOINT', {
+    description: 'Attempts for one endpoint per second, all replicas together',
+    default: '200',
+    min: 1,
+    max: 1_000_000,
+  }),
+  webhookSilentAttempts: integer('WEBHOOK_SILENT_ATTEMPTS', {
+    description: 'Attempts in a row without an answer after which an endpoint gets only one at a time, with growing pauses',
+    default: '5',
+    min: 1,
+    max: 1_000,
+  }),
+  webhookDeliveryRetentionDays: integer('WEBHOOK_DELIVERY_RETENTION_DAYS', {
+    description: 'How long ended deliveries and their attempts are kept, in days',
+    default: '30',
+    min: 1,
+    max: 3_650,
+  }),
+  webhookTimeScale: factor('WEBHOOK_TIME_SCALE', {
+    description: 'Multiplies the pauses between attempts and the days after which an endpoint is disabled or held events fail; for trials',
+    default: '1',
+  }),
+};

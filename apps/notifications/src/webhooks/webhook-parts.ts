@@ -1,0 +1,37 @@
+import type { Provider } from '@nestjs/common';
+import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
+import { DeliveriesService } from './deliveries.service.js';
+import { DeliveryMetrics } from './delivery-metrics.js';
+import { DeliveryWorker } from './delivery-worker.js';
+import { resolveByDns } from './resolver.js';
+import { SecretBox } from './secret-box.js';
+import { Sender } from './sender.js';
+import { TargetGuard } from './target-guard.js';
+import { WebhooksService } from './webhooks.service.js';
+
+/** What webhooks are made of. */
+export const webhookParts: Provider[] = [
+  {
+    provide: TargetGuard,
+    inject: [NOTIFICATIONS_OPTIONS],
+    useFactory: ({ webhooks }: NotificationsOptions) =>
+      new TargetGuard({ httpsOnly: webhooks.httpsOnly, allowed: webhooks.allowedTargets }, resolveByDns),
+  },
+  {
+    provide: Sender,
+    inject: [TargetGuard, NOTIFICATIONS_OPTIONS],
+    useFactory: (guard: TargetGuard, { webhooks: { attemptLimitMs, inFlight, ca } }: NotificationsOptions) =>
+      new Sender(guard, { attemptLimitMs, maxConnectionsPerOrigin: inFlight, ...(ca !== undefined && { ca }) }),
+  },
+  {
+    provide: SecretBox,
+    inject: [NOTIFICATIONS_OPTIONS],
+    useFactory: ({ webhooks }: NotificationsOptions) => new SecretBox(webhooks.secrets),
+  },
+  DeliveryMetrics,
+  DeliveryWorker,
+  WebhooksService,
+  DeliveriesService,
+  AnswersSweeper,
+];

@@ -1,0 +1,76 @@
+import { DomainError } from '@plant-shop/contracts/errors';
+import type { EventType, NewWebhook, Webhook, WebhookState } from '@plant-shop/contracts/notifications';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+
+/** How long the former secret goes on signing where nothing else is asked: time to carry the new one to each receiver. */
+export const defaultGraceSeconds = 86_400;
+
+/** An endpoint as its row holds it. */
+export interface WebhookRecord {
+  readonly id: string;
+  readonly position: number;
+  readonly ownerId: string;
+  readonly url: string;
+  readonly eventTypes: readonly EventType[];
+  readonly orderId: number | null;
+  readonly plantId: number | null;
+  readonly description: string | null;
+  readonly state: WebhookState;
+  readonly disabledReason: 'gone' | 'failing' | null;
+  readonly version: number;
+  readonly createdAt: Date;
+}
+
+/** What its owner decides. */
+export type WebhookWishes = Pick<WebhookRecord, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
+
+/** Absent filters and description are none. */
+export const toWishes = ({ url, eventTypes, orderId, plantId, description }: NewWebhook): WebhookWishes => ({
+  url,
+  eventTypes,
+  orderId: orderId ?? null,
+  plantId: plantId ?? null,
+  description: description ?? null,
+});
+
+export const toWebhook = (record: WebhookRecord): Webhook => ({
+  id: record.id,
+  url: record.url,
+  eventTypes: record.eventTypes,
+  ...(record.orderId !== null && { orderId: record.orderId }),
+  ...(record.plantId !== null && { plantId: record.plantId }),
+  ...(record.description !== null && { description: record.description }),
+  state: record.state,
+  ...(record.disabledReason !== null && { disabledReason: record.disabledReason }),
+  createdAt: record.createdAt.toISOString(),
+});
+
+/** @throws DomainError `forbidden` */
+export function assertMayUseWebhooks({ permissions }: Principal): void {
+  if (permissions.includes('webhooks')) return;
+  throw new DomainError('forbidden', 'Webhooks need the permission webhooks.');
+}
+
+/** @throws DomainError `too-many-webhooks` */
+export function assertRoomForOneMore(count: number, max: number): void {
+  if (count < max) return;
+  throw new DomainError('too-many-webhooks', `Delete a webhook first: a user has at most ${max}.`);
+}
+
+/** @throws DomainError `webhook-not-found` */
+export function found(webhook: WebhookRecord | undefined): WebhookRecord {
+  if (!webhook) throw new DomainError('webhook-not-found', 'You have no such webhook, or it is deleted already.');
+  return webhook;
+}
+
+/** @throws DomainError `precondition-failed` */
+export function assertVersion({ version }: WebhookRecord, ifVersion: number | undefined): void {
+  if (ifVersion === undefined || ifVersion === version) return;
+  throw new DomainError('precondition-failed', 'The webhook has changed since: read it again and decide anew.', { version });
+}
+
+/** @throws DomainError `webhook-disabled` */
+export function assertEnabled({ state }: WebhookRecord): void {
+  if (state === 'enabled') return;
+  throw new DomainError('webhook-disabled', 'The webhook is disabled: enable it first.');
+}

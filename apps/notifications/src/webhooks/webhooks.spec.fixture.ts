@@ -1,0 +1,214 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { identity } from '@plant-shop/contracts/identity';
+import { type CreatedWebhook, type Delivery, type NewWebhook, notifications, type Webhook } from '@plant-shop/contracts/notifications';
+import { type Permission, permissionsOfRole } from '@plant-shop/contracts/permissions';
+import { store } from '@plant-shop/contracts/store';
+import type { FeedPage } from '@plant-shop/contracts/store.feed';
+import { createLogger } from '@plant-shop/platform/logging';
+import { CodedError } from '@plant-shop/platform/errors';
+import { Nats } from '@plant-shop/platform/nats';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { Service } from '@plant-shop/platform/service/service';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { fake, startFake, startService, TestCaller } from '@plant-shop/testing/service';
+import pg from 'pg';
+import { migrationsFolder } from '../database.js';
+import { testSettings } from '../notifications.spec.fixture.js';
+import { startNotifications } from '../start.js';
+import type { WebhooksOptions } from './options.js';
+
+type Event = FeedPage['events'][number];
+
+const epoch = '00000000-0000-4000-8000-0000000000e0';
+
+/** The same number is the same user. */
+export const userNo = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+export const customer = (n: number): Principal => ({
+  subject: userNo(n),
+  permissions: [...permissionsOfRole.customer],
+  shown: ['session'],
+});
+export const staff = (n: number): Principal => ({ subject: userNo(n), permissions: [...permissionsOfRole.staff], shown: ['session'] });
+
+/** Notifications (one replica, or several) with a store whose feed a test writes, and an identity that it decides. */
+export class TestWebhooks {
+  private readonly feed: Event[] = [];
+  private readonly replicas: Service[] = [];
+  /** What identity says of users; undefined: gone. */
+  readonly users = new Map<string, readonly Permission[] | undefined>();
+  readonly revocations: { position: number; kind: 'user' | 'userChanged'; id: string }[] = [];
+
+  private constructor(
+    readonly nats: TestNats,
+    private readonly database: TestDatabase,
+    readonly sql: pg.Pool,
+    readonly caller: TestCaller,
+    private readonly closers: (() => Promise<unknown>)[],
+  ) {}
+
+  static async start({ replicas = 1, ...options }: Partial<WebhooksOptions> & { replicas?: number } = {}): Promise<TestWebhooks> {
+    const [nats, database] = await Promise.all([startNats(), createDatabase(migrationsFolder)]);
+    const sql = new pg.Pool({ connectionString: database.url, max: 4 });
+    // The pool counts as ended before its sockets are; dropping the database then ends them for good.
+    sql.on('error', (error: Error & { code?: string }) => {
+      if (error.code !== '57P01') throw error;
+    });
+    const caller = await TestCaller.connect(nats.url);
+    const shop = new TestWebhooks(nats, database, sql, caller, []);
+    const fakes = [await shop.startStore(), await shop.startIdentity()];
+    const storeNats = await Nats.connect({ url: nats.url, name: 'store' }, createLogger('test', 'fatal'));
+    shop.nudge = (events) =>
+      storeNats.connection.publish('store.feed', JSON.stringify({ epoch, head: shop.feed.length, events }));
+    shop.closers.push(
+      () => caller.close(),
+      ...fakes.map((one) => () => one.stop()),
+      () => storeNats.close(1_000),
+      () => sql.end(),
+      () => database.drop(),
+      () => nats.stop(),
+    );
+    await Promise.all(Array.from({ length: replicas }, () => shop.addReplica(options)));
+    return shop;
+  }
+
+  private nudge!: (events: readonly Event[]) => void;
+
+  /** One more process, as far as a test can have one. */
+  async addReplica(options: Partial<WebhooksOptions> = {}, variables: Record<string, string> = {}): Promise<Service> {
+    const config = testSettings(this.database.url, { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*', ...variables });
+    const quick = { pollMs: 50, ...options };
+    const service = await startService('notifications', this.nats.url, (one) => startNotifications(one, config, quick));
+    this.replicas.push(service);
+    return service;
+  }
+
+  async stopReplicas(): Promise<void> {
+    await Promise.all(this.replicas.splice(0).map((service) => service.stop()));
+  }
+
+  async stop(): Promise<void> {
+    await this.stopReplicas();
+    for (const close of this.closers) await close();
+  }
+
+  /** Status changes of orders; those without an owner are customer 1's. */
+  happen(...changes: readonly { orderId: number; plantId?: number; owner?: number; newStatus?: string }[]): Event[] {
+    const events = changes.map(({ orderId, plantId = 7, owner = 1, newStatus = 'approved' }, n): Event => {
+      const seq = this.feed.length + n + 1;
+      const data = { orderId, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
+      return {
+        seq,
+        id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
+        subject: userNo(owner),
+        body: JSON.stringify({ event: 'order.status_changed', timestamp: new Date().toISOString(), data }),
+      };
+    });
+    this.feed.push(...events);
+    this.nudge(events);
+    return events;
+  }
+
+  call<Payload, Answer>(operation: Operation<Payload, Answer>, payload: Payload, principal: Principal): Promise<Answer> {
+    return this.caller.call(operation, payload, principal);
+  }
+
+  create(url: string, given: Partial<NewWebhook> = {}, principal = customer(1)): Promise<CreatedWebhook> {
+    return this.call(notifications.createWebhook, { webhook: { url, eventTypes: ['order.status_changed'], ...given } }, principal);
+  }
+
+  replace({ id, url, eventTypes }: Webhook, given: object, principal = customer(1)): Promise<Webhook> {
+    const webhook = { url, eventTypes: [...eventTypes], ...given };
+    return this.call(notifications.replaceWebhook, { webhookId: id, webhook }, principal);
+  }
+
+  deliveries({ id }: { id: string }, principal = customer(1)): Promise<Delivery[]> {
+    return this.call(notifications.listDeliveries, { webhookId: id }, principal);
+  }
+
+  private startStore() {
+    return startFake(this.nats.url, 'store', [
+      fake(store.feedRead, ({ after, limit }) => ({
+        epoch,
+        head: this.feed.length,
+        matches: true,
+        next: after + 1,
+        events: this.feed.slice(after, after + limit),
+      })),
+    ]);
+  }
+
+  private startIdentity() {
+    return startFake(this.nats.url, 'identity', [
+      fake(identity.readRevocations, ({ after }) => ({
+        head: this.revocations.length,
+        entries: this.revocations.filter(({ position }) => position > after),
+      })),
+      fake(identity.resolveSubject, ({ userId }) => {
+        const permissions = this.users.has(userId) ? this.users.get(userId) : permissionsOfRole.staff;
+        if (!permissions) throw new CodedError('credential-refused', 'The user is gone.');
+        return { permissions: [...permissions], position: this.revocations.length };
+      }),
+    ]);
+  }
+}
+
+/** What came to a receiver. */
+export interface Received {
+  readonly at: number;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly body: string;
+}
+
+type Answer = (received: Received, response: ServerResponse) => void;
+
+/** A real HTTP server that keeps what it gets, and answers as a test says. */
+export class Receiver {
+  readonly received: Received[] = [];
+  connections = 0;
+  answer: Answer = (_received, response) => response.writeHead(204).end();
+
+  private constructor(private readonly server: Server) {}
+
+  static async start(server: Server = createServer(), host = '127.0.0.1'): Promise<Receiver> {
+    const receiver = new Receiver(server);
+    server.on('connection', () => receiver.connections++);
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => void receiver.take(request, response));
+    server.listen(0, host);
+    await once(server, 'listening');
+    return receiver;
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/hook`;
+  }
+
+  get ids(): string[] {
+    return this.received.map(({ headers }) => headers['webhook-id'] ?? '');
+  }
+
+  async stop(): Promise<void> {
+    const closed = once(this.server, 'close');
+    this.server.close();
+    this.server.closeAllConnections();
+    await closed;
+  }
+
+  private async take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const at = performance.now();
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    const { url = '', headers } = request;
+    const received = { at, path: url, headers: headers as Record<string, string>, body: Buffer.concat(pieces).toString() };
+    this.received.push(received);
+    this.answer(received, response);
+  }
+}
