@@ -81,7 +81,8 @@ const demoDefaults = {
   catalog: {},
   store: { INITIAL_STOCK: '100', PAYMENT_PROVIDER: 'simulated' },
   identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
-  notifications: {},
+  // Receivers on this machine: `npm run receive`.
+  notifications: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*, [::1]:*' },
 };
 
 /** @type {Record<ServiceName, (instance: Instance, wiring: Wiring) => NodeJS.ProcessEnv>} */
