@@ -10,8 +10,8 @@ import { answers } from '../start/readiness.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 import { lastLinesOf } from '../start/watch.mjs';
 
-/** Enough to see an order in each of its states, and soon over. */
-const fastSimulation = { SIMULATED_APPROVAL_DELAY_MS: '300', SIMULATED_DELIVERY_DELAY_MS: '300' };
+/** Soon over, and yet long enough to do something with an order while it is placed, also where the machine has much to do. */
+const fastSimulation = { SIMULATED_APPROVAL_DELAY_MS: '1500', SIMULATED_DELIVERY_DELAY_MS: '300' };
 
 /**
  * A whole shop as `npm start` brings it up, on ports and data of its own.

@@ -50,6 +50,14 @@ export const IdToAssign = (): PropertyDecorator =>
     Described({ description: '0 or absent: one is assigned.' }),
   );
 
+/** Like `IdToAssign`, for something that has one already. */
+export const IdToChange = (): PropertyDecorator =>
+  applyDecorators(
+    IsOptional(),
+    Integer(0, Number.MAX_SAFE_INTEGER),
+    Described({ description: '0 or absent: it stays as it is.' }),
+  );
+
 /** "true" is not true. */
 export const Flag = (): PropertyDecorator =>
   applyDecorators(IsBoolean({ message: 'must be true or false' }), Described({ type: 'boolean' }));

@@ -6,6 +6,7 @@ import {
   ExpectedVersion,
   Formed,
   IdToAssign,
+  IdToChange,
   Integer,
   ListOf,
   ObjectOf,
@@ -71,7 +72,7 @@ export class NewUser extends Profile {
 
 /** Changes the given fields. */
 export class UserChanges extends Profile {
-  @IdToAssign()
+  @IdToChange()
   id?: number;
 
   @IsOptional()

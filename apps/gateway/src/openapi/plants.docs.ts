@@ -6,7 +6,8 @@ export const plantsDocs = {
   createPlant: {
     tag: 'Plants',
     summary: 'Add a plant',
-    description: 'An id that is taken is refused; the id of a deleted plant is free again.',
+    description:
+      'An id that is taken is refused; the id of a deleted plant is free again. With an Idempotency-Key, a repetition adds no second plant.',
     calls: [catalog.createPlant],
     answer: passed(catalogAnswers.createPlant),
   },
@@ -49,7 +50,7 @@ export const plantsDocs = {
   deletePlant: {
     tag: 'Plants',
     summary: 'Delete a plant',
-    description: 'Refused while orders of it are placed or approved; the problem names them.',
+    description: 'Refused while orders of it are placed or approved; the problem names them. The message is its id.',
     calls: [catalog.deletePlant],
     answer: apiResponse('1000000001'),
   },
@@ -58,7 +59,7 @@ export const plantsDocs = {
     summary: 'Upload an image of a plant',
     description:
       'Pictures (JPEG, PNG, GIF, WebP, AVIF, known by their content) are appended to `photoUrls`; other files are kept and ' +
-      'served as attachments. At most 10 MiB.',
+      'served as attachments. At most 10 MiB, in chunks that are never held whole. The message has the metadata and the address.',
     calls: [catalog.beginImage, catalog.writeImageChunk, catalog.finishImage],
     answer: apiResponse(
       'additionalMetadata: from the greenhouse; url: https://shop.example/v3/images/0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f',

@@ -31,7 +31,12 @@ export function requestBodyOf(body: BodyRule, fields: Fields, schemas: Schemas):
 const uploadSchema = {
   type: 'object',
   properties: {
-    additionalMetadata: { type: 'string', maxLength: maxMetadataLength },
+    additionalMetadata: {
+      type: 'string',
+      maxLength: maxMetadataLength,
+      description: 'Comes back in the message.',
+      examples: ['from the greenhouse'],
+    },
     file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'With a file name. At most 10 MiB.' },
   },
   required: ['file'],

@@ -37,6 +37,7 @@ export const storeDocs = {
   transferOrder: {
     tag: 'Store',
     summary: 'Hand an open order to another user',
+    description: 'Placed or approved ones. Earlier events stay with the former owner, later ones are for the new one.',
     calls: [store.transferOrder],
     answer: passed(storeAnswers.transferOrder),
   },
@@ -57,6 +58,7 @@ export const storeDocs = {
   deliverOrder: {
     tag: 'Store',
     summary: 'Report that an order was delivered',
+    description: 'An approved one. It has no body.',
     calls: [store.deliverOrder],
     answer: passed(storeAnswers.deliverOrder),
   },
@@ -70,6 +72,9 @@ export const storeDocs = {
   readInventory: {
     tag: 'Store',
     summary: 'Read the units per status',
+    description:
+      'Over all plants. `available`: free units of plants that are listed available. `pending`: units in placed orders, and free ' +
+      'units of plants listed pending. `sold`: units in approved and delivered orders, and free units of plants listed sold.',
     calls: [store.readInventory],
     answer: passed(storeAnswers.readInventory),
   },
@@ -82,6 +87,7 @@ export const storeDocs = {
   setStock: {
     tag: 'Store',
     summary: 'Set the free units of a plant',
+    description: 'Units in orders stay as they are. Send the `ETag` of what was read as `If-Match`, so that no order placed meanwhile is overlooked.',
     calls: [store.setStock],
     answer: passed(storeAnswers.setStock),
   },

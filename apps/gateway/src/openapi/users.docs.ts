@@ -6,12 +6,14 @@ export const usersDocs = {
   createUser: {
     tag: 'Users',
     summary: 'Register a user',
+    description: 'Answers what was sent, but for the password, which no answer holds. Upper and lower case make no other name.',
     calls: [identity.createUser],
     answer: passed(identityAnswers.createUser),
   },
   createUsers: {
     tag: 'Users',
     summary: 'Register many users, all or none',
+    description: 'Up to 500. The `pointer` of a refusal begins with the index of the user that it is about.',
     calls: [identity.createUsers],
     answer: passed(identityAnswers.createUsers),
   },
@@ -21,7 +23,7 @@ export const usersDocs = {
     description: 'The message is the session token: send it as `Authorization: Bearer <token>` or in the header session_token.',
     calls: [identity.login],
     query: ['username', 'password'],
-    answer: apiResponse('pss_EXAMPLE-TOKEN-NOT-A-REAL-ONE', {
+    answer: apiResponse('EXAMPLE-SESSION-TOKEN-NOT-A-REAL-ONE-000000', {
       'X-Rate-Limit': { type: 'integer', description: 'Logins that this name may still fail in the present window.' },
       'X-Expires-After': { type: 'string', format: 'date-time', description: 'When the session ends.' },
       'Cache-Control': { type: 'string', const: 'no-store' },
@@ -53,7 +55,7 @@ export const usersDocs = {
   deleteUser: {
     tag: 'Users',
     summary: 'Delete a user for ever',
-    description: 'For the user in person and with `write:users`. Refused while orders are open; the problem names them.',
+    description: 'For the user in person and with `write:users`. Refused while orders are open; the problem names them. The message is the name.',
     calls: [identity.deleteUser],
     answer: apiResponse('ada'),
   },
@@ -90,6 +92,7 @@ export const usersDocs = {
   listApiKeys: {
     tag: 'Users',
     summary: 'List API keys',
+    description: 'Without the keys themselves, which are kept as hashes only.',
     calls: [identity.listApiKeys],
     answer: passed(identityAnswers.listApiKeys),
   },

@@ -19,7 +19,7 @@ export interface paths {
         put: operations["replacePlant"];
         /**
          * Add a plant
-         * @description An id that is taken is refused; the id of a deleted plant is free again.
+         * @description An id that is taken is refused; the id of a deleted plant is free again. With an Idempotency-Key, a repetition adds no second plant.
          */
         post: operations["createPlant"];
         delete?: never;
@@ -45,7 +45,7 @@ export interface paths {
         post: operations["changePlant"];
         /**
          * Delete a plant
-         * @description Refused while orders of it are placed or approved; the problem names them.
+         * @description Refused while orders of it are placed or approved; the problem names them. The message is its id.
          */
         delete: operations["deletePlant"];
         options?: never;
@@ -104,7 +104,7 @@ export interface paths {
         put?: never;
         /**
          * Upload an image of a plant
-         * @description Pictures (JPEG, PNG, GIF, WebP, AVIF, known by their content) are appended to `photoUrls`; other files are kept and served as attachments. At most 10 MiB.
+         * @description Pictures (JPEG, PNG, GIF, WebP, AVIF, known by their content) are appended to `photoUrls`; other files are kept and served as attachments. At most 10 MiB, in chunks that are never held whole. The message has the metadata and the address.
          */
         post: operations["uploadImage"];
         delete?: never;
@@ -210,7 +210,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Hand an open order to another user */
+        /**
+         * Hand an open order to another user
+         * @description Placed or approved ones. Earlier events stay with the former owner, later ones are for the new one.
+         */
         post: operations["transferOrder"];
         delete?: never;
         options?: never;
@@ -267,7 +270,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Report that an order was delivered */
+        /**
+         * Report that an order was delivered
+         * @description An approved one. It has no body.
+         */
         post: operations["deliverOrder"];
         delete?: never;
         options?: never;
@@ -282,7 +288,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Read the units per status */
+        /**
+         * Read the units per status
+         * @description Over all plants. `available`: free units of plants that are listed available. `pending`: units in placed orders, and free units of plants listed pending. `sold`: units in approved and delivered orders, and free units of plants listed sold.
+         */
         get: operations["readInventory"];
         put?: never;
         post?: never;
@@ -301,7 +310,10 @@ export interface paths {
         };
         /** Read the stock of a plant */
         get: operations["getStock"];
-        /** Set the free units of a plant */
+        /**
+         * Set the free units of a plant
+         * @description Units in orders stay as they are. Send the `ETag` of what was read as `If-Match`, so that no order placed meanwhile is overlooked.
+         */
         put: operations["setStock"];
         post?: never;
         delete?: never;
@@ -319,7 +331,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Register a user */
+        /**
+         * Register a user
+         * @description Answers what was sent, but for the password, which no answer holds. Upper and lower case make no other name.
+         */
         post: operations["createUser"];
         delete?: never;
         options?: never;
@@ -336,7 +351,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Register many users, all or none */
+        /**
+         * Register many users, all or none
+         * @description Up to 500. The `pointer` of a refusal begins with the index of the user that it is about.
+         */
         post: operations["createUsers"];
         delete?: never;
         options?: never;
@@ -404,7 +422,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a user for ever
-         * @description For the user in person and with `write:users`. Refused while orders are open; the problem names them.
+         * @description For the user in person and with `write:users`. Refused while orders are open; the problem names them. The message is the name.
          */
         delete: operations["deleteUser"];
         options?: never;
@@ -463,7 +481,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List API keys */
+        /**
+         * List API keys
+         * @description Without the keys themselves, which are kept as hashes only.
+         */
         get: operations["listApiKeys"];
         put?: never;
         /**
@@ -1081,7 +1102,7 @@ export interface components {
         UserChanges: {
             /**
              * Format: int64
-             * @description 0 or absent: one is assigned.
+             * @description 0 or absent: it stays as it is.
              */
             id?: number;
             /** @description Not login, logout or createWithList. */
@@ -2513,6 +2534,10 @@ export interface operations {
         requestBody: {
             content: {
                 "multipart/form-data": {
+                    /**
+                     * @description Comes back in the message.
+                     * @example from the greenhouse
+                     */
                     additionalMetadata?: string;
                     /** @description With a file name. At most 10 MiB. */
                     file: string;
@@ -3524,7 +3549,7 @@ export interface operations {
                      * @example {
                      *       "code": 200,
                      *       "type": "SUCCESS",
-                     *       "message": "pss_EXAMPLE-TOKEN-NOT-A-REAL-ONE"
+                     *       "message": "EXAMPLE-SESSION-TOKEN-NOT-A-REAL-ONE-000000"
                      *     }
                      */
                     "application/json": components["schemas"]["ApiResponse"];
@@ -3930,7 +3955,7 @@ export interface operations {
                      *       {
                      *         "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *         "name": "warehouse",
-                     *         "prefix": "ps_7Q3f",
+                     *         "prefix": "pk_7Q3fmN8",
                      *         "permissions": [
                      *           "write:orders"
                      *         ],
@@ -3999,13 +4024,13 @@ export interface operations {
                      * @example {
                      *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *       "name": "warehouse",
-                     *       "prefix": "ps_7Q3f",
+                     *       "prefix": "pk_7Q3fmN8",
                      *       "permissions": [
                      *         "write:orders"
                      *       ],
                      *       "createdAt": "2026-04-01T08:00:00.000Z",
                      *       "expiresAt": "2027-04-01T08:00:00.000Z",
-                     *       "key": "ps_7Q3fEXAMPLE-KEY-NOT-A-REAL-ONE"
+                     *       "key": "pk_7Q3fmN8-EXAMPLE-KEY-NOT-A-REAL-ONE-00000000"
                      *     }
                      */
                     "application/json": components["schemas"]["CreatedApiKey"];
@@ -4057,7 +4082,7 @@ export interface operations {
                      * @example {
                      *       "id": "0190b6a2-7f00-7a11-8b22-93c4d5e6f708",
                      *       "name": "warehouse",
-                     *       "prefix": "ps_7Q3f",
+                     *       "prefix": "pk_7Q3fmN8",
                      *       "permissions": [
                      *         "write:orders"
                      *       ],
@@ -4123,13 +4148,13 @@ export interface operations {
                      * @example {
                      *       "id": "0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f",
                      *       "name": "warehouse",
-                     *       "prefix": "ps_k2Wd",
+                     *       "prefix": "pk_k2WdmN8",
                      *       "permissions": [
                      *         "write:orders"
                      *       ],
                      *       "createdAt": "2027-03-01T08:00:00.000Z",
                      *       "expiresAt": "2028-03-01T08:00:00.000Z",
-                     *       "key": "ps_k2WdEXAMPLE-KEY-NOT-A-REAL-ONE"
+                     *       "key": "pk_k2WdmN8-EXAMPLE-KEY-NOT-A-REAL-ONE-00000000"
                      *     }
                      */
                     "application/json": components["schemas"]["CreatedApiKey"];
