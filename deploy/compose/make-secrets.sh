@@ -27,4 +27,5 @@ for user in gateway catalog store identity notifications operator; do
   keep "nats-$user" "$(draw)"
 done
 keep identity-secret "$(draw)"
+keep notifications-secret "$(draw)"
 keep grafana-password "$(draw)"

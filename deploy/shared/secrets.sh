@@ -16,3 +16,4 @@ for user in gateway catalog store identity notifications operator; do
   secret "nats-user-$user" password
 done
 secret identity-secret secret
+secret notifications-secret secret

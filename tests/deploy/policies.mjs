@@ -153,7 +153,7 @@ export const policies = {
       return unmet(one, {
         ...Object.fromEntries(INSIDE.map((address) => [`does not reach ${address}`, !reached(address)])),
         ...Object.fromEntries(OUTSIDE.map((address) => [`reaches ${address}`, reached(address)])),
-        'speaks TLS': rules.every(({ ports }) => ports.every((/** @type {any} */ port) => port.port === 443)),
+        'speaks TLS': rules.every(({ ports }) => ports.every((/** @type {any} */ port) => [443, 8443].includes(port.port))),
       });
     }),
 
