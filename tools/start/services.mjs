@@ -80,7 +80,7 @@ const demoDefaults = {
   gateway: { RATE_LIMIT_PER_MINUTE: '6000000' },
   catalog: {},
   store: { INITIAL_STOCK: '100', PAYMENT_PROVIDER: 'simulated' },
-  identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
+  identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', REFUSE_COMMON_PASSWORDS: 'false', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
   // Receivers on this machine: `npm run receive`.
   notifications: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*, [::1]:*' },
 };

@@ -16,6 +16,7 @@ describe("identity's configuration", () => {
   it('has defaults for production', () => {
     expect(read({})).toMatchObject({
       passwordMinLength: 8,
+      refuseCommonPasswords: true,
       sessionTtlHours: 24,
       loginLimitPerUser: 20,
       loginLimitPerAddress: 100,

@@ -32,6 +32,10 @@ export const identitySettings = {
     min: 1,
     max: 64,
   }),
+  refuseCommonPasswords: flag('REFUSE_COMMON_PASSWORDS', {
+    description: 'Refuses new passwords that are among the 49,000 most used ones',
+    default: 'true',
+  }),
   sessionTtlHours: integer('SESSION_TTL_HOURS', {
     description: 'How long a session lives, in hours',
     default: '24',

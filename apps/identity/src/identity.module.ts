@@ -18,6 +18,7 @@ import { OAuthServer } from './oauth/oauth-server.js';
 import { SigningKeysController } from './oauth/signing-keys.controller.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from './options.js';
+import { COMMON_PASSWORDS, commonPasswords, noPasswords } from './passwords/common-passwords.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
 import { ReconcileController } from './reconcile/reconcile.controller.js';
 import { ReconcileService } from './reconcile/reconcile.service.js';
@@ -48,6 +49,11 @@ export class IdentityModule {
       ],
       providers: [
         { provide: IDENTITY_OPTIONS, useValue: options },
+        {
+          provide: COMMON_PASSWORDS,
+          useFactory: () =>
+            options.refuseCommonPasswords ? commonPasswords(options.passwordMinLength) : noPasswords,
+        },
         { provide: PasswordHasher, useFactory: () => PasswordHasher.create(options.hashingCost) },
         UsersService,
         UserDeletionsService,

@@ -163,6 +163,7 @@ const testConfig = (databaseUrl: string): Config => ({
   httpPort: 0,
   identitySecret: testSecret,
   passwordMinLength: 8,
+  refuseCommonPasswords: false,
   sessionTtlHours: 24,
   loginLimitPerUser: 20,
   loginLimitPerAddress: 10_000,

@@ -7,6 +7,7 @@ import { type HashingCost, productionCost } from './passwords/password-hasher.js
 export interface IdentityOptions {
   readonly hashingCost: HashingCost;
   readonly passwordMinLength: number;
+  readonly refuseCommonPasswords: boolean;
   readonly sessionTtlHours: number;
   readonly loginLimits: { readonly perUser: number; readonly perNetwork: number };
   /** The gateway's origin, as clients see it. */
@@ -27,6 +28,7 @@ export const IDENTITY_OPTIONS = Symbol('identity options');
 export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): IdentityOptions => ({
   hashingCost: productionCost,
   passwordMinLength: config.passwordMinLength,
+  refuseCommonPasswords: config.refuseCommonPasswords,
   sessionTtlHours: config.sessionTtlHours,
   loginLimits: { perUser: config.loginLimitPerUser, perNetwork: config.loginLimitPerAddress },
   publicUrl: config.publicUrl,

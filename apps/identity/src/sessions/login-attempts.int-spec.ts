@@ -59,6 +59,14 @@ describe('the limits of failed logins', () => {
     await expect(shop.login(username, password, address)).resolves.toMatchObject({ attemptsLeft: 4 });
   });
 
+  it('hold over all replicas together', async () => {
+    await shop.addReplica({ loginLimitPerUser: 5, loginLimitPerAddress: 8 });
+    await shop.addReplica({ loginLimitPerUser: 5, loginLimitPerAddress: 8 });
+    const { username } = await shop.register();
+    const guesses = Array.from({ length: 30 }, () => shop.login(username, 'wrong-guess', freshAddress()));
+    expect(await codesOf(guesses)).toEqual({ 'login-failed': 5, 'too-many-logins': 25 });
+  });
+
   it('say how many seconds to wait', async () => {
     const { username } = await shop.register();
     for (let n = 0; n < 5; n++) await shop.login(username, 'wrong-guess', freshAddress()).catch(() => undefined);

@@ -29,11 +29,15 @@ describe('the rules of users', () => {
     expect(managed(principal(user.userId, ['session']), user)).toBe(user);
   });
 
-  it('ask for passwords that are long enough', () => {
-    expect(passwordFaults('1234567', 8, '/users/3')).toEqual([
+  it('ask for passwords that are long enough, and that not everybody has', () => {
+    const rules = { minLength: 8, common: new Set(['baseball']) };
+    expect(passwordFaults('1234567', rules, '/users/3')).toEqual([
       { pointer: '/users/3/password', detail: 'must have at least 8 characters' },
     ]);
-    expect(passwordFaults('12345678', 8, '/user')).toEqual([]);
+    expect(passwordFaults('12345678', rules, '/user')).toEqual([]);
+    expect(passwordFaults('baseball', rules, '/user')).toEqual([
+      { pointer: '/user/password', detail: expect.stringContaining('choose another one') },
+    ]);
   });
 
   describe('on a list', () => {

@@ -2,6 +2,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { User } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
 import type { FieldFault } from '@plant-shop/platform/errors';
+import type { CommonPasswords } from '../passwords/common-passwords.js';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 
 /** A user as the table keeps it; absent fields are null. */
@@ -67,10 +68,17 @@ export function assertVersion(user: Pick<UserRecord, 'version'>, expected: numbe
   throw new DomainError('precondition-failed', 'The user was changed meanwhile. Read it again and decide anew.');
 }
 
-export const passwordFaults = (password: string, minLength: number, parent: string): FieldFault[] =>
-  password.length >= minLength
-    ? []
-    : [{ pointer: `${parent}/password`, detail: `must have at least ${minLength} characters` }];
+export interface PasswordRules {
+  readonly minLength: number;
+  readonly common: CommonPasswords;
+}
+
+export function passwordFaults(password: string, { minLength, common }: PasswordRules, parent: string): FieldFault[] {
+  const fault = (detail: string): FieldFault[] => [{ pointer: `${parent}/password`, detail }];
+  if (password.length < minLength) return fault(`must have at least ${minLength} characters`);
+  if (common.has(password)) return fault('is one of those that are guessed first; choose another one');
+  return [];
+}
 
 /** A user to be created: where the caller sent it, and what must be unique. */
 export interface Candidate {

@@ -11,6 +11,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { Cipher } from '../credentials/cipher.js';
 import { fromDigest } from '../credentials/secret.js';
+import { COMMON_PASSWORDS, type CommonPasswords } from '../passwords/common-passwords.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
@@ -60,6 +61,7 @@ export class UsersService {
     private readonly hasher: PasswordHasher,
     private readonly revocations: RevocationsService,
     private readonly cipher: Cipher,
+    @Inject(COMMON_PASSWORDS) private readonly common: CommonPasswords,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
@@ -169,7 +171,7 @@ export class UsersService {
   /** @throws CodedError `invalid-input` */
   private checkPasswords(users: readonly { readonly password: string; readonly pointer: string }[]): void {
     const faults = users.flatMap(({ password, pointer }) =>
-      passwordFaults(password, this.options.passwordMinLength, pointer),
+      passwordFaults(password, { minLength: this.options.passwordMinLength, common: this.common }, pointer),
     );
     if (faults.length > 0) throw invalidInput(faults);
   }
