@@ -104,9 +104,11 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const room = capacity - this.waiting.length - this.underWay.size;
     if (this.isStopping || room < 1 || (this.waiting.length > 0 && room < capacity / 2)) return false;
     const jobs = await this.claim(room);
+    // Pumping asks for more, and there was nothing.
+    if (jobs.length === 0) return false;
     this.waiting.push(...jobs);
     this.pump();
-    return jobs.length > 0 && this.waiting.length === 0;
+    return this.waiting.length === 0;
   }
 
   private async claim(room: number): Promise<Job[]> {
