@@ -48,8 +48,8 @@ const later = (description: string): object => ({
 const responses = {
   '2XX': { description: 'Taken, within 15 seconds. What the body says is not looked at.' },
   '410': { description: 'Not wanted any more: the webhook is disabled at once, and its events are held.' },
-  '429': later('Too much at once: it is sent again, not before Retry-After.'),
-  '503': later('Not now: it is sent again, not before Retry-After.'),
+  '429': later('Too much at once: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most).'),
+  '503': later('Not now: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most).'),
   default: {
     description:
       'Anything else, redirects too, is a failure, as is no answer within 15 seconds. It is repeated after 5 s, 5 min, 30 min, ' +

@@ -5278,7 +5278,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Too much at once: it is sent again, not before Retry-After. */
+            /** @description Too much at once: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
             429: {
                 headers: {
                     /**
@@ -5290,7 +5290,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not now: it is sent again, not before Retry-After. */
+            /** @description Not now: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
             503: {
                 headers: {
                     /**
@@ -5363,7 +5363,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Too much at once: it is sent again, not before Retry-After. */
+            /** @description Too much at once: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
             429: {
                 headers: {
                     /**
@@ -5375,7 +5375,7 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not now: it is sent again, not before Retry-After. */
+            /** @description Not now: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
             503: {
                 headers: {
                     /**
