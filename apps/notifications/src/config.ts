@@ -1,4 +1,4 @@
-import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
+import { type Config, integer, list, port, text, url } from '@plant-shop/platform/config';
 import { serviceSettings } from '@plant-shop/platform/service/settings';
 import { webhookSettings } from './webhooks/settings.js';
 
@@ -11,6 +11,29 @@ export const notificationsSettings = {
   ...databaseSetting,
   streamHost: text('STREAM_HOST', { description: 'Address that the event stream listens on', default: '127.0.0.1' }),
   streamPort: port('STREAM_PORT', { description: 'Port of the event stream', default: '8081' }),
+  streamMaxConnections: integer('STREAM_MAX_CONNECTIONS', {
+    description: 'Clients of the stream that a replica takes; beyond it they are answered 503',
+    default: '20000',
+    min: 1,
+    max: 1_000_000,
+  }),
+  streamMaxConnectionsPerCredential: integer('STREAM_MAX_CONNECTIONS_PER_CREDENTIAL', {
+    description: 'The same with one credential; beyond it they are answered 429',
+    default: '10000',
+    min: 1,
+    max: 1_000_000,
+  }),
+  streamRingEvents: integer('STREAM_RING_EVENTS', {
+    description: 'Newest events that a replica holds in memory; who resumes from before them is served from the log',
+    default: '10000',
+    min: 10,
+    max: 1_000_000,
+  }),
+  corsOrigins: list('CORS_ORIGINS', {
+    description: 'Origins whose pages may read the stream other than by WebSocket, or `*` for all; none by default',
+    each: 'origins (https://shop.example) or *',
+    isValid: (entry) => entry === '*' || (URL.canParse(entry) && new URL(entry).origin === entry),
+  }),
   eventLogRetentionDays: integer('EVENT_LOG_RETENTION_DAYS', {
     description: 'How long events stay in the log at least, for clients that resume, in days',
     default: '30',

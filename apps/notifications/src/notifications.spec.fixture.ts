@@ -1,8 +1,11 @@
-import { readConfig } from '@plant-shop/platform/config';
+import { type Config, readConfig } from '@plant-shop/platform/config';
 import { notificationsSettings } from './config.js';
 
 /** Notifications' settings as in production, but for what a test says, by their variables. */
-export const testSettings = (databaseUrl: string, variables: Readonly<Record<string, string>> = {}) =>
+export const testSettings = (
+  databaseUrl: string,
+  variables: Readonly<Record<string, string>> = {},
+): Config<typeof notificationsSettings> =>
   readConfig(notificationsSettings, {
     NATS_URL: 'nats://given.by.the.test',
     NOTIFICATIONS_DATABASE_URL: databaseUrl,

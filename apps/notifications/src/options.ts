@@ -4,7 +4,14 @@ import { toWebhooksOptions, type WebhooksOptions } from './webhooks/options.js';
 
 /** What the parts of notifications need of its settings, in their own terms. */
 export interface NotificationsOptions {
-  readonly stream: { readonly host: string; readonly port: number };
+  readonly stream: {
+    readonly host: string;
+    readonly port: number;
+    readonly maxConnections: number;
+    readonly maxConnectionsPerCredential: number;
+    readonly ringEvents: number;
+    readonly corsOrigins: readonly string[];
+  };
   /** How long events stay in the log at least. */
   readonly eventLog: { readonly keepMs: number };
   readonly webhooks: WebhooksOptions;
@@ -18,7 +25,14 @@ export const toOptions = (
   config: Omit<NotificationsConfig, keyof ServiceConfig>,
   isProduction: boolean,
 ): NotificationsOptions => ({
-  stream: { host: config.streamHost, port: config.streamPort },
+  stream: {
+    host: config.streamHost,
+    port: config.streamPort,
+    maxConnections: config.streamMaxConnections,
+    maxConnectionsPerCredential: config.streamMaxConnectionsPerCredential,
+    ringEvents: config.streamRingEvents,
+    corsOrigins: config.corsOrigins,
+  },
   eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },
   webhooks: toWebhooksOptions(config, isProduction),
   publicUrl: config.publicUrl,

@@ -1,3 +1,6 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { followRevocations } from '@plant-shop/credentials/follow-revocations';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
 import type { NotificationsConfig } from './config.js';
 import { notificationsDatabase } from './database.js';
@@ -21,6 +24,11 @@ export async function startNotifications(
   await service.useDatabase(notificationsDatabase(config.databaseUrl));
   const made = toOptions(config, service.config.nodeEnv === 'production');
   const options = { ...made, webhooks: { ...made.webhooks, ...changed } };
-  const app = await service.answer(NotificationsModule.with(options), { maxInFlight });
+  const up: { app?: INestApplicationContext } = {};
+  // Before calls are finished and background work ends, and while the service may still be coming up.
+  service.beforeClose({ name: 'drain the stream', limitMs: 3_500, run: () => up.app?.get(StreamServer).drain() });
+  const app = await service.answer(NotificationsModule.with(options, service.logger), { maxInFlight });
+  up.app = app;
+  followRevocations(service, app.get(RevocationLog));
   return { streamPort: app.get(StreamServer).port };
 }

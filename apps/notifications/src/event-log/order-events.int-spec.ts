@@ -134,8 +134,9 @@ describe('the event log', () => {
     // It has written seven rows and waits for the eighth.
     const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notifications'
       AND wait_event_type = 'Lock' AND query LIKE '%INSERT INTO event_log%'`;
-    await until(async () => (await blocker.query(waiting)).rows.length > 0);
-    await blocker.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) AS w`);
+    // Not on the blocker's connection: a transaction sees the same activity all the time.
+    await until(async () => (await sql.query(waiting)).rows.length > 0);
+    await sql.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) AS w`);
     expect(await logged()).toEqual([]);
     await blocker.query('ROLLBACK');
     blocker.release();

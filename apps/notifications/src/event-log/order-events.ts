@@ -12,6 +12,7 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Registry } from 'prom-client';
+import { LogTail } from '../stream/log-tail.js';
 import { enqueueDeliveries } from '../webhooks/deliveries.repository.js';
 import { DeliveryWorker } from '../webhooks/delivery-worker.js';
 
@@ -29,17 +30,18 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
     private readonly nats: Nats,
     private readonly rpc: RpcClient,
     database: Database,
+    tail: LogTail,
     webhooks: DeliveryWorker,
     metrics: Registry,
-    @InjectLogger() private readonly logger: Logger,
+    @InjectLogger() logger: Logger,
   ) {
     this.follower = new Follower(
       database,
       {
         feed: this.storeFeed(),
         onAdvance: enqueueDeliveries,
-        announce: ({ after, upTo }) => {
-          this.logger.debug({ after, upTo }, 'order events logged');
+        announce: (advance) => {
+          tail.announce(advance);
           webhooks.poke();
         },
       },

@@ -1,40 +1,135 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
-import { answerTo } from './stream-answer.js';
+import { Connections } from './connections.js';
+import { StreamMetrics } from './metrics.js';
+import { closeLimitMs } from './outlet.js';
+import { isDefect, pathOf, Refusal, requestIdOf, sendProblem } from './problems.js';
+import { readRequest, updatesPath } from './request.js';
+import { StartingPlaces } from './starting-places.js';
+import { checkHandshake, offersResumable, WebSockets } from './websocket.js';
 
-/** Listens where the stream of order events will be. */
+/** Against requests that never end: nothing of a stream counts, which goes on after its request. */
+const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000, maxHeaderSize: 16_384 };
+
+/** How long a drain waits for answers to its goodbyes. */
+const drainLimitMs = 1_500;
+
+/** The port of the stream: its one path, in three forms. */
 @Injectable()
 export class StreamServer implements OnModuleInit, OnApplicationShutdown {
-  private server: Server | undefined;
+  private readonly server: Server;
+  private readonly webSockets: WebSockets;
 
-  constructor(@Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions) {}
+  constructor(
+    private readonly connections: Connections,
+    private readonly places: StartingPlaces,
+    private readonly metrics: StreamMetrics,
+    @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
+    @InjectLogger() private readonly logger: Logger,
+  ) {
+    this.webSockets = new WebSockets(connections);
+    this.server = createServer({ ...limits, shouldUpgradeCallback: isWebSocket }, (request, response) => {
+      this.answer(request).catch((error: unknown) => {
+        this.refuse(error, request, response);
+      });
+    });
+    this.server.on('upgrade', (request: IncomingMessage, socket: Socket, head) => {
+      socket.on('error', () => socket.destroy());
+      this.upgrade(request, socket, head).catch((error: unknown) => {
+        this.refuseUpgrade(error, request, socket);
+      });
+    });
+  }
 
   /** A port that is taken ends the start here. */
   async onModuleInit(): Promise<void> {
-    const { publicUrl, stream } = this.options;
-    const limits = { requestTimeout: 10_000, headersTimeout: 5_000, maxHeaderSize: 16_384 };
-    // Without a listener for upgrades, handshakes of WebSockets come in as the requests that they are.
-    this.server = createServer(limits, (request, response) => {
-      const { status, headers, body } = answerTo(request, publicUrl);
-      response.writeHead(status, headers).end(body);
-    });
+    const { stream } = this.options;
     this.server.listen(stream.port, stream.host);
     await once(this.server, 'listening');
   }
 
+  /** Refuses everybody new, tells all others to connect elsewhere, and waits for them to go. */
+  async drain(): Promise<void> {
+    await this.connections.drain();
+    const end = performance.now() + drainLimitMs;
+    while ((await openSockets(this.server)) > 0 && performance.now() < end) {
+      this.server.closeIdleConnections();
+      await sleep(25);
+    }
+  }
+
   async onApplicationShutdown(): Promise<void> {
-    const { server } = this;
-    if (!server) return;
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
+    const closed = once(this.server, 'close');
+    this.server.close();
+    this.server.closeAllConnections();
     await closed;
   }
 
   get port(): number {
-    return (this.server?.address() as AddressInfo | null)?.port ?? 0;
+    return (this.server.address() as AddressInfo | null)?.port ?? 0;
   }
+
+  private async answer(request: IncomingMessage): Promise<void> {
+    checkRoute(request);
+    throw new Refusal('route-not-found', 'not yet');
+  }
+
+  private async upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    checkRoute(request);
+    checkHandshake(request);
+    this.connections.checkRoom();
+    const { shown, filter, start } = readRequest(request);
+    const connection = await this.connections.admit(shown, filter, requestIdOf(request));
+    try {
+      const form = start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
+      const place = await this.places.of(start ?? 'latest');
+      this.connections.checkStillOpen(connection);
+      this.webSockets.accept(request, socket, head, connection, form, place);
+    } finally {
+      // The client has gone, or it was refused after all.
+      if (!connection.outlet) this.connections.gone(connection, 'none');
+    }
+  }
+
+  private refuse(error: unknown, request: IncomingMessage, response: ServerResponse): void {
+    if (isDefect(error)) this.logger.error({ err: error, requestId: requestIdOf(request) }, 'defect');
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    const code = sendProblem(error, request, response, this.options.publicUrl);
+    this.metrics.refusals.inc({ code });
+  }
+
+  /** A full HTTP answer, on the socket that Node no longer looks after. */
+  private refuseUpgrade(error: unknown, request: IncomingMessage, socket: Socket): void {
+    const response = new ServerResponse(request);
+    response.assignSocket(socket);
+    socket.setTimeout(closeLimitMs, () => socket.destroy());
+    response.once('finish', () => socket.destroySoon());
+    this.refuse(error, request, response);
+  }
+}
+
+const openSockets = (server: Server): Promise<number> =>
+  new Promise((resolve) => {
+    server.getConnections((_, count) => {
+      resolve(count);
+    });
+  });
+
+const isWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket';
+
+/** @throws Refusal */
+function checkRoute(request: IncomingMessage): void {
+  if (pathOf(request) !== updatesPath) {
+    throw new Refusal('route-not-found', `Nothing is served here. The stream of order events is at ${updatesPath}.`);
+  }
+  if (request.method !== 'GET') throw new Refusal('method-not-allowed', 'Order events are read with GET.', { allow: 'GET' });
 }

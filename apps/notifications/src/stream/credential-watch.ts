@@ -1,0 +1,141 @@
+import { Injectable } from '@nestjs/common';
+import type { Revocation } from '@plant-shop/contracts/identity';
+import type { Caller } from '@plant-shop/credentials/caller';
+import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
+import { Credentials } from '@plant-shop/credentials/credentials';
+import { revocationKey, RevocationLog } from '@plant-shop/credentials/revocation-log';
+import type { Shown } from '@plant-shop/credentials/shown';
+import { CodedError, overloaded } from '@plant-shop/platform/errors';
+import type { Logger } from '@plant-shop/platform/logging';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import type { Connection } from './connection.js';
+import { Permits } from './permits.js';
+import { mayReadOrders } from './subscription.js';
+
+/** What is to be done with open connections. */
+export interface CredentialWatcher {
+  hold(connection: Connection): void;
+  /** It may go on, with the caller that it has now. */
+  release(connection: Connection): void;
+  close(connection: Connection, code: 4001 | 4003): void;
+}
+
+const attempts = 5;
+const checksAtOnce = 32;
+const retryMs = 250;
+
+/**
+ * Which connections live on which credentials. What the revocation log says about those ends them, holds them until they
+ * were checked again, or, when the log itself was broken, has all of them checked again.
+ */
+@Injectable()
+export class CredentialWatch {
+  private readonly byKey = new Map<string, Set<Connection>>();
+  private readonly checks = new Permits(checksAtOnce);
+  private generation: number;
+  private watcher: CredentialWatcher | undefined;
+
+  constructor(
+    private readonly credentials: Credentials,
+    private readonly log: RevocationLog,
+    @InjectLogger() private readonly logger: Logger,
+  ) {
+    this.generation = log.generation;
+    log.listen({ revoked: (entries) => this.revoked(entries), forget: () => this.forget() });
+  }
+
+  listen(watcher: CredentialWatcher): void {
+    this.watcher = watcher;
+  }
+
+  /**
+   * Hands over the caller at a moment at which everything that the log says about him is known and none of it ends him:
+   * what is added in that very moment will be found by the next entry.
+   * @throws CredentialRefused; CodedError `forbidden`, `unavailable`, `overloaded`
+   */
+  async check<T>(shown: Shown, requestId: string, take: (caller: Caller) => T): Promise<T> {
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const { position, generation } = this.log;
+      const caller = await this.credentials.check(shown, requestId);
+      // An answer may be older than an entry that came meanwhile and will not come again.
+      if (this.log.position !== position || this.log.generation !== generation) continue;
+      if (!mayReadOrders(caller.principal)) {
+        throw new CodedError('forbidden', 'Reading orders needs an API key, or the permission read:orders or write:orders.');
+      }
+      return take(caller);
+    }
+    throw overloaded('The check of credentials');
+  }
+
+  add(connection: Connection): void {
+    for (const key of connection.caller.revokedBy) {
+      const others = this.byKey.get(key);
+      if (others) others.add(connection);
+      else this.byKey.set(key, new Set([connection]));
+    }
+  }
+
+  delete(connection: Connection): void {
+    for (const key of connection.caller.revokedBy) {
+      const others = this.byKey.get(key);
+      if (others?.delete(connection) && others.size === 0) this.byKey.delete(key);
+    }
+  }
+
+  private revoked(entries: readonly Revocation[]): void {
+    for (const { kind, id } of entries) {
+      if (kind === 'userChanged') {
+        for (const connection of this.on(revocationKey('user', id))) this.checkAgain(connection);
+      } else {
+        for (const connection of this.on(revocationKey(kind, id))) this.watcher?.close(connection, 4001);
+      }
+    }
+  }
+
+  /** After a silence, whatever happened came as entries. After a break nobody knows what is missing. */
+  private forget(): void {
+    if (this.generation === this.log.generation) return;
+    this.generation = this.log.generation;
+    const all = new Set([...this.byKey.values()].flatMap((connections) => [...connections]));
+    for (const connection of all) this.checkAgain(connection);
+  }
+
+  private on(key: string): Connection[] {
+    return [...(this.byKey.get(key) ?? [])];
+  }
+
+  private checkAgain(connection: Connection): void {
+    this.watcher?.hold(connection);
+    // A check that is under way starts anew by itself: the log has grown meanwhile.
+    if (connection.isChecked) return;
+    connection.isChecked = true;
+    void this.checks.run(() => this.untilKnown(connection));
+  }
+
+  private async untilKnown(connection: Connection): Promise<void> {
+    while (connection.state !== 'closed') {
+      try {
+        await this.check(connection.shown, 'recheck', (caller) => {
+          if (connection.state === 'closed') return;
+          this.delete(connection);
+          connection.renew(caller);
+          this.add(connection);
+          connection.isChecked = false;
+          this.watcher?.release(connection);
+        });
+        return;
+      } catch (error) {
+        if (error instanceof CredentialRefused || isCode(error, 'credential-refused')) {
+          this.watcher?.close(connection, 4001);
+        } else if (isCode(error, 'forbidden')) {
+          this.watcher?.close(connection, 4003);
+        } else {
+          this.logger.debug({ err: error }, 'credentials of a connection cannot be checked now');
+          await new Promise((resolve) => setTimeout(resolve, retryMs));
+        }
+      }
+    }
+  }
+}
+
+const isCode = (error: unknown, code: string): boolean => error instanceof CodedError && error.code === code;

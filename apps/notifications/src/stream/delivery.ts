@@ -1,0 +1,206 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { Batch, type Selected } from './batch.js';
+import type { Connection } from './connection.js';
+import { Entry, type GapReason } from './entry.js';
+import type { Place } from './history.js';
+import { LiveConnections, selectionFor } from './live-connections.js';
+import { pageEntries, readPage } from './log-pages.js';
+import { LogTail } from './log-tail.js';
+import { StreamMetrics } from './metrics.js';
+import { Permits } from './permits.js';
+import { drained, SlowClients } from './slow-clients.js';
+
+/** Events that a client gets at once on its way to the end of the log; the next follow when these are away. */
+const portion = 500;
+/** A live client gets no more than this in one write: beyond it, portions. */
+const maxWriteBytes = 256 * 1024;
+/** Reads for clients that resume leave the other connections of the pool to the log itself. */
+const readsAtOnce = 2;
+const heldPauseMs = 50;
+const failedPauseMs = 1_000;
+
+/**
+ * Brings each connection from its place to the end of the log (pages of the log, then the ring) and from then on every
+ * batch of new events, in one write per socket. All live connections stand at the same place. While revocations cannot be
+ * followed, nothing is sent to anybody.
+ */
+@Injectable()
+export class Delivery {
+  readonly slowClients = new SlowClients();
+  private readonly live = new LiveConnections();
+  private readonly reads = new Permits(readsAtOnce);
+  /** What live connections have. */
+  private flushed: Place = 0;
+  private isFlushPlanned = false;
+  private onSlow: (connection: Connection) => void = () => undefined;
+
+  constructor(
+    private readonly tail: LogTail,
+    private readonly database: Database,
+    private readonly revocations: RevocationLog,
+    private readonly metrics: StreamMetrics,
+    @InjectLogger() private readonly logger: Logger,
+  ) {}
+
+  /** What to do with a client that left too much unread. */
+  listen(onSlow: (connection: Connection) => void): void {
+    this.onSlow = onSlow;
+  }
+
+  /** The ring has grown: what comes in one turn of the event loop goes out together. */
+  planFlush(): void {
+    if (this.isFlushPlanned) return;
+    this.isFlushPlanned = true;
+    setImmediate(() => this.flush());
+  }
+
+  /** Sends what follows its place to a connection, and goes on for ever. */
+  begin(connection: Connection, place: Place): void {
+    connection.place = place;
+    connection.state = 'resuming';
+    void this.resume(connection);
+  }
+
+  /** Sends nothing any more, and keeps the place. */
+  hold(connection: Connection): void {
+    this.leave(connection);
+    connection.state = 'held';
+  }
+
+  /** Goes on where `hold` ended. */
+  release(connection: Connection): void {
+    this.begin(connection, connection.place);
+  }
+
+  end(connection: Connection): void {
+    this.leave(connection);
+    this.slowClients.forget(connection);
+    connection.state = 'closed';
+  }
+
+  /** The log was set back, and all connections are closed: what comes next is new. */
+  startOver(): void {
+    this.flushed = 0;
+  }
+
+  private leave(connection: Connection, place = this.flushed): void {
+    if (connection.state === 'live') {
+      this.live.delete(connection);
+      connection.place = place;
+    }
+    connection.journey++;
+  }
+
+  private get maySend(): boolean {
+    const { isFresh } = this.revocations;
+    this.metrics.isHeld.set(isFresh ? 0 : 1);
+    return isFresh;
+  }
+
+  private flush(): void {
+    this.isFlushPlanned = false;
+    const { ring } = this.tail;
+    if (ring.head <= this.flushed) return;
+    if (!this.maySend) {
+      this.isFlushPlanned = true;
+      setTimeout(() => this.flush(), heldPauseMs);
+      return;
+    }
+    const from = this.flushed;
+    this.flushed = ring.head;
+    if (from < ring.floor) {
+      // It was held for longer than the ring reaches back.
+      for (const connection of [...this.live.all()]) this.goBack(connection, from);
+      return;
+    }
+    const batch = new Batch(ring.after(from));
+    let sent = 0;
+    for (const [connection, selected] of this.live.wanting(batch)) {
+      if (selected.bytes.length > maxWriteBytes) this.goBack(connection, from);
+      else if (selected.count > 0) sent += this.send(connection, selected);
+    }
+    if (sent > 0) this.observeLag(batch);
+  }
+
+  private goBack(connection: Connection, place: Place): void {
+    this.leave(connection, place);
+    this.begin(connection, place);
+  }
+
+  /** @returns how many events and gaps were sent */
+  private send(connection: Connection, { bytes, count }: Selected): number {
+    const { outlet } = connection;
+    if (!outlet || count === 0) return 0;
+    if (!SlowClients.takesMore(connection)) {
+      this.onSlow(connection);
+      return 0;
+    }
+    outlet.send(bytes);
+    this.slowClients.note(connection, performance.now());
+    this.metrics.frames.inc({ transport: outlet.transport }, count);
+    return count;
+  }
+
+  private observeLag({ entries }: Batch): void {
+    const now = Date.now();
+    for (const { facts } of entries) {
+      if (facts && Number.isFinite(facts.at)) this.metrics.lag.observe(Math.max(0, now - facts.at) / 1_000);
+    }
+  }
+
+  /** One journey to the end of the log. It ends there, or when something else was decided about the connection. */
+  private async resume(connection: Connection): Promise<void> {
+    const journey = ++connection.journey;
+    const isOn = (): boolean => connection.journey === journey;
+    while (isOn()) {
+      try {
+        if (!this.maySend) await sleep(heldPauseMs);
+        else if (connection.gap) this.sendGap(connection, connection.gap);
+        else if (connection.place < this.tail.ring.floor) await this.sendPage(connection, isOn);
+        else if (this.sendFromRing(connection)) return;
+        if (connection.outlet) await drained(connection.outlet.socket);
+      } catch (error) {
+        this.logger.warn({ err: error }, 'page of the log could not be read, trying again');
+        await sleep(failedPauseMs);
+      }
+    }
+  }
+
+  private sendGap(connection: Connection, reason: GapReason): void {
+    connection.gap = undefined;
+    const gap = Entry.gap(connection.place, this.tail.history, reason);
+    this.send(connection, selectionFor(connection, new Batch([gap])));
+  }
+
+  private async sendPage(connection: Connection, isOn: () => boolean): Promise<void> {
+    const { ring, history } = this.tail;
+    const range = { after: Math.floor(connection.place), end: Math.floor(ring.head), limit: portion };
+    const page = await this.reads.run(() => readPage(this.database, connection, range));
+    this.metrics.pagesRead.inc();
+    // Meanwhile it was ended or held, or nothing may be sent: then the page is read again.
+    if (!isOn() || !this.maySend) return;
+    const { entries, place } = pageEntries(page, connection.place, history);
+    connection.place = place;
+    this.send(connection, selectionFor(connection, new Batch(entries)));
+  }
+
+  /** @returns whether it has arrived. From the last read of the ring to being live there is no turn of the event loop. */
+  private sendFromRing(connection: Connection): boolean {
+    this.flush();
+    const waiting = this.tail.ring.after(connection.place);
+    const now = waiting.slice(0, portion);
+    const hasAll = now.length === waiting.length;
+    connection.place = hasAll ? this.flushed : (now.at(-1)?.place ?? this.flushed);
+    if (hasAll) {
+      connection.state = 'live';
+      this.live.add(connection);
+    }
+    this.send(connection, selectionFor(connection, new Batch(now)));
+    return hasAll;
+  }
+}

@@ -1,0 +1,110 @@
+import type { Database } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { Entry, type LoggedEvent } from './entry.js';
+import { type Epoch, type Gap, History, type Place } from './history.js';
+import type { Subscription } from './subscription.js';
+
+// What the stream reads of the event log. Each is one statement: watermark and events of one snapshot.
+
+/** Events after a number, as far as the log is whole. */
+export interface LogTailPage {
+  readonly epoch: string | null;
+  readonly watermark: number;
+  /** Those of (after, upTo] that are no repetition. */
+  readonly events: readonly LoggedEvent[];
+  readonly upTo: number;
+}
+
+/** One row says where the log ends although there is no event. */
+type WithoutEvent = { readonly [K in keyof LoggedEvent]: null };
+type Rows<Beside> = (Beside & (LoggedEvent | WithoutEvent))[];
+
+const eventsOf = (rows: Rows<unknown>): LoggedEvent[] => rows.filter((row): row is LoggedEvent => row.seq !== null);
+
+const readTailStatement = {
+  name: 'stream-tail',
+  text: `
+    SELECT w.epoch, w.watermark, l.seq, l.event_id AS id, l.subject, l.body
+    FROM feed_watermark w LEFT JOIN LATERAL (
+      SELECT seq, event_id, subject, body FROM event_log
+      WHERE seq > $1 AND seq <= w.watermark AND NOT repeats ORDER BY seq LIMIT $2
+    ) l ON true ORDER BY l.seq`,
+};
+
+export async function readTail(db: Database, after: number, limit: number): Promise<LogTailPage> {
+  const rows: Rows<{ epoch: string | null; watermark: number }> = await db.query(readTailStatement, [after, limit]);
+  const { epoch = null, watermark = 0 } = rows[0] ?? {};
+  const events = eventsOf(rows).map(({ seq, id, subject, body }) => ({ seq, id, subject, body }));
+  return { epoch, watermark, events, upTo: events.length === limit ? (events.at(-1)?.seq ?? watermark) : watermark };
+}
+
+/** The number from which on the newest `count` numbers are. */
+export async function newestNumbers(db: Database, count: number): Promise<number> {
+  const { floor } = onlyRow(
+    await db.query<{ floor: number }>(
+      'SELECT greatest(k.oldest - 1, w.watermark - $1::bigint) AS floor FROM feed_watermark w, log_kept k',
+      [count],
+    ),
+  );
+  return floor;
+}
+
+export async function readHistory(db: Database): Promise<History> {
+  const epochs = await db.query<Epoch & { after: number }>('SELECT epoch, after_seq AS after FROM log_epochs ORDER BY after_seq, epoch');
+  const gaps = await db.query<Gap & { after: number }>(
+    'SELECT after_seq AS after, resumes_at AS "resumesAt" FROM event_gaps ORDER BY after_seq',
+  );
+  return new History(epochs, gaps);
+}
+
+/** A page for one client. */
+export interface LogPage {
+  /** Events from this number on are in the log. */
+  readonly oldest: number;
+  readonly events: readonly LoggedEvent[];
+  /** Up to here there is nothing more for this client. */
+  readonly upTo: number;
+}
+
+/** One statement looks at this many numbers at most, however rare the client's events are among them. */
+const window = 50_000;
+
+/** What a client may see and wants, of (after, end]. `end` is not beyond the watermark. */
+export async function readPage(
+  db: Database,
+  { sees, filter }: Subscription,
+  range: { readonly after: number; readonly end: number; readonly limit: number },
+): Promise<LogPage> {
+  const end = Math.min(range.end, range.after + window);
+  const values: unknown[] = [range.after, end, range.limit];
+  const conditions = ['seq > $1', 'seq <= $2', 'NOT repeats'];
+  const only = (condition: (parameter: string) => string, value: unknown): void => {
+    if (value === undefined) return;
+    conditions.push(condition(`$${values.push(value)}`));
+  };
+  only((p) => `subject = ${p}`, sees.all ? undefined : sees.subject);
+  only((p) => `order_id = ANY (${p}::bigint[])`, filter.orderIds);
+  only((p) => `plant_id = ANY (${p}::bigint[])`, filter.plantIds);
+  only((p) => `new_status = ANY (${p}::text[])`, filter.newStatuses);
+  const rows: Rows<{ oldest: number }> = await db.query(
+    `SELECT k.oldest, l.* FROM log_kept k LEFT JOIN LATERAL (
+       SELECT seq, event_id AS id, subject, body FROM event_log WHERE ${conditions.join(' AND ')} ORDER BY seq LIMIT $3
+     ) l ON true ORDER BY l.seq`,
+    values,
+  );
+  const events = eventsOf(rows);
+  return { oldest: rows[0]?.oldest ?? 1, events, upTo: events.length === range.limit ? (events.at(-1)?.seq ?? end) : end };
+}
+
+/** A page as it goes out, with the breaks and gaps that the client meets on its way, and where that leaves it. */
+export function pageEntries({ oldest, events, upTo }: LogPage, from: Place, history: History): { entries: Entry[]; place: Place } {
+  const isTooOld = Math.floor(from) + 1 < oldest;
+  const begin = isTooOld ? oldest - 1 : from;
+  const place = Math.max(begin, upTo);
+  const entries = [
+    ...(isTooOld ? [Entry.gap(begin, history, 'cursor-too-old')] : []),
+    ...history.between(begin, place).map((one) => Entry.ofBreak(one, history)),
+    ...events.map((event) => Entry.ofEvent(event, history)),
+  ];
+  return { entries: entries.sort((a, b) => a.place - b.place), place };
+}

@@ -1,0 +1,162 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import type { Advance } from '@plant-shop/events/follower';
+import { unavailable } from '@plant-shop/platform/errors';
+import type { Logger } from '@plant-shop/platform/logging';
+import { type Listener, Nats } from '@plant-shop/platform/nats';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
+import { Entry, type LoggedEvent } from './entry.js';
+import { History } from './history.js';
+import { newestNumbers, readHistory, readTail } from './log-pages.js';
+import { StreamMetrics } from './metrics.js';
+import { Ring } from './ring.js';
+
+/** Among the replicas of notifications: events (after, upTo] are in the log. Core NATS: it may be lost. */
+const fanoutSubject = 'notifications.fanout';
+
+interface FanoutMessage extends Advance {
+  readonly epoch: string;
+  /** All of them; absent when they are too many for a message, or do not follow each other. */
+  readonly events?: readonly LoggedEvent[];
+}
+
+export interface LogTailListener {
+  /** There is more in the ring. */
+  grown(): void;
+  /** The log ends before what was already handed on. */
+  setBack(): void;
+}
+
+const pageSize = 1_000;
+/** How often the log is looked at although nobody said that it has grown. */
+const pollMs = 1_000;
+const maxMessageBytes = 512 * 1024;
+const maxRingBytes = 32 * 1024 * 1024;
+
+/**
+ * Keeps the ring equal to the end of the log, on every replica. The one that has advanced the log reads what is new and
+ * tells the others; one that misses a message reads it from the log, within a second. Nothing beyond the watermark is
+ * ever in the ring.
+ */
+@Injectable()
+export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly ring: Ring;
+  private readonly loop: BackgroundLoop;
+  private readonly maxEntries: number;
+  private known: History | undefined;
+  private messages: Listener | undefined;
+  /** The end of what this replica itself has added to the log, and not yet told the others. */
+  private announced = 0;
+  /** The end of the log was reached once: from then on, events are expected to come with messages. */
+  private isFollowing = false;
+  private readonly listeners: LogTailListener[] = [];
+
+  constructor(
+    private readonly nats: Nats,
+    private readonly database: Database,
+    private readonly metrics: StreamMetrics,
+    @Inject(NOTIFICATIONS_OPTIONS) options: NotificationsOptions,
+    @InjectLogger() private readonly logger: Logger,
+  ) {
+    this.maxEntries = options.stream.ringEvents;
+    this.ring = new Ring({ maxEntries: this.maxEntries, maxBytes: maxRingBytes });
+    this.loop = new BackgroundLoop({ name: 'read the end of the log', intervalMs: pollMs }, () => this.read(), logger);
+    metrics.watchRing(this.ring);
+  }
+
+  listen(listener: LogTailListener): void {
+    this.listeners.push(listener);
+  }
+
+  /** The service is not up before clients can be served. */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.catchUp();
+    this.messages = this.nats.listen(fanoutSubject, (message) => this.hear(message.json<FanoutMessage>()));
+    this.loop.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    this.messages?.stop();
+    return this.loop.stop();
+  }
+
+  /** @throws CodedError `unavailable` before the log was read for the first time */
+  get history(): History {
+    if (!this.known) throw unavailable('The event log');
+    return this.known;
+  }
+
+  /** This replica has added events to the log. */
+  announce({ upTo }: Advance): void {
+    this.announced = upTo;
+    this.loop.poke();
+  }
+
+  /** Reads what is new now: somebody has seen more than the ring has. */
+  async catchUp(): Promise<void> {
+    while (await this.read());
+    this.known = await readHistory(this.database);
+  }
+
+  /** @returns whether there is more to read at once */
+  private async read(): Promise<boolean> {
+    const history = this.known ?? (await this.load());
+    const from = this.ring.head;
+    const page = await readTail(this.database, from, pageSize);
+    if (page.watermark < from) {
+      this.setBack(from, page.watermark);
+      return true;
+    }
+    const isDense = page.events.length === page.upTo - from;
+    const epoch = page.epoch ?? history.epoch;
+    if (!isDense || epoch !== history.epoch) this.known = await readHistory(this.database);
+    if (page.upTo > this.ring.head) {
+      if (this.isFollowing && this.announced < page.upTo) this.metrics.ringMisses.inc();
+      this.extend(page.events, page.upTo);
+    }
+    if (this.announced > from) this.tellOthers({ epoch, after: from, upTo: page.upTo, ...(isDense && { events: page.events }) });
+    this.isFollowing ||= page.upTo === page.watermark;
+    return page.upTo < page.watermark;
+  }
+
+  /** The newest events come into the ring before anybody asks: after a restart, clients resume all at once. */
+  private async load(): Promise<History> {
+    this.ring.restart(await newestNumbers(this.database, this.maxEntries));
+    return (this.known = await readHistory(this.database));
+  }
+
+  private hear({ epoch, after, upTo, events }: FanoutMessage): void {
+    const { head } = this.ring;
+    if (upTo <= head) return;
+    // Whatever does not follow what is here is read from the log.
+    if (events && after <= head && epoch === this.known?.epoch) this.extend(events, upTo);
+    else this.loop.poke();
+  }
+
+  private extend(events: readonly LoggedEvent[], upTo: number): void {
+    const { head } = this.ring;
+    const { history } = this;
+    // Meanwhile some may have come by the other way.
+    const entries = events.filter(({ seq }) => seq > head).map((event) => Entry.ofEvent(event, history));
+    const breaks = history.between(head, upTo).map((one) => Entry.ofBreak(one, history));
+    this.ring.append([...entries, ...breaks].sort((a, b) => a.place - b.place), upTo);
+    for (const listener of this.listeners) listener.grown();
+  }
+
+  private tellOthers(message: FanoutMessage): void {
+    // The client would keep it and send it after a reconnect, when it is news no longer.
+    if (!this.nats.isUp) return;
+    const { epoch, after, upTo } = message;
+    const whole = Buffer.from(JSON.stringify(message));
+    const range: FanoutMessage = { epoch, after, upTo };
+    this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range));
+  }
+
+  private setBack(head: number, watermark: number): void {
+    this.logger.error({ head, watermark }, 'the event log ends before what was already streamed: it was restored from a backup');
+    this.known = undefined;
+    for (const listener of this.listeners) listener.setBack();
+  }
+}

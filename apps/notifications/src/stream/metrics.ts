@@ -1,0 +1,69 @@
+import { Injectable } from '@nestjs/common';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Ring } from './ring.js';
+
+export type TransportName = 'websocket' | 'sse' | 'page';
+
+/** What operators see of the stream. */
+@Injectable()
+export class StreamMetrics {
+  readonly connections: Gauge<'transport'>;
+  readonly frames: Counter<'transport'>;
+  readonly closes: Counter<'code'>;
+  readonly refusals: Counter<'code'>;
+  readonly ringMisses: Counter;
+  readonly pagesRead: Counter;
+  readonly lag: Histogram;
+  readonly isHeld: Gauge;
+
+  constructor(private readonly registry: Registry) {
+    const registers = [registry];
+    this.connections = new Gauge({
+      name: 'stream_connections',
+      help: 'Open connections of the event stream',
+      labelNames: ['transport'],
+      registers,
+    });
+    this.frames = new Counter({ name: 'stream_frames_total', help: 'Events and gaps sent', labelNames: ['transport'], registers });
+    this.closes = new Counter({
+      name: 'stream_closes_total',
+      help: 'Connections ended, by close code; 4101 are slow clients',
+      labelNames: ['code'],
+      registers,
+    });
+    this.refusals = new Counter({
+      name: 'stream_refusals_total',
+      help: 'Requests that were refused, by code of the problem',
+      labelNames: ['code'],
+      registers,
+    });
+    this.ringMisses = new Counter({
+      name: 'stream_ring_misses_total',
+      help: 'Reads of the log for events that no message from another replica brought',
+      registers,
+    });
+    this.pagesRead = new Counter({
+      name: 'stream_pages_read_total',
+      help: 'Pages of the log read for clients that resume before the ring begins',
+      registers,
+    });
+    this.lag = new Histogram({
+      name: 'stream_lag_seconds',
+      help: 'From the change of an order to its frame being written',
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+      registers,
+    });
+    this.isHeld = new Gauge({
+      name: 'stream_held',
+      help: '1 while nothing is sent because revocations cannot be followed',
+      registers,
+    });
+  }
+
+  watchRing(ring: Ring): void {
+    gauge(this.registry, 'stream_ring_events', 'Events in the ring', () => ring.count);
+    gauge(this.registry, 'stream_ring_begin', 'Number after which the ring begins', () => Math.floor(ring.floor));
+    gauge(this.registry, 'stream_ring_end', 'Number of the last event in the ring', () => Math.floor(ring.head));
+  }
+}

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
+import { CodedError } from '@plant-shop/platform/errors';
+
+/** What the stream refuses with, and the same titles and statuses as at the gateway, where the pages of the types are. */
+const table: Readonly<Record<string, { readonly status: number; readonly title: string }>> = {
+  'route-not-found': { status: 404, title: 'No such route' },
+  'method-not-allowed': { status: 405, title: 'Method not allowed' },
+  unauthorized: { status: 401, title: 'Credential needed' },
+  'credential-refused': { status: 401, title: 'Credential refused' },
+  forbidden: { status: 403, title: 'Not permitted' },
+  'too-many-requests': { status: 429, title: 'Too many requests' },
+  'malformed-request': { status: 400, title: 'Malformed request' },
+  'invalid-input': { status: 400, title: 'Invalid input' },
+  'invalid-cursor': { status: 400, title: 'Invalid cursor' },
+  overloaded: { status: 503, title: 'Overloaded' },
+  unavailable: { status: 503, title: 'Temporarily unavailable' },
+  'outcome-unknown': { status: 503, title: 'Outcome unknown' },
+  internal: { status: 500, title: 'Internal error' },
+};
+
+const saneRequestId = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The client's own id for its request when it is sane, else one of ours. */
+export function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && saneRequestId.test(given) ? given : randomUUID();
+}
+
+/** The path without its query, which holds the key. */
+export const pathOf = (request: IncomingMessage): string => (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
+
+/** An error whose answer has headers of its own. */
+export class Refusal extends CodedError {
+  constructor(
+    code: 'route-not-found' | 'method-not-allowed' | 'malformed-request',
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(code, message);
+    this.name = 'Refusal';
+  }
+}
+
+export const badParameter = (parameter: string, must: string): CodedError =>
+  new CodedError('invalid-input', `Correct the parameter ${parameter} and send the request again.`, {
+    errors: [{ parameter, detail: `${parameter} ${must}` }] as never,
+  });
+
+/** Whether an error is a defect of ours, to be logged. */
+export const isDefect = (error: unknown): boolean => !(error instanceof CodedError) || (table[error.code]?.status ?? 500) === 500;
+
+/** RFC 9457. @returns the code that was answered */
+export function sendProblem(error: unknown, request: IncomingMessage, response: ServerResponse, publicUrl: string): string {
+  const requestId = requestIdOf(request);
+  const coded = error instanceof CodedError && !isDefect(error) ? error : new CodedError('internal', '');
+  const { status, title } = table[coded.code] ?? { status: 500, title: 'Internal error' };
+  const standard = {
+    type: `${publicUrl}/problems/${coded.code}`,
+    title,
+    status,
+    ...(status !== 500 && { detail: coded.message }),
+    instance: pathOf(request),
+    code: coded.code,
+    requestId,
+  };
+  response.writeHead(status, {
+    ...securityHeaders,
+    ...headersOf(coded, status),
+    'content-type': 'application/problem+json; charset=utf-8',
+    'x-request-id': requestId,
+    connection: 'close',
+  });
+  response.end(JSON.stringify({ ...standard, ...coded.details, ...standard }));
+  return coded.code;
+}
+
+export const securityHeaders: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+};
+
+function headersOf(error: CodedError, status: number): Record<string, string> {
+  if (error instanceof Refusal) return { ...error.headers };
+  if (error instanceof CredentialRefused && error.challenge !== undefined) return { 'www-authenticate': error.challenge };
+  if (status === 401) return { 'www-authenticate': 'Bearer realm="plant-shop"' };
+  if (status === 503) return { 'retry-after': '1' };
+  if (status === 429) return { 'retry-after': String(Number(error.details['retryAfter'] ?? 1)) };
+  return {};
+}

@@ -1,0 +1,105 @@
+import type { IncomingMessage } from 'node:http';
+import { orderStatuses } from '@plant-shop/contracts/store';
+import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
+import { shownBy, type Shown } from '@plant-shop/credentials/shown';
+import { CodedError } from '@plant-shop/platform/errors';
+import { type Cursor, decodeCursor } from './cursor.js';
+import { badParameter, Refusal } from './problems.js';
+import type { Filter } from './subscription.js';
+
+export const updatesPath = '/v1/orders/updates';
+
+/** Where a client wants to begin. */
+export type Start = 'latest' | 'earliest' | Cursor;
+
+/** What a request for order events says, checked as far as it can be without asking anybody. */
+export interface StreamRequest {
+  readonly shown: Shown;
+  readonly filter: Filter;
+  /** Undefined: no cursor was given. */
+  readonly start: Start | undefined;
+  readonly limit: number;
+  readonly waitSeconds: number;
+}
+
+const defaultLimit = 100;
+const maxLimit = 1_000;
+const maxWaitSeconds = 30;
+const maxFilterValues = 100;
+
+/** @throws CodedError `malformed-request`, `unauthorized`, `invalid-cursor`, `invalid-input` */
+export function readRequest(request: IncomingMessage): StreamRequest {
+  const query = queryOf(request);
+  const one = (name: string): string | undefined => {
+    const values = query.getAll(name);
+    if (values.length > 1) throw badParameter(name, 'must be given once');
+    return values[0];
+  };
+  const shown = shownBy(request, one('api_key'));
+  if (!shown) {
+    throw new CredentialRefused('unauthorized', 'Show an API key as the parameter api_key or in the header api_key, or a token.');
+  }
+  return {
+    shown,
+    filter: {
+      ...filterOf('orderIds', idsOf(query, 'orderId')),
+      ...filterOf('plantIds', idsOf(query, 'plantId')),
+      ...filterOf('newStatuses', statusesOf(query)),
+    },
+    start: startOf(lastEventId(request) ?? one('cursor')),
+    limit: integerOf('limit', one('limit') ?? String(defaultLimit), 1, maxLimit),
+    waitSeconds: integerOf('wait', one('wait') ?? '0', 0, maxWaitSeconds),
+  };
+}
+
+/** Strictly: what a lenient parser would repair is a mistake of whoever sent it. */
+function queryOf(request: IncomingMessage): URLSearchParams {
+  const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(request.url ?? '') ?? [];
+  try {
+    decodeURIComponent(query);
+  } catch {
+    throw new Refusal('malformed-request', 'The query must be valid percent-encoded UTF-8.');
+  }
+  return new URLSearchParams(query);
+}
+
+/** What a browser's EventSource sends when it connects again, to the address that it was given: it is newer than that. */
+function lastEventId(request: IncomingMessage): string | undefined {
+  const id = request.headers['last-event-id'];
+  return id === undefined || id === '' ? undefined : String(id);
+}
+
+function startOf(text: string | undefined): Start | undefined {
+  if (text === undefined || text === 'latest' || text === 'earliest') return text;
+  const cursor = decodeCursor(text);
+  if (cursor) return cursor;
+  throw new CodedError('invalid-cursor', 'Give latest, earliest, or a cursor exactly as it came with an event.');
+}
+
+function integerOf(name: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (!/^\d{1,16}$/.test(text) || value < min || value > max) throw badParameter(name, `must be a whole number from ${min} to ${max}`);
+  return value;
+}
+
+/** A parameter that is a comma list, repeated, or both. */
+function listOf(query: URLSearchParams, name: string): readonly string[] | undefined {
+  const given = query.getAll(name);
+  if (given.length === 0) return undefined;
+  const values = [...new Set(given.flatMap((one) => one.split(',')))];
+  if (values.length > maxFilterValues) throw badParameter(name, `must have at most ${maxFilterValues} values`);
+  return values;
+}
+
+const idsOf = (query: URLSearchParams, name: string): readonly number[] | undefined =>
+  listOf(query, name)?.map((text) => integerOf(name, text, 1, Number.MAX_SAFE_INTEGER));
+
+function statusesOf(query: URLSearchParams): readonly string[] | undefined {
+  const statuses = listOf(query, 'newStatus');
+  const known: readonly string[] = orderStatuses;
+  if (statuses?.some((one) => !known.includes(one))) throw badParameter('newStatus', `must be some of ${known.join(', ')}`);
+  return statuses;
+}
+
+const filterOf = <K extends keyof Filter>(name: K, values: Filter[K] | undefined): Pick<Filter, K> | object =>
+  values === undefined ? {} : { [name]: values };

@@ -1,0 +1,33 @@
+import type { Provider } from '@nestjs/common';
+import { Credentials } from '@plant-shop/credentials/credentials';
+import { revocationLogOf } from '@plant-shop/credentials/follow-revocations';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import type { Logger } from '@plant-shop/platform/logging';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { Connections } from './connections.js';
+import { CredentialWatch } from './credential-watch.js';
+import { Delivery } from './delivery.js';
+import { LogTail } from './log-tail.js';
+import { StreamMetrics } from './metrics.js';
+import { StartingPlaces } from './starting-places.js';
+import { StreamServer } from './stream-server.js';
+
+/** How long identity may take to check a credential. */
+const requestBudgetMs = 5_000;
+
+/** What the stream is made of. */
+export const streamParts = (publicUrl: string, logger: Logger): Provider[] => [
+  { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },
+  {
+    provide: Credentials,
+    inject: [RpcClient, RevocationLog],
+    useFactory: (rpc: RpcClient, log: RevocationLog) => new Credentials(rpc, log, { publicUrl, requestBudgetMs }),
+  },
+  StreamMetrics,
+  LogTail,
+  StartingPlaces,
+  Delivery,
+  CredentialWatch,
+  Connections,
+  StreamServer,
+];

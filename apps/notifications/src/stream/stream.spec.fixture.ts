@@ -1,0 +1,283 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { identity, type Revocation } from '@plant-shop/contracts/identity';
+import { DomainError } from '@plant-shop/contracts/errors';
+import type { Permission } from '@plant-shop/contracts/permissions';
+import { store } from '@plant-shop/contracts/store';
+import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Nats } from '@plant-shop/platform/nats';
+import type { Service } from '@plant-shop/platform/service/service';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
+import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { type Fake, fake, startFake, startService } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
+import pg from 'pg';
+import { type ClientOptions, WebSocket } from 'ws';
+import { migrationsFolder } from '../database.js';
+import { testSettings } from '../notifications.spec.fixture.js';
+import { startNotifications } from '../start.js';
+
+// Notifications over real NATS and Postgres; store and identity are made up, with the contract's payloads validated.
+
+export type FeedEvent = FeedPage['events'][number];
+
+export const updates = '/v1/orders/updates';
+export const userId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
+export const customer = userId(1);
+const epochNo = (n: number): string => `00000000-0000-4000-8000-0000000000e${n}`;
+
+interface KnownCredential {
+  readonly kind: 'apiKey' | 'session';
+  readonly id: string;
+  readonly userId: string;
+  readonly permissions: readonly Permission[];
+  readonly expiresAt?: string;
+}
+
+/** Credentials by digest, and a numbered log of what was revoked. */
+export class FakeIdentity {
+  readonly credentials = new Map<string, KnownCredential>();
+  log: Revocation[] = [];
+  /** While set, nothing is answered. */
+  isSilent = false;
+
+  know(secret: string, credential: Partial<KnownCredential> = {}): void {
+    const id = this.credentials.get(digestOf(secret))?.id ?? userId(900 + this.credentials.size);
+    this.credentials.set(digestOf(secret), { kind: 'apiKey', id, userId: customer, permissions: ['write:orders'], ...credential });
+  }
+
+  idOf(secret: string): string {
+    return this.credentials.get(digestOf(secret))?.id ?? '';
+  }
+
+  revoke(kind: Revocation['kind'], id: string): void {
+    this.log.push({ position: this.log.length + 1, kind, id });
+    for (const [digest, credential] of this.credentials) {
+      if (credential.id === id || credential.userId === id) this.credentials.delete(digest);
+    }
+  }
+
+  change(user: string, now: Partial<KnownCredential>): void {
+    for (const [digest, credential] of this.credentials) {
+      if (credential.userId === user) this.credentials.set(digest, { ...credential, ...now });
+    }
+    this.log.push({ position: this.log.length + 1, kind: 'userChanged', id: user });
+  }
+
+  fakes(): Fake[] {
+    const answered = async <T>(answer: () => T): Promise<T> => {
+      while (this.isSilent) await new Promise((resolve) => setTimeout(resolve, 20));
+      return answer();
+    };
+    return [
+      fake(identity.checkCredential, ({ digest, kind }) =>
+        answered(() => {
+          const known = this.credentials.get(digest);
+          if (known?.kind !== kind) throw new DomainError('credential-refused', 'The credential is not valid.');
+          return { ...known, position: this.log.length };
+        }),
+      ),
+      fake(identity.readRevocations, ({ after }) =>
+        answered(() => ({ head: this.log.length, entries: this.log.filter(({ position }) => position > after).slice(0, 1_000) })),
+      ),
+    ];
+  }
+}
+
+const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
+
+export interface Move {
+  readonly subject?: string;
+  readonly orderId?: number;
+  readonly plantId?: number;
+  readonly newStatus?: string;
+}
+
+/** Everything around the stream; replicas come and go. */
+export class Shop {
+  readonly identity = new FakeIdentity();
+  /** What the store has. */
+  readonly feed: FeedEvent[] = [];
+  epoch = epochNo(1);
+  private fakes: { stop: () => Promise<void> }[] = [];
+  private replicas: Replica[] = [];
+
+  private constructor(
+    readonly nats: TestNats,
+    readonly database: TestDatabase,
+    readonly sql: pg.Pool,
+    private storeNats: Nats,
+  ) {}
+
+  static async open(): Promise<Shop> {
+    const [nats, database] = await Promise.all([startNats(), createDatabase(migrationsFolder)]);
+    const sql = new pg.Pool({ connectionString: database.url, max: 2 });
+    sql.on('error', () => undefined);
+    const shop = new Shop(nats, database, sql, await Nats.connect({ url: nats.url, name: 'store' }, createLogger('test', 'fatal')));
+    shop.identity.know('key');
+    shop.identity.know('other', { userId: userId(2) });
+    shop.identity.know('admin', { userId: userId(3), permissions: ['read:orders'] });
+    shop.fakes = await Promise.all([
+      startFake(nats.url, 'store', [
+        fake(store.feedRead, ({ after, limit }) => {
+          const events = shop.feed.filter(({ seq }) => seq > after).slice(0, limit);
+          return { epoch: shop.epoch, head: shop.feed.at(-1)?.seq ?? 0, matches: true, next: events[0]?.seq ?? after + 1, events };
+        }),
+      ]),
+      startFake(nats.url, 'identity', shop.identity.fakes()),
+    ]);
+    return shop;
+  }
+
+  async close(): Promise<void> {
+    this.identity.isSilent = false;
+    await Promise.all(this.replicas.map((one) => one.stop()));
+    await Promise.all(this.fakes.map((one) => one.stop()));
+    await this.storeNats.close(1_000);
+    await this.sql.end();
+    await this.database.drop();
+    await this.nats.stop();
+  }
+
+  /** Ends all replicas, and empties log and feed. */
+  async reset(): Promise<void> {
+    this.identity.isSilent = false;
+    await Promise.all(this.replicas.splice(0).map((one) => one.stop()));
+    this.feed.length = 0;
+    this.epoch = epochNo(1);
+    await this.sql.query('TRUNCATE event_log, event_gaps, log_epochs');
+    await this.sql.query('UPDATE log_kept SET oldest = 1');
+    await this.sql.query('DELETE FROM feed_watermark');
+    await this.sql.query('INSERT INTO feed_watermark DEFAULT VALUES');
+  }
+
+  async start(variables: Readonly<Record<string, string>> = {}, natsUrl = this.nats.url): Promise<Replica> {
+    let port = 0;
+    const service = await startService('notifications', natsUrl, async (one) => {
+      port = (await startNotifications(one, testSettings(this.database.url, variables))).streamPort;
+    });
+    const replica = new Replica(service, port);
+    this.replicas.push(replica);
+    return replica;
+  }
+
+  /** Orders move; the store has numbered it and, if told to, says so. */
+  move(moves: readonly Move[] | number = 1, { silently = false } = {}): FeedEvent[] {
+    const all = typeof moves === 'number' ? Array.from({ length: moves }, () => ({})) : moves;
+    const events = all.map((move) => this.event(move));
+    if (!silently) {
+      this.storeNats.connection.publish(feedSubject, JSON.stringify({ epoch: this.epoch, head: this.feed.at(-1)?.seq, events }));
+    }
+    return events;
+  }
+
+  /** The store was restored from a backup: a new history begins after the numbers that it ever gave. */
+  beginEpoch(n: number, numbersLost = 0): void {
+    this.epoch = epochNo(n);
+    this.lost += numbersLost;
+  }
+  private lost = 0;
+
+  isLogged(): Promise<void> {
+    return until(async () => {
+      const { rows } = await this.sql.query<{ watermark: string }>('SELECT watermark FROM feed_watermark');
+      return Number(rows[0]?.watermark) >= (this.feed.at(-1)?.seq ?? 0);
+    });
+  }
+
+  private event({ subject = customer, orderId, plantId = 7, newStatus = 'approved' }: Move): FeedEvent {
+    const seq = (this.feed.at(-1)?.seq ?? 0) + 1 + this.lost;
+    this.lost = 0;
+    const data = { orderId: orderId ?? seq, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
+    const event: FeedEvent = {
+      seq,
+      id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
+      subject,
+      body: JSON.stringify({ event: 'order.status_changed', timestamp: new Date().toISOString(), data }),
+    };
+    this.feed.push(event);
+    return event;
+  }
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+/** One process of notifications, seen from outside. */
+export class Replica {
+  private stopped: Promise<void> | undefined;
+
+  constructor(
+    readonly service: Service,
+    readonly port: number,
+  ) {}
+
+  stop(): Promise<void> {
+    return (this.stopped ??= this.service.stop());
+  }
+
+  connect(query = 'api_key=key', protocols: string[] = [], options: ClientOptions = {}): Client {
+    return new Client(new WebSocket(`ws://127.0.0.1:${this.port}${updates}?${query}`, protocols, options));
+  }
+
+  async opened(...args: Parameters<Replica['connect']>): Promise<Client> {
+    const client = this.connect(...args);
+    await client.isOpen;
+    return client;
+  }
+
+  async ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<HttpAnswer> {
+    const asked = request({ port: this.port, path, headers, method, agent: false });
+    asked.end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    let body = '';
+    for await (const piece of response) body += String(piece);
+    return { status: response.statusCode ?? 0, headers: response.headers, body };
+  }
+
+  /** The sum of a metric over its labels. */
+  async metric(name: string): Promise<number> {
+    const { values } = (await this.service.metrics.getSingleMetric(name)?.get()) ?? { values: [] };
+    return values.reduce((sum, { value }) => sum + value, 0);
+  }
+}
+
+/** A client of the stream by WebSocket. */
+export class Client {
+  readonly frames: string[] = [];
+  readonly isOpen: Promise<void>;
+  readonly closed: Promise<{ code: number; reason: string }>;
+  pings = 0;
+
+  constructor(readonly socket: WebSocket) {
+    socket.on('message', (data: Buffer) => this.frames.push(data.toString()));
+    socket.on('ping', () => this.pings++);
+    this.isOpen = new Promise((resolve, reject) => {
+      socket.on('open', resolve);
+      socket.on('error', reject);
+    });
+    this.isOpen.catch(() => undefined);
+    this.closed = new Promise((resolve) => {
+      socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+    });
+  }
+
+  /** What came, for resumable clients. */
+  get events(): { id?: string; cursor: string; event: string; data: { orderId?: number; reason?: string } }[] {
+    return this.frames.map((frame) => JSON.parse(frame) as Client['events'][number]);
+  }
+
+  has(count: number, limitMs?: number): Promise<void> {
+    return until(() => this.frames.length >= count, limitMs);
+  }
+
+  close(): Promise<unknown> {
+    this.socket.close();
+    return this.closed;
+  }
+}
