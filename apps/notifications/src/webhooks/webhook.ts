@@ -66,7 +66,7 @@ export function found(webhook: WebhookRecord | undefined): WebhookRecord {
 /** @throws DomainError `precondition-failed` */
 export function assertVersion({ version }: WebhookRecord, ifVersion: number | undefined): void {
   if (ifVersion === undefined || ifVersion === version) return;
-  throw new DomainError('precondition-failed', 'The webhook has changed since: read it again and decide anew.', { version });
+  throw new DomainError('precondition-failed', `The webhook is at version ${version} by now. Read it again.`);
 }
 
 /** @throws DomainError `webhook-disabled` */
