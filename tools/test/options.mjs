@@ -12,7 +12,11 @@ export const usage = `Builds, then runs every check.
   npm test
   npm test -- --only unit             one of ${STEPS.join(', ')} (after the build)
   npm test -- --only unit -t oversell    what follows goes to Jest as it is
+  npm run security                       what docs/security.md promises, with counts
   npm run artefacts                      the acceptance tests against what the images hold`;
+
+/** The files of the table in docs/security.md, by their paths. */
+const security = 'security|fuzz|oauth|credentials|access-tokens|kept-answers|revocation|login|password|api-key|redaction|logging|limits/|shown|image-type|ssrf|address|destination';
 
 /**
  * @param {string[]} args
@@ -22,6 +26,7 @@ export function parseOptions(args) {
   const [first, only, ...rest] = args;
   if (first === '--help' || first === '-h') return { help: true, steps: [], jestArgs: [] };
   if (first === undefined) return { help: false, steps: STEPS, jestArgs: [] };
+  if (first === '--security' && only === undefined) return { help: false, steps: ['tools', 'unit', 'acceptance'], jestArgs: [security] };
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
   return { help: false, steps: [step], jestArgs: rest };

@@ -25,9 +25,10 @@ export function faultsOf(judge: DocumentJudge, request: RawRequest, answer: RawA
   const add = (when: boolean, fault: string): void => {
     if (when) faults.push(fault);
   };
-  // Nothing is away and nothing is overloaded, so there is no reason for 503 either; but a gateway may be ahead of a service.
-  const isAhead = status === 503 && ((body as { code?: string }).code === 'unknown-operation' || request.method === 'HEAD');
-  add(status >= 500 && !isAhead, `a defect: ${status}`);
+  // A machine that has no time for the shop may make it busy; but nothing is killed, so no answer can be lost.
+  const isBusy = status === 503 && (body as { code?: string }).code !== 'outcome-unknown';
+  add(status >= 500 && !isBusy, `a defect: ${status}`);
+  add(isProblem && isBusy && !headers.has('retry-after'), '503 without Retry-After');
   add(!/^[\w.-]{1,128}$/.test(headers.get('x-request-id') ?? ''), 'no X-Request-Id');
   add(headers.get('x-content-type-options') !== 'nosniff', 'no X-Content-Type-Options');
   add(headers.has('server') || headers.has('x-powered-by'), 'it says what it is made of');

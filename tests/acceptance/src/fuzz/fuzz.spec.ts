@@ -17,10 +17,13 @@ describe('what fuzzing found once', () => {
     }
   };
 
+  const form = ['content-type', 'application/x-www-form-urlencoded'] as const;
+
   it.each([
     ['an expectation that nobody knows', 200, { method: 'GET', target: '/livez', headers: [['expect', 'x']] }],
     ['an upgrade of what is passed on', 200, { method: 'GET', target: '/oauth/jwks', headers: [['upgrade', 'h2c']] }],
     ['an empty id with a method that its path lacks', 404, { method: 'DELETE', target: '/v3/images/', headers: [] }],
+    ['NUL in the name of an OAuth client', 401, { method: 'POST', target: '/oauth/token', headers: [form], body: Buffer.from('grant_type=refresh_token&refresh_token=x&client_id=a%00b') }],
   ] as [string, number, RawRequest][])('is gone: %s', async (_, status, request) => {
     expect(await answerTo(request)).toBe(status);
   });
@@ -30,7 +33,8 @@ describe('whatever is sent', () => {
   it(
     'is answered in time, as the document says, and without a word of our inside',
     async () => {
-      const { tried, findings } = await fuzz({ url: gatewayUrl(), seed, count });
+      const { tried, operations, findings } = await fuzz({ url: gatewayUrl(), seed, count });
+      process.stdout.write(`fuzz: seed ${seed}, ${operations} operations: ${tried} tried, ${findings.length} wrong\n`);
       expect(findings).toEqual([]);
       expect(tried).toBe(count);
     },
