@@ -16,7 +16,7 @@ export const usage = `Builds, then runs every check.
   npm run artefacts                      the acceptance tests against what the images hold`;
 
 /** The files of the table in docs/security.md, by their paths. */
-const security = 'security|fuzz|oauth|credentials|access-tokens|kept-answers|revocation|login|password|api-key|redaction|logging|limits/|shown|image-type|ssrf|address|destination';
+const security = 'security|fuzz|oauth|credentials|access-tokens|kept-answers|revocation|login|password|api-key|redaction|logging|limits/|shown|image-type|target-guard|sender|secret-box|routes.int|bad-input';
 
 /**
  * @param {string[]} args
