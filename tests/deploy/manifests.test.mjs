@@ -114,7 +114,7 @@ describe('every service', { skip }, () => {
     });
   }
 
-  test('all scale by CPU, and notifications by what it is there for', () => {
+  test('all scale by CPU, and notifications by what it is there for, which it measures', () => {
     for (const service of SERVICES) {
       const { metrics } = the(manifestsOf(service, 'production'), 'HorizontalPodAutoscaler')['spec'];
       const names = metrics.map((/** @type {any} */ one) => one.resource?.name ?? one.pods.metric.name);
@@ -122,9 +122,11 @@ describe('every service', { skip }, () => {
     }
     const { rules } = yamlOf('deploy/shared/prometheus-adapter.yaml');
     assert.deepEqual(rules.custom.map((/** @type {any} */ rule) => rule.name.as), ['stream_connections', 'stream_lag_seconds_p95']);
+    const source = textOf('apps/notifications/src/stream/metrics.ts');
     for (const { seriesQuery, name } of rules.custom) {
       const [series = ''] = seriesQuery.split('{');
       assert.match(series, new RegExp(name.matches));
+      assert.ok(source.includes(`'${series.replace(/_bucket$/, '')}'`), series);
     }
   });
 });
