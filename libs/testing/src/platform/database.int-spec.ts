@@ -302,6 +302,11 @@ describe('a database', () => {
     });
   });
 
+  it('compiles no statements: that takes longer than all that ours do', async () => {
+    const database = await connect();
+    await expect(database.query('SHOW jit')).resolves.toEqual([{ jit: 'off' }]);
+  });
+
   it('that is not there is an error at once, without its password', async () => {
     await proxy.cut();
     const url = new URL(throughProxy().url);
