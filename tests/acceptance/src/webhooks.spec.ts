@@ -1,0 +1,283 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { isSigned, Receiver } from './receiver.js';
+import { type Answer, createPlant, type Credentials, type Customer, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
+
+interface Webhook {
+  readonly id: string;
+  readonly url: string;
+  readonly eventTypes: string[];
+  readonly state: string;
+  readonly disabledReason?: string;
+  readonly createdAt: string;
+  readonly secret: string;
+}
+interface Delivery {
+  readonly id: number;
+  readonly eventId: string;
+  readonly orderId?: number;
+  readonly state: string;
+  readonly attempts: { readonly at: string; readonly status?: number; readonly durationMs: number; readonly error?: string }[];
+  readonly nextAttemptAt?: string;
+}
+
+const eventTypes = ['order.status_changed'];
+const unknown = '00000000-0000-4000-8000-000000000000';
+
+describe('webhooks', () => {
+  let receiver: Receiver;
+  let plantId: number;
+  let customer: Customer;
+  let made: { readonly id: string; readonly as: Credentials }[];
+  beforeAll(async () => {
+    ({ id: plantId } = await createPlant({ quantity: 100 }));
+    customer = await newCustomer();
+  });
+  beforeEach(async () => {
+    receiver = await Receiver.start();
+    made = [];
+  });
+  afterEach(async () => {
+    for (const { id, as } of made) await send('DELETE', `/v3/webhooks/${id}`, { as });
+    await receiver.stop();
+  });
+
+  const create = async (webhook: object = {}, as: Credentials = customer): Promise<Webhook & { path: string }> => {
+    const created = await ok(send<Webhook>('POST', '/v3/webhooks', { as, json: { url: receiver.url, eventTypes, ...webhook } }));
+    made.push({ id: created.id, as });
+    return { ...created, path: `/v3/webhooks/${created.id}` };
+  };
+  const deliveriesOf = (path: string, query = ''): Promise<Delivery[]> =>
+    ok(send<Delivery[]>('GET', `${path}/deliveries${query}`, { as: customer }));
+  const nextOf = ({ headers }: Answer<unknown>): string | undefined => /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
+
+  describe('as resources', () => {
+    it('are made with a secret that is shown once, read, listed, changed and deleted', async () => {
+      const { secret, path, ...created } = await create({ plantId, description: 'mine' });
+      expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32,}=*$/);
+      expect(created).toEqual({ id: expect.any(String), url: receiver.url, eventTypes, plantId, description: 'mine', state: 'enabled', createdAt: expect.any(String) });
+
+      const read = await send<Webhook>('GET', path, { as: customer });
+      expect(read.body).toEqual(created);
+      const etag = read.headers.get('etag') ?? '';
+      expect((await send('GET', path, { as: customer, headers: { 'if-none-match': etag } })).status).toBe(304);
+      expect(await ok(send<Webhook[]>('GET', '/v3/webhooks', { as: customer }))).toEqual([created]);
+
+      const json = { url: receiver.url, eventTypes, state: 'disabled' };
+      const replaced = await send<Webhook>('PUT', path, { as: customer, json, headers: { 'if-match': etag } });
+      const { id, createdAt } = created;
+      expect(replaced.body).toEqual({ id, ...json, createdAt });
+      await problem(send('PUT', path, { as: customer, json, headers: { 'if-match': etag } }), 412, 'precondition-failed');
+      await problem(send('DELETE', path, { as: customer, headers: { 'if-match': etag } }), 412, 'precondition-failed');
+
+      const deleted = send('DELETE', path, { as: customer, headers: { 'if-match': replaced.headers.get('etag') ?? '' } });
+      expect(await ok(deleted)).toEqual({ code: 200, type: 'SUCCESS', message: created.id });
+      await problem(send('GET', path, { as: customer }), 404, 'webhook-not-found');
+    });
+
+    it('are listed by page, newest first', async () => {
+      const ids = [await create(), await create(), await create()].map(({ id }) => id).reverse();
+      const first = await send<Webhook[]>('GET', '/v3/webhooks?limit=2', { as: customer });
+      expect(first.body.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+      const next = new URL(nextOf(first) ?? '');
+      const second = await send<Webhook[]>('GET', next.pathname + next.search, { as: customer });
+      expect(second.body.map(({ id }) => id)).toEqual(ids.slice(2));
+      expect(nextOf(second)).toBeUndefined();
+    });
+
+    it('are made once under one Idempotency-Key', async () => {
+      const options = { as: customer, json: { url: receiver.url, eventTypes }, headers: { 'idempotency-key': crypto.randomUUID() } };
+      const first = await send<Webhook>('POST', '/v3/webhooks', options);
+      made.push({ id: first.body.id, as: customer });
+      const again = await send<Webhook>('POST', '/v3/webhooks', options);
+      expect(again.headers.get('idempotency-replayed')).toBe('true');
+      expect(again.body).toEqual(first.body);
+      const other = { ...options, json: { url: `${receiver.url}/other`, eventTypes } };
+      await problem(send('POST', '/v3/webhooks', other), 422, 'idempotency-key-reused');
+    });
+
+    const rows = (path: string): [string, string, unknown?][] => [
+      ['GET', path],
+      ['PUT', path, { url: receiver.url, eventTypes }],
+      ['DELETE', path],
+      ['POST', `${path}/rotateSecret`, {}],
+      ['POST', `${path}/test`],
+      ['GET', `${path}/deliveries`],
+      ['POST', `${path}/deliveries/1/resend`],
+      ['POST', `${path}/replay`, {}],
+    ];
+
+    it("of others do not exist, not even for staff's key", async () => {
+      const { path } = await create();
+      const other = await newCustomer();
+      for (const [method, at, json] of [...rows(path), ...rows(`/v3/webhooks/${unknown}`)]) {
+        for (const as of at.startsWith(path) ? [other, staff] : [customer]) {
+          await problem(send(method, at, { as, json }), 404, 'webhook-not-found');
+        }
+      }
+      expect(await ok(send('GET', '/v3/webhooks', { as: other }))).toEqual([]);
+    });
+
+    it('need a credential with the permission for them', async () => {
+      const keys = `/v3/user/${customer.username}/apiKeys`;
+      const { key: apiKey } = await ok(send<{ key: string }>('POST', keys, { as: customer, json: { name: 'till', permissions: ['write:orders'] } }));
+      for (const [method, path, json] of [['POST', '/v3/webhooks', {}], ['GET', '/v3/webhooks'], ...rows(`/v3/webhooks/${unknown}`)] as const) {
+        await problem(send(method, path, { json }), 401, 'unauthorized');
+        await problem(send(method, path, { as: { apiKey }, json }), 403, 'forbidden');
+      }
+    });
+
+    it.each([
+      ['no URL', { url: 'nowhere' }, '/url'],
+      ['a URL of another scheme', { url: 'ftp://plants.example/' }, '/url'],
+      ['a private address', { url: 'https://10.0.0.1/' }, '/url'],
+      ['a private address in another spelling', { url: 'https://0xa9fea9fe/' }, '/url'],
+      ['no event type', { eventTypes: [] }, '/eventTypes'],
+      ['an event type that is not there', { eventTypes: ['order.placed'] }, '/eventTypes'],
+      ['an order that is no id', { orderId: '7' }, '/orderId'],
+    ])('are refused with %s', async (_, webhook, pointer) => {
+      const json = { url: receiver.url, eventTypes, ...webhook };
+      const { errors } = await problem(send('POST', '/v3/webhooks', { as: customer, json }), 400, 'invalid-input');
+      expect(errors?.[0]?.pointer).toBe(pointer);
+    });
+  });
+
+  describe('as deliveries', () => {
+    it('an order sends what happens to it, in order, signed, and the list of deliveries shows it', async () => {
+      const { path, secret } = await create();
+      const { id } = await placeOrder({ plantId }, customer);
+      const posts = await receiver.got(2);
+      expect(posts.map(({ body }) => JSON.parse(body) as unknown)).toEqual(
+        [['placed', 'approved'], ['approved', 'delivered']].map(([previousStatus, newStatus]) => ({
+          event: 'order.status_changed',
+          timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+          data: { orderId: id, plantId, previousStatus, newStatus, trackingNumber: expect.stringMatching(/./) },
+        })),
+      );
+      for (const post of posts) {
+        expect(post.headers['content-type']).toMatch(/^application\/json/);
+        expect(isSigned(post, secret)).toBe(true);
+        expect(isSigned({ ...post, body: post.body.replace('placed', 'Placed') }, secret)).toBe(/placed/.exec(post.body) === null);
+      }
+      await until(async () => (await deliveriesOf(path, '?state=delivered')).length === 2);
+      const deliveries = await deliveriesOf(path);
+      expect(deliveries.map(({ eventId }) => eventId)).toEqual([posts[1]?.id, posts[0]?.id]);
+      expect(deliveries[0]).toEqual({
+        id: expect.any(Number),
+        eventId: posts[1]?.id,
+        orderId: id,
+        state: 'delivered',
+        attempts: [{ at: expect.any(String), status: 204, durationMs: expect.any(Number) }],
+      });
+      const page = await send<Delivery[]>('GET', `${path}/deliveries?limit=1`, { as: customer });
+      const next = new URL(nextOf(page) ?? '');
+      expect(next.pathname).toBe(`${path}/deliveries`);
+      expect(await ok(send('GET', next.pathname + next.search, { as: customer }))).toEqual([deliveries[1]]);
+    });
+
+    it("are of one's own orders only, and of those that the filter lets through", async () => {
+      const other = await newCustomer();
+      const { id: otherPlant } = await createPlant({ quantity: 10 });
+      await create({ plantId });
+      const foreign = await placeOrder({ plantId }, other);
+      const filtered = await placeOrder({ plantId: otherPlant }, customer);
+      const own = await placeOrder({ plantId }, customer);
+      const posts = await receiver.got(2);
+      await until(async () => (await ok(send<{ complete: boolean }>('GET', `/v3/store/order/${filtered.id}`, { as: staff }))).complete);
+      await until(async () => (await ok(send<{ complete: boolean }>('GET', `/v3/store/order/${foreign.id}`, { as: staff }))).complete);
+      expect(posts.map(({ body }) => (JSON.parse(body) as { data: { orderId: number } }).data.orderId)).toEqual([own.id, own.id]);
+    });
+
+    it('can be tried without an order', async () => {
+      const { path, secret, id } = await create();
+      const delivery = await ok(send<Delivery>('POST', `${path}/test`, { as: customer }));
+      const [post] = await receiver.got(1);
+      expect(post?.id).toBe(delivery.eventId);
+      expect(isSigned(post!, secret)).toBe(true);
+      expect(JSON.parse(post!.body)).toEqual({ event: 'webhook.test', timestamp: expect.any(String), data: { webhookId: id } });
+      await until(async () => (await deliveriesOf(path))[0]?.state === 'delivered');
+    });
+
+    it('are signed by both secrets while one is rotated, and by the new one alone without a grace', async () => {
+      const { path, secret } = await create();
+      const rotate = (json: object): Promise<{ secret: string; previousUntil: string }> =>
+        ok(send<{ secret: string; previousUntil: string }>('POST', `${path}/rotateSecret`, { as: customer, json }));
+      const tested = async (count: number) => {
+        await ok(send('POST', `${path}/test`, { as: customer }));
+        return (await receiver.got(count))[count - 1]!;
+      };
+      const next = await rotate({ graceSeconds: 600 });
+      expect(Date.parse(next.previousUntil)).toBeGreaterThan(Date.now() + 500_000);
+      const both = await tested(1);
+      expect([isSigned(both, secret), isSigned(both, next.secret)]).toEqual([true, true]);
+      const last = await rotate({ graceSeconds: 0 });
+      const one = await tested(2);
+      expect([isSigned(one, secret), isSigned(one, next.secret), isSigned(one, last.secret)]).toEqual([false, false, true]);
+    });
+
+    const failed = async (path: string): Promise<Delivery> => {
+      const { id } = await ok(send<Delivery>('POST', `${path}/test`, { as: customer }));
+      await until(async () => (await deliveriesOf(path))[0]?.attempts.length === 1);
+      const [delivery] = await deliveriesOf(path, '?state=pending');
+      expect(delivery).toMatchObject({ id, attempts: [{ error: expect.any(String) }] });
+      return delivery!;
+    };
+    const secondsUntilNext = ({ nextAttemptAt }: Delivery): number => (Date.parse(nextAttemptAt ?? '') - Date.now()) / 1_000;
+
+    it('that fail wait for their next attempt, as long as the receiver says', async () => {
+      receiver.answer = () => ({ status: 500 });
+      const soon = secondsUntilNext(await failed((await create()).path));
+      expect(soon).toBeGreaterThan(0);
+      expect(soon).toBeLessThan(6);
+      receiver.answer = () => ({ status: 503, headers: { 'retry-after': '600' } });
+      expect(secondsUntilNext(await failed((await create()).path))).toBeGreaterThan(590);
+    });
+
+    it('that fail are sent again when it is asked for, with the same id and bytes', async () => {
+      receiver.answer = () => ({ status: 500 });
+      const { path } = await create();
+      const { id, eventId } = await failed(path);
+      receiver.answer = () => ({ status: 200 });
+      const again = await ok(send<Delivery>('POST', `${path}/deliveries/${id}/resend`, { as: customer }));
+      expect(again).toMatchObject({ eventId, state: 'pending' });
+      expect(again.id).not.toBe(id);
+      const [first, second] = await receiver.got(2);
+      expect([second?.id, second?.body]).toEqual([first?.id, first?.body]);
+      await problem(send('POST', `${path}/deliveries/999999999/resend`, { as: customer }), 404, 'delivery-not-found');
+    });
+
+    it('end with 410: the webhook is disabled, its events are held, and sent once it is enabled again', async () => {
+      receiver.answer = () => ({ status: 410 });
+      const { path } = await create();
+      await ok(send('POST', `${path}/test`, { as: customer }));
+      const read = (): Promise<Webhook> => ok(send<Webhook>('GET', path, { as: customer }));
+      await until(async () => (await read()).state === 'disabled');
+      expect(await read()).toMatchObject({ disabledReason: 'gone' });
+      await problem(send('POST', `${path}/test`, { as: customer }), 409, 'webhook-disabled');
+
+      const { id } = await placeOrder({ plantId }, customer);
+      await until(async () => (await deliveriesOf(path, '?state=held')).filter(({ orderId }) => orderId === id).length === 2);
+      expect(receiver.posts).toHaveLength(1);
+      receiver.answer = () => ({ status: 204 });
+      await ok(send('PUT', path, { as: customer, json: { url: receiver.url, eventTypes, state: 'enabled' } }));
+      await until(async () => receiver.posts.filter(({ body }) => body.includes(`"orderId":${id},`)).length === 2);
+      expect(await read()).not.toHaveProperty('disabledReason');
+    });
+
+    it('of the past are sent again, with the same ids and bytes', async () => {
+      const since = new Date(Date.now() - 1_000).toISOString();
+      const { path } = await create({ plantId });
+      const { id } = await placeOrder({ plantId }, customer);
+      const first = [...(await receiver.got(2))];
+      expect(first.every(({ body }) => body.includes(`"orderId":${id},`))).toBe(true);
+      await until(async () => (await deliveriesOf(path, '?state=delivered')).length === 2);
+      const none = await ok(send('POST', `${path}/replay`, { as: customer, json: { since, onlyFailed: true } }));
+      expect(none).toEqual({ scheduled: 0 });
+      const all = await ok(send<{ scheduled: number }>('POST', `${path}/replay`, { as: customer, json: { since } }));
+      expect(all.scheduled).toBeGreaterThanOrEqual(2);
+      const posts = await receiver.got(2 + all.scheduled);
+      const again = posts.slice(2).filter(({ body }) => body.includes(`"orderId":${id},`));
+      expect(again.map((post) => [post.id, post.body])).toEqual(first.map((post) => [post.id, post.body]));
+      await problem(send('POST', `${path}/replay`, { as: customer, json: { fromCursor: 'garbage' } }), 400, 'invalid-cursor');
+    });
+  });
+});
