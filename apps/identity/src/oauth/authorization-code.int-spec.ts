@@ -346,6 +346,19 @@ describe('OAuth 2.0 authorization code', () => {
       expect('left' in again && again.left.searchParams.has('code')).toBe(false);
     });
 
+    it('with the owner of a client that acts alone as well', async () => {
+      const owner = await oauth.shop.enter();
+      const both = await oauth.register({
+        grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
+        owner: owner.username,
+      });
+      const tokens = await tokensFor(both);
+      const head = await oauth.head();
+      await oauth.shop.call(identity.deleteUser, { username: owner.username }, manager);
+      expect(await oauth.revocations(head)).toEqual([`client:${both.clientId}`, `user:${owner.userId}`]);
+      await expect(oauth.refresh(both, tokens.refresh_token ?? '')).rejects.toBeDefined();
+    });
+
     it('also where a new password races with logging in and allowing', async () => {
       for (let round = 0; round < 8; round++) {
         const whose = await oauth.shop.enter();

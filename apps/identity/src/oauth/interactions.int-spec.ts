@@ -1,5 +1,9 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Browser, left, type Shown, shown } from '@plant-shop/testing/browser';
+import { until } from '@plant-shop/testing/until';
+import { testEnvironment } from '../identity.spec.fixture.js';
+import { runEntry } from '../process.spec.fixture.js';
 import { TestOAuth } from './oauth.spec.fixture.js';
 
 type Client = Awaited<ReturnType<TestOAuth['register']>>;
@@ -10,7 +14,7 @@ describe('the pages of OAuth 2.0', () => {
   let client: Client;
   let user: User;
   beforeAll(async () => {
-    oauth = await TestOAuth.start();
+    oauth = await TestOAuth.start({}, { keysLookMs: 50 });
     client = await oauth.register({ name: '<script>alert(1)</script> & "friends"' });
     user = await oauth.shop.enter();
   });
@@ -161,6 +165,34 @@ describe('the pages of OAuth 2.0', () => {
     const back = left(await browser.open(resume));
     expect(back.origin).toBe('https://app.example');
     expect(Object.fromEntries(back.searchParams)).toMatchObject({ error: 'access_denied', iss: 'http://shop.test' });
+  });
+
+  it('send the answer by a form where the application wants it so, with no other script than the one that sends it', async () => {
+    const browser = oauth.browser();
+    const login = await open(browser, { response_mode: 'form_post' });
+    const consent = shown(await browser.submit(login, 'action=login', typed()));
+    const page = shown(await browser.submit(consent, 'action=allow'));
+    const [, script = ''] = /<script>([\s\S]*)<\/script>/.exec(page.text) ?? [];
+    const hash = createHash('sha256').update(script).digest('base64');
+    expect(page.headers.get('content-security-policy')).toContain(`'sha256-${hash}'`);
+    expect(page.forms[0]).toMatchObject({ action: 'https://app.example/callback', fields: { code: expect.any(String) } });
+    expect(page.text).toContain('<noscript>');
+  });
+
+  it('go on when the keys that sign are replaced meanwhile', async () => {
+    const browser = oauth.browser();
+    const consent = await loggedIn(browser);
+    const environment = testEnvironment(oauth.shop.databaseUrl);
+    await expect(runEntry('rotate-signing-key', [], environment)).resolves.toMatchObject({ code: 0 });
+    await oauth.shop.sql.query('UPDATE signing_keys SET signs_from = now()');
+    const signing = async (): Promise<unknown> => {
+      const jwks = (await (await fetch(`${oauth.servedAt}/oauth/jwks`)).json()) as { keys: { kid: string }[] };
+      return jwks.keys.length;
+    };
+    await until(async () => (await signing()) === 2);
+    expect(left(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
+    // The login is remembered, too.
+    expect(left(await browser.open((await oauth.request(client)).url)).searchParams.has('code')).toBe(true);
   });
 
   it('of somebody else cannot be opened by their address', async () => {

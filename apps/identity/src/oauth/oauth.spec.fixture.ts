@@ -2,6 +2,7 @@ import { identity } from '@plant-shop/contracts/identity';
 import type { CreatedOAuthClient, NewOAuthClient } from '@plant-shop/contracts/identity.oauth';
 import { Browser, left, shown } from '@plant-shop/testing/browser';
 import * as oauth from 'oauth4webapi';
+import type { IdentityOptions } from '../options.js';
 import { manager, type Registered, TestIdentity } from '../identity.spec.fixture.js';
 
 export const issuer = 'http://shop.test';
@@ -16,8 +17,8 @@ export class TestOAuth {
     readonly server: oauth.AuthorizationServer,
   ) {}
 
-  static async start(config: Config = {}): Promise<TestOAuth> {
-    const shop = await TestIdentity.start(config);
+  static async start(config: Config = {}, options: Partial<IdentityOptions> = {}): Promise<TestOAuth> {
+    const shop = await TestIdentity.start(config, options);
     const oauthOptions = { ...optionsFor(shop), algorithm: 'oauth2' as const };
     const discovered = await oauth.discoveryRequest(new URL(issuer), oauthOptions);
     return new TestOAuth(shop, await oauth.processDiscoveryResponse(new URL(issuer), discovered));

@@ -10,6 +10,7 @@ import {
   type ResourceServer,
 } from 'oidc-provider';
 import { resourceOf } from './access-token.js';
+import type { PageContext } from './form.js';
 import { ownerMetadata, secretIdMetadata } from './oauth-client.js';
 import { renderError } from './pages.js';
 import { accessTokenTtl, type KeyRing, signingAlgorithm } from './signing-key.js';
@@ -157,6 +158,7 @@ export function createProvider(parts: ProviderParts): Provider {
     return isSecretRight(this.clientSecret ?? '', secret, Provider.ctx?.ip ?? '');
   };
   provider.use(unstructuredTokens);
+  provider.use(ownPolicy);
   return provider;
 }
 
@@ -210,6 +212,17 @@ function resourceServer(
     accessTokenFormat: 'jwt',
     accessTokenTTL: accessTokenTtl,
   };
+}
+
+/**
+ * An answer by `response_mode=form_post` is a page of the provider's whose script sends its form. It adds the script to a
+ * policy that it finds; under the gateway's own the script would not run.
+ */
+async function ownPolicy(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
+  if (ctx.path.startsWith('/oauth/authorize')) {
+    ctx.set('Content-Security-Policy', "default-src 'none'; script-src 'none'; base-uri 'none'; frame-ancestors 'none'");
+  }
+  await next();
 }
 
 /** That scope is for the ID token; the API knows nothing of it. */
