@@ -1,3 +1,4 @@
+import { namedTests } from '../security/table.mjs';
 import { StartError } from '../start/errors.mjs';
 
 export const STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'deploy', 'artefacts']);
@@ -15,9 +16,6 @@ export const usage = `Builds, then runs every check.
   npm run security                       what docs/security.md promises, with counts
   npm run artefacts                      the acceptance tests against what the images hold`;
 
-/** The files of the table in docs/security.md, by their paths. */
-const security = 'security|fuzz|oauth|credentials|access-tokens|kept-answers|revocation|login|password|api-key|redaction|logging|limits/|shown|image-type|target-guard|sender|secret-box|routes.int|bad-input';
-
 /**
  * @param {string[]} args
  * @returns {{ help: boolean, steps: readonly StepName[], jestArgs: string[] }}
@@ -26,7 +24,9 @@ export function parseOptions(args) {
   const [first, only, ...rest] = args;
   if (first === '--help' || first === '-h') return { help: true, steps: [], jestArgs: [] };
   if (first === undefined) return { help: false, steps: STEPS, jestArgs: [] };
-  if (first === '--security' && only === undefined) return { help: false, steps: ['tools', 'unit', 'acceptance'], jestArgs: [security] };
+  if (first === '--security' && only === undefined) {
+    return { help: false, steps: ['tools', 'unit', 'acceptance'], jestArgs: namedTests().filter((file) => file.endsWith('.ts')) };
+  }
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
   return { help: false, steps: [step], jestArgs: rest };

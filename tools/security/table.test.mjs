@@ -1,0 +1,12 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { ROOT } from '../start/toolchain.mjs';
+import { namedTests } from './table.mjs';
+
+test('every test that the table of threats names is there', () => {
+  const named = namedTests();
+  assert.ok(named.length > 20);
+  assert.deepEqual(named.filter((file) => !existsSync(join(ROOT, file))), []);
+});
