@@ -1,0 +1,207 @@
+import { instant, meaning, objectOf, oneOf, text, uuid, type WrittenSchema } from '@plant-shop/contracts/answers';
+import type { OrderStatusChanged } from '@plant-shop/contracts/events';
+import { orderStatusChange, orderStatusChanged, webhookTest } from '@plant-shop/contracts/events.schema';
+import { sampleOf } from '@plant-shop/contracts/samples';
+import { store } from '@plant-shop/contracts/store';
+import { encodeCursor } from '../stream/cursor.js';
+import type { GapReason } from '../stream/entry.js';
+
+// What clients are pushed, as AsyncAPI 3.0. The tests hold against it what was really sent.
+
+const description = `Every change of an order's status, at least once, in order per order, and with the same id and bytes on every way.
+
+- **WebSocket** at \`/v1/orders/updates\`. By default a frame is the event and nothing else. With \`cursor\`, or the subprotocol
+  \`orders.v1.resumable\`, it also has \`id\` and \`cursor\`; who connects with the last cursor gets every later event once.
+- **Server-Sent Events** at the same address (\`Accept: text/event-stream\`, \`Last-Event-ID\`), and pages of JSON (plain \`GET\`).
+- **Webhooks** (Standard Webhooks 1.0) are set up with the HTTP API, \`POST /v3/webhooks\`.
+
+A principal sees the events of its own orders; with \`read:orders\`, of all.`;
+
+const cursor = meaning(text(500), 'Opaque. Connect with the last one, and every later event follows once.');
+
+const resumable = objectOf<OrderStatusChanged & { id: string; cursor: string }>('ResumableOrderStatusChanged')({
+  id: meaning(uuid, 'The same on every repetition, and on every way to the client.'),
+  cursor,
+  event: oneOf(['order.status_changed']),
+  timestamp: meaning(instant, 'When the status changed.'),
+  data: orderStatusChange,
+});
+
+/** Why events that were once there, or may have been, are missing before the next one. */
+interface StreamGap {
+  readonly event: 'stream.gap';
+  readonly timestamp: string;
+  readonly cursor: string;
+  readonly data: { readonly reason: GapReason };
+}
+
+const gap = objectOf<StreamGap>('StreamGap', 'Only with cursors: what came before and what follows are not neighbours. Read the orders anew.')({
+  event: oneOf(['stream.gap']),
+  timestamp: instant,
+  cursor,
+  data: objectOf<StreamGap['data']>('StreamGapData')({
+    reason: oneOf<GapReason>(['restored', 'lost', 'cursor-too-old', 'cursor-unknown', 'cursor-ahead']),
+  }),
+});
+
+const schemas: readonly WrittenSchema[] = [orderStatusChanged, resumable, gap, webhookTest];
+
+/** @param streamUrl where clients reach the stream, like `ws://127.0.0.1:8081` */
+export function makeDocument(streamUrl: string): object {
+  const { protocol, host } = new URL(streamUrl);
+  const example = exampleOf();
+  const id = '0197a1b0-1111-7222-8333-444455556666';
+  const place = encodeCursor({ epoch: '9d1c7f3e-0a2b-4c3d-8e4f-5a6b7c8d9e0f', seq: 41 });
+  return {
+    asyncapi: '3.0.0',
+    info: { title: 'Plant shop: order events', version: '1.0.0', description, license: { name: 'Apache-2.0' } },
+    defaultContentType: 'application/json',
+    servers: {
+      stream: {
+        host,
+        protocol: protocol.slice(0, -1),
+        description: 'The event stream. What a client shows is checked before the upgrade, and again whenever something is revoked.',
+        security: ['apiKeyInQuery', 'apiKeyInHeader', 'bearer'].map((name) => ({ $ref: `#/components/securitySchemes/${name}` })),
+      },
+    },
+    channels: {
+      updates: {
+        address: '/v1/orders/updates',
+        title: 'Order events by WebSocket',
+        description: closing,
+        servers: [{ $ref: '#/servers/stream' }],
+        messages: {
+          orderStatusChanged: { $ref: '#/components/messages/orderStatusChanged' },
+          resumableOrderStatusChanged: { $ref: '#/components/messages/resumableOrderStatusChanged' },
+          streamGap: { $ref: '#/components/messages/streamGap' },
+        },
+        bindings: { ws: { method: 'GET', query, headers, bindingVersion: '0.1.0' } },
+      },
+      webhook: {
+        address: null,
+        title: 'Order events by webhook',
+        description: 'The receiver is an address of the client\'s, set up with `POST /v3/webhooks`.',
+        messages: {
+          webhookOrderStatusChanged: { $ref: '#/components/messages/webhookOrderStatusChanged' },
+          webhookTest: { $ref: '#/components/messages/webhookTest' },
+        },
+      },
+    },
+    operations: {
+      pushOrderEvents: {
+        action: 'send',
+        channel: { $ref: '#/channels/updates' },
+        title: 'Push order events',
+        messages: ['orderStatusChanged', 'resumableOrderStatusChanged', 'streamGap'].map((name) => ({
+          $ref: `#/channels/updates/messages/${name}`,
+        })),
+      },
+      callWebhook: {
+        action: 'send',
+        channel: { $ref: '#/channels/webhook' },
+        title: 'Call a webhook',
+        description: answering,
+        messages: ['webhookOrderStatusChanged', 'webhookTest'].map((name) => ({ $ref: `#/channels/webhook/messages/${name}` })),
+        bindings: { http: { method: 'POST', bindingVersion: '0.3.0' } },
+      },
+    },
+    components: {
+      messages: {
+        orderStatusChanged: message('order.status_changed', 'The event, and nothing else', 'OrderStatusChanged', example),
+        resumableOrderStatusChanged: message(
+          'order.status_changed',
+          'The event with its id and cursor',
+          'ResumableOrderStatusChanged',
+          { id, cursor: place, ...example },
+        ),
+        streamGap: message('stream.gap', 'Something is missing here', 'StreamGap', {
+          event: 'stream.gap',
+          timestamp: example.timestamp,
+          cursor: place,
+          data: { reason: 'cursor-too-old' },
+        }),
+        webhookOrderStatusChanged: {
+          ...message('order.status_changed', 'The same bytes as on the stream', 'OrderStatusChanged', example),
+          headers: webhookHeaders,
+        },
+        webhookTest: {
+          ...message('webhook.test', 'Sent on request', 'WebhookTest', {
+            event: 'webhook.test',
+            timestamp: example.timestamp,
+            data: { webhookId: '0190b6a2-7f00-7a11-8b22-93c4d5e6f708' },
+          }),
+          headers: webhookHeaders,
+        },
+      },
+      schemas: Object.assign({}, ...schemas.map(({ components }) => components)) as object,
+      securitySchemes: {
+        apiKeyInQuery: { type: 'httpApiKey', in: 'query', name: 'api_key', description: 'Made with `POST /v3/user/{username}/apiKeys`.' },
+        apiKeyInHeader: { type: 'httpApiKey', in: 'header', name: 'api_key', description: 'Keeps the key out of addresses.' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'A session token or an OAuth 2.0 access token.' },
+      },
+    },
+  };
+}
+
+const closing = `The server closes with a code that says what to do:
+
+| code | why | then |
+|---|---|---|
+| 4001 | the credential was revoked, or its user is gone | get another one |
+| 4003 | the credential may no longer see orders | do not reconnect with it |
+| 4100 | too much work | reconnect later, with growing pauses |
+| 4101 | too much was unsent: the client reads too slowly | reconnect with the last cursor, and read faster |
+| 4200 | this instance goes down | reconnect at once, with the last cursor |
+| 4201 | the credential expires | reconnect at once, with a new one |`;
+
+const answering = `Answer with 2xx within 15 seconds; anything else is tried again for more than three days. 410 disables the webhook. 429 and 503
+may say \`Retry-After\`. Redirects are not followed. The same \`webhook-id\` may come twice: take it once.`;
+
+const text200 = { type: 'string', minLength: 1 };
+
+const query = {
+  type: 'object',
+  properties: {
+    api_key: text200,
+    cursor: { type: 'string', description: '`latest`, `earliest`, or the last cursor that was seen: frames then have `id` and `cursor`.' },
+    orderId: { type: 'integer', minimum: 1, description: 'Only events of this order.' },
+    plantId: { type: 'integer', minimum: 1, description: 'Only events of orders of this plant.' },
+    newStatus: { type: 'string', description: 'Only changes to this status.' },
+  },
+};
+
+const headers = {
+  type: 'object',
+  properties: {
+    'Sec-WebSocket-Protocol': { type: 'string', enum: ['orders.v1.resumable'], description: 'Like `cursor=latest`.' },
+  },
+};
+
+const webhookHeaders = {
+  type: 'object',
+  required: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+  properties: {
+    'webhook-id': { type: 'string', format: 'uuid', description: "The event's id." },
+    'webhook-timestamp': { type: 'string', pattern: '^\\d+$', description: 'Seconds since the epoch, when it was sent.' },
+    'webhook-signature': {
+      type: 'string',
+      pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$',
+      description: 'HMAC-SHA256 over id, timestamp and body, joined by dots; one for each secret that is in force.',
+    },
+  },
+};
+
+const message = (name: string, title: string, schema: string, payload: object): object => ({
+  name,
+  title,
+  contentType: 'application/json',
+  payload: { $ref: `#/components/schemas/${schema}` },
+  examples: [{ payload }],
+});
+
+/** The contract's own example of an event. */
+function exampleOf(): OrderStatusChanged {
+  const [event] = sampleOf(store.feedRead).answer.events;
+  if (!event) throw new Error('the sample of store.feedRead has no event');
+  return JSON.parse(event.body) as OrderStatusChanged;
+}
