@@ -1,0 +1,43 @@
+import { serviceSettings } from '../../libs/platform/dist/service/settings.js';
+import { SERVICES } from '../start/services.mjs';
+
+/** @typedef {import('../../libs/platform/dist/config.js').Setting<unknown>} Setting */
+
+const introduction = `# Settings
+
+Made by \`npm run settings\` from the services' own config classes (\`apps/<service>/src/config.ts\`); a test holds it current.
+
+Settings are variables of the environment, read once, at the start. A service that finds one missing or unusable says all that is
+wrong at once and ends with exit code 78. \`<VARIABLE>_FILE\` names a file with the value instead, which is how secrets are mounted. An
+empty variable counts as absent; **needed** means that there is no default. \`npm start\` sets what its demo needs
+([tools/start](../tools/start/README.md)), manifests what production needs ([deploy](../deploy/README.md)).
+`;
+
+/** @returns {Promise<string>} the whole page */
+export async function reference() {
+  const common = Object.values(serviceSettings);
+  const sections = [section('Every service', common)];
+  for (const service of SERVICES) {
+    const config = await import(`../../apps/${service}/dist/config.js`);
+    const own = /** @type {Setting[]} */ (Object.values(config[`${service}Settings`]));
+    sections.push(section(service, own.filter(({ variable }) => !common.some((one) => one.variable === variable))));
+  }
+  return [introduction, ...sections].join('\n');
+}
+
+/** @param {string} title @param {readonly Setting[]} settings */
+function section(title, settings) {
+  return `## ${title}\n| variable | default | meaning |\n|---|---|---|\n${settings.map(row).join('')}`;
+}
+
+/** @param {Setting} setting */
+function row({ variable, defaultText, description, neededWith }) {
+  return `| \`${variable}\` | ${byDefault(defaultText, neededWith)} | ${description} |\n`;
+}
+
+/** @param {string | undefined} text @param {Setting['neededWith']} neededWith */
+function byDefault(text, neededWith) {
+  if (neededWith) return `**needed** with \`${neededWith.setting.variable}=${neededWith.value}\``;
+  if (text === undefined) return '**needed**';
+  return text === '' ? 'empty' : `\`${text}\``;
+}
