@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Database, databases, rows, run } from '../inside.js';
 import { NoAnswer, RawHttp } from '../raw-http.js';
-import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, send } from '../shop.js';
+import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, send, staff } from '../shop.js';
 import { entrances } from './canaries.js';
 
 /** A secret and every form in which it might be written down. */
@@ -99,6 +99,11 @@ async function realSecrets(): Promise<Canary[]> {
   const keys = `/v3/user/${customer.username}/apiKeys`;
   const made = await ok(send<{ id: string; key: string }>('POST', keys, { as: { bearer: session }, json: { name: 'canary' } }));
   const rotated = await ok(send<{ key: string }>('POST', `${keys}/${made.id}/rotation`, { as: { bearer: session }, json: {}, headers: { 'idempotency-key': fresh('canary') } }));
+  const client = { name: 'canary', owner: 'admin', grantTypes: ['client_credentials'], scopes: ['read:orders'] };
+  const app = await ok(send<{ clientId: string; secret: string }>('POST', '/v3/oauth/clients', { as: staff, json: client }));
+  const again = await ok(send<{ secret: string }>('POST', `/v3/oauth/clients/${app.clientId}/rotateSecret`, { as: staff }));
+  const webhook = { url: 'https://example.com/canary', eventTypes: ['order.status_changed'] };
+  const hook = await ok(send<{ secret: string }>('POST', '/v3/webhooks', { as: { bearer: session }, json: webhook }));
   const form = { grant_type: 'client_credentials', client_id: 'plant-admin', client_secret: 'plant-secret' };
   const { access_token: token } = (await (await fetch(`${gatewayUrl()}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) })).json()) as { access_token: string };
   await ok(send('GET', '/v3/store/inventory', { as: { apiKey: rotated.key, bearer: token } }));
@@ -110,6 +115,10 @@ async function realSecrets(): Promise<Canary[]> {
     canaryOf('a key by rotation', rotated.key),
     canaryOf("a token's signature", token.split('.')[2] ?? token),
     canaryOf("a client's secret", 'plant-secret'),
+    canaryOf("a client's own secret", app.secret),
+    canaryOf("a client's next secret", again.secret),
+    canaryOf("a webhook's secret", hook.secret),
+    canaryOf("the bytes of a webhook's secret", Buffer.from(hook.secret.replace('whsec_', ''), 'base64').toString('hex')),
     canaryOf("the admin's password", 'admin-password'),
     ...Object.entries({ ...postgres.urls, admin: postgres.adminUrl }).map(([role, url]) => canaryOf(`the password of ${role} for Postgres`, new URL(url).password)),
     ...Object.entries(nats.users).map(([user, password]) => canaryOf(`the password of ${user} for NATS`, password)),
