@@ -127,11 +127,12 @@ describe('credentials at the gateway', () => {
       expect(await createPlant(bearer(await tokenFor(userId(3), { exp: 1 })))).toBe(401);
     });
 
-    it.each(['accessToken', 'client', 'user'] as const)('are refused within a second when the %s is revoked', async (kind) => {
+    it.each(['accessToken', 'client', 'user', 'grant', 'clientSecret'] as const)('are refused within a second when the %s is revoked', async (kind) => {
       const own = userId(500 + tokens);
       shop.identity.subjects.set(own, permissions);
-      const token = await tokenFor(own, { client_id: `client-${tokens}` });
-      const id = { accessToken: `jti-${tokens}`, client: `client-${tokens - 1}`, user: own }[kind];
+      const n = tokens;
+      const token = await tokenFor(own, { client_id: `client-${n}`, grant_id: `grant-${n}`, secret_id: `secret-${n}` });
+      const id = { accessToken: `jti-${tokens}`, client: `client-${n}`, user: own, grant: `grant-${n}`, clientSecret: `secret-${n}` }[kind];
       expect(await createPlant(bearer(token))).toBe(200);
       shop.identity.revoke(kind, id);
       expect(await until(1_500, async () => (await createPlant(bearer(token))) === 401)).toBeLessThan(1_000);
