@@ -95,7 +95,8 @@ CREATE TABLE webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_leased ON webhook_deliveries (webhook_id) WHERE lease IS NOT NULL;
-CREATE INDEX webhook_deliveries_in_lane ON webhook_deliveries (webhook_id, order_id, id) WHERE in_lane AND ended_at IS NULL;
+-- Lanes, and what is counted, held or ended from outside.
+CREATE INDEX webhook_deliveries_open ON webhook_deliveries (webhook_id, order_id, id) WHERE ended_at IS NULL;
 CREATE INDEX webhook_deliveries_listed ON webhook_deliveries (webhook_id, state, id);
 CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries (event_id, webhook_id);
 CREATE INDEX webhook_deliveries_ended ON webhook_deliveries (ended_at) WHERE ended_at IS NOT NULL;

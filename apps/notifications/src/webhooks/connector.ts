@@ -19,7 +19,7 @@ export const guardedConnector =
     const url = new URL(`${protocol}//${hostname.includes(':') && !hostname.startsWith('[') ? `[${hostname}]` : hostname}:${port}`);
     open(guard, url, options).then(
       (socket) => callback(null, socket),
-      (error: Error) => callback(error, null),
+      (error: unknown) => callback(error as Error, null),
     );
   };
 
@@ -61,7 +61,10 @@ function ready<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', 
     const end = (error?: Error): void => {
       clearTimeout(timer);
       socket.off(event, onReady).off('error', end).off('close', onClose);
-      if (!error) return resolve(socket);
+      if (!error) {
+        resolve(socket);
+        return;
+      }
       // Whatever it still has to say, nobody listens.
       socket.on('error', () => undefined).destroy();
       reject(error);

@@ -31,8 +31,8 @@ const waitingPerAttempt = 2;
 /** Endpoints of one claim. */
 const maxTurns = 64;
 const maxOutcomes = 500;
-/** For writing an outcome down before the lease ends. */
-const writeMarginMs = 3_000;
+/** Of the lease, so that an outcome can be written down before its end. */
+const usable = 0.9;
 /** For what is under way when the service stops; the rest of its shutdown has to fit as well. */
 const finishMs = 1_500;
 
@@ -113,7 +113,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
 
   private async claim(room: number): Promise<Job[]> {
     const { limits, leaseMs, attemptLimitMs } = this.options;
-    const beginBy = performance.now() + leaseMs - attemptLimitMs - writeMarginMs;
+    const beginBy = performance.now() + leaseMs * usable - attemptLimitMs;
     const lease = randomUUID();
     const { turns, claimed, secrets } = await this.database.transaction(async (tx) => {
       const turns = await takeTurns(tx, Math.min(room, maxTurns), limits);

@@ -21,6 +21,8 @@ export interface WebhooksOptions {
   readonly failingMs: number;
   readonly holdMs: number;
   readonly keepEndedMs: number;
+  /** Pause between two looks for what has ended. */
+  readonly sweepMs: number;
   /** Pause between two looks at whether owners are still there and may see what they get. */
   readonly ownersMs: number;
   /** Certificate authorities beside the system's. */
@@ -58,5 +60,6 @@ export const toWebhooksOptions = (config: Config<typeof webhookSettings>, isProd
   failingMs: 5 * dayMs * config.webhookTimeScale,
   holdMs: 30 * dayMs * config.webhookTimeScale,
   keepEndedMs: config.webhookDeliveryRetentionDays * dayMs,
+  sweepMs: 10_000,
   ownersMs: 600_000,
 });

@@ -35,6 +35,11 @@ export class SecretBox {
     return this.first.id;
   }
 
+  /** Of all that can be opened. */
+  get keyIds(): string[] {
+    return this.keys.map(({ id }) => id);
+  }
+
   seal(text: string, owner: string): Sealed {
     const iv = randomBytes(ivBytes);
     const cipher = createCipheriv('aes-256-gcm', this.first.bytes, iv, { authTagLength: tagBytes }).setAAD(Buffer.from(owner));

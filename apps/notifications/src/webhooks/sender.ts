@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher, errors } from 'undici';
 import { guardedConnector } from './connector.js';
 import { type TargetGuard, TargetRefused } from './target-guard.js';
 import { retryAfterMs } from './schedule.js';
@@ -41,7 +41,7 @@ export class Sender {
   private readonly agent: Agent;
 
   constructor(
-    guard: TargetGuard,
+    private readonly guard: TargetGuard,
     private readonly options: SenderOptions,
   ) {
     this.agent = new Agent({
@@ -57,6 +57,9 @@ export class Sender {
   }
 
   send(post: Post): Promise<Sent> {
+    // Whatever was allowed when the URL was given, and whatever connection there is.
+    const fault = this.guard.faultOf(post.url.href);
+    if (fault !== undefined) return Promise.resolve({ at: new Date(), durationMs: 0, error: `The URL ${fault}.` });
     return new Promise((resolve) => new Attempt(post, this.agent, this.options.attemptLimitMs, resolve).begin());
   }
 
@@ -178,6 +181,6 @@ function textOf(error: Error | undefined, limitMs: number): string {
   if (/^(CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_SSL|EPROTO)/.test(code)) {
     return `The certificate or the TLS handshake is not valid (${code}).`;
   }
-  if (/^HPE_/.test(code)) return 'The answer is no HTTP.';
+  if (error instanceof errors.HTTPParserError) return 'The answer is no HTTP.';
   return texts[code] ?? `The attempt failed${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}.`;
 }

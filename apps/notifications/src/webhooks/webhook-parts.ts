@@ -4,11 +4,13 @@ import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js'
 import { DeliveriesService } from './deliveries.service.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { DeliveryWorker } from './delivery-worker.js';
+import { Owners } from './owners.js';
 import { resolveByDns } from './resolver.js';
 import { SecretBox } from './secret-box.js';
 import { Sender } from './sender.js';
 import { TargetGuard } from './target-guard.js';
 import { WebhooksService } from './webhooks.service.js';
+import { WebhooksSweeper } from './webhooks-sweeper.js';
 
 /** What webhooks are made of. */
 export const webhookParts: Provider[] = [
@@ -33,5 +35,7 @@ export const webhookParts: Provider[] = [
   DeliveryWorker,
   WebhooksService,
   DeliveriesService,
+  Owners,
+  WebhooksSweeper,
   AnswersSweeper,
 ];

@@ -44,6 +44,7 @@ describe('webhooks', () => {
   it('are read and listed as they were created, without the secret', async () => {
     const principal = customer(2);
     const { secret, ...webhook } = await shop.create(receiver.url, { orderId: 5, plantId: 7 }, principal);
+    expect(secret).toMatch(/^whsec_/);
     expect(await shop.call(notifications.getWebhook, { webhookId: webhook.id }, principal)).toEqual(webhook);
     expect(await shop.call(notifications.listWebhooks, {}, principal)).toEqual([webhook]);
   });

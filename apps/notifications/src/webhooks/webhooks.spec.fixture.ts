@@ -34,6 +34,15 @@ export const customer = (n: number): Principal => ({
 });
 export const staff = (n: number): Principal => ({ subject: userNo(n), permissions: [...permissionsOfRole.staff], shown: ['session'] });
 
+/** A status change of an order. */
+export interface Change {
+  readonly orderId: number;
+  readonly plantId?: number;
+  /** Customer 1 when nobody else is said. */
+  readonly owner?: number;
+  readonly newStatus?: string;
+}
+
 /** Notifications (one replica, or several) with a store whose feed a test writes, and an identity that it decides. */
 export class TestWebhooks {
   private readonly feed: Event[] = [];
@@ -80,7 +89,7 @@ export class TestWebhooks {
   /** One more process, as far as a test can have one. */
   async addReplica(options: Partial<WebhooksOptions> = {}, variables: Record<string, string> = {}): Promise<Service> {
     const config = testSettings(this.database.url, { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*', ...variables });
-    const quick = { pollMs: 50, ...options };
+    const quick = { pollMs: 50, sweepMs: 50, ...options };
     const service = await startService('notifications', this.nats.url, (one) => startNotifications(one, config, quick));
     this.replicas.push(service);
     return service;
@@ -95,8 +104,7 @@ export class TestWebhooks {
     for (const close of this.closers) await close();
   }
 
-  /** Status changes of orders; those without an owner are customer 1's. */
-  happen(...changes: readonly { orderId: number; plantId?: number; owner?: number; newStatus?: string }[]): Event[] {
+  happen(...changes: readonly Change[]): Event[] {
     const events = changes.map(({ orderId, plantId = 7, owner = 1, newStatus = 'approved' }, n): Event => {
       const seq = this.feed.length + n + 1;
       const data = { orderId, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };

@@ -1,0 +1,102 @@
+import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { advanceLanes, bringForward, type Claimed, holdLanes, lanesOf } from './queue.repository.js';
+import type { SecretBox } from './secret-box.js';
+import type { SecretRecord } from './webhooks.repository.js';
+
+type Pending = Pick<Claimed, 'id' | 'webhookId' | 'orderId' | 'inLane'>;
+
+const columns = `d.id, d.webhook_id AS "webhookId", d.order_id AS "orderId", d.in_lane AS "inLane"`;
+
+/** Of disabled endpoints: what has waited for so long, counted from when it began to be held. */
+export function findHeldTooLong(tx: Transaction, holdMs: number, limit: number): Promise<Pending[]> {
+  return tx.query<Pending>(
+    `SELECT ${columns} FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id AND d.ended_at IS NULL
+     WHERE w.state = 'disabled' AND d.lease IS NULL
+       AND greatest(d.created_at, w.state_since) <= now() - $1 * interval '1 millisecond' LIMIT $2`,
+    [holdMs, limit],
+  );
+}
+
+/** Of others' orders, for endpoints that saw all orders once. */
+export function findUnseeable(tx: Transaction, limit: number): Promise<Pending[]> {
+  return tx.query<Pending>(
+    `SELECT ${columns} FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id AND d.ended_at IS NULL
+     WHERE w.made_for_all AND NOT w.sees_all AND d.of_others AND d.lease IS NULL LIMIT $1`,
+    [limit],
+  );
+}
+
+/** They have failed without another attempt, and what waited behind them goes on. @returns how many were found */
+export async function endDeliveries(tx: Transaction, found: readonly Pending[], error: string): Promise<number> {
+  if (found.length === 0) return 0;
+  const lanes = lanesOf(found);
+  await holdLanes(tx, lanes);
+  const attempt = JSON.stringify({ at: new Date().toISOString(), durationMs: 0, error });
+  await tx.execute(
+    `UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, ended_at = now(), attempts = attempts || $2::jsonb
+     WHERE id = ANY($1) AND ended_at IS NULL AND lease IS NULL`,
+    [found.map((one) => one.id), attempt],
+  );
+  await advanceLanes(tx, lanes);
+  await bringForward(tx, [...new Set(found.map((one) => one.webhookId))]);
+  return found.length;
+}
+
+export function deleteEnded(tx: Transaction, keepMs: number, limit: number): Promise<number> {
+  return tx.execute(
+    `DELETE FROM webhook_deliveries WHERE id IN (
+       SELECT id FROM webhook_deliveries WHERE ended_at <= now() - $1 * interval '1 millisecond'
+       ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+    [keepMs, limit],
+  );
+}
+
+/** Of deleted endpoints. The rows themselves go last, and not before whoever still saw them has committed. */
+export async function deleteRemains(tx: Transaction, limit: number): Promise<number> {
+  const deliveries = await tx.execute(
+    `DELETE FROM webhook_deliveries WHERE id IN (
+       SELECT d.id FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id WHERE w.state = 'deleted' LIMIT $1)`,
+    [limit],
+  );
+  const lanes = await tx.execute(
+    `DELETE FROM webhook_lanes WHERE (webhook_id, order_id) IN (
+       SELECT l.webhook_id, l.order_id FROM webhooks w JOIN webhook_lanes l ON l.webhook_id = w.id
+       WHERE w.state = 'deleted' ORDER BY 1, 2 LIMIT $1)`,
+    [limit],
+  );
+  if (deliveries === limit || lanes === limit) return limit;
+  return tx.execute(
+    `DELETE FROM webhooks WHERE id IN (
+       SELECT id FROM webhooks w WHERE state = 'deleted' AND state_since < now() - interval '1 minute'
+         AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id)
+       LIMIT $1)`,
+    [limit],
+  );
+}
+
+/** Secrets that a former key encrypted are encrypted with the present one. @returns how many there were */
+export async function sealAnew(tx: Transaction, box: SecretBox, limit: number): Promise<number> {
+  const former = await tx.query<SecretRecord>(
+    `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted FROM webhook_secrets
+     WHERE key_id <> $1 AND key_id = ANY($2) LIMIT $3 FOR UPDATE SKIP LOCKED`,
+    [box.keyId, box.keyIds, limit],
+  );
+  const sealed = former.map((one) => box.seal(box.open(one, one.webhookId), one.webhookId));
+  await tx.execute(
+    `UPDATE webhook_secrets s SET key_id = $1, encrypted = t.encrypted FROM unnest($2::bigint[], $3::bytea[]) AS t (id, encrypted)
+     WHERE s.id = t.id`,
+    [box.keyId, former.map((one) => one.id), sealed.map((one) => one.encrypted)],
+  );
+  return former.length;
+}
+
+export function deleteEndedSecrets(tx: Transaction): Promise<number> {
+  return tx.execute('DELETE FROM webhook_secrets WHERE ends_at <= now()');
+}
+
+/** Those that the present key cannot read. */
+export async function countForeignSecrets(db: Pick<Transaction, 'query'>, keyId: string): Promise<number> {
+  const text = 'SELECT count(*) AS count FROM webhook_secrets WHERE key_id <> $1';
+  return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
+}
