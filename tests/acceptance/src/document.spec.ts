@@ -32,6 +32,8 @@ describe('the judge of answers', () => {
     expect(faultsOf({ id: 1 })).toEqual([]);
     expect(faultsOf('', { status: 304 })).toEqual([]);
     expect(faultsOf('', { method: 'HEAD' })).toEqual([]);
+    expect(faultsOf('', { method: 'HEAD', status: 405, headers: { allow: 'GET' } })).toEqual([]);
+    expect(faultsOf('', { method: 'HEAD', status: 404, path: '/v3/nothing' })).toEqual([]);
   });
 
   it.each([
@@ -46,6 +48,7 @@ describe('the judge of answers', () => {
     ['the answers of a more exact path', faultsOf([], { path: '/v3/plant/findByTags' }), /findPlantsByTags does not document 200/],
     ['a success of a method that is not there', faultsOf({ id: 1 }, { method: 'PUT' }), /not documented/],
     ['a success of a path that is not there', faultsOf({}, { path: '/v3/nothing' }), /not documented/],
+    ['HEAD that is not allowed without saying what is', faultsOf('', { method: 'HEAD', status: 405, headers: {} }), /Allow is missing/],
     ['what is served outside of the prefix', faultsOf({}, { path: '/livez' }), /live does not document 200/],
   ])('does not accept %s', (_, faults, expected) => {
     expect(faults).toHaveLength(1);

@@ -65,6 +65,8 @@ export class DocumentJudge {
     if (!place) return pathname.startsWith(`${this.base}/`) ? this.expectCode(method, ['route-not-found'], received) : [];
     const operation = place.item[method === 'HEAD' ? 'get' : method.toLowerCase()] as Operation | undefined;
     if (!operation) return this.expectCode(method, ['method-not-allowed'], received);
+    // The document names no HEAD: it is there for most of what GET is, and where it is not, Allow says so.
+    if (method === 'HEAD' && received.status === 405) return this.expectCode(method, ['method-not-allowed'], received);
     const response = operation.responses[String(received.status)];
     if (!response) return [`${operation.operationId} does not document ${received.status} (${String(codeOf(received))})`];
     return this.faultsIn(this.resolved(response), method, received).map((fault) => `${operation.operationId}: ${fault}`);
@@ -72,8 +74,9 @@ export class DocumentJudge {
 
   private expectCode(method: string, expected: readonly string[], received: Received): string[] {
     const code = codeOf(received);
-    // The answer to HEAD says no more than its status.
-    if (method === 'HEAD' && [400, 404, 405, 414, 431].includes(received.status)) return [];
+    // The answer to HEAD says no more than its status, and which methods there are.
+    if (method === 'HEAD' && [400, 404, 414, 431].includes(received.status)) return [];
+    if (method === 'HEAD' && received.status === 405) return received.headers.has('allow') ? [] : ['the header Allow is missing'];
     const found = [...expected, ...beforeRoutes].find((one) => one === code);
     if (found === undefined) return [`it is not documented, and was answered ${received.status} (${String(code)})`];
     const { responses } = (this.document as unknown as { components: { responses: Record<string, Response> } }).components;
