@@ -3,18 +3,20 @@ import type { CredentialKind, Permission } from '@plant-shop/contracts/permissio
 /**
  * What a request must show.
  *
- * - `open`: nothing, and what is shown is not looked at (health, pages, OAuth, which has credentials of its own).
+ * - `open`: nothing, and what is shown is not looked at (health, pages, OAuth, which has credentials of its own). Where it
+ *   is counted, the limit of requests holds for the client's address.
  * - `anyone`: nothing, but every credential that is shown must be valid.
  * - `caller`: any valid credential; the owning service knows whose things are whose.
  * - `permission`: one of the permissions, or a credential of a kind that is enough by itself.
  */
 export type Needs =
-  | { readonly kind: 'open' }
+  | { readonly kind: 'open'; readonly isCounted?: true }
   | { readonly kind: 'anyone' }
   | { readonly kind: 'caller' }
   | { readonly kind: 'permission'; readonly anyOf: readonly Permission[]; readonly orAny?: CredentialKind };
 
 const open: Needs = { kind: 'open' };
+const countedByAddress: Needs = { kind: 'open', isCounted: true };
 const anyone: Needs = { kind: 'anyone' };
 const caller: Needs = { kind: 'caller' };
 const permission = (...anyOf: Permission[]): Needs => ({ kind: 'permission', anyOf });
@@ -78,8 +80,9 @@ export const access = {
   resendDelivery: permission('webhooks'),
   replayEvents: permission('webhooks'),
 
-  getOAuth: open,
-  postOAuth: open,
+  // Identity remembers each authorization that is begun, before anybody has logged in.
+  getOAuth: countedByAddress,
+  postOAuth: countedByAddress,
   getOpenApi: open,
   showDocs: open,
   getDocsFile: open,

@@ -26,8 +26,11 @@ export class Entrance {
 
   /** Without waiting where nobody need be asked: the common case costs no turn of the event loop. */
   admit(needs: Needs, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
-    if (needs.kind === 'open') return undefined;
     const address = `address:${clientAddress(request)}`;
+    if (needs.kind === 'open') {
+      if (needs.isCounted) this.count(address, reply);
+      return undefined;
+    }
     const shown = this.guarded(address, reply, () => shownBy(request.raw));
     if (shown === undefined) {
       this.count(address, reply);

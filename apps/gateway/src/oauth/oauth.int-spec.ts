@@ -97,6 +97,15 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(received.filter(({ url }) => !url.startsWith('/oauth/'))).toEqual([]);
   });
 
+  it('are counted by the address of who asks, whatever is shown', async () => {
+    const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 3 });
+    const statuses = [];
+    for (let n = 0; n < 4; n++) statuses.push((await few.get('/oauth/authorize', { api_key: `key-${n}` })).status);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    expect((await few.send('POST', '/oauth/token', 'grant_type=x', form)).status).toBe(429);
+    await few.stop();
+  });
+
   it('take forms only', async () => {
     expect((await shop.send('POST', '/oauth/token', { grant_type: 'x' })).status).toBe(415);
     expect((await fetch(`${shop.gateway.url}/oauth/token`, { method: 'DELETE' })).status).toBe(405);
