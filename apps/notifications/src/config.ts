@@ -29,6 +29,12 @@ export const notificationsSettings = {
     min: 10,
     max: 1_000_000,
   }),
+  streamPingSeconds: integer('STREAM_PING_SECONDS', {
+    description: 'How often clients of the stream are pinged, in seconds; for an answer they have a third of it',
+    default: '25',
+    min: 2,
+    max: 300,
+  }),
   corsOrigins: list('CORS_ORIGINS', {
     description: 'Origins whose pages may read the stream other than by WebSocket, or `*` for all; none by default',
     each: 'origins (https://shop.example) or *',

@@ -10,6 +10,7 @@ export interface NotificationsOptions {
     readonly maxConnections: number;
     readonly maxConnectionsPerCredential: number;
     readonly ringEvents: number;
+    readonly pingSeconds: number;
     readonly corsOrigins: readonly string[];
   };
   /** How long events stay in the log at least. */
@@ -31,6 +32,7 @@ export const toOptions = (
     maxConnections: config.streamMaxConnections,
     maxConnectionsPerCredential: config.streamMaxConnectionsPerCredential,
     ringEvents: config.streamRingEvents,
+    pingSeconds: config.streamPingSeconds,
     corsOrigins: config.corsOrigins,
   },
   eventLog: { keepMs: config.eventLogRetentionDays * 86_400_000 },

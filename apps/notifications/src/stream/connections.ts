@@ -27,10 +27,11 @@ const drainAtOnce = 50;
 export class Connections implements OnModuleInit, OnApplicationShutdown {
   private readonly all = new Set<Connection>();
   private readonly perCredential = new Map<string, number>();
-  private readonly heartbeat = new Heartbeat();
+  private readonly heartbeat: Heartbeat;
   private readonly expiries = new Expiries();
   private clock: NodeJS.Timeout | undefined;
   private draining = false;
+  private readonly atDrain: (() => void)[] = [];
 
   constructor(
     private readonly delivery: Delivery,
@@ -39,6 +40,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     tail: LogTail,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {
+    this.heartbeat = new Heartbeat(options.stream.pingSeconds);
     watch.listen({
       hold: (connection) => connection.outlet && delivery.hold(connection),
       release: (connection) => this.release(connection),
@@ -67,10 +69,18 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     return this.draining;
   }
 
-  /** @throws CodedError while nobody new is let in */
-  checkRoom(): void {
+  /** What else is to be done when a drain begins. */
+  onDrain(begin: () => void): void {
+    this.atDrain.push(begin);
+  }
+
+  /**
+   * @param others clients that are served without a connection of ours
+   * @throws CodedError while nobody new is let in
+   */
+  checkRoom(others = 0): void {
     if (this.draining) throw new CodedError('unavailable', 'This replica is being stopped. Connect again.');
-    if (this.all.size >= this.options.stream.maxConnections) throw overloaded('This replica of the stream');
+    if (this.all.size + others >= this.options.stream.maxConnections) throw overloaded('This replica of the stream');
   }
 
   /**
@@ -126,6 +136,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   /** Closes all, in parts, and lets nobody new in. Resolves when all were told. */
   async drain(): Promise<void> {
     this.draining = true;
+    for (const begin of this.atDrain) begin();
     const atOnce = Math.max(drainAtOnce, Math.ceil(this.all.size / drainParts));
     for (;;) {
       for (const connection of [...this.all].slice(0, atOnce)) this.close(connection, 4200);

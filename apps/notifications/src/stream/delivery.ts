@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -30,13 +30,14 @@ const failedPauseMs = 1_000;
  * followed, nothing is sent to anybody.
  */
 @Injectable()
-export class Delivery {
+export class Delivery implements OnApplicationShutdown {
   readonly slowClients = new SlowClients();
   private readonly live = new LiveConnections();
   private readonly reads = new Permits(readsAtOnce);
   /** What live connections have. */
   private flushed: Place = 0;
   private isFlushPlanned = false;
+  private held: NodeJS.Timeout | undefined;
   private onSlow: (connection: Connection) => void = () => undefined;
 
   constructor(
@@ -46,6 +47,10 @@ export class Delivery {
     private readonly metrics: StreamMetrics,
     @InjectLogger() private readonly logger: Logger,
   ) {}
+
+  onApplicationShutdown(): void {
+    clearTimeout(this.held);
+  }
 
   /** What to do with a client that left too much unread. */
   listen(onSlow: (connection: Connection) => void): void {
@@ -108,7 +113,7 @@ export class Delivery {
     if (ring.head <= this.flushed) return;
     if (!this.maySend) {
       this.isFlushPlanned = true;
-      setTimeout(() => this.flush(), heldPauseMs);
+      this.held = setTimeout(() => this.flush(), heldPauseMs);
       return;
     }
     const from = this.flushed;
@@ -120,10 +125,13 @@ export class Delivery {
     }
     const batch = new Batch(ring.after(from));
     let sent = 0;
+    const inPortions: Connection[] = [];
     for (const [connection, selected] of this.live.wanting(batch)) {
-      if (selected.bytes.length > maxWriteBytes) this.goBack(connection, from);
-      else if (selected.count > 0) sent += this.send(connection, selected);
+      if (selected.bytes.length > maxWriteBytes) inPortions.push(connection);
+      else sent += this.send(connection, selected);
     }
+    // They become live again at once when their sockets take it all, which must not be while we go through the live ones.
+    for (const connection of inPortions) this.goBack(connection, from);
     if (sent > 0) this.observeLag(batch);
   }
 

@@ -9,6 +9,7 @@ import { CredentialWatch } from './credential-watch.js';
 import { Delivery } from './delivery.js';
 import { LogTail } from './log-tail.js';
 import { StreamMetrics } from './metrics.js';
+import { Pages } from './pages.js';
 import { StartingPlaces } from './starting-places.js';
 import { StreamServer } from './stream-server.js';
 
@@ -29,5 +30,6 @@ export const streamParts = (publicUrl: string, logger: Logger): Provider[] => [
   Delivery,
   CredentialWatch,
   Connections,
+  Pages,
   StreamServer,
 ];

@@ -6,12 +6,16 @@ import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } fro
 import type { Logger } from '@plant-shop/platform/logging';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
+import type { Connection } from './connection.js';
 import { Connections } from './connections.js';
+import { corsHeaders, isPreflight, preflightHeaders } from './cors.js';
+import { beginEventStream, wantsEventStream } from './event-stream.js';
 import { StreamMetrics } from './metrics.js';
 import { closeLimitMs } from './outlet.js';
-import { isDefect, pathOf, Refusal, requestIdOf, sendProblem } from './problems.js';
-import { readRequest, updatesPath } from './request.js';
-import { StartingPlaces } from './starting-places.js';
+import { Pages } from './pages.js';
+import { isDefect, pathOf, Refusal, requestIdOf, securityHeaders, sendProblem } from './problems.js';
+import { readRequest, type StreamRequest, updatesPath } from './request.js';
+import { type StartingPlace, StartingPlaces } from './starting-places.js';
 import { checkHandshake, offersResumable, WebSockets } from './websocket.js';
 
 /** Against requests that never end: nothing of a stream counts, which goes on after its request. */
@@ -29,13 +33,14 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly connections: Connections,
     private readonly places: StartingPlaces,
+    private readonly pages: Pages,
     private readonly metrics: StreamMetrics,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {
     this.webSockets = new WebSockets(connections);
     this.server = createServer({ ...limits, shouldUpgradeCallback: isWebSocket }, (request, response) => {
-      this.answer(request).catch((error: unknown) => {
+      this.answer(request, response).catch((error: unknown) => {
         this.refuse(error, request, response);
       });
     });
@@ -75,22 +80,51 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     return (this.server.address() as AddressInfo | null)?.port ?? 0;
   }
 
-  private async answer(request: IncomingMessage): Promise<void> {
+  /** The place for another route is here, beside the check that there is only this one. */
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const cors = corsHeaders(request, this.options.stream.corsOrigins);
+    for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
+    if (isPreflight(request) && cors['access-control-allow-origin'] !== undefined && pathOf(request) === updatesPath) {
+      response.writeHead(204, preflightHeaders).end();
+      return;
+    }
     checkRoute(request);
-    throw new Refusal('route-not-found', 'not yet');
+    const asked = readRequest(request);
+    const requestId = requestIdOf(request);
+    const headers = { ...securityHeaders, 'x-request-id': requestId };
+    if (wantsEventStream(request)) {
+      await this.admit(asked, requestId, (connection, start) => {
+        beginEventStream(response, headers, { connections: this.connections, connection, start });
+      });
+      return;
+    }
+    const client = { isGone: false };
+    response.on('close', () => (client.isGone = true));
+    const page = await this.pages.read(asked, requestId, client);
+    response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(page);
   }
 
   private async upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     checkRoute(request);
     checkHandshake(request);
-    this.connections.checkRoom();
-    const { shown, filter, start } = readRequest(request);
-    const connection = await this.connections.admit(shown, filter, requestIdOf(request));
+    const asked = readRequest(request);
+    const form = asked.start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
+    await this.admit(asked, requestIdOf(request), (connection, start) => {
+      this.webSockets.accept(request, socket, head, connection, form, start);
+    });
+  }
+
+  /** Lets a client in whose credentials and cursor are good; `open` answers it, with no turn of the event loop in between. */
+  private async admit(
+    { shown, filter, start = 'latest' }: StreamRequest,
+    requestId: string,
+    open: (connection: Connection, start: StartingPlace) => void,
+  ): Promise<void> {
+    const connection = await this.connections.admit(shown, filter, requestId);
     try {
-      const form = start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
-      const place = await this.places.of(start ?? 'latest');
+      const place = await this.places.of(start);
       this.connections.checkStillOpen(connection);
-      this.webSockets.accept(request, socket, head, connection, form, place);
+      open(connection, place);
     } finally {
       // The client has gone, or it was refused after all.
       if (!connection.outlet) this.connections.gone(connection, 'none');

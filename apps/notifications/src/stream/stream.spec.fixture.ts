@@ -59,6 +59,11 @@ export class FakeIdentity {
     }
   }
 
+  /** It is gone without an entry in the log. */
+  forget(secret: string): void {
+    this.credentials.delete(digestOf(secret));
+  }
+
   change(user: string, now: Partial<KnownCredential>): void {
     for (const [digest, credential] of this.credentials) {
       if (credential.userId === user) this.credentials.set(digest, { ...credential, ...now });
@@ -238,6 +243,12 @@ export class Replica {
     let body = '';
     for await (const piece of response) body += String(piece);
     return { status: response.statusCode ?? 0, headers: response.headers, body };
+  }
+
+  /** Connections that ended with a code. */
+  async closes(code: string): Promise<number> {
+    const { values } = (await this.service.metrics.getSingleMetric('stream_closes_total')?.get()) ?? { values: [] };
+    return values.find(({ labels }) => labels['code'] === code)?.value ?? 0;
   }
 
   /** The sum of a metric over its labels. */

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { Shop, userId } from './stream.spec.fixture.js';
+import { until } from '@plant-shop/testing/until';
+import { type Replica, Shop, updates, userId } from './stream.spec.fixture.js';
+import { resumableProtocol } from './websocket.js';
 
 describe('the stream by WebSocket', () => {
   let shop: Shop;
@@ -29,14 +33,148 @@ describe('the stream by WebSocket', () => {
     expect(other?.frames).toEqual([bodies[1]]);
   });
 
-  it('adds id and cursor when a cursor is given, and goes on after it', async () => {
+  it('takes the key from the header, and tokens, as the API does', async () => {
+    shop.identity.know('session', { kind: 'session' });
     const replica = await shop.start();
-    const first = await replica.opened('api_key=key&cursor=latest');
-    const events = shop.move(5);
-    await first.has(5);
-    expect(first.events.map(({ id }) => id)).toEqual(events.map(({ id }) => id));
-    const second = await replica.opened(`api_key=key&cursor=${first.events[1]?.cursor}`);
-    await second.has(3);
-    expect(second.frames).toEqual(first.frames.slice(2));
+    const ways = [{ api_key: 'key' }, { authorization: 'Bearer session' }, { session_token: 'session' }];
+    const clients = await Promise.all(ways.map((headers) => replica.opened('', [], { headers })));
+    shop.move();
+    await Promise.all(clients.map((client) => client.has(1)));
+  });
+
+  it.each([
+    ['orderId=2', [2]],
+    ['orderId=2,4&orderId=1', [1, 2, 4]],
+    ['plantId=8', [3, 4]],
+    ['newStatus=delivered', [2, 4]],
+    ['plantId=8&newStatus=delivered', [4]],
+    ['orderId=99', []],
+  ])('filters by %s, live and from the log', async (filter, orders) => {
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    const live = await replica.opened(`api_key=key&cursor=latest&${filter}`);
+    shop.move([{}, { newStatus: 'delivered' }, { plantId: 8 }, { plantId: 8, newStatus: 'delivered' }]);
+    // They push the first out of the ring.
+    shop.move(Array.from({ length: 20 }, (_, n) => ({ subject: userId(9), orderId: 100 + n })));
+    await shop.isLogged();
+    const resumed = await replica.opened(`api_key=key&cursor=earliest&${filter}`);
+    // The last one that both get, if any, has come when this one has.
+    const end = await replica.opened('api_key=admin&cursor=earliest');
+    await end.has(24);
+    await Promise.all([live.has(orders.length), resumed.has(orders.length)]);
+    for (const client of [live, resumed]) expect(client.events.map(({ data }) => data.orderId)).toEqual(orders);
+  });
+
+  it('adds id and cursor to what it sends when the subprotocol is spoken', async () => {
+    const replica = await shop.start();
+    const client = await replica.opened('api_key=key', [resumableProtocol]);
+    expect(client.socket.protocol).toBe(resumableProtocol);
+    const [event] = shop.move();
+    await client.has(1);
+    const { id, cursor, ...rest } = client.events[0] ?? {};
+    expect({ id, cursor, rest }).toEqual({ id: event?.id, cursor: expect.stringMatching(/^[\w-]{32}$/), rest: JSON.parse(event?.body ?? '') });
+    expect(client.frames[0]?.endsWith(String(event?.body.slice(1)))).toBe(true);
+  });
+
+  it('misses no order that moves right after a connection opens', async () => {
+    const replica = await shop.start();
+    for (let n = 0; n < 500; n += 10) {
+      const clients = Array.from({ length: 10 }, () => replica.connect());
+      await Promise.all(
+        clients.map(async (client) => {
+          await client.isOpen;
+          const [event] = shop.move();
+          await until(() => client.frames.includes(event?.body ?? ''));
+          client.socket.terminate();
+        }),
+      );
+    }
+  }, 20_000);
+
+  it('sends a burst in one write', async () => {
+    const replica = await shop.start();
+    const socket = await upgraded(replica);
+    const reads: number[] = [];
+    socket.on('data', (data: Buffer) => reads.push(data.length));
+    const events = shop.move(50);
+    const length = events.reduce((sum, { body }) => sum + body.length + 4, 0);
+    await until(() => reads.reduce((sum, one) => sum + one, 0) >= length);
+    expect(reads).toEqual([length]);
+    socket.destroy();
+  });
+
+  it('closes a client that sends more than 4 KiB with 1009, and one that never stops with 1008', async () => {
+    const replica = await shop.start({ STREAM_PING_SECONDS: '2' });
+    const [large, many, silent] = await Promise.all([replica.opened(), replica.opened(), replica.opened()]);
+    large.socket.send(Buffer.alloc(5 * 1024 * 1024));
+    for (let n = 0; n < 200; n++) many.socket.send('hello');
+    expect((await large.closed).code).toBe(1009);
+    expect((await many.closed).code).toBe(1008);
+    shop.move();
+    await silent.has(1);
+  });
+
+  it('ends a client that does not answer pings, and keeps those that do', async () => {
+    const replica = await shop.start({ STREAM_PING_SECONDS: '2' });
+    const dead = await replica.opened('api_key=key', [], { autoPong: false });
+    const living = await replica.opened();
+    expect((await dead.closed).code).toBe(1006);
+    await until(() => living.pings > 2);
+    expect(living.socket.readyState).toBe(living.socket.OPEN);
+    expect(await replica.metric('stream_connections')).toBe(1);
+  }, 10_000);
+
+  it('closes a client that never reads with 4101, and the others get everything meanwhile', async () => {
+    const replica = await shop.start();
+    const reading = await replica.opened('api_key=key&cursor=latest');
+    const lazy = await replica.opened('api_key=key&cursor=latest');
+    lazy.socket.pause();
+    const large = 'x'.repeat(60_000);
+    let sent = 0;
+    while ((await replica.closes('4101')) === 0) {
+      for (let n = 0; n < 8; n++, sent++) shop.move([{ newStatus: large }]);
+      await reading.has(sent);
+    }
+    lazy.socket.resume();
+    expect(await lazy.closed).toEqual({ code: 4101, reason: 'too slow' });
+    const again = await replica.opened(`api_key=key&cursor=${lazy.events.at(-1)?.cursor}`);
+    await again.has(sent - lazy.frames.length);
+    expect([...lazy.events, ...again.events].map(({ id }) => id)).toEqual(shop.feed.map(({ id }) => id));
+  }, 20_000);
+
+  it('takes no more clients than it is told to, in all and with one credential', async () => {
+    const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '3', STREAM_MAX_CONNECTIONS_PER_CREDENTIAL: '2' });
+    const clients = await Promise.all([replica.opened(), replica.opened()]);
+    const wanted = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' };
+    expect(await replica.ask(`${updates}?api_key=key`, wanted)).toMatchObject({ status: 429, headers: { 'retry-after': '5' } });
+    await replica.opened('api_key=other');
+    const full = await replica.ask(`${updates}?api_key=admin`, wanted);
+    expect(full).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    expect(JSON.parse(full.body)).toMatchObject({ code: 'overloaded' });
+    await clients[0].close();
+    await until(async () => (await replica.metric('stream_connections')) === 2);
+    await replica.opened();
+  });
+
+  it('counts what happens', async () => {
+    const replica = await shop.start();
+    const client = await replica.opened();
+    shop.move(3);
+    await client.has(3);
+    expect(await replica.metric('stream_frames_total')).toBe(3);
+    expect(await replica.metric('stream_ring_events')).toBe(3);
+    const lag = await replica.service.metrics.metrics();
+    expect(lag).toMatch(/stream_lag_seconds_count\{[^}]*\} 3/);
+    await client.close();
+    await until(async () => (await replica.closes('1005')) === 1);
   });
 });
+
+/** A socket behind its handshake, to see what is written. */
+async function upgraded(replica: Replica) {
+  const socket = connect(replica.port, '127.0.0.1');
+  const head = ['GET /v1/orders/updates?api_key=key HTTP/1.1', 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket'];
+  socket.write([...head, 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==', '', ''].join('\r\n'));
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1\.1 101 /);
+  return socket;
+}

@@ -1,0 +1,107 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '@plant-shop/testing/until';
+import { customer, type Replica, Shop, updates, userId } from './stream.spec.fixture.js';
+
+describe('what streams live on', () => {
+  let shop: Shop;
+  let left: Replica;
+  let right: Replica;
+  beforeAll(async () => {
+    shop = await Shop.open();
+  });
+  beforeEach(async () => {
+    shop.identity.know('key');
+    shop.identity.know('other', { userId: userId(2) });
+    shop.identity.know('admin', { userId: userId(3), permissions: ['read:orders'] });
+    shop.identity.know('session', { kind: 'session', userId: userId(4) });
+    [left, right] = await Promise.all([shop.start(), shop.start()]);
+  });
+  afterEach(() => shop.reset());
+  afterAll(() => shop.close());
+
+  it.each([
+    ['a revoked key', () => shop.identity.revoke('apiKey', shop.identity.idOf('key'))],
+    ['a deleted user', () => shop.identity.revoke('user', customer)],
+  ])('%s ends its streams within a second on every replica, and no others', async (_, end) => {
+    const clients = await Promise.all([left.opened(), right.opened()]);
+    const other = await right.opened('api_key=other');
+    const begun = performance.now();
+    end();
+    for (const client of clients) expect(await client.closed).toEqual({ code: 4001, reason: 'credential gone' });
+    expect(performance.now() - begun).toBeLessThan(1_000);
+    shop.move([{}, { subject: userId(2) }]);
+    await other.has(1);
+    expect(clients.map(({ frames }) => frames)).toEqual([[], []]);
+    expect(await left.ask(`${updates}?api_key=key`)).toMatchObject({ status: 401 });
+  });
+
+  it('a permission that is taken away narrows what an open stream shows, and one that is given widens it', async () => {
+    const client = await left.opened('api_key=admin');
+    shop.move();
+    await client.has(1);
+    shop.identity.change(userId(3), { permissions: ['write:orders'] });
+    // Its next own event shows that what came before it was kept from it.
+    await until(async () => {
+      shop.move([{}, { subject: userId(3), orderId: 77 }]);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const last = client.frames.slice(-3).map((frame) => (JSON.parse(frame) as { data: { orderId: number } }).data.orderId);
+      return last.length === 3 && last.every((one) => one === 77);
+    });
+    shop.identity.change(userId(3), { permissions: ['read:orders'] });
+    await until(async () => {
+      shop.move([{ orderId: 88 }]);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      return client.frames.at(-1)?.includes('"orderId":88') ?? false;
+    });
+  });
+
+  it('a session that may no longer read orders is closed with 4003', async () => {
+    const client = await left.opened('', [], { headers: { session_token: 'session' } });
+    shop.identity.change(userId(4), { permissions: ['write:stock'] });
+    expect(await client.closed).toEqual({ code: 4003, reason: 'may not read orders any more' });
+  });
+
+  it('a credential that expires is told so with 4201, also when its end was set while the stream was open', async () => {
+    shop.identity.know('brief', { userId: userId(5), expiresAt: new Date(Date.now() + 2_500).toISOString() });
+    const [brief, shortened] = await Promise.all([left.opened('api_key=brief'), left.opened('api_key=other')]);
+    shop.identity.change(userId(2), { expiresAt: new Date(Date.now() + 2_000).toISOString() });
+    const begun = performance.now();
+    expect(await brief.closed).toEqual({ code: 4201, reason: 'credential expires' });
+    expect(await shortened.closed).toEqual({ code: 4201, reason: 'credential expires' });
+    expect(performance.now() - begun).toBeGreaterThan(500);
+  });
+
+  it('nothing is sent while revocations cannot be followed, and all of it when they can again', async () => {
+    const [client, revoked] = await Promise.all([left.opened(), left.opened('api_key=other')]);
+    shop.identity.isSilent = true;
+    await until(async () => (await left.ask(`${updates}?api_key=new`)).status === 503);
+    const events = shop.move([{}, { subject: userId(2) }, {}]);
+    shop.identity.revoke('apiKey', shop.identity.idOf('other'));
+    await shop.isLogged();
+    await until(async () => (await left.metric('stream_held')) === 1);
+    expect([client.frames, revoked.frames]).toEqual([[], []]);
+    const resumed = left.connect('api_key=key&cursor=earliest');
+    await expect(resumed.isOpen).rejects.toThrow('503');
+    shop.identity.isSilent = false;
+    await client.has(2);
+    expect(client.frames).toEqual([events[0]?.body, events[2]?.body]);
+    // What had ended meanwhile got nothing.
+    expect((await revoked.closed).code).toBe(4001);
+    expect(revoked.frames).toEqual([]);
+    expect(await left.metric('stream_held')).toBe(0);
+  }, 15_000);
+
+  it('a revocation log that was set back has everything checked again', async () => {
+    const [good, gone] = await Promise.all([left.opened(), left.opened('api_key=other')]);
+    shop.identity.log.push({ position: shop.identity.log.length + 1, kind: 'apiKey', id: userId(500) });
+    shop.identity.log.push({ position: shop.identity.log.length + 1, kind: 'apiKey', id: userId(501) });
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    // Restored from a backup that is older than the key: no entry will ever tell of it.
+    shop.identity.log = shop.identity.log.slice(0, 1);
+    shop.identity.forget('other');
+    expect((await gone.closed).code).toBe(4001);
+    const [event] = shop.move();
+    await good.has(1);
+    expect(good.frames).toEqual([event?.body]);
+  });
+});

@@ -1,0 +1,53 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Connection } from './connection.js';
+import type { Connections } from './connections.js';
+import { sseComment } from './frames.js';
+import { type CloseCode, closeLimitMs, closeReasons, type Outlet } from './outlet.js';
+import type { StartingPlace } from './starting-places.js';
+
+/** Server-Sent Events (HTML, 9.2): the same entries as by WebSocket, with the cursor as the id that browsers come back with. */
+export const wantsEventStream = ({ headers }: IncomingMessage): boolean =>
+  /(^|[\s,])text\/event-stream\s*(;|,|$)/i.test(headers.accept ?? '');
+
+/** Begins the answer, after which the client may rely on every event behind its place. */
+export function beginEventStream(
+  response: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+  { connections, connection, start }: { connections: Connections; connection: Connection; start: StartingPlace },
+): void {
+  const { socket } = response;
+  if (!socket || socket.destroyed) return;
+  socket.setNoDelay();
+  // Proxies that gather answers before they pass them on are asked not to.
+  response.writeHead(200, { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+  response.flushHeaders();
+  connections.open(connection, new EventStreamOutlet(response, socket), start);
+  response.on('close', () => connections.gone(connection, 'none'));
+}
+
+class EventStreamOutlet implements Outlet {
+  readonly transport = 'sse';
+  readonly form = 'sse';
+
+  constructor(
+    private readonly response: ServerResponse,
+    readonly socket: Socket,
+  ) {}
+
+  send(bytes: Buffer): void {
+    if (!this.response.writableEnded) this.response.write(bytes);
+  }
+
+  /** A comment: for proxies that end what is silent, and to find out whether the client is still there. */
+  ping(): boolean {
+    this.send(sseComment);
+    return false;
+  }
+
+  /** A last message of the type `close`. */
+  close(code: CloseCode): void {
+    this.response.end(`event: close\ndata: ${JSON.stringify({ code, reason: closeReasons[code] })}\n\n`);
+    setTimeout(() => this.socket.destroy(), closeLimitMs).unref();
+  }
+}

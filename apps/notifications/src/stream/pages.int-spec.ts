@@ -1,0 +1,112 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '@plant-shop/testing/until';
+import { type Replica, Shop, updates, userId } from './stream.spec.fixture.js';
+
+interface Page {
+  readonly events: { id?: string; cursor: string; event: string; data: { orderId?: number; reason?: string } }[];
+  readonly cursor: string;
+}
+
+describe('order events by page', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await Shop.open();
+  });
+  afterEach(() => shop.reset());
+  afterAll(() => shop.close());
+
+  const page = async (replica: Replica, query: string): Promise<Page> => {
+    const { status, headers, body } = await replica.ask(`${updates}?${query}`);
+    expect({ status, type: headers['content-type'], cache: headers['cache-control'] }).toEqual({
+      status: 200,
+      type: 'application/json; charset=utf-8',
+      cache: 'no-store',
+    });
+    return JSON.parse(body) as Page;
+  };
+
+  it('leads through all events, from the log and from memory, and then says that there is nothing more yet', async () => {
+    shop.move(Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? {} : { subject: userId(9) })), { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '20' });
+    await shop.isLogged();
+    const seen: Page['events'] = [];
+    for (let cursor = 'earliest'; ; ) {
+      const { events, cursor: next } = await page(replica, `api_key=key&limit=7&cursor=${cursor}`);
+      expect(events.length).toBeLessThanOrEqual(7);
+      seen.push(...events);
+      if (events.length === 0) break;
+      cursor = next;
+    }
+    const own = shop.feed.filter(({ subject }) => subject !== userId(9));
+    const cursor = expect.stringMatching(/^[\w-]{32}$/);
+    expect(seen).toEqual(own.map(({ id, body }) => ({ id, cursor, ...(JSON.parse(body) as object) })));
+    // Each event's cursor leads on from it, as the page's does.
+    const { events } = await page(replica, `api_key=key&limit=1&cursor=${seen[20]?.cursor}`);
+    expect(events).toEqual([seen[21]]);
+  });
+
+  it('begins at the end without a cursor', async () => {
+    shop.move(3);
+    const replica = await shop.start();
+    await shop.isLogged();
+    await until(async () => (await replica.metric('stream_ring_end')) === 3);
+    const { events, cursor } = await page(replica, 'api_key=key');
+    expect(events).toEqual([]);
+    const more = shop.move(2);
+    await shop.isLogged();
+    const next = await page(replica, `api_key=key&wait=5&cursor=${cursor}`);
+    expect(next.events[0]?.id).toBe(more[0]?.id);
+  });
+
+  it('waits for the first event that the client wants, and no longer than it was told to', async () => {
+    const replica = await shop.start();
+    const waiting = page(replica, 'api_key=key&wait=10&orderId=3');
+    await until(async () => (await replica.metric('stream_connections')) === 1);
+    shop.move(2);
+    await shop.isLogged();
+    const [third] = shop.move();
+    expect((await waiting).events.map(({ id }) => id)).toEqual([third?.id]);
+    const begun = performance.now();
+    expect((await page(replica, 'api_key=key&wait=1')).events).toEqual([]);
+    expect(performance.now() - begun).toBeGreaterThan(950);
+  });
+
+  it('is refused when the key ends while it waits', async () => {
+    const replica = await shop.start();
+    shop.identity.know('mine');
+    const waiting = replica.ask(`${updates}?api_key=mine&wait=10`);
+    await until(async () => (await replica.metric('stream_connections')) === 1);
+    shop.identity.revoke('apiKey', shop.identity.idOf('mine'));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    shop.move();
+    const { status, body } = await waiting;
+    expect(status).toBe(401);
+    expect(JSON.parse(body)).toMatchObject({ code: 'credential-refused' });
+  });
+
+  it('shows gaps among the events', async () => {
+    shop.move(10, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    await shop.isLogged();
+    const { events } = await page(replica, 'api_key=key&cursor=earliest&limit=1');
+    await shop.sql.query('DELETE FROM event_log WHERE seq < 5');
+    await shop.sql.query('UPDATE log_kept SET oldest = 5');
+    await replica.stop();
+    const other = await shop.start();
+    const next = await page(other, `api_key=key&limit=2&cursor=${events[0]?.cursor}`);
+    expect(next.events.map(({ event, data }) => data.reason ?? event)).toEqual(['cursor-too-old', 'order.status_changed']);
+  });
+
+  it('is read by pages of the origins that are allowed, and no others', async () => {
+    const replica = await shop.start({ CORS_ORIGINS: 'https://plants.example' });
+    const asked = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'api_key' };
+    const allowed = await replica.ask(updates, { origin: 'https://plants.example', ...asked }, 'OPTIONS');
+    expect(allowed).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': 'https://plants.example' } });
+    expect(allowed.headers['access-control-allow-headers']).toContain('api_key');
+    expect((await replica.ask(updates, { origin: 'https://other.example', ...asked }, 'OPTIONS')).status).toBe(405);
+    const answer = await replica.ask(`${updates}?api_key=key`, { origin: 'https://plants.example' });
+    expect(answer).toMatchObject({ status: 200, headers: { 'access-control-allow-origin': 'https://plants.example', vary: 'Origin' } });
+    const other = await replica.ask(`${updates}?api_key=key`, { origin: 'https://other.example' });
+    expect(other.headers['access-control-allow-origin']).toBeUndefined();
+  });
+});

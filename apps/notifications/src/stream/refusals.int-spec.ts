@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { encodeCursor } from './cursor.js';
+import { type Replica, Shop, updates, userId } from './stream.spec.fixture.js';
+
+const handshake = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+};
+
+describe('what the stream refuses', () => {
+  let shop: Shop;
+  let replica: Replica;
+  beforeAll(async () => {
+    shop = await Shop.open();
+    shop.identity.know('session', { kind: 'session', permissions: ['write:stock'] });
+    replica = await shop.start();
+  });
+  afterAll(() => shop.close());
+
+  const good = encodeCursor({ epoch: userId(1), seq: 1 });
+  const cases: [string, string, Record<string, string>, number, string][] = [
+    ['no key', '', {}, 401, 'unauthorized'],
+    ['an empty key', '?api_key=', {}, 401, 'unauthorized'],
+    ['a wrong key', '?api_key=wrong', {}, 401, 'credential-refused'],
+    ['a key in query and header', '?api_key=key', { api_key: 'key' }, 401, 'unauthorized'],
+    ['a key twice', '?api_key=key&api_key=key', {}, 400, 'invalid-input'],
+    ['a session that may not read orders', '', { session_token: 'session' }, 403, 'forbidden'],
+    ['garbage for a cursor', '?api_key=key&cursor=garbage', {}, 400, 'invalid-cursor'],
+    ['a cursor with one character changed', `?api_key=key&cursor=B${good.slice(1)}`, {}, 400, 'invalid-cursor'],
+    ['a cursor and something after it', `?api_key=key&cursor=${good}A`, {}, 400, 'invalid-cursor'],
+    ['garbage for a last event', '?api_key=key', { 'last-event-id': 'x'.repeat(32) }, 400, 'invalid-cursor'],
+    ['an order that is no number', '?api_key=key&orderId=1e3', {}, 400, 'invalid-input'],
+    ['a plant below 1', '?api_key=key&plantId=0', {}, 400, 'invalid-input'],
+    ['a status that no order has', '?api_key=key&newStatus=lost', {}, 400, 'invalid-input'],
+    ['a limit beyond 1,000', '?api_key=key&limit=1001', {}, 400, 'invalid-input'],
+    ['broken percent-encoding', '?api_key=key&cursor=%E0%A4', {}, 400, 'malformed-request'],
+  ];
+
+  it.each(cases)('%s: before the upgrade, and in answer to a plain request', async (_, query, headers, status, code) => {
+    for (const more of [handshake, {}, { accept: 'text/event-stream' }]) {
+      const answer = await replica.ask(`${updates}${query}`, { ...headers, ...more, 'x-request-id': 'mine' });
+      expect(answer).toMatchObject({
+        status,
+        headers: { 'content-type': 'application/problem+json; charset=utf-8', 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+      });
+      expect(JSON.parse(answer.body)).toMatchObject({
+        type: `https://shop.test/problems/${code}`,
+        code,
+        status,
+        title: expect.any(String),
+        detail: expect.any(String),
+        instance: updates,
+        requestId: 'mine',
+      });
+      if (status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Bearer /);
+    }
+  });
+
+  it.each(['/', `${updates}/`, '/v1/orders', `/${updates}`, '/V1/orders/updates'])('serves nothing at %s', async (path) => {
+    for (const headers of [handshake, {}]) {
+      const { status, body } = await replica.ask(`${path}?api_key=secret`, headers);
+      expect(status).toBe(404);
+      expect(JSON.parse(body)).toMatchObject({ code: 'route-not-found', instance: path });
+      expect(body).not.toContain('secret');
+    }
+  });
+
+  it.each(['POST', 'PUT', 'DELETE'])('answers %s with what is allowed', async (method) => {
+    const { status, headers, body } = await replica.ask(`${updates}?api_key=key`, {}, method);
+    expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: 'GET' });
+    expect(JSON.parse(body)).toMatchObject({ code: 'method-not-allowed' });
+  });
+
+  it('says which handshake it wants', async () => {
+    const old = await replica.ask(`${updates}?api_key=key`, { ...handshake, 'sec-websocket-version': '8' });
+    expect(old).toMatchObject({ status: 400, headers: { 'sec-websocket-version': '13' } });
+    expect(await replica.ask(`${updates}?api_key=key`, { ...handshake, 'sec-websocket-key': 'short' })).toMatchObject({ status: 400 });
+  });
+});

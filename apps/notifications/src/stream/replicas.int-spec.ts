@@ -1,0 +1,89 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '@plant-shop/testing/until';
+import { Shop, updates } from './stream.spec.fixture.js';
+
+const handshake = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+};
+
+describe('replicas of the stream', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await Shop.open();
+  });
+  afterEach(() => shop.reset());
+  afterAll(() => shop.close());
+
+  it('each sends every event to every socket, whichever of them took it in', async () => {
+    const replicas = await Promise.all([shop.start(), shop.start(), shop.start()]);
+    const clients = await Promise.all(replicas.flatMap((one) => [one.opened(), one.opened('api_key=admin&cursor=latest')]));
+    for (let n = 0; n < 50; n++) {
+      shop.move(n % 5);
+      if (n % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    for (const [n, client] of clients.entries()) {
+      await client.has(100);
+      if (n % 2 === 0) expect(client.frames).toEqual(shop.feed.map(({ body }) => body));
+      else expect(client.events.map(({ id }) => id)).toEqual(shop.feed.map(({ id }) => id));
+    }
+  });
+
+  it('events whose message was lost are read from the log within a second or so', async () => {
+    const replica = await shop.start();
+    const client = await replica.opened();
+    // As another replica does it that dies before it tells anybody.
+    await shop.sql.query(
+      `INSERT INTO event_log (seq, event_id, subject, body, repeats)
+       SELECT n, gen_random_uuid(), $1, format('{"event":"order.status_changed","data":{"orderId":%s}}', n), n = 2 FROM generate_series(1, 5) n`,
+      ['00000000-0000-4000-8000-000000000001'],
+    );
+    const begun = performance.now();
+    await shop.sql.query('UPDATE feed_watermark SET watermark = 3, epoch = $1', [shop.epoch]);
+    await client.has(2);
+    expect(performance.now() - begun).toBeLessThan(2_500);
+    // Nothing that is a repetition, and nothing beyond the watermark.
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    expect(client.frames.map((frame) => (JSON.parse(frame) as { data: { orderId: number } }).data.orderId)).toEqual([1, 3]);
+    expect(await replica.metric('stream_ring_misses_total')).toBe(1);
+  });
+
+  it('more than a message takes is read from the log by the others', async () => {
+    const [left, right] = await Promise.all([shop.start(), shop.start()]);
+    const clients = await Promise.all([left.opened(), right.opened()]);
+    shop.move(Array.from({ length: 20 }, () => ({ newStatus: 'x'.repeat(40_000) })), { silently: true });
+    for (const client of clients) {
+      await client.has(20);
+      expect(client.frames).toEqual(shop.feed.map(({ body }) => body));
+    }
+  });
+
+  it('one that is stopped tells its clients to come back elsewhere, lets nobody in, and cuts nobody off', async () => {
+    const [left, right] = await Promise.all([shop.start(), shop.start()]);
+    const clients = await Promise.all(Array.from({ length: 200 }, () => left.opened('api_key=key&cursor=latest')));
+    const waiting = left.ask(`${updates}?api_key=key&wait=20`);
+    await until(async () => (await left.metric('stream_connections')) === 201);
+    const events = shop.move(3);
+    const stopped = left.stop();
+    // While clients are still being told, in parts.
+    await until(() => clients.some(({ socket }) => socket.readyState === socket.CLOSED));
+    const refused = await left.ask(`${updates}?api_key=key`, handshake);
+    expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    const ends = await Promise.all(clients.map((client) => client.closed));
+    expect(new Set(ends.map(({ code }) => code))).toEqual(new Set([4200]));
+    expect((await waiting).status).toBe(200);
+    await stopped;
+    const again = await Promise.all(
+      clients.slice(0, 20).map(async (client) => ({
+        client,
+        next: await right.opened(`api_key=key&cursor=${client.events.at(-1)?.cursor ?? 'earliest'}`),
+      })),
+    );
+    for (const { client, next } of again) {
+      await until(() => client.frames.length + next.frames.length >= 3);
+      expect([...client.events, ...next.events].map(({ id }) => id)).toEqual(events.map(({ id }) => id));
+    }
+  }, 15_000);
+});

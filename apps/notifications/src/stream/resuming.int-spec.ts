@@ -1,0 +1,169 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '@plant-shop/testing/until';
+import { type Client, customer, type FeedEvent, Shop, userId } from './stream.spec.fixture.js';
+import { encodeCursor } from './cursor.js';
+
+describe('resuming', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await Shop.open();
+  });
+  afterEach(() => shop.reset());
+  afterAll(() => shop.close());
+
+  const from = (cursor = ''): string => `api_key=key&cursor=${cursor}`;
+  const told = ({ events }: Client) => events.map(({ id, data }) => id ?? data.reason);
+  const idsOf = (events: readonly FeedEvent[]) => events.map(({ id }) => id);
+
+  it('is exact over restarts and other replicas, whatever happens meanwhile', async () => {
+    const seen: (string | undefined)[] = [];
+    let cursor: string | undefined = 'latest';
+    let [left, right] = await Promise.all([shop.start(), shop.start()]);
+    for (let round = 0; round < 8; round++) {
+      const client = await (round % 2 === 0 ? left : right).opened(from(cursor));
+      const before = shop.feed.length;
+      shop.move(40, { silently: round % 3 === 2 });
+      // It goes in the middle of it.
+      await until(() => client.frames.length > (before - seen.length) / 2);
+      client.socket.terminate();
+      seen.push(...told(client));
+      cursor = client.events.at(-1)?.cursor ?? cursor;
+      if (round === 3) {
+        await Promise.all([left.stop(), right.stop()]);
+        shop.move(30, { silently: true });
+        [left, right] = await Promise.all([shop.start({ STREAM_RING_EVENTS: '10' }), shop.start()]);
+      }
+    }
+    const last = await left.opened(from(cursor));
+    await until(() => seen.length + last.frames.length >= shop.feed.length);
+    expect([...seen, ...told(last)]).toEqual(idsOf(shop.feed));
+  }, 20_000);
+
+  it('begins with the oldest event when asked for the earliest', async () => {
+    const events = shop.move(1_200, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '100' });
+    await shop.isLogged();
+    const client = await replica.opened(from('earliest'));
+    const more = shop.move(3);
+    await client.has(1_203);
+    expect(told(client)).toEqual(idsOf([...events, ...more]));
+  });
+
+  it('goes on from the log to what comes meanwhile without a hole or a repetition', async () => {
+    shop.move(2_000, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    await shop.isLogged();
+    const clients = await Promise.all(Array.from({ length: 5 }, () => replica.opened(from('earliest'))));
+    for (let n = 0; n < 20; n++) {
+      shop.move(5);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    for (const client of clients) {
+      await client.has(2_100);
+      expect(told(client)).toEqual(idsOf(shop.feed));
+    }
+  });
+
+  it('finds the own events among those of others', async () => {
+    shop.move(Array.from({ length: 3_000 }, (_, n) => ({ subject: n % 1_000 === 7 ? customer : userId(9) })), { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    await shop.isLogged();
+    const client = await replica.opened(from('earliest'));
+    const last = shop.move();
+    await client.has(4);
+    expect(told(client)).toEqual(idsOf([...shop.feed.filter(({ seq }) => [8, 1_008, 2_008].includes(seq)), ...last]));
+  });
+
+  it('shows one gap to a cursor that is older than what is kept, and goes on with the oldest', async () => {
+    shop.move(30, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    await shop.isLogged();
+    const first = await replica.opened(from('earliest'));
+    await first.has(30);
+    await shop.sql.query('DELETE FROM event_log WHERE seq < 15');
+    await shop.sql.query('UPDATE log_kept SET oldest = 15');
+    const client = await replica.opened(from(first.events[3]?.cursor));
+    await client.has(17);
+    expect(told(client)).toEqual(['cursor-too-old', ...idsOf(shop.feed.slice(14))]);
+    expect(client.events[0]).toEqual({
+      event: 'stream.gap',
+      timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
+      cursor: expect.stringMatching(/^[\w-]{32}$/),
+      data: { reason: 'cursor-too-old' },
+    });
+    // The gap was told, with a cursor of its own.
+    const again = await replica.opened(from(client.events[0]?.cursor));
+    await again.has(16);
+    expect(told(again)).toEqual(idsOf(shop.feed.slice(14)));
+    const earliest = await replica.opened(from('earliest'));
+    await earliest.has(16);
+    expect(told(earliest)).toEqual(idsOf(shop.feed.slice(14)));
+  });
+
+  it('shows one gap to a cursor of a history that it never followed, and repeats rather than loses', async () => {
+    shop.move(5, { silently: true });
+    const replica = await shop.start();
+    await shop.isLogged();
+    const client = await replica.opened(from(encodeCursor({ epoch: userId(99), seq: 3 })));
+    await client.has(6);
+    expect(told(client)).toEqual(['cursor-unknown', ...idsOf(shop.feed)]);
+  });
+
+  it('shows one gap to a cursor beyond the log, which must have been set back, and goes on with all that comes', async () => {
+    shop.move(5, { silently: true });
+    const replica = await shop.start();
+    await shop.isLogged();
+    const client = await replica.opened(from(encodeCursor({ epoch: shop.epoch, seq: 8 })));
+    const more = shop.move(5);
+    await client.has(6);
+    expect(told(client)).toEqual(['cursor-ahead', ...idsOf(more)]);
+  });
+
+  it('tells clients once that the shop was restored, live and on their way', async () => {
+    shop.move(5, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    await shop.isLogged();
+    const live = await replica.opened(from('earliest'));
+    await live.has(5);
+    const plain = await replica.opened();
+    shop.beginEpoch(2);
+    shop.move(5, { silently: true });
+    await live.has(11);
+    const expected = [...idsOf(shop.feed.slice(0, 5)), 'restored', ...idsOf(shop.feed.slice(5))];
+    expect(told(live)).toEqual(expected);
+    // Its frames are events and nothing else.
+    await plain.has(5);
+    expect(plain.frames).toEqual(shop.feed.slice(5).map(({ body }) => body));
+    // From every place that was ever given out.
+    for (const n of [0, 3, 4, 5, 6, 9]) {
+      const again = await replica.opened(from(live.events[n]?.cursor));
+      await again.has(10 - n);
+      expect(told(again)).toEqual(expected.slice(n + 1));
+      again.socket.terminate();
+    }
+    // From the log, too.
+    shop.move(30);
+    await shop.isLogged();
+    const late = await replica.opened(from(live.events[2]?.cursor));
+    await late.has(8 + 30);
+    expect(told(late).slice(0, 8)).toEqual(expected.slice(3));
+  });
+
+  it('shows numbers that were lost as one gap, at its place', async () => {
+    shop.move(3, { silently: true });
+    const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
+    await shop.isLogged();
+    const live = await replica.opened(from('earliest'));
+    await live.has(3);
+    shop.beginEpoch(1, 20);
+    shop.move(3, { silently: true });
+    await live.has(7);
+    const expected = [...idsOf(shop.feed.slice(0, 3)), 'lost', ...idsOf(shop.feed.slice(3))];
+    expect(told(live)).toEqual(expected);
+    for (const n of [1, 2, 3, 4]) {
+      const again = await replica.opened(from(live.events[n]?.cursor));
+      await again.has(6 - n);
+      expect(told(again)).toEqual(expected.slice(n + 1));
+    }
+  });
+});
