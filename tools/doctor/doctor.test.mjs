@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { freePort } from '../start/ports.mjs';
+import { markOf } from '../start/processes.mjs';
+import { pinnedNode, ROOT } from '../start/toolchain.mjs';
+import { clockFinding, migrationNames } from './databases.mjs';
+import { exitCode, line, summary, unknown, well, wrong } from './finding.mjs';
+import { judge } from './lag.mjs';
+import { checkParts } from './parts.mjs';
+import { checkPorts, listenerOf } from './ports.mjs';
+import { checkPackages, staleProjects } from './toolchain.mjs';
+
+const folder = mkdtempSync(join(tmpdir(), 'doctor-'));
+after(() => rmSync(folder, { recursive: true }));
+
+/** @param {readonly import('./finding.mjs').Finding[]} findings */
+const lines = (findings) => findings.map(line).join('\n');
+
+test('the exit code is 0 only when all is well', () => {
+  const [good, bad, dark] = [well('a', 'b'), wrong('a', 'b', 'c'), unknown('a', 'b', 'c')];
+  assert.deepEqual([[good], [good, bad, dark], [good, dark], []].map(exitCode), [0, 1, 2, 2]);
+  assert.equal(summary([good, bad, bad, dark]), '1 well, 2 wrong, 1 not looked at');
+});
+
+test('a finding is one line, with what to do', () => {
+  assert.equal(line(wrong('a', 'b\n  c', 'd')), 'WRONG  a: b c -> d');
+});
+
+test('a port that is taken is named, with who has it', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const found = await checkPorts({ GATEWAY_PORT: `${port}`, STREAM_PORT: `${await freePort()}` });
+  const holder = listenerOf(port);
+  server.close();
+  assert.match(lines(found), new RegExp(`WRONG  port ${port}: Port ${port} \\(GATEWAY_PORT\\) is taken\\..*GATEWAY_PORT=9090`));
+  assert.ok(holder === process.pid || (process.platform !== 'linux' && holder === undefined));
+  if (holder) assert.match(lines(found), new RegExp(`Process ${process.pid} has it`));
+});
+
+test('what is no port is said', async () => {
+  assert.match(lines(await checkPorts({ GATEWAY_PORT: 'http', STREAM_PORT: `${await freePort()}` })), /WRONG .*GATEWAY_PORT=http is not a port/);
+});
+
+test('a part that was killed is named, and so is one that never came', async () => {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+  const mark = markOf(/** @type {number} */ (child.pid));
+  assert.ok(mark);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  const shop = {
+    path: join(folder, 'run.json'),
+    pid: process.pid,
+    services: { store: [{ label: 'store', opsPort: 1, ...mark }], catalog: [{ label: 'catalog', opsPort: 1 }] },
+    nats: { ...mark, url: '', users: {} },
+  };
+  const text = lines(await checkParts(shop));
+  assert.match(text, /^ok {5}launcher/m);
+  assert.match(text, new RegExp(`^WRONG  store: does not run \\(it was process ${mark.pid}\\) -> .*store\\.log`, 'm'));
+  assert.match(text, /^WRONG {2}catalog: does not run ->/m);
+  assert.match(text, /^WRONG {2}nats: does not run/m);
+  assert.match(text, /^WRONG {2}identity: was not started/m);
+  assert.match(lines(await checkParts({ ...shop, pid: mark.pid })), /^WRONG {2}launcher: was killed/m);
+});
+
+test('packages that are missing, or not those of the lock file, are noticed', () => {
+  const root = join(folder, 'checkout');
+  mkdirSync(join(root, 'node_modules', '.pnpm'), { recursive: true });
+  const write = (/** @type {string} */ file, /** @type {string} */ text) => writeFileSync(join(root, file), text);
+  write('package.json', JSON.stringify({ packageManager: 'pnpm@12.18.0' }));
+  write('pnpm-lock.yaml', 'new');
+  const says = () => line(checkPackages(root));
+  assert.match(says(), /not installed/);
+  write('node_modules/.pnpm/lock.yaml', 'old');
+  assert.match(says(), /is not what pnpm-lock\.yaml says/);
+  write('node_modules/.pnpm/lock.yaml', 'new');
+  write('node_modules/.modules.yaml', '{"packageManager": "pnpm@9.0.0"}');
+  assert.match(says(), /WRONG .*installed by pnpm@9\.0\.0 instead of pnpm@12\.18\.0/);
+  write('node_modules/.modules.yaml', '{"packageManager": "pnpm@12.18.0"}');
+  assert.match(says(), /^ok/);
+});
+
+test('the packages of this checkout are as they should be', () => {
+  assert.match(line(checkPackages(ROOT)), /^ok/);
+});
+
+test('what the compiler would build again is older than its sources', () => {
+  const output = `1:37 PM - Project '/r/libs/events/tsconfig.json' is up to date\n\n1:37 PM - A non-dry build would build project '/r/apps/store/tsconfig.json'\n`;
+  assert.deepEqual(staleProjects(output, '/r'), ['apps/store']);
+});
+
+test('a clock counts as wrong beyond a second, whatever the answer took', () => {
+  const of = (/** @type {number} */ theirs) => line(clockFinding('clock', { before: 10_000, after: 14_000, theirs }));
+  assert.match(of(12_000), /^ok/);
+  assert.match(of(14_900), /^ok/);
+  assert.match(of(17_500), /WRONG .* 3\.5 s ahead of this machine/);
+  assert.match(of(8_000), /WRONG .* 2\.0 s behind this machine/);
+});
+
+test('lag beyond its limit is wrong, with the runbook to read', () => {
+  const metrics = `
+# HELP feed_follower_behind_seconds Age of the first event that the follower has not passed
+# TYPE feed_follower_behind_seconds gauge
+feed_follower_behind_seconds{follower="notifications",service="store"} 900.12
+webhook_oldest_undelivered_seconds{service="notifications"} 12
+`;
+  const text = lines(judge('store', metrics));
+  assert.match(text, /WRONG {2}store feed, first event not passed by notifications: 900 s, at most 60 is usual -> docs\/operations\.md#/);
+  assert.match(text, /ok {5}store oldest undelivered webhook: 12 s/);
+});
+
+test('migrations are named as the database has them', () => {
+  assert.deepEqual(migrationNames(['1764000000010-web-hooks.sql', 'README.md', '1764000000001-a.sql']), ['a1764000000001', 'web-hooks1764000000010']);
+});
+
+test('where nothing runs it says so, and that is not taken for well', async () => {
+  const env = { PATH: process.env['PATH'], DATA_DIR: folder, GATEWAY_PORT: `${await freePort()}`, STREAM_PORT: `${await freePort()}` };
+  const ended = await promisify(execFile)(pinnedNode(), [join(ROOT, 'tools', 'doctor', 'main.mjs')], { env }).catch((error) => error);
+  assert.match(ended.stdout, /^\? {6}shop: none runs here -> npm start/m);
+  assert.match(ended.stdout, /^\? {6}databases: not looked at/m);
+  assert.match(ended.stdout, /^\d+ well, \d+ wrong, 4 not looked at$/m);
+  assert.ok([1, 2].includes(ended.code));
+});

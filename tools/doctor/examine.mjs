@@ -1,0 +1,58 @@
+import { NATS_USERS } from '../start/services.mjs';
+import { DATABASES } from '../start/credentials.mjs';
+import { StartError } from '../start/errors.mjs';
+import { runningShop } from '../start/run-file.mjs';
+import { checkDatabases } from './databases.mjs';
+import { reasonOf, unknown, wrong } from './finding.mjs';
+import { checkLag } from './lag.mjs';
+import { checkNats } from './nats.mjs';
+import { checkParts, operationsOf } from './parts.mjs';
+import { checkPorts } from './ports.mjs';
+import { checkToolchain } from './toolchain.mjs';
+
+/** @typedef {import('./finding.mjs').Finding} Finding */
+/** @typedef {import('./parts.mjs').Shop} Shop */
+
+/**
+ * Everything, in the order in which one thing needs the other.
+ * @param {string} root of the checkout
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {AsyncGenerator<Finding>}
+ */
+export async function* examine(root, env) {
+  yield* await checkToolchain(root);
+  const shop = shopOf(env);
+  if ('state' in shop) {
+    yield shop;
+    yield* await checkPorts(env);
+  } else {
+    yield* await checkParts(shop);
+  }
+  const running = 'state' in shop ? undefined : shop;
+  yield* await checkDatabases(root, running?.postgres?.urls ?? givenDatabases(env));
+  yield* await checkNats(root, running?.nats ?? givenNats(env));
+  yield* await checkLag(running ? operationsOf(running) : []);
+}
+
+/** @param {NodeJS.ProcessEnv} env @returns {Shop | Finding} */
+function shopOf(env) {
+  try {
+    return runningShop(env, 'its servers by variables');
+  } catch (error) {
+    if (error instanceof StartError) return unknown('shop', 'none runs here', 'npm start, or name the folder of another one by DATA_DIR');
+    return wrong('shop', `its run.json cannot be read (${reasonOf(error)})`, 'end the shop and start it again');
+  }
+}
+
+/** @param {NodeJS.ProcessEnv} env */
+const givenDatabases = (env) => Object.fromEntries(DATABASES.map((name) => [name, env[`${name.toUpperCase()}_DATABASE_URL`]]));
+
+/** @param {NodeJS.ProcessEnv} env */
+function givenNats(env) {
+  if (!env['NATS_URL']) return undefined;
+  const users = NATS_USERS.flatMap((user) => {
+    const password = env[`${user.toUpperCase()}_NATS_PASSWORD`];
+    return password ? [[user, password]] : [];
+  });
+  return { url: env['NATS_URL'], users: Object.fromEntries(users) };
+}

@@ -1,0 +1,51 @@
+import { reasonOf, unknown, well, wrong } from './finding.mjs';
+
+/** @typedef {import('./finding.mjs').Finding} Finding */
+
+const LIMIT_MS = 5_000;
+const RUNBOOK = 'docs/operations.md';
+
+/**
+ * What must stay low, and from where on something is wrong: the same numbers as in deploy/observability/rules.
+ * @type {{ metric: string, about: string, unit: string, most: number, todo: string }[]}
+ */
+export const LIMITS = [
+  { metric: 'feed_follower_behind_seconds', about: 'feed, first event not passed', unit: 's', most: 60, todo: `${RUNBOOK}#the-feed-lags` },
+  { metric: 'notifications_feed_lag', about: 'feed, events not in the log', unit: 'events', most: 10_000, todo: `${RUNBOOK}#the-feed-lags` },
+  { metric: 'revocation_log_age_seconds', about: 'revocations last seen', unit: 's ago', most: 1, todo: `${RUNBOOK}#revocations-are-not-seen` },
+  { metric: 'stream_held', about: 'stream held back', unit: '', most: 0, todo: `${RUNBOOK}#revocations-are-not-seen` },
+  { metric: 'webhook_oldest_undelivered_seconds', about: 'oldest undelivered webhook', unit: 's', most: 3_600, todo: `${RUNBOOK}#webhooks-pile-up` },
+];
+
+/** @param {{ label: string, url: string }[]} services their operations ports @returns {Promise<Finding[]>} */
+export async function checkLag(services) {
+  if (services.length === 0) return [unknown('lag', 'not looked at, no service runs', 'npm start')];
+  return (await Promise.all(services.map(lagOf))).flat();
+}
+
+/** @param {{ label: string, url: string }} service @returns {Promise<Finding[]>} */
+async function lagOf({ label, url }) {
+  try {
+    const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(LIMIT_MS) });
+    return judge(label, await response.text());
+  } catch (error) {
+    return [unknown(`${label} metrics`, `no answer (${reasonOf(error)})`, 'see this part above')];
+  }
+}
+
+/** @param {string} label @param {string} metrics in Prometheus' text format @returns {Finding[]} */
+export function judge(label, metrics) {
+  return samples(metrics).flatMap(({ name, labels, value }) => {
+    const limit = LIMITS.find(({ metric }) => metric === name);
+    if (!limit) return [];
+    const follower = /follower="([^"]*)"/.exec(labels)?.[1];
+    const about = `${label} ${limit.about}${follower ? ` by ${follower}` : ''}`;
+    const says = `${Number(value.toPrecision(3))} ${limit.unit}`.trim();
+    return [value <= limit.most ? well(about, says) : wrong(about, `${says}, at most ${limit.most} is usual`, limit.todo)];
+  });
+}
+
+/** @param {string} metrics @returns {{ name: string, labels: string, value: number }[]} */
+function samples(metrics) {
+  return [...metrics.matchAll(/^([a-z_]+)(\{.*\})? (\S+)$/gm)].map(([, name = '', labels = '', value]) => ({ name, labels, value: Number(value) }));
+}

@@ -1,0 +1,37 @@
+// `npm run doctor`: looks at an installation and says in plain words what is wrong with it. It changes nothing. It must work
+// where nothing is installed, so what is not Node's own is looked for when it is needed.
+import { explain } from '../start/errors.mjs';
+import { ROOT } from '../start/toolchain.mjs';
+import { examine } from './examine.mjs';
+import { exitCode, line, summary } from './finding.mjs';
+
+const usage = `Says what is wrong with this installation, and what to do about it. It changes nothing.
+
+  npm run doctor
+
+One line for each check: "ok", "WRONG", or "?" for what could not be looked at.
+Exit code: 0 all is well, 1 something is wrong, 2 nothing is known to be wrong, but not all could be looked at.
+It finds the shop of npm start by RUN_FILE or DATA_DIR; other servers by <SERVICE>_DATABASE_URL, NATS_URL and <USER>_NATS_PASSWORD.`;
+
+process.exit(await main());
+
+/** @returns {Promise<number>} the exit code */
+async function main() {
+  if (process.argv.length > 2) {
+    const isAsked = ['--help', '-h'].includes(process.argv[2] ?? '');
+    console[isAsked ? 'log' : 'error'](usage);
+    return isAsked ? 0 : 2;
+  }
+  try {
+    const findings = [];
+    for await (const finding of examine(ROOT, process.env)) {
+      findings.push(finding);
+      console.log(line(finding));
+    }
+    console.log(`\n${summary(findings)}`);
+    return exitCode(findings);
+  } catch (error) {
+    console.error(explain(error));
+    return 2;
+  }
+}

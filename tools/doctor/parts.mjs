@@ -1,0 +1,83 @@
+import { dirname, join } from 'node:path';
+import { markOf, stillRuns } from '../start/processes.mjs';
+import { SERVICES } from '../start/services.mjs';
+import { reasonOf, unknown, well, wrong } from './finding.mjs';
+
+/** @typedef {import('./finding.mjs').Finding} Finding */
+/** @typedef {import('../start/run-file.mjs').Run & { path: string }} Shop */
+
+const LIMIT_MS = 5_000;
+
+/** The processes of a shop of `npm start`, and what each says of itself. @param {Shop} shop @returns {Promise<Finding[]>} */
+export async function checkParts(shop) {
+  const logs = join(dirname(shop.path), 'logs');
+  const findings = [checkLauncher(shop)];
+  for (const [name, part] of /** @type {const} */ ([['postgres', shop.postgres], ['nats', shop.nats]])) {
+    findings.push(part ? checkProcess(name, part, logs) : unknown(name, 'a server of yours, or not there yet', 'see below'));
+  }
+  for (const service of SERVICES) {
+    const replicas = shop.services[service] ?? [];
+    if (replicas.length === 0) findings.push(wrong(service, 'was not started', `wait, or see what ${dirname(shop.path)}/logs says`));
+    for (const replica of replicas) findings.push(...(await checkReplica(replica, logs)));
+  }
+  return findings;
+}
+
+/** @param {Shop} shop */
+function checkLauncher({ pid, path }) {
+  if (markOf(pid)) return well('launcher', `process ${pid}`);
+  return wrong('launcher', `was killed (process ${pid}) and left ${path}`, 'npm start ends what it left running, and begins anew');
+}
+
+/** @param {string} name @param {Partial<import('../start/processes.mjs').Mark>} part @param {string} logs @returns {Finding} */
+function checkProcess(name, { pid, began }, logs) {
+  if (pid !== undefined && began !== undefined && stillRuns({ pid, began })) return well(name, `process ${pid}`);
+  return wrong(name, `does not run${pid === undefined ? '' : ` (it was process ${pid})`}`, `the launcher starts it again; if not: ${join(logs, `${name}.log`)}`);
+}
+
+/** @param {Shop['services'][string][number]} replica @param {string} logs @returns {Promise<Finding[]>} */
+async function checkReplica(replica, logs) {
+  const { label, opsPort } = replica;
+  const alive = checkProcess(label, replica, logs);
+  if (alive.state !== 'well') return [alive];
+  return [alive, ...(await checkHealth(label, `http://127.0.0.1:${opsPort}`, logs))];
+}
+
+/** @param {string} label @param {string} url of the operations port @param {string} logs @returns {Promise<Finding[]>} */
+export async function checkHealth(label, url, logs) {
+  const log = join(logs, `${label}.log`);
+  try {
+    const live = await get(`${url}/livez`);
+    if (live.status !== 200) return [wrong(`${label} /livez`, `answered ${live.status}`, `read ${log}`)];
+  } catch (error) {
+    return [wrong(`${label} /livez`, `no answer (${reasonOf(error)})`, `it hangs, or is starting: ${log}`)];
+  }
+  try {
+    const { checks } = /** @type {{ checks: Record<string, string> }} */ (JSON.parse((await get(`${url}/readyz`)).body));
+    const missing = Object.entries(checks).filter(([, outcome]) => outcome !== 'ok');
+    if (missing.length === 0) return [well(`${label} /readyz`, `has what it requires (${Object.keys(checks).join(', ')})`)];
+    return missing.map(([what, outcome]) => wrong(`${label} requires ${what}`, outcome, todoOf(what, outcome)));
+  } catch (error) {
+    return [wrong(`${label} /readyz`, `no answer that can be read (${reasonOf(error)})`, `read ${log}`)];
+  }
+}
+
+/** @param {string} what @param {string} outcome */
+function todoOf(what, outcome) {
+  if (outcome.includes('migrations are pending')) return 'end it, then npm start: it migrates first';
+  if (outcome.includes('do not let us hear')) return 'compare the accounts of your NATS server with deploy/nats/nats.conf';
+  if (what === 'nats') return 'is the server there, and are user and password its own? see NATS below';
+  if (what === 'database') return 'is the server there, and does it take the role? see databases below';
+  if (what === 'shutdown') return 'it is ending: nothing to do';
+  return 'wait a little; if it stays, its log says why';
+}
+
+/** @param {string} url */
+async function get(url) {
+  const response = await fetch(url, { signal: AbortSignal.timeout(LIMIT_MS) });
+  return { status: response.status, body: await response.text() };
+}
+
+/** The operations ports of all that runs. @param {Shop} shop @returns {{ label: string, url: string }[]} */
+export const operationsOf = (shop) =>
+  Object.values(shop.services).flat().map(({ label, opsPort }) => ({ label, url: `http://127.0.0.1:${opsPort}` }));

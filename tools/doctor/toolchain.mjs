@@ -1,0 +1,70 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { attempt } from '../start/command.mjs';
+import { checkPlatform, pinnedNode } from '../start/toolchain.mjs';
+import { reasonOf, unknown, well, wrong } from './finding.mjs';
+
+/** @typedef {import('./finding.mjs').Finding} Finding */
+
+const START = 'npm start does it';
+
+/** Versions, packages, build: what there must be before anything runs. @param {string} root @returns {Promise<Finding[]>} */
+export async function checkToolchain(root) {
+  const packages = checkPackages(root);
+  const isInstalled = packages.state === 'well';
+  return [
+    checkNode(),
+    packages,
+    isInstalled ? await checkRuntime(root) : unknown('runtime', 'not looked at, it is one of the packages', START),
+    isInstalled ? await checkBuild(root) : unknown('build', 'not looked at, the compiler is one of the packages', START),
+  ];
+}
+
+/** The Node that runs the tools. */
+function checkNode() {
+  try {
+    checkPlatform();
+    return well('Node', process.versions.node);
+  } catch (error) {
+    return wrong('Node', reasonOf(error), 'install a newer one');
+  }
+}
+
+/** Whether what is installed is what the lock file says, by the pnpm that the project names. @param {string} root */
+export function checkPackages(root) {
+  const read = (/** @type {string} */ file) => (existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : undefined);
+  // pnpm leaves the lock file that it followed.
+  const followed = read('node_modules/.pnpm/lock.yaml');
+  if (followed === undefined) return wrong('packages', 'not installed', START);
+  if (followed !== read('pnpm-lock.yaml')) return wrong('packages', 'what is installed is not what pnpm-lock.yaml says', START);
+  const pinned = JSON.parse(read('package.json') ?? '{}').packageManager;
+  const used = /"?packageManager"?: "?(pnpm@[^",\s]+)/.exec(read('node_modules/.modules.yaml') ?? '')?.[1];
+  if (used !== pinned) return wrong('packages', `installed by ${used ?? 'an unknown program'} instead of ${pinned}`, 'remove node_modules, then npm start');
+  return well('packages', `as pnpm-lock.yaml says, by ${used}`);
+}
+
+/** The Node that runs the services. @param {string} root @returns {Promise<Finding>} */
+async function checkRuntime(root) {
+  const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const wanted = optionalDependencies[`node-${process.platform}-${process.arch}`];
+  try {
+    const { code, output } = await attempt(pinnedNode(), ['--version'], { cwd: root });
+    const version = output.trim();
+    if (code === 0 && version === `v${wanted}`) return well('runtime', `Node ${wanted} for the services`);
+    return wrong('runtime', `the services' Node is ${version}, not ${wanted}`, 'remove node_modules, then npm start');
+  } catch (error) {
+    return wrong('runtime', reasonOf(error), 'remove node_modules, then npm start');
+  }
+}
+
+/** The compiler's own opinion. @param {string} root @returns {Promise<Finding>} */
+async function checkBuild(root) {
+  const { code, output } = await attempt(pinnedNode(), ['node_modules/typescript/bin/tsc', '-b', '--dry'], { cwd: root });
+  if (code !== 0) return wrong('build', `the compiler says: ${output.trim()}`, 'npm run build');
+  const stale = staleProjects(output, root);
+  return stale.length === 0 ? well('build', 'up to date') : wrong('build', `older than its sources: ${stale.join(', ')}`, 'npm run build, or npm start');
+}
+
+/** @param {string} output of `tsc -b --dry` @param {string} root */
+export const staleProjects = (output, root) =>
+  [...output.matchAll(/would (?:build|update)[^']*'([^']+)\/tsconfig\.json'/g)].map(([, path = '']) => path.replace(`${root}/`, ''));
