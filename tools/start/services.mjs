@@ -23,6 +23,7 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
  * @typedef {object} Wiring
  * @property {Instance[]} instances
  * @property {string} publicUrl
+ * @property {string} [streamPublicUrl] absent: each replica's own
  * @property {import('./broker.mjs').Broker} broker
  * @property {Record<import('./credentials.mjs').Database, string>} databaseUrls
  * @property {import('./credentials.mjs').Credentials} credentials
@@ -94,7 +95,11 @@ const ownWiring = {
   catalog: (_, { databaseUrls }) => ({ CATALOG_DATABASE_URL: databaseUrls.catalog }),
   store: (_, { databaseUrls }) => ({ STORE_DATABASE_URL: databaseUrls.store }),
   identity: ({ port }, { databaseUrls }) => ({ IDENTITY_DATABASE_URL: databaseUrls.identity, IDENTITY_HTTP_PORT: `${port}` }),
-  notifications: ({ port }, { databaseUrls }) => ({ NOTIFICATIONS_DATABASE_URL: databaseUrls.notifications, STREAM_PORT: `${port}` }),
+  notifications: ({ port }, { databaseUrls, streamPublicUrl }) => ({
+    NOTIFICATIONS_DATABASE_URL: databaseUrls.notifications,
+    STREAM_PORT: `${port}`,
+    STREAM_PUBLIC_URL: streamPublicUrl ?? `ws://127.0.0.1:${port}`,
+  }),
 };
 
 /** @param {ServiceName} service @param {import('./credentials.mjs').Credentials} credentials @returns {NodeJS.ProcessEnv} */

@@ -67,7 +67,9 @@ export async function openShop(options, means) {
     givenBroker(process.env) ?? ownBroker(site),
   ]);
   const instances = await planInstances(options.replicas, ports);
-  const wiring = { instances, databaseUrls, broker, credentials, publicUrl: process.env['PUBLIC_URL'] || gatewayUrl };
+  const publicUrl = process.env['PUBLIC_URL'] || gatewayUrl;
+  const streamPublicUrl = process.env['STREAM_PUBLIC_URL'] || undefined;
+  const wiring = { instances, databaseUrls, broker, credentials, publicUrl, streamPublicUrl };
   const processes = instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, env) }));
   await migrate(site, processes);
   startServices(site, processes);

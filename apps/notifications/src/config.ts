@@ -11,6 +11,10 @@ export const notificationsSettings = {
   ...databaseSetting,
   streamHost: text('STREAM_HOST', { description: 'Address that the event stream listens on', default: '127.0.0.1' }),
   streamPort: port('STREAM_PORT', { description: 'Port of the event stream', default: '8081' }),
+  streamPublicUrl: url('STREAM_PUBLIC_URL', ['ws', 'wss'], {
+    description: 'Where clients reach the stream: its AsyncAPI document says so',
+    default: 'ws://127.0.0.1:8081',
+  }),
   streamMaxConnections: integer('STREAM_MAX_CONNECTIONS', {
     description: 'Clients of the stream that a replica takes; beyond it they are answered 503',
     default: '20000',

@@ -7,6 +7,8 @@ export interface NotificationsOptions {
   readonly stream: {
     readonly host: string;
     readonly port: number;
+    /** As clients know it. */
+    readonly publicUrl: string;
     readonly maxConnections: number;
     readonly maxConnectionsPerCredential: number;
     readonly ringEvents: number;
@@ -29,6 +31,7 @@ export const toOptions = (
   stream: {
     host: config.streamHost,
     port: config.streamPort,
+    publicUrl: config.streamPublicUrl,
     maxConnections: config.streamMaxConnections,
     maxConnectionsPerCredential: config.streamMaxConnectionsPerCredential,
     ringEvents: config.streamRingEvents,

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { makeDocument } from '../asyncapi/document.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import type { Connection } from './connection.js';
 import { Connections } from './connections.js';
@@ -24,11 +25,14 @@ const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheck
 /** How long a drain waits for answers to its goodbyes. */
 const drainLimitMs = 1_500;
 
-/** The port of the stream: its one path, in three forms. */
+const asyncApiPath = '/v1/asyncapi.json';
+
+/** The port of the stream: its path, in three forms, and the document of it. */
 @Injectable()
 export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   private readonly server: Server;
   private readonly webSockets: WebSockets;
+  private readonly document: string;
 
   constructor(
     private readonly connections: Connections,
@@ -39,6 +43,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     @InjectLogger() private readonly logger: Logger,
   ) {
     this.webSockets = new WebSockets(connections);
+    this.document = JSON.stringify(makeDocument(options.stream.publicUrl));
     this.server = createServer({ ...limits, shouldUpgradeCallback: isWebSocket }, (request, response) => {
       this.answer(request, response).catch((error: unknown) => {
         this.refuse(error, request, response);
@@ -80,18 +85,21 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     return (this.server.address() as AddressInfo | null)?.port ?? 0;
   }
 
-  /** The place for another route is here, beside the check that there is only this one. */
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const cors = corsHeaders(request, this.options.stream.corsOrigins);
     for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
-    if (isPreflight(request) && cors['access-control-allow-origin'] !== undefined && pathOf(request) === updatesPath) {
+    if (isPreflight(request) && cors['access-control-allow-origin'] !== undefined && isServed(pathOf(request))) {
       response.writeHead(204, preflightHeaders).end();
       return;
     }
     checkRoute(request);
-    const asked = readRequest(request);
     const requestId = requestIdOf(request);
     const headers = { ...securityHeaders, 'x-request-id': requestId };
+    if (pathOf(request) === asyncApiPath) {
+      response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(this.document);
+      return;
+    }
+    const asked = readRequest(request);
     if (wantsEventStream(request)) {
       await this.admit(asked, requestId, (connection, start) => {
         beginEventStream(response, headers, { connections: this.connections, connection, start });
@@ -106,6 +114,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
 
   private async upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     checkRoute(request);
+    if (pathOf(request) !== updatesPath) throw noRoute();
     checkHandshake(request);
     const asked = readRequest(request);
     const form = asked.start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
@@ -162,8 +171,11 @@ const isWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.
 
 /** @throws Refusal */
 function checkRoute(request: IncomingMessage): void {
-  if (pathOf(request) !== updatesPath) {
-    throw new Refusal('route-not-found', `Nothing is served here. The stream of order events is at ${updatesPath}.`);
-  }
+  if (!isServed(pathOf(request))) throw noRoute();
   if (request.method !== 'GET') throw new Refusal('method-not-allowed', 'Order events are read with GET.', { allow: 'GET' });
 }
+
+const isServed = (path: string): boolean => path === updatesPath || path === asyncApiPath;
+
+const noRoute = (): Refusal =>
+  new Refusal('route-not-found', `Nothing is served here. The stream of order events is at ${updatesPath}.`);
