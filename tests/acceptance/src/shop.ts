@@ -3,7 +3,7 @@ import { type Document, DocumentJudge } from './document.js';
 
 // Everything that these tests know of the shop is what a client knows: its address, the demo credentials and HTTP.
 
-const setting = (name: string): string => {
+export const setting = (name: string): string => {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is missing: run npm test, which starts a shop for these tests.`);
   return value;

@@ -6,6 +6,8 @@ export interface Entrance {
   readonly request: (secret: string, at: Setting) => RawRequest;
   /** It is in the path, which a problem names by design; nothing else may hold it. */
   readonly inPath?: true;
+  /** It goes to the stream. */
+  readonly toStream?: true;
 }
 
 /** What the requests need of the shop. */
@@ -33,6 +35,8 @@ const jwt = (secret: string): string => `${Buffer.from('{"alg":"ES256","typ":"at
 const upload = (plantId: number, parts: readonly string[], ...headers: Headers): RawRequest =>
   post(`/v3/plant/${plantId}/uploadImage`, [...parts.map((part) => `--b\r\nContent-Disposition: form-data; ${part}\r\n`), '--b--\r\n'].join(''), ['content-type', 'multipart/form-data; boundary=b'], staff, ...headers);
 const png = '\u0089PNG\r\n\u001a\n';
+
+const handshake: Headers = [['connection', 'upgrade'], ['upgrade', 'websocket'], ['sec-websocket-version', '13'], ['sec-websocket-key', 'AAAAAAAAAAAAAAAAAAAAAA==']];
 
 /** Every way in which people and programs hand over what is secret, and the ways in which they do so by mistake. */
 export const entrances: readonly Entrance[] = [
@@ -70,6 +74,13 @@ export const entrances: readonly Entrance[] = [
   { name: 'credentials of a scheme of their own', request: (secret) => get('/v3/store/inventory', ['authorization', secret]) },
   { name: 'credentials for a proxy', request: (secret) => get('/v3/plant/0', ['proxy-authorization', `Basic ${secret}`]) },
   { name: 'a cookie', request: (secret) => get('/v3/plant/0', ['cookie', `session=${secret}`]) },
+
+  // the stream
+  { name: 'a key for the stream', request: (secret) => get(`/v1/orders/updates?api_key=${secret}`), toStream: true },
+  { name: 'a key at a handshake', request: (secret) => get(`/v1/orders/updates?api_key=${secret}`, ...handshake), toStream: true },
+  { name: 'a key at a handshake in its header', request: (secret) => get('/v1/orders/updates', ['api_key', secret], ...handshake), toStream: true },
+  { name: 'a key at another path of the stream', request: (secret) => get(`/v1/orders?api_key=${secret}`), toStream: true },
+  { name: 'a cursor for the stream', request: (secret) => get(`/v1/orders/updates?api_key=special-key&cursor=${secret}`, ['last-event-id', secret]), toStream: true },
 
   // OAuth
   { name: "a client's wrong secret in a form", request: (secret) => token({ grant_type: 'client_credentials', client_id: 'plant-admin', client_secret: secret }) },

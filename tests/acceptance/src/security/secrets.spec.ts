@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Database, databases, rows, run } from '../inside.js';
 import { NoAnswer, RawHttp } from '../raw-http.js';
-import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, send, staff } from '../shop.js';
+import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, send, setting, staff } from '../shop.js';
 import { entrances } from './canaries.js';
 
 /** A secret and every form in which it might be written down. */
@@ -21,6 +21,7 @@ const isIn = ({ forms }: Canary, text: string): boolean => forms.some((form) => 
 
 describe('a secret that was handed over', () => {
   const http = new RawHttp(gatewayUrl());
+  const stream = new RawHttp(setting('STREAM_URL'));
   const canaries: Canary[] = [];
   const told: string[] = [];
 
@@ -28,11 +29,11 @@ describe('a secret that was handed over', () => {
     const customer = await newCustomer();
     const { id: plantId } = await createPlant();
     const at = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary') };
-    for (const { name, request, inPath } of entrances) {
+    for (const { name, request, inPath, toStream } of entrances) {
       const secret = `canary${randomBytes(12).toString('hex')}`;
       const canary = canaryOf(name, secret);
       canaries.push(canary);
-      const answer = await http.send(request(secret, at), 15_000).catch((error: unknown) => {
+      const answer = await (toStream ? stream : http).send(request(secret, at), 15_000).catch((error: unknown) => {
         if (error instanceof NoAnswer && error.reason === 'closed') return undefined;
         throw error;
       });
@@ -48,6 +49,7 @@ describe('a secret that was handed over', () => {
   }, 60_000);
   afterAll(() => {
     http.close();
+    stream.close();
     process.stdout.write(`secrets: ${canaries.length} handed over; looked for in answers, logs, metrics and every row of ${databases.length} databases\n`);
   });
 
