@@ -15,6 +15,7 @@ import type { Service } from '@plant-shop/platform/service/service';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { fake, startFake, startService, TestCaller } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import { migrationsFolder } from '../database.js';
 import { testSettings } from '../notifications.spec.fixture.js';
@@ -23,7 +24,7 @@ import type { WebhooksOptions } from './options.js';
 
 type Event = FeedPage['events'][number];
 
-const epoch = '00000000-0000-4000-8000-0000000000e0';
+export const epoch = '00000000-0000-4000-8000-0000000000e0';
 
 /** The same number is the same user. */
 export const userNo = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
@@ -105,19 +106,42 @@ export class TestWebhooks {
   }
 
   happen(...changes: readonly Change[]): Event[] {
-    const events = changes.map(({ orderId, plantId = 7, owner = 1, newStatus = 'approved' }, n): Event => {
-      const seq = this.feed.length + n + 1;
-      const data = { orderId, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
-      return {
-        seq,
-        id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
-        subject: userNo(owner),
-        body: JSON.stringify({ event: 'order.status_changed', timestamp: new Date().toISOString(), data }),
-      };
-    });
+    const events = changes.map((one, n) => this.eventNo(this.feed.length + n + 1, one));
     this.feed.push(...events);
     this.nudge(events);
     return events;
+  }
+
+  private eventNo(seq: number, { orderId, plantId = 7, owner = 1, newStatus = 'approved' }: Change): Event {
+    const data = { orderId, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
+    return {
+      seq,
+      id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
+      subject: userNo(owner),
+      body: JSON.stringify({ event: 'order.status_changed', timestamp: new Date().toISOString(), data }),
+    };
+  }
+
+  /** The store gives a known event another number: it was restored from a backup. */
+  happenAgain(event: Event): void {
+    const again = { ...event, seq: this.feed.length + 1 };
+    this.feed.push(again);
+    this.nudge([again]);
+  }
+
+  /** Many events of one customer, straight into the log and whole, as if they had happened long ago. */
+  async log(count: number, owner: number): Promise<void> {
+    const after = this.feed.length;
+    const events = Array.from({ length: count }, (_, n) => this.eventNo(after + n + 1, { orderId: n + 1, owner }));
+    this.feed.push(...events);
+    const { rowCount } = await this.sql.query(
+      `INSERT INTO event_log (seq, event_id, subject, body, repeats)
+       SELECT seq, id, subject, body, false FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[]) AS t (seq, id, subject, body)
+       ON CONFLICT DO NOTHING`,
+      [events.map((one) => one.seq), events.map((one) => one.id), events.map((one) => one.subject), events.map((one) => one.body)],
+    );
+    if (rowCount === null) throw new Error('nothing was logged');
+    await until(async () => (await this.sql.query('SELECT 1 FROM feed_watermark WHERE watermark = $1', [after + count])).rowCount === 1, 20_000);
   }
 
   call<Payload, Answer>(operation: Operation<Payload, Answer>, payload: Payload, principal: Principal): Promise<Answer> {
