@@ -1,0 +1,122 @@
+import { request } from 'node:http';
+import { type Credentials, setting, staff, until } from './shop.js';
+
+export const streamUrl = (): string => setting('STREAM_URL');
+
+export type Query = Readonly<Record<string, string | number>>;
+
+/** An event as the specification shows it; by a resumable stream with `id` and `cursor`. */
+export interface Frame {
+  readonly id?: string;
+  readonly cursor?: string;
+  readonly event: string;
+  readonly timestamp: string;
+  readonly data: {
+    readonly orderId: number;
+    readonly plantId: number;
+    readonly previousStatus: string;
+    readonly newStatus: string;
+    readonly trackingNumber: string;
+  };
+}
+
+const address = (scheme: 'ws' | 'http', query: Query): URL => {
+  const url = new URL(`${streamUrl().replace(/^ws/, scheme)}/v1/orders/updates`);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, String(value));
+  return url;
+};
+
+/** A WebSocket that is subscribed, and what came on it. */
+export class Subscription {
+  readonly texts: string[] = [];
+  /** When it was closed, and by which code. */
+  closed: { readonly code: number; readonly at: number } | undefined;
+
+  private constructor(private readonly socket: WebSocket) {
+    socket.onmessage = ({ data }) => this.texts.push(data as string);
+    socket.onclose = ({ code }) => (this.closed = { code, at: performance.now() });
+  }
+
+  static async open(query: Query = {}, { apiKey = '' }: Credentials = staff): Promise<Subscription> {
+    const socket = new WebSocket(address('ws', { api_key: apiKey, ...query }));
+    const subscription = new Subscription(socket);
+    await new Promise<void>((resolve, reject) => {
+      socket.onopen = () => resolve();
+      socket.onerror = () => reject(new Error('the stream did not open'));
+    });
+    return subscription;
+  }
+
+  get frames(): readonly Frame[] {
+    return this.texts.map((text) => JSON.parse(text) as Frame);
+  }
+
+  /** The frames of one order, once there are so many. */
+  async of(orderId: number, count: number, limitMs?: number): Promise<readonly Frame[]> {
+    const own = (): readonly Frame[] => this.frames.filter(({ data }) => data.orderId === orderId);
+    await until(async () => own().length >= count, limitMs);
+    return own();
+  }
+
+  close(): void {
+    this.socket.close();
+  }
+}
+
+/** What a WebSocket client is not told: the answer to its upgrade. */
+export function statusOfUpgrade(query: Query, headers: Record<string, string> = {}): Promise<number> {
+  const upgrade = {
+    connection: 'Upgrade',
+    upgrade: 'websocket',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': Buffer.from('sixteen bytes...').toString('base64'),
+  };
+  return new Promise((resolve, reject) => {
+    const asked = request(address('http', query), { headers: { ...upgrade, ...headers } });
+    asked.on('upgrade', (response, socket) => {
+      socket.destroy();
+      resolve(response.statusCode ?? 0);
+    });
+    asked.on('response', (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    asked.on('error', reject);
+    asked.end();
+  });
+}
+
+export interface PageOfEvents {
+  readonly events: readonly Required<Frame>[];
+  readonly cursor: string;
+}
+
+/** The same by plain HTTP: one page from a cursor on. */
+export async function pageOfEvents(query: Query = {}, { apiKey = '' }: Credentials = staff): Promise<{ status: number; text: string; body: PageOfEvents }> {
+  const response = await fetch(address('http', query), { headers: { api_key: apiKey, accept: 'application/json' } });
+  const text = await response.text();
+  return { status: response.status, text, body: JSON.parse(text) as PageOfEvents };
+}
+
+/** Server-Sent Events, until there are so many. */
+export async function sentEvents(count: number, headers: Record<string, string> = {}, query: Query = {}): Promise<readonly { id: string; data: string }[]> {
+  const end = new AbortController();
+  const response = await fetch(address('http', query), {
+    headers: { api_key: 'special-key', accept: 'text/event-stream', ...headers },
+    signal: end.signal,
+  });
+  const events: { id: string; data: string }[] = [];
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+    const blocks = (rest + decoder.decode(part, { stream: true })).split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const fields = new Map(block.split('\n').map((line) => line.split(/: ?(.*)/s, 2) as [string, string]));
+      if (fields.has('data')) events.push({ id: fields.get('id') ?? '', data: fields.get('data') ?? '' });
+    }
+    if (events.length >= count) break;
+  }
+  end.abort();
+  return events;
+}
