@@ -12,9 +12,14 @@ import { useOf } from './processes.mjs';
 
 /**
  * As production would be set: durable commits, logs at info, metrics and validation on. Payments come from outside, so that
- * nothing happens but what is measured.
+ * nothing happens but what is measured. One endpoint gets all webhooks, so its limits are out of the way.
  */
-const settings = { PAYMENT_PROVIDER: 'external', INITIAL_STOCK: '1000000000' };
+const settings = {
+  PAYMENT_PROVIDER: 'external',
+  INITIAL_STOCK: '1000000000',
+  WEBHOOK_RATE_PER_ENDPOINT: '1000000',
+  WEBHOOK_IN_FLIGHT_PER_ENDPOINT: '10000',
+};
 
 /** @typedef {'gateway' | 'catalog' | 'store' | 'identity' | 'notifications' | 'postgres' | 'nats'} Part */
 
