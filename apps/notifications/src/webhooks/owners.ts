@@ -54,8 +54,7 @@ export class Owners implements RevocationListener, OnApplicationBootstrap, OnApp
   }
 
   forget(): void {
-    this.allCheckedAt = -Infinity;
-    this.loop.poke();
+    // No answers are kept here; what the log cannot tell any more, the next look at all owners finds.
   }
 
   private async check(): Promise<boolean> {

@@ -141,6 +141,20 @@ describe('the sender', () => {
     expect(await send()).toMatchObject({ error: 'The headers of the answer are too long.' });
   });
 
+  it.each([
+    ['ENOTFOUND', 'The name of the receiver does not exist.'],
+    ['ENODATA', 'The name of the receiver has no address.'],
+    ['ECONNREFUSED', 'The name of the receiver could not be looked up.'],
+    ['ETIMEOUT', 'The name of the receiver could not be looked up.'],
+  ])('says that a name was not found: %s', async (code, error) => {
+    const guard = new TargetGuard({ httpsOnly: false, allowed: [] }, async () => {
+      throw Object.assign(new Error(`queryA ${code} private.attacker.test`), { code, syscall: 'queryA' });
+    });
+    const one = new Sender(guard, { attemptLimitMs: 8_000, maxConnectionsPerOrigin: 4 });
+    senders.push(one);
+    expect(await one.send({ ...post, url: new URL('https://receiver.test/') })).toMatchObject({ error });
+  });
+
   it('tells what Retry-After asks for', async () => {
     receiver.answer = (_received, response) => response.writeHead(503, { 'retry-after': '7' }).end();
     expect(await send()).toMatchObject({ status: 503, retryAfterMs: 7_000 });

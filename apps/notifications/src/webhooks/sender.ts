@@ -163,24 +163,26 @@ const texts: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'The receiver cannot be reached.',
   ENETUNREACH: 'The receiver cannot be reached.',
   ETIMEDOUT: 'The connection could not be made in time.',
-  ENOTFOUND: 'The name of the receiver does not exist.',
-  ENODATA: 'The name of the receiver has no address.',
-  ETIMEOUT: 'The name of the receiver could not be looked up in time.',
-  ESERVFAIL: 'The name of the receiver could not be looked up.',
-  EREFUSED: 'The name of the receiver could not be looked up.',
-  ECANCELLED: 'The name of the receiver could not be looked up.',
-  EAI_AGAIN: 'The name of the receiver could not be looked up.',
   UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer are too long.',
 };
+
+const lookUpTexts: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'The name of the receiver does not exist.',
+  ENODATA: 'The name of the receiver has no address.',
+};
+
+/** Of `dns`: its codes are partly those of connections. */
+const isLookUp = (syscall: string): boolean => syscall.startsWith('query') || syscall === 'getaddrinfo';
 
 function textOf(error: Error | undefined, limitMs: number): string {
   if (error === timedOut) return `No answer within ${limitMs / 1_000} seconds.`;
   if (error instanceof TargetRefused) return error.message;
-  const { code = '' } = (error ?? {}) as NodeJS.ErrnoException;
+  const { code = '', syscall = '' } = (error ?? {}) as NodeJS.ErrnoException;
   if (error instanceof AggregateError && error.errors[0] instanceof Error) return textOf(error.errors[0], limitMs);
   if (/^(CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_SSL|EPROTO)/.test(code)) {
     return `The certificate or the TLS handshake is not valid (${code}).`;
   }
   if (error instanceof errors.HTTPParserError) return 'The answer is no HTTP.';
-  return texts[code] ?? `The attempt failed${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}.`;
+  if (isLookUp(syscall) && !(code in lookUpTexts)) return 'The name of the receiver could not be looked up.';
+  return lookUpTexts[code] ?? texts[code] ?? `The attempt failed${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}.`;
 }

@@ -45,13 +45,13 @@ export const webhookSettings = {
   }),
   webhookInFlightPerEndpoint: integer('WEBHOOK_IN_FLIGHT_PER_ENDPOINT', {
     description: 'The same for one endpoint, all replicas together',
-    default: '16',
+    default: '32',
     min: 1,
     max: 10_000,
   }),
   webhookRatePerEndpoint: integer('WEBHOOK_RATE_PER_ENDPOINT', {
     description: 'Attempts for one endpoint per second, all replicas together',
-    default: '200',
+    default: '1000',
     min: 1,
     max: 1_000_000,
   }),
