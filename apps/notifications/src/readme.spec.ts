@@ -1,9 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { readmeRows, settingsRows } from '@plant-shop/testing/readme';
+import { notifications } from '@plant-shop/contracts/notifications';
+import { readmeRows, settingsRows, unnamedOperations } from '@plant-shop/testing/readme';
 import { notificationsSettings } from './config.js';
 
 describe('the README', () => {
   it('lists the settings as they are', () => {
     expect(readmeRows(new URL('../README.md', import.meta.url))).toEqual(settingsRows(notificationsSettings));
+  });
+
+  it('names every operation', () => {
+    expect(unnamedOperations(notifications, new URL('../README.md', import.meta.url))).toEqual([]);
   });
 });
