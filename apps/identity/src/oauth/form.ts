@@ -15,11 +15,14 @@ export async function readForm(request: Readable, maxBytes: number): Promise<str
   return length > maxBytes ? undefined : Buffer.concat(chunks).toString('utf8');
 }
 
-/** Fields of a form that holds each at most once. @returns undefined when one is repeated */
+/**
+ * Fields of a form that holds each at most once.
+ * @returns undefined when one is repeated, or holds a NUL: no page sends that, and Postgres takes it for no text
+ */
 export function fieldsOf(form: string): ReadonlyMap<string, string> | undefined {
   const fields = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(form)) {
-    if (fields.has(name)) return undefined;
+    if (fields.has(name) || value.includes('\0')) return undefined;
     fields.set(name, value);
   }
   return fields;

@@ -143,6 +143,12 @@ describe('the pages of OAuth 2.0', () => {
       expect((await browser.send('POST', action, { body: endless })).status).toBe(403);
     });
 
+    it('not with a name that no text can be', async () => {
+      const browser = oauth.browser();
+      const page = await open(browser);
+      expect((await post(browser, page, { action: 'login', ...typed(), username: 'a\0b' })).status).toBe(403);
+    });
+
     it('not after their time', async () => {
       const browser = oauth.browser();
       const page = await loggedIn(browser);
@@ -150,6 +156,35 @@ describe('the pages of OAuth 2.0', () => {
       const answer = shown(await browser.submit(page, 'action=allow'));
       expect(answer.status).toBe(400);
       expect(answer.text).toContain('This page has expired');
+    });
+  });
+
+  describe('that are open twice in one browser', () => {
+    const twice = async (browser: Browser): Promise<[Shown, Shown]> => [await open(browser), await open(browser)];
+    const logIn = async (browser: Browser, page: Shown, as: User): Promise<Shown> =>
+      shown(await browser.submit(page, 'action=login', { username: as.username, password: as.password }));
+
+    it.each(['the same user', 'somebody else'])('let %s log in on each; the last login counts', async (who) => {
+      const browser = oauth.browser();
+      const [one, other] = await twice(browser);
+      const before = await logIn(browser, one, user);
+      const last = who === 'the same user' ? user : await oauth.shop.enter();
+      const consent = await logIn(browser, other, last);
+      expect(consent.text).toContain(`logged in as <strong>${last.username}</strong>`);
+      // The first page shows the login that has ended with it.
+      expect(shown(await browser.submit(before, 'action=allow')).text).toContain('This page has expired');
+      expect(left(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
+    });
+
+    it('let the same user log in on both at the same moment', async () => {
+      const browser = oauth.browser();
+      const pages = await twice(browser);
+      // Both logins are checked before either of them is gone on with.
+      const answers = [];
+      for (const page of pages) answers.push(await post(browser, page, { action: 'login', ...typed() }));
+      for (const { headers } of answers) {
+        expect(shown(await browser.open(headers.get('location') ?? '')).text).toContain('Allow');
+      }
     });
   });
 

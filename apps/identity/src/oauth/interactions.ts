@@ -74,7 +74,7 @@ export class Interactions {
     const { prompt } = step.interaction;
     if (action === 'login' && prompt.name === 'login') await this.login(step, fields);
     else if (action === 'allow' && prompt.name === 'consent') await this.allow(step);
-    else if (action === 'switch') await this.startAnew(step);
+    else if (action === 'switch') await this.switchUser(step);
     else if (action === 'deny') {
       await this.goOn(step, { error: 'access_denied', error_description: 'the user did not allow it' });
     } else refuseForm(step.ctx);
@@ -95,7 +95,7 @@ export class Interactions {
   }
 
   private async login(step: Step, fields: Fields): Promise<void> {
-    const { ctx, provider, interaction } = step;
+    const { ctx, interaction } = step;
     const [username = '', password = ''] = [fields.get('username'), fields.get('password')];
     let opened: Awaited<ReturnType<SessionsService['open']>>;
     try {
@@ -111,7 +111,7 @@ export class Interactions {
       sendPage(ctx, await this.loginPage(step, { username, error: error.message }));
       return;
     }
-    await this.endLogin(provider, interaction);
+    await this.endLogin(step);
     delete interaction.session;
     interaction.result = { login: { accountId: opened.userId, remember: false, sessionId: opened.id } };
     await interaction.save(secondsLeft(interaction));
@@ -150,9 +150,13 @@ export class Interactions {
     redirect(ctx, await provider.interactionResult(ctx.req, ctx.res, result, merge));
   }
 
-  /** Ends the login of this browser, if any, and makes the application's request once more. */
-  private async startAnew({ provider, ctx, interaction }: Step): Promise<void> {
-    await this.endLogin(provider, interaction);
+  private async switchUser(step: Step): Promise<void> {
+    await this.endLogin(step);
+    return this.startAnew(step);
+  }
+
+  /** Makes the application's request once more. */
+  private async startAnew({ ctx, interaction }: Step): Promise<void> {
     await interaction.destroy();
     const request = new URLSearchParams();
     for (const [name, value] of Object.entries(interaction.params)) {
@@ -161,10 +165,15 @@ export class Interactions {
     redirect(ctx, `${this.options.publicUrl}/oauth/authorize?${request.toString()}`);
   }
 
-  private async endLogin(provider: Provider, { session }: Interaction): Promise<void> {
-    if (!session?.uid) return;
+  /**
+   * Ends the login of this browser, if any. The cookie says which: since this interaction began, somebody may have logged
+   * in by another page of the browser, and the provider cannot go on with two.
+   */
+  private async endLogin({ provider, ctx }: Step): Promise<void> {
+    const session = await provider.Session.get(ctx);
+    if (session.accountId === undefined) return;
     await this.logins.end(session.uid);
-    await (await provider.Session.findByUid(session.uid))?.destroy();
+    await session.destroy();
   }
 
   /** What the application asks the user for. @returns undefined when nobody is logged in any more */

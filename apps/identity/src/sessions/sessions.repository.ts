@@ -65,7 +65,8 @@ export function touchSessions(tx: Transaction, ids: readonly string[]): Promise<
 
 /**
  * Finds the live session that a login in a browser opened, and notes that it was used. The first time it is known by its
- * id, from the login itself, and bound to the OAuth pages' session; from then on by that.
+ * id, from the login itself, and bound to the OAuth pages' session; from then on by that. Of two logins at the same
+ * moment in one browser the first is bound.
  */
 export async function useBrowserSession(
   tx: Transaction,
@@ -73,7 +74,10 @@ export async function useBrowserSession(
 ): Promise<boolean> {
   const used = await tx.execute(
     `UPDATE sessions SET oauth_session = $2, last_used_at = now()
-     WHERE user_id = $1 AND expires_at > now() AND (oauth_session = $2 OR (id = $3 AND oauth_session IS NULL))`,
+     WHERE id = (
+       SELECT id FROM sessions
+       WHERE user_id = $1 AND expires_at > now() AND (oauth_session = $2 OR (id = $3 AND oauth_session IS NULL))
+       ORDER BY oauth_session NULLS LAST LIMIT 1)`,
     [login.userId, login.oauthSession, login.openedId ?? null],
   );
   return used > 0;
