@@ -155,6 +155,19 @@ describe('OAuth 2.0 authorization code', () => {
       expect(left(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
+    it('is remembered without what was allowed to an application that any program on the machine could pose as', async () => {
+      const redirectUris = ['http://127.0.0.1:4321/callback'];
+      const local = await oauth.register({ public: true, redirectUris });
+      const browser = oauth.browser();
+      const to = { redirect_uri: redirectUris[0] };
+      await oauth.authorize(browser, await oauth.request(local, to), user);
+      const page = shown(await browser.open((await oauth.request(local, to)).url));
+      expect(page.text).toContain('to act for you?');
+      expect(left(await browser.submit(page, 'action=allow')).searchParams.has('code')).toBe(true);
+      const unseen = left(await browser.open((await oauth.request(local, { ...to, prompt: 'none' })).url));
+      expect(unseen.searchParams.get('error')).toBe('consent_required');
+    });
+
     it('with prompt=consent asks what may be done once more', async () => {
       const browser = oauth.browser();
       await oauth.authorize(browser, await oauth.request(client), user);

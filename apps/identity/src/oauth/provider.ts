@@ -166,7 +166,10 @@ export function createProvider(parts: ProviderParts): Provider {
 const cookieKeys = (keys: KeyRing['jwks']): Buffer[] =>
   keys.map(({ d }) => Buffer.from(hkdfSync('sha256', d ?? '', '', 'OAuth cookies', 32)));
 
-/** The provider's own policy, and: a login counts only while the session that it opened does. */
+/**
+ * The provider's own policy, and: a login counts only while the session that it opened does, and an application that
+ * cannot be known is allowed anew each time.
+ */
 function policyWith(isLoggedIn: ProviderParts['isLoggedIn']): interactionPolicy.DefaultPolicy {
   const policy = interactionPolicy.base();
   const { Check } = interactionPolicy;
@@ -180,8 +183,19 @@ function policyWith(isLoggedIn: ProviderParts['isLoggedIn']): interactionPolicy.
       return (await isLoggedIn({ userId: accountId, uid, openedId })) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
     }),
   );
+  policy.get('consent')?.checks.add(
+    new Check('client_unproven', 'any program could pose as the application', 'consent_required', ({ oidc }) =>
+      oidc.client && isUnproven(oidc.client, oidc.params?.['redirect_uri']) && !oidc.result?.consent
+        ? Check.REQUEST_PROMPT
+        : Check.NO_NEED_TO_PROMPT,
+    ),
+  );
   return policy;
 }
+
+/** Without a secret, on a port that whatever runs on the user's machine may listen on: RFC 8252, 8.6. */
+const isUnproven = (client: { readonly clientAuthMethod?: string | undefined }, redirectUri: unknown): boolean =>
+  client.clientAuthMethod === 'none' && String(redirectUri).startsWith('http:');
 
 /** RFC 7009: whoever shows another client's token is told so. */
 function isOwnToken(_: unknown, client: { clientId: string }, token: { clientId?: string | undefined }): boolean {
