@@ -18,7 +18,11 @@ export async function checkNats(root, server) {
   const connect = clientOf(root);
   if (!connect) return [unknown('NATS', 'not looked at, the client is not installed', 'npm start installs it')];
   const logins = Object.entries(server.users).map(([user, pass]) => ({ user, pass }));
-  return Promise.all((logins.length > 0 ? logins : [{}]).map((login) => checkLogin(server.url, login, connect)));
+  const findings = await Promise.all((logins.length > 0 ? logins : [{}]).map((login) => checkLogin(server.url, login, connect)));
+  const [first] = findings;
+  // A server that is away is away for all of them.
+  const isAway = first?.state === 'wrong' && findings.length > 1 && findings.every(({ says }) => says === first.says);
+  return isAway ? [{ ...first, about: 'NATS' }] : findings;
 }
 
 /** The client that the services use. @param {string} root @returns {typeof import('@nats-io/transport-node').connect | undefined} */

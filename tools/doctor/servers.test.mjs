@@ -96,6 +96,7 @@ test('servers that are away are said to be', async () => {
   const port = await freePort();
   assert.match(lines(await checkDatabases(ROOT, { store: `postgresql://store:canary@127.0.0.1:${port}/store` })), /WRONG {2}database store: connect ECONNREFUSED/);
   const nats = lines(await checkNats(ROOT, { url: `nats://operator:canary@127.0.0.1:${port}`, users: {} }));
+  assert.equal((await checkNats(ROOT, { ...servers.nats, url: `nats://127.0.0.1:${port}` })).length, 1);
   assert.match(nats, /WRONG {2}NATS without a password: nats:\/\/127\.0\.0\.1:\d+ says: /);
   assert.doesNotMatch(nats, /canary/);
 });
