@@ -50,7 +50,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
       });
     });
     this.server.on('upgrade', (request: IncomingMessage, socket: Socket, head) => {
-      socket.on('error', () => socket.destroy());
+      socket.on('error', destroy);
       this.upgrade(request, socket, head).catch((error: unknown) => {
         this.refuseUpgrade(error, request, socket);
       });
@@ -158,6 +158,11 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     response.once('finish', () => socket.destroySoon());
     this.refuse(error, request, response);
   }
+}
+
+/** Not an arrow in the handler of an upgrade: that would hold the request and its headers for as long as the socket lives. */
+function destroy(this: Socket): void {
+  this.destroy();
 }
 
 const openSockets = (server: Server): Promise<number> =>

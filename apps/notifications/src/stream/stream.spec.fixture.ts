@@ -172,8 +172,10 @@ export class Shop {
   move(moves: readonly Move[] | number = 1, { silently = false } = {}): FeedEvent[] {
     const all = typeof moves === 'number' ? Array.from({ length: moves }, () => ({})) : moves;
     const events = all.map((move) => this.event(move));
-    if (!silently) {
-      this.storeNats.connection.publish(feedSubject, JSON.stringify({ epoch: this.epoch, head: this.feed.at(-1)?.seq, events }));
+    if (!silently && events.length > 0) {
+      const before = this.feed.at(-1 - events.length);
+      const after = before ? { seq: before.seq, id: before.id } : { seq: 0 };
+      this.storeNats.connection.publish(feedSubject, JSON.stringify({ epoch: this.epoch, head: this.feed.at(-1)?.seq, after, events }));
     }
     return events;
   }

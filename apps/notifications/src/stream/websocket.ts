@@ -46,16 +46,18 @@ export class WebSockets {
   accept(request: IncomingMessage, socket: Socket, head: Buffer, connection: Connection, form: Form, start: StartingPlace): void {
     this.server.handleUpgrade(request, socket, head, (client) => {
       this.connections.open(connection, new WebSocketOutlet(client, socket, form), start);
-      client.on('pong', () => (connection.isAwaited = false));
       const hear = (): number => connection.heard++;
+      client.on('pong', () => (connection.isAwaited = false));
       client.on('ping', hear);
       client.on('message', hear);
-      // It is followed by its close.
-      client.on('error', () => undefined);
+      client.on('error', waitForClose);
       client.on('close', (code) => this.connections.gone(connection, code));
     });
   }
 }
+
+/** After an error, `ws` says the code with `close`. */
+const waitForClose = (): void => undefined;
 
 class WebSocketOutlet implements Outlet {
   readonly transport = 'websocket';
