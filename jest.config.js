@@ -1,3 +1,7 @@
+import { limitMs } from './jest.base.js';
+
 export default {
   projects: ['<rootDir>/libs/*', '<rootDir>/apps/*'],
+  // Jest takes it from here only, when it runs several projects.
+  testTimeout: limitMs,
 };

@@ -5,5 +5,4 @@ export default {
   // The tests that kill services come last: the others share the shop with nobody.
   maxWorkers: 1,
   testSequencer: '<rootDir>/outage-last.cjs',
-  testTimeout: 30_000,
 };

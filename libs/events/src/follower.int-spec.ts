@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
 import type { FeedEvent, FeedPage, FeedPlace } from './event.js';
 import type { RemoteFeed } from './follower.js';
 import { FollowingService, ThingsService } from './things.harness.js';
-
-// Several polls of a second each.
-jest.setTimeout(30_000);
 
 describe('a follower', () => {
   let things: ThingsService;

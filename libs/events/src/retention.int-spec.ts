@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
 import { Registry } from 'prom-client';
@@ -8,9 +8,6 @@ import { holdLog, LogRetention, type Need, oldestLogged } from './log-retention.
 import { FollowingService, ThingsService, thingsTable } from './things.harness.js';
 
 const day = 86_400_000;
-
-// Several polls of a second each.
-jest.setTimeout(30_000);
 
 describe('retention', () => {
   let things: ThingsService;

@@ -1,10 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Delivery, notifications, type Webhook as Endpoint } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { until } from '@plant-shop/testing/until';
 import { type Change, customer, Receiver, TestWebhooks } from './webhooks.spec.fixture.js';
-
-jest.setTimeout(30_000);
 
 const fiveDays = 5 * 86_400_000;
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Delivery, notifications, type ReplayRange, type RotatedSecret } from '@plant-shop/contracts/notifications';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
@@ -8,8 +8,6 @@ import { until } from '@plant-shop/testing/until';
 import { Webhook } from 'standardwebhooks';
 import { encodeCursor } from '../stream/cursor.js';
 import { type Change, customer, epoch, Receiver, staff, TestWebhooks } from './webhooks.spec.fixture.js';
-
-jest.setTimeout(30_000);
 
 const unknown = '00000000-0000-4000-8000-00000000abcd';
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,9 +10,6 @@ import { EntitySchema } from 'typeorm';
 import { createDatabase, type TestDatabase } from '../postgres.js';
 import { startProxy, type TestProxy } from '../proxy.js';
 import { until } from '../until.js';
-
-// A busy machine is slow; none of this is about speed.
-jest.setTimeout(30_000);
 
 const schema = `
 CREATE TABLE boxes (id bigint PRIMARY KEY, units int NOT NULL CHECK (units >= 0));

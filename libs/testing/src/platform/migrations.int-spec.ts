@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,9 +7,6 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { Database, type DatabaseSettings } from '@plant-shop/platform/postgres/database';
 import { loadMigrations } from '@plant-shop/platform/postgres/migrations';
 import { createDatabase, type TestDatabase } from '../postgres.js';
-
-// A busy machine is slow; none of this is about speed.
-jest.setTimeout(30_000);
 
 const logger = createLogger('test', 'silent');
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { connect } from '@nats-io/transport-node';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
@@ -8,9 +8,6 @@ import { startProxy } from '../proxy.js';
 import { contextFor } from '../service.js';
 import { until } from '../until.js';
 import { Customer, Gate, look, silent, work, Workshop } from './workshop.js';
-
-// A busy machine is slow; none of this is about speed.
-jest.setTimeout(30_000);
 
 const codeOf = (call: Promise<unknown>): Promise<string> =>
   call.then(

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { CodedError } from '@plant-shop/platform/errors';
 import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -7,9 +7,6 @@ import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { startNats, type TestNats } from '../nats.js';
 import { contextFor } from '../service.js';
 import { Customer, Gate, look, work, Workshop } from './workshop.js';
-
-// A busy machine is slow; none of this is about speed.
-jest.setTimeout(30_000);
 
 const job = { name: 'a' };
 const principal = { subject: '5f0d…', permissions: ['write:orders'], shown: ['session'] };

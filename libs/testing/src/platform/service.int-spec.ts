@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,9 +15,6 @@ import { createDatabase } from '../postgres.js';
 import { TestCaller, testConfig } from '../service.js';
 import { until } from '../until.js';
 import { Gate, type Job, work } from './workshop.js';
-
-// A busy machine is slow; none of this is about speed.
-jest.setTimeout(30_000);
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { connect, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import {
   type AnswerMeta,
@@ -14,9 +14,6 @@ import { startNats, type TestNats } from '../nats.js';
 import { contextFor } from '../service.js';
 import { until } from '../until.js';
 import { Customer, Gate, Job, look, work, Workshop } from './workshop.js';
-
-// A busy machine is slow; none of this is about speed.
-jest.setTimeout(30_000);
 
 const entriesOf = (message: Msg): number => decodeFrame(message.data).entries.length;
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
