@@ -4,19 +4,19 @@ import type { CredentialKind, Permission } from '@plant-shop/contracts/permissio
  * What a request must show.
  *
  * - `open`: nothing, and what is shown is not looked at (health, pages, OAuth, which has credentials of its own). Where it
- *   is counted, the limit of requests holds for the client's address.
+ *   says how many requests it counts as, the limits hold: of the client's address, and of what is worked on at one time.
  * - `anyone`: nothing, but every credential that is shown must be valid.
  * - `caller`: any valid credential; the owning service knows whose things are whose.
  * - `permission`: one of the permissions, or a credential of a kind that is enough by itself.
  */
 export type Needs =
-  | { readonly kind: 'open'; readonly isCounted?: true }
+  | { readonly kind: 'open'; readonly countsAs?: number }
   | { readonly kind: 'anyone' }
   | { readonly kind: 'caller' }
   | { readonly kind: 'permission'; readonly anyOf: readonly Permission[]; readonly orAny?: CredentialKind };
 
 const open: Needs = { kind: 'open' };
-const countedByAddress: Needs = { kind: 'open', isCounted: true };
+const countedByAddress = (countsAs: number): Needs => ({ kind: 'open', countsAs });
 const anyone: Needs = { kind: 'anyone' };
 const caller: Needs = { kind: 'caller' };
 const permission = (...anyOf: Permission[]): Needs => ({ kind: 'permission', anyOf });
@@ -80,9 +80,10 @@ export const access = {
   resendDelivery: permission('webhooks'),
   replayEvents: permission('webhooks'),
 
-  // Identity remembers each authorization that is begun, before anybody has logged in.
-  getOAuth: countedByAddress,
-  postOAuth: countedByAddress,
+  getOAuth: countedByAddress(1),
+  postOAuth: countedByAddress(1),
+  // Identity keeps each for half an hour, before anybody has logged in: by default 600 a minute from one address.
+  beginAuthorization: countedByAddress(100),
   getOpenApi: open,
   showDocs: open,
   getDocsFile: open,

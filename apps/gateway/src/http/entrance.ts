@@ -28,7 +28,7 @@ export class Entrance {
   admit(needs: Needs, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     const address = `address:${clientAddress(request)}`;
     if (needs.kind === 'open') {
-      if (needs.isCounted) this.count(address, reply);
+      if (needs.countsAs !== undefined) this.count(address, reply, needs.countsAs);
       return undefined;
     }
     const shown = this.guarded(address, reply, () => shownBy(request.raw));
@@ -79,8 +79,8 @@ export class Entrance {
     }
   }
 
-  private count(key: string, reply: FastifyReply): void {
-    const taken = this.limit.take(key);
+  private count(key: string, reply: FastifyReply, requests = 1): void {
+    const taken = this.limit.take(key, requests);
     reply.header('ratelimit-policy', this.policy);
     reply.header('ratelimit', limitHeader(taken));
     if (taken.left < 0) throw tooManyRequests(taken.resetSeconds);

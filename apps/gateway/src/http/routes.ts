@@ -84,7 +84,7 @@ export class Routes {
         // The router matches an empty segment to a parameter; nothing has an empty name.
         if (hasParameters && hasEmpty(request.params as Record<string, string>)) throw routeNotFound();
         // Who watches the gateway is answered also when there is too much to do.
-        if (rule.needs.kind !== 'open' || rule.body) request.taken = this.load.enter(reply.raw);
+        if (rule.needs.kind !== 'open' || rule.needs.countsAs !== undefined || rule.body) request.taken = this.load.enter(reply.raw);
         const admitted = this.entrance.admit(rule.needs, request, reply);
         if (admitted === undefined) enterInput(rule, request, done);
         else admitted.then(() => enterInput(rule, request, done), done);

@@ -18,6 +18,12 @@ describe('the rate limit', () => {
     expect(limit.take('a')).toEqual({ left: 0, resetSeconds: 60 });
   });
 
+  it('counts what costs more as several requests, of which one is always let in', () => {
+    const limit = new RateLimit(10, () => 0);
+    expect([limit.take('a', 4).left, limit.take('a', 4).left, limit.take('a', 4).left]).toEqual([6, 2, -2]);
+    expect([limit.take('b', 100).left, limit.take('b').left]).toEqual([0, -1]);
+  });
+
   it('is used up when the next request would be too many', () => {
     const limit = new RateLimit(1, () => 0);
     expect(limit.isUsedUp('a')).toBe(false);

@@ -23,11 +23,12 @@ export class RateLimit {
     this.windowEnds = now() + windowMs;
   }
 
-  take(key: string): Taken {
+  /** @param requests as how many this one counts; where there are never so many, as all of them */
+  take(key: string, requests = 1): Taken {
     const resetSeconds = this.turnWindow();
     const known = this.counts.get(key);
     const counted = known === undefined && this.counts.size >= this.maxKeys ? '' : key;
-    const count = (known ?? this.counts.get(counted) ?? 0) + 1;
+    const count = (known ?? this.counts.get(counted) ?? 0) + Math.min(requests, this.perMinute);
     this.counts.set(counted, count);
     return { left: this.perMinute - count, resetSeconds };
   }

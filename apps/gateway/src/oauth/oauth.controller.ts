@@ -17,6 +17,12 @@ export class OAuthController {
     forward(request, reply, this.options);
   }
 
+  @Get('oauth/authorize')
+  @Rule()
+  beginAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    forward(request, reply, this.options);
+  }
+
   @Post('oauth/*')
   @Rule({ body: { kind: 'oauthForm' } })
   postOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {

@@ -100,10 +100,28 @@ describe("identity's OAuth pages through the gateway", () => {
   it('are counted by the address of who asks, whatever is shown', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 3 });
     const statuses = [];
-    for (let n = 0; n < 4; n++) statuses.push((await few.get('/oauth/authorize', { api_key: `key-${n}` })).status);
+    for (let n = 0; n < 4; n++) statuses.push((await few.get('/oauth/jwks', { api_key: `key-${n}` })).status);
     expect(statuses).toEqual([200, 200, 200, 429]);
     expect((await few.send('POST', '/oauth/token', 'grant_type=x', form)).status).toBe(429);
     await few.stop();
+  });
+
+  it('let few authorizations be begun from one address: each is kept, whoever began it', async () => {
+    const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 250 });
+    const statuses = [];
+    for (let n = 0; n < 3; n++) statuses.push((await few.get('/oauth/authorize?client_id=a')).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    await few.stop();
+  });
+
+  it('are asked by no more at one time than the gateway works on', async () => {
+    const narrow = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, maxInFlight: 1 });
+    hangs = true;
+    const first = narrow.get('/oauth/authorize?client_id=a');
+    while (received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await (await narrow.get('/oauth/jwks')).json()).toMatchObject({ status: 503, code: 'overloaded' });
+    await first;
+    await narrow.stop();
   });
 
   it('take forms only', async () => {

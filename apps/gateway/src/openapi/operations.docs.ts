@@ -15,6 +15,7 @@ export const undocumented = [
   'getDocsFile',
   'getOAuth',
   'postOAuth',
+  'beginAuthorization',
 ] as const satisfies readonly OperationName[];
 type Undocumented = (typeof undocumented)[number];
 
