@@ -1,10 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Delivery } from '@plant-shop/contracts/notifications';
 import { until } from '@plant-shop/testing/until';
 import type { WebhooksOptions } from './options.js';
 import { customer, Receiver, TestWebhooks } from './webhooks.spec.fixture.js';
-
-jest.setTimeout(30_000);
 
 /** 5 s become 20 ms, 5 min 1.2 s. */
 const timeScale = 0.004;
@@ -148,5 +146,31 @@ describe('workers', () => {
     await allDelivered(webhook, 6);
     // What was cut off came twice, with the same id.
     expect(receiver.received).toHaveLength(7);
+  });
+
+  it('tell how it goes', async () => {
+    await start({ replicas: 0 });
+    const first = await shop.addReplica({ timeScale: 0.000_001 });
+    const [webhook, disabled] = [await shop.create(receiver.url), await shop.create(receiver.url)];
+    await shop.replace(disabled, { state: 'disabled' });
+    receiver.answer = ({ body }, response) => response.writeHead(body.includes('"orderId":1,') ? 500 : 200).end();
+    shop.happen({ orderId: 1 }, { orderId: 2 }, { orderId: 3 });
+    await until(async () => {
+      const states = (await shop.deliveries(webhook)).map(({ state }) => state);
+      return states.join() === 'delivered,delivered,failed';
+    });
+    for (const line of [
+      'webhook_attempts_total{status="5xx",service="notifications"} 10',
+      'webhook_attempts_total{status="2xx",service="notifications"} 2',
+      'webhook_deliveries_total{outcome="delivered",service="notifications"} 2',
+      'webhook_deliveries_total{outcome="failed",service="notifications"} 1',
+      'webhook_attempts_in_flight{service="notifications"} 0',
+    ]) {
+      // What is counted is what was written down, a moment later.
+      await until(async () => (await first.metrics.metrics()).includes(line));
+    }
+    const backlog = (await shop.addReplica()).metrics;
+    await until(async () => (await backlog.metrics()).includes('webhook_deliveries_held{service="notifications"} 3'));
+    expect(await backlog.metrics()).toContain('webhook_deliveries_pending{service="notifications"} 0');
   });
 });
