@@ -1,6 +1,9 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OpenSession } from '@plant-shop/contracts/identity.sessions';
 
+/** Of one user, so that they can be listed whole and ended at once: with one more the oldest ends. */
+export const maxSessions = 1_000;
+
 /** A session as the table keeps it. */
 export interface SessionRecord {
   readonly id: string;

@@ -43,6 +43,24 @@ describe('the sessions that a user has open', () => {
     await expect(list(username, undefined)).resolves.toEqual([]);
   });
 
+  it('are a thousand at most: with one more the oldest ends, and the log tells', async () => {
+    const { username, password, token, userId } = await shop.enter();
+    const { id: oldest } = await shop.check('session', token);
+    await shop.sql.query(
+      `INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent)
+       SELECT gen_random_uuid(), $1, pg_catalog.sha256(n::text::bytea), now() + interval '1 day', repeat('€', 200)
+       FROM generate_series(1, 999) n`,
+      [userId],
+    );
+    await expect(list(username, token)).resolves.toHaveLength(1_000);
+    const position = await head();
+    const newest = await shop.login(username, password);
+    await expect(list(username, newest.token)).resolves.toHaveLength(1_000);
+    expect(await revocationsSince(position)).toEqual([`session:${oldest}`]);
+    await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
+    await expect(shop.check('session', newest.token)).resolves.toBeDefined();
+  });
+
   it('end one by one, and the log tells', async () => {
     const { username, password, token, inPerson } = await shop.enter();
     const other = await shop.login(username, password);

@@ -39,6 +39,17 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
   return row;
 }
 
+/** Ends a user's sessions but the newest ones. @returns their ids */
+export async function endOldestSessions(tx: Transaction, userId: string, kept: number): Promise<string[]> {
+  const ended = await tx.query<{ id: string }>(
+    `DELETE FROM sessions WHERE id IN (
+       SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id OFFSET $2)
+     RETURNING id`,
+    [userId, kept],
+  );
+  return ended.map(({ id }) => id);
+}
+
 /** Those that are live, newest first. */
 export function listSessions(db: Reader, userId: string): Promise<SessionRecord[]> {
   return db.query<SessionRecord>(

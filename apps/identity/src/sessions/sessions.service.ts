@@ -15,8 +15,8 @@ import { managed } from '../users/user.js';
 import { findLogin, findUser } from '../users/users.repository.js';
 import { endLogins } from './end-logins.js';
 import { LoginAttempts } from './login-attempts.js';
-import { sessionNotFound, toOpenSession } from './open-session.js';
-import { endSession, endSessionOf, insertSession, listSessions } from './sessions.repository.js';
+import { maxSessions, sessionNotFound, toOpenSession } from './open-session.js';
+import { endOldestSessions, endSession, endSessionOf, insertSession, listSessions } from './sessions.repository.js';
 
 interface Opened {
   readonly id: string;
@@ -101,16 +101,14 @@ export class SessionsService {
   ): Promise<Opened | undefined> {
     const token = newSecret();
     const id = randomUUID();
-    const opened = await this.database.transaction((tx) =>
-      insertSession(tx, {
-        id,
-        tokenHash: sha256(token),
-        userId,
-        passwordHash,
-        ttlHours: this.options.sessionTtlHours,
-        userAgent,
-      }),
-    );
+    const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent };
+    const { opened, ended } = await this.database.transaction(async (tx) => {
+      const row = await insertSession(tx, { ...session, ttlHours: this.options.sessionTtlHours });
+      const oldest = await endOldestSessions(tx, userId, maxSessions);
+      await appendRevocations(tx, oldest.map((one) => ({ kind: 'session', id: one })));
+      return { opened: row, ended: oldest.length > 0 };
+    });
+    if (ended) this.revocations.nudge();
     return opened && { id, userId, token, expiresAt: opened.expiresAt.toISOString() };
   }
 }
