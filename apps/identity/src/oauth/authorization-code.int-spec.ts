@@ -372,6 +372,28 @@ describe('OAuth 2.0 authorization code', () => {
       await expect(oauth.refresh(both, tokens.refresh_token ?? '')).rejects.toBeDefined();
     });
 
+    it('the oldest of 101 of one user to one application', async () => {
+      const whose = await oauth.shop.enter();
+      const own = await oauth.register();
+      const grant = async (): Promise<{ refreshToken: string; id: unknown }> => {
+        const asked = await oauth.request(own);
+        const tokens = await oauth.redeem(own, asked, await oauth.authorize(oauth.browser(), asked, whose));
+        return { refreshToken: tokens.refresh_token ?? '', id: decodeJwt(tokens.access_token)['grant_id'] };
+      };
+      const oldest = await grant();
+      await oauth.shop.sql.query(
+        `INSERT INTO oauth_payloads (model, id_hash, payload, grant_id, user_id, client_id, expires_at)
+         SELECT model, pg_catalog.sha256(n::text::bytea), payload, 'made ' || n, user_id, client_id, expires_at + interval '1 ms'
+         FROM oauth_payloads, generate_series(1, 99) n WHERE model = 'Grant' AND user_id = $1`,
+        [whose.userId],
+      );
+      const head = await oauth.head();
+      const newest = await grant();
+      expect(await oauth.revocations(head)).toEqual([`grant:${oldest.id as string}`]);
+      await expect(oauth.refresh(own, oldest.refreshToken)).rejects.toMatchObject(refused('invalid_grant'));
+      await expect(oauth.refresh(own, newest.refreshToken)).resolves.toBeDefined();
+    });
+
     it('also where a new password races with logging in and allowing', async () => {
       for (let round = 0; round < 8; round++) {
         const whose = await oauth.shop.enter();

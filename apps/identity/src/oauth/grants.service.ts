@@ -2,7 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
-import { deletePayloadsOfGrant } from './payloads.repository.js';
+import { deletePayloadsOfGrant, findOldestGrants } from './payloads.repository.js';
+
+/** Of one user to one application, which may run on so many devices: with one more the oldest ends. */
+const maxGrants = 100;
 
 /** What users granted to applications. */
 @Injectable()
@@ -20,6 +23,11 @@ export class GrantsService {
       return wasThere;
     });
     if (ended) this.revocations.nudge();
+  }
+
+  /** After another grant: those of the same user to the same client that are too many. */
+  async endOldest(userId: string, clientId: string): Promise<void> {
+    for (const id of await findOldestGrants(this.database, userId, clientId, maxGrants)) await this.end(id);
   }
 
   /** Ends one access token. */

@@ -13,6 +13,7 @@ import { findUserById } from '../users/users.repository.js';
 import { resourceOf } from './access-token.js';
 import { BrowserLogins } from './browser-logins.js';
 import { fieldsOf, type PageContext, readForm } from './form.js';
+import { GrantsService } from './grants.service.js';
 import { consentPage, faultPage, loginPage, type Page, sendPage } from './pages.js';
 import { interactionPath } from './provider.js';
 
@@ -39,6 +40,7 @@ export class Interactions {
     private readonly cipher: Cipher,
     private readonly sessions: SessionsService,
     private readonly logins: BrowserLogins,
+    private readonly grants: GrantsService,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
@@ -139,6 +141,7 @@ export class Interactions {
       await grant.destroy();
       return this.startAnew(step);
     }
+    await this.grants.endOldest(user.userId, clientIdOf(interaction));
     return this.goOn(step, { consent: { grantId } });
   }
 

@@ -84,6 +84,17 @@ export async function deletePayload(tx: Transaction, model: string, idHash: Buff
   await tx.execute('DELETE FROM oauth_payloads WHERE model = $1 AND id_hash = $2', [model, idHash]);
 }
 
+/** What a user granted to a client, but for the newest ones. @returns ids of the grants */
+export async function findOldestGrants(db: Reader, userId: string, clientId: string, kept: number): Promise<string[]> {
+  const found = await db.query<{ grantId: string }>(
+    `SELECT grant_id AS "grantId" FROM oauth_payloads
+     WHERE model = 'Grant' AND user_id = $1 AND client_id = $2 AND ${isLive}
+     ORDER BY expires_at DESC, id_hash OFFSET $3`,
+    [userId, clientId, kept],
+  );
+  return found.map(({ grantId }) => grantId);
+}
+
 // Sorted, so that whoever ends the same at the same time waits in one direction.
 
 /** @returns whether there was something */
