@@ -46,7 +46,7 @@ CREATE TABLE webhook_queues (
   -- Attempts that its rate allows at `tokens_at`.
   tokens           double precision NOT NULL DEFAULT 0,
   tokens_at        timestamptz      NOT NULL DEFAULT '-infinity',
-  -- Attempts in a row that got no answer.
+  -- Attempts in a row that got no answer, or none in good time.
   silent_attempts  integer          NOT NULL DEFAULT 0,
   -- Nothing is sent before: it does not answer, or has asked for a pause.
   paused_until     timestamptz      NOT NULL DEFAULT '-infinity',

@@ -33,6 +33,8 @@ const maxTurns = 64;
 const maxOutcomes = 500;
 /** Of the lease, so that an outcome can be written down before its end. */
 const usable = 0.9;
+/** Of the limit of an attempt: 5 s. */
+const prompt = 1 / 3;
 /** For what is under way when the service stops; the rest of its shutdown has to fit as well. */
 const finishMs = 1_500;
 
@@ -60,6 +62,8 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private readonly results: Lanes<Done, boolean>;
   private readonly waiting: Job[] = [];
   private readonly underWay = new Set<Job>();
+  /** What came of attempts and is not written down yet. */
+  private readonly unwritten = new Set<Promise<void>>();
   private isStopping = false;
   private onIdle: (() => void) | undefined;
 
@@ -91,6 +95,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const cut = [...this.underWay];
     await this.sender.close();
     await this.giveBack(cut);
+    await Promise.all(this.unwritten);
   }
 
   /** There may be something due. */
@@ -166,33 +171,40 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async deliver(job: Job): Promise<void> {
+    const { claimed, url, secrets } = job;
     this.underWay.add(job);
-    const { claimed, lease, url, secrets } = job;
+    const headers = signedHeaders(claimed.eventId, new Date(), claimed.body, secrets);
+    const sent = await this.sender.send({ url, headers, body: claimed.body });
+    // Cut off and given back meanwhile.
+    if (!this.underWay.has(job)) return;
+    const writing = this.conclude(job, sent);
+    this.unwritten.add(writing);
+    this.underWay.delete(job);
+    this.pump();
+    if (this.underWay.size === 0) this.onIdle?.();
+    await writing;
+    this.unwritten.delete(writing);
+  }
+
+  private async conclude(job: Job, sent: Sent): Promise<void> {
+    const outcome = outcomeOf(job.claimed, job.lease, sent, this.options.timeScale, Math.random());
+    this.metrics.attempted(sent);
     try {
-      const headers = signedHeaders(claimed.eventId, new Date(), claimed.body, secrets);
-      const sent = await this.sender.send({ url, headers, body: claimed.body });
-      if (!this.underWay.has(job)) return;
-      this.underWay.delete(job);
-      this.pump();
-      const outcome = outcomeOf(claimed, lease, sent, this.options.timeScale, Math.random());
-      this.metrics.attempted(sent);
-      const isWritten = await this.results.submit(0, { job, sent, outcome });
-      if (isWritten) this.metrics.ended(outcome.state);
+      if (await this.results.submit(0, { job, sent, outcome })) this.metrics.ended(outcome.state);
     } catch (error) {
       // Its lease ends, and it is sent once more.
-      this.logger.warn({ err: error, delivery: claimed.id }, 'the outcome of a delivery was not written down');
-    } finally {
-      this.underWay.delete(job);
-      if (this.underWay.size === 0) this.onIdle?.();
+      this.logger.warn({ err: error, delivery: job.claimed.id }, 'the outcome of a delivery was not written down');
     }
   }
 
   private async record(batch: readonly Done[]): Promise<boolean[]> {
-    const { limits, failingMs } = this.options;
+    const { limits, failingMs, attemptLimitMs } = this.options;
     const exhausted = [...new Set(batch.flatMap(({ outcome }) => (outcome.state === 'failed' ? [outcome.delivery.webhookId] : [])))];
+    const attempts = batch.map(({ job, sent }) => ({ webhookId: job.claimed.webhookId, sent }));
+    const health = healthOf(attempts, attemptLimitMs * prompt);
     const { written, failing } = await this.database.transaction(async (tx) => {
       const written = await recordOutcomes(tx, batch.map(({ outcome }) => outcome));
-      await noteHealth(tx, healthOf(batch.map(({ job, sent }) => ({ webhookId: job.claimed.webhookId, sent }))), limits);
+      await noteHealth(tx, health, limits);
       return { written, failing: exhausted.length === 0 ? [] : await findFailing(tx, exhausted, failingMs) };
     });
     const gone = batch.flatMap(({ job, sent }) => (isGone(sent) ? [job.claimed.webhookId] : []));

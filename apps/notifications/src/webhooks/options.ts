@@ -33,9 +33,9 @@ export interface WebhooksOptions {
 export interface QueueLimits {
   readonly inFlight: number;
   readonly perSecond: number;
-  /** Attempts in a row without an answer after which it is tried with one at a time. */
+  /** Attempts in a row without a prompt answer after which it gets one at a time. */
   readonly silentAttempts: number;
-  /** Then nothing is sent for this long at first, twice as long each time, and at most for the second. */
+  /** If it says nothing, nothing is sent for this long at first, twice as long each time, and at most for the second. */
   readonly pauseMs: number;
   readonly longestPauseMs: number;
 }

@@ -34,16 +34,21 @@ const toAttempt = ({ at, status, durationMs, error }: Sent): DeliveryAttempt => 
   ...(error !== undefined && { error }),
 });
 
-/** What a batch of attempts says of each endpoint. */
-export function healthOf(attempts: readonly { readonly webhookId: string; readonly sent: Sent }[]): Health[] {
+/**
+ * What a batch of attempts says of each endpoint.
+ * @param promptMs an answer that takes longer is no prompt one: it keeps a worker's place almost as long as none
+ */
+export function healthOf(attempts: readonly { readonly webhookId: string; readonly sent: Sent }[], promptMs: number): Health[] {
   const health = new Map<string, Health>();
   for (const { webhookId, sent } of attempts) {
     const before = health.get(webhookId);
+    const isPrompt = !isSilent(sent) && sent.durationMs <= promptMs;
     health.set(webhookId, {
       webhookId,
       delivered: isDelivered(sent) || (before?.delivered ?? false),
       answered: !isSilent(sent) || (before?.answered ?? false),
-      silentAttempts: (before?.silentAttempts ?? 0) + (isSilent(sent) ? 1 : 0),
+      prompt: isPrompt || (before?.prompt ?? false),
+      silentAttempts: (before?.silentAttempts ?? 0) + (isPrompt ? 0 : 1),
       pauseMs: Math.max(Math.min(askedPauseMs(sent), longestPauseMs), before?.pauseMs ?? 0),
     });
   }

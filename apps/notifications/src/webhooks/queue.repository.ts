@@ -194,6 +194,9 @@ export interface Health {
   readonly delivered: boolean;
   /** It said something at least once, be it no. */
   readonly answered: boolean;
+  /** And at least once in good time. */
+  readonly prompt: boolean;
+  /** Without a prompt answer. */
   readonly silentAttempts: number;
   /** For how long it asked to be left alone. */
   readonly pauseMs: number;
@@ -205,16 +208,16 @@ const noteHealthOf: Statement = {
     WITH health AS (
       SELECT t.*, q.silent_attempts AS before,
         -- A batch in flight when it fell silent counts once: the pauses are to grow by time and not by traffic.
-        CASE WHEN t.answered THEN 0 ELSE least(q.silent_attempts + t.silent, greatest(q.silent_attempts, $6::integer - 1) + 1) END AS silent_now
-      FROM webhook_queues q JOIN unnest($1::uuid[], $2::boolean[], $3::boolean[], $4::integer[], $5::float8[])
-        AS t (webhook_id, delivered, answered, silent, pause_ms) USING (webhook_id)
+        CASE WHEN t.prompt THEN 0 ELSE least(q.silent_attempts + t.silent, greatest(q.silent_attempts, $7::integer - 1) + 1) END AS silent_now
+      FROM webhook_queues q JOIN unnest($1::uuid[], $2::boolean[], $3::boolean[], $4::boolean[], $5::integer[], $6::float8[])
+        AS t (webhook_id, delivered, answered, prompt, silent, pause_ms) USING (webhook_id)
       ORDER BY q.webhook_id FOR NO KEY UPDATE OF q
     )
     UPDATE webhook_queues q SET turn_at = least(q.turn_at, now()), silent_attempts = h.silent_now,
       failing_since = CASE WHEN h.delivered THEN NULL ELSE coalesce(q.failing_since, now()) END,
       paused_until = CASE
-        WHEN h.silent_now >= $6 AND NOT h.answered
-          THEN greatest(q.paused_until, now() + least($8::float8, $7::float8 * 2 ^ least(h.silent_now - $6, 20)) * interval '1 millisecond')
+        WHEN h.silent_now >= $7 AND NOT h.answered
+          THEN greatest(q.paused_until, now() + least($9::float8, $8::float8 * 2 ^ least(h.silent_now - $7, 20)) * interval '1 millisecond')
         WHEN h.pause_ms > 0 THEN greatest(q.paused_until, now() + h.pause_ms * interval '1 millisecond')
         ELSE q.paused_until END
     FROM health h WHERE q.webhook_id = h.webhook_id`,
@@ -225,6 +228,7 @@ export async function noteHealth(tx: Transaction, health: readonly Health[], lim
     health.map((one) => one.webhookId),
     health.map((one) => one.delivered),
     health.map((one) => one.answered),
+    health.map((one) => one.prompt),
     health.map((one) => one.silentAttempts),
     health.map((one) => one.pauseMs),
     limits.silentAttempts,

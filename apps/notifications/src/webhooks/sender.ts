@@ -90,16 +90,19 @@ class Attempt implements Dispatcher.DispatchHandler {
   begin(): void {
     const { url, headers, body } = this.post;
     this.timer = setTimeout(() => this.stop(timedOut), this.limitMs);
-    this.agent.dispatch(
-      {
-        origin: url.origin,
-        path: url.pathname + url.search,
-        method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json', 'user-agent': userAgent },
-        body,
-      },
-      this,
-    );
+    const options = {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json', 'user-agent': userAgent },
+      body,
+    } as const;
+    try {
+      this.agent.dispatch(options, this);
+    } catch (error) {
+      // What undici finds wrong with a request before it is one.
+      this.settle(error as Error);
+    }
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

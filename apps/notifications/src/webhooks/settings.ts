@@ -56,7 +56,7 @@ export const webhookSettings = {
     max: 1_000_000,
   }),
   webhookSilentAttempts: integer('WEBHOOK_SILENT_ATTEMPTS', {
-    description: 'Attempts in a row without an answer after which an endpoint gets only one at a time, with growing pauses',
+    description: 'Attempts in a row without an answer within 5 s after which an endpoint gets only one at a time, with growing pauses if there was no answer at all',
     default: '5',
     min: 1,
     max: 1_000,

@@ -125,6 +125,24 @@ describe('workers', () => {
     await dead.stop();
   });
 
+  it('give a receiver that is slow one place, and no more while it is', async () => {
+    await start({ inFlight: 8, attemptLimitMs: 900, limits: { ...limits, silentAttempts: 3 } });
+    const webhook = await shop.create(receiver.url);
+    let [now, most] = [0, 0];
+    receiver.answer = (_received, response) => {
+      if (receiver.received.length > 16) most = Math.max(most, now + 1);
+      now++;
+      setTimeout(() => {
+        now--;
+        response.writeHead(200).end();
+      }, receiver.received.length <= 20 ? 400 : 0);
+    };
+    shop.happen(...Array.from({ length: 40 }, (_, n) => ({ orderId: n + 1 })));
+    await until(() => receiver.received.length === 20);
+    expect(most).toBe(1);
+    await allDelivered(webhook, 40);
+  });
+
   it('that stop end what is under way, and give the rest to others at once', async () => {
     await start({ inFlight: 2, leaseMs: 60_000 });
     const webhook = await shop.create(receiver.url);
