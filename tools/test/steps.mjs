@@ -28,7 +28,8 @@ export const steps = {
 
   tools: (bench) => nodeTests(bench, 'tools', 'tools/**/*.test.mjs'),
 
-  unit: async (bench) => jest(bench, 'unit', [], await startServers(bench)),
+  // They wait for servers more than they compute: one worker per core, Jest's own choice less one, takes twice as long.
+  unit: async (bench) => jest(bench, 'unit', ['--maxWorkers=3'], await startServers(bench)),
 
   acceptance: (bench) => acceptance(bench),
 
