@@ -28,7 +28,7 @@ export const steps = {
 
   tools: (bench) => nodeTests(bench, 'tools', 'tools/**/*.test.mjs'),
 
-  // They wait for servers more than they compute: one worker per core, Jest's own choice less one, takes twice as long.
+  // They wait for servers more than they compute: Jest's own choice, a worker less than there are cores, takes longer.
   unit: async (bench) => jest(bench, 'unit', ['--maxWorkers=3'], await startServers(bench)),
 
   acceptance: (bench) => acceptance(bench),
