@@ -3,6 +3,7 @@ import type { Needs } from '../access.js';
 import type { Caller } from '@plant-shop/credentials/caller';
 import type { Credentials } from '@plant-shop/credentials/credentials';
 import { shownBy } from '@plant-shop/credentials/shown';
+import { networkOf } from '@plant-shop/platform/network';
 import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit.headers.js';
 import type { RateLimit } from '../limits/rate-limit.js';
 import { Refusal } from '../problems/refusal.js';
@@ -26,7 +27,7 @@ export class Entrance {
 
   /** Without waiting where nobody need be asked: the common case costs no turn of the event loop. */
   admit(needs: Needs, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
-    const address = `address:${clientAddress(request)}`;
+    const address = `address:${networkOf(clientAddress(request))}`;
     if (needs.kind === 'open') {
       if (needs.countsAs !== undefined) this.count(address, reply, needs.countsAs);
       return undefined;

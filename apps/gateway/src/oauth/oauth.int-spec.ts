@@ -106,6 +106,16 @@ describe("identity's OAuth pages through the gateway", () => {
     await few.stop();
   });
 
+  it('are counted by the network of who asks: all of an IPv6 /64 is one client', async () => {
+    const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 2, trustedProxies: ['127.0.0.1'] });
+    const statusFor = async (address: string): Promise<number> => (await few.get('/oauth/jwks', { 'x-forwarded-for': address })).status;
+    const statuses = [];
+    for (const address of ['2001:db8::1', '2001:db8::2:1', '2001:db8::3', '2001:db8:0:1::1']) statuses.push(await statusFor(address));
+    expect(statuses).toEqual([200, 200, 429, 200]);
+    expect(received.map(({ headers }) => headers['x-forwarded-for'])).toEqual(['2001:db8::1', '2001:db8::2:1', '2001:db8:0:1::1']);
+    await few.stop();
+  });
+
   it('let few authorizations be begun from one address: each is kept, whoever began it', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 250 });
     const statuses = [];
