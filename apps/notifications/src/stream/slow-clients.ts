@@ -11,6 +11,8 @@ const maxUnsentInAll = 256 * 1024 * 1024;
 export class SlowClients {
   private readonly behind = new Set<Connection>();
 
+  constructor(private readonly maxInAll = maxUnsentInAll) {}
+
   /** Something was just sent. */
   note(connection: Connection, now: number): void {
     const { socket } = connection.outlet ?? {};
@@ -45,13 +47,13 @@ export class SlowClients {
         close(connection, 4101);
       }
     }
-    if (total > maxUnsentInAll) this.relieve(total, close);
+    if (total > this.maxInAll) this.relieve(total, close);
   }
 
   private relieve(total: number, close: (connection: Connection, code: 4100) => void): void {
     const size = (connection: Connection): number => connection.outlet?.socket.writableLength ?? 0;
     for (const connection of [...this.behind].sort((a, b) => size(b) - size(a))) {
-      if (total <= maxUnsentInAll) return;
+      if (total <= this.maxInAll) return;
       total -= size(connection);
       close(connection, 4100);
     }
