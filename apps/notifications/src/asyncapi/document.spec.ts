@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { describe, expect, it } from '@jest/globals';
 import { Ajv, type AnySchema } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import formats from 'ajv-formats';
 import { makeDocument } from './document.js';
 
 interface Message {
@@ -37,7 +37,7 @@ describe('the AsyncAPI document', () => {
 
   it.each(Object.entries(document.components.messages))('shows examples that its own schemas accept: %s', (_, { payload, examples }) => {
     const ajv = new Ajv2020({ strict: false });
-    (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
+    formats.default(ajv);
     ajv.addSchema({ $id: 'document', ...document });
     expect(examples.length).toBeGreaterThan(0);
     for (const one of examples) {

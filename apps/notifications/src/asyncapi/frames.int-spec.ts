@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import addFormats from 'ajv-formats';
+import formats from 'ajv-formats';
 import { encodeCursor } from '../stream/cursor.js';
 import { type Replica, Shop, userId } from '../stream/stream.spec.fixture.js';
 import { makeDocument } from './document.js';
@@ -21,7 +21,7 @@ describe('frames that were sent', () => {
   /** What the document says of a message, with nothing beside it. */
   function faultsOf(schema: string, frame: string | undefined): unknown {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
-    (addFormats as unknown as (ajv: Ajv2020) => void)(ajv);
+    formats.default(ajv);
     const schemas = (document as { components: { schemas: Record<string, object> } }).components.schemas;
     const strict = Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, { ...one, additionalProperties: false }]));
     ajv.addSchema({ $id: 'document', components: { schemas: strict } });
