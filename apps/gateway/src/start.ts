@@ -11,6 +11,7 @@ import { GatewayModule } from './gateway.module.js';
 import { logRequests } from './http/access-log.js';
 import { brotliOptions, compressFromBytes } from './http/compression.js';
 import { allowOrigins } from './http/cors.js';
+import { traceRequests } from './http/request-spans.js';
 import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
 import { secureAnswers } from './http/security-headers.js';
 import { announceClosing, createAdapter } from './http/server.js';
@@ -46,6 +47,7 @@ export async function createGateway(
 
   const routes = app.get(Routes);
   supportAllMethods(instance);
+  traceRequests(instance);
   logRequests(instance, logger, service.metrics);
   secureAnswers(instance, publicUrl);
   routes.watch(instance);

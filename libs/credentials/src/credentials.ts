@@ -94,31 +94,32 @@ export class Credentials {
    * Checks every credential that is shown.
    * @throws CredentialRefused when one of them is not valid; CodedError `unavailable` when that cannot be known now
    */
-  async check(shown: Shown, requestId: string): Promise<Caller> {
+  async check(shown: Shown, requestId: string, traceparent?: string): Promise<Caller> {
+    const context = (): RpcContext => this.context(requestId, traceparent);
     await this.log.becomeFollowed();
     const checks: Promise<Checked>[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
       const digest = shown[kind];
-      if (digest !== undefined) checks.push(this.checkOpaque(kind, digest, requestId));
+      if (digest !== undefined) checks.push(this.checkOpaque(kind, digest, context));
     }
-    if (shown.accessToken !== undefined) checks.push(this.checkToken(shown.accessToken, requestId));
+    if (shown.accessToken !== undefined) checks.push(this.checkToken(shown.accessToken, context));
     return toCaller(await Promise.all(checks), shown);
   }
 
-  private async checkOpaque(kind: 'session' | 'apiKey', digest: string, requestId: string): Promise<Checked> {
+  private async checkOpaque(kind: 'session' | 'apiKey', digest: string, context: () => RpcContext): Promise<Checked> {
     const ask = (): Promise<Credential> =>
-      this.rpc.call(identity.checkCredential, { kind, digest }, this.context(requestId));
+      this.rpc.call(identity.checkCredential, { kind, digest }, context());
     return fromOpaque(await this.opaque.getOrAsk(`${kind}:${digest}`, ask));
   }
 
-  private async checkToken(jwt: string, requestId: string): Promise<Checked> {
+  private async checkToken(jwt: string, context: () => RpcContext): Promise<Checked> {
     const token = await this.verified.getOrAsk(digestOf(jwt), async () => ({
       ...(await this.tokens.verify(jwt)),
       // Nothing was read from identity's log for it: whether it is revoked is looked up at each use.
       position: this.log.position,
     }));
     const subject = await this.subjects.getOrAsk(token.userId, async () => ({
-      ...(await this.rpc.call(identity.resolveSubject, { userId: token.userId }, this.context(requestId))),
+      ...(await this.rpc.call(identity.resolveSubject, { userId: token.userId }, context())),
       userId: token.userId,
     }));
     return this.fromToken(token, subject);
@@ -137,8 +138,8 @@ export class Credentials {
     };
   }
 
-  private context(requestId: string): RpcContext {
-    return new RpcContext(requestId, Deadline.in(this.options.requestBudgetMs));
+  private context(requestId: string, traceparent?: string): RpcContext {
+    return new RpcContext(requestId, Deadline.in(this.options.requestBudgetMs), undefined, traceparent);
   }
 }
 

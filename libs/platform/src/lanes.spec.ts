@@ -7,7 +7,7 @@ const dataError = Object.assign(new Error('out of range'), { code: '22003' });
 /** Lanes that note their batches; a batch with a 13 fails on its data. */
 function noting(options: { count: number; maxBatch: number }): { batches: number[][]; lanes: Lanes<number, string> } {
   const batches: number[][] = [];
-  const lanes = new Lanes<number, string>(options, async (batch) => {
+  const lanes = new Lanes<number, string>({ name: 'test', ...options }, async (batch) => {
     batches.push([...batch]);
     await new Promise((resolve) => setImmediate(resolve));
     if (batch.includes(13)) throw dataError;
@@ -50,7 +50,7 @@ describe('lanes', () => {
 
   it('fail all requests of a batch for every other reason, without running it again, and go on', async () => {
     let runs = 0;
-    const lanes = new Lanes<number, number>({ count: 1, maxBatch: 10 }, async (batch) => {
+    const lanes = new Lanes<number, number>({ name: 'test', count: 1, maxBatch: 10 }, async (batch) => {
       if (++runs === 1) throw new Error('the database is away');
       return batch;
     });
@@ -65,7 +65,7 @@ describe('lanes', () => {
     await fc.assert(
       fc.asyncProperty(requests, fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 8 }), async (list, count, maxBatch) => {
         const ran: { key: number; n: number }[] = [];
-        const lanes = new Lanes<{ key: number; n: number }, number>({ count, maxBatch }, async (batch) => {
+        const lanes = new Lanes<{ key: number; n: number }, number>({ name: 'test', count, maxBatch }, async (batch) => {
           ran.push(...batch);
           await Promise.resolve();
           return batch.map((one) => one.n);

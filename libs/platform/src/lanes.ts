@@ -1,6 +1,9 @@
 import { isDataError } from './postgres/sqlstate.js';
+import { failureOf, type OpenSpan, type Tracing, tracing } from './telemetry/tracing.js';
 
 export interface LanesOptions {
+  /** What a batch is called in traces and metrics. */
+  readonly name: string;
   readonly count: number;
   readonly maxBatch: number;
 }
@@ -9,6 +12,8 @@ interface Waiting<Request, Result> {
   readonly request: Request;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
+  /** What it is submitted for; absent when that is not traced. */
+  readonly span: OpenSpan | undefined;
 }
 
 /** Results in the order of the requests; an Error among them rejects its own request only. */
@@ -34,7 +39,7 @@ export class Lanes<Request, Result> {
     const number = key % this.options.count;
     let lane = this.lanes.get(number);
     if (!lane) {
-      lane = new Lane(this.options.maxBatch, this.run);
+      lane = new Lane(this.options, this.run);
       this.lanes.set(number, lane);
     }
     return lane.submit(request);
@@ -46,18 +51,20 @@ export class Lanes<Request, Result> {
   }
 }
 
+const requestsOf = <Request>(batch: readonly { readonly request: Request }[]): Request[] => batch.map((one) => one.request);
+
 class Lane<Request, Result> {
   readonly queue: Waiting<Request, Result>[] = [];
   private busy = false;
 
   constructor(
-    private readonly maxBatch: number,
+    private readonly options: LanesOptions,
     private readonly run: RunBatch<Request, Result>,
   ) {}
 
   submit(request: Request): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.queue.push({ request, resolve, reject });
+      this.queue.push({ request, resolve, reject, span: tracing?.active });
       if (this.busy) return;
       this.busy = true;
       setImmediate(() => void this.work());
@@ -65,13 +72,13 @@ class Lane<Request, Result> {
   }
 
   private async work(): Promise<void> {
-    while (this.queue.length > 0) await this.settle(this.queue.splice(0, this.maxBatch));
+    while (this.queue.length > 0) await this.settle(this.queue.splice(0, this.options.maxBatch));
     this.busy = false;
   }
 
   private async settle(batch: readonly Waiting<Request, Result>[]): Promise<void> {
     try {
-      const results = await this.run(batch.map((one) => one.request));
+      const results = await (tracing ? this.runTraced(tracing, batch) : this.run(requestsOf(batch)));
       batch.forEach((one, n) => {
         const result = results[n] as Result | Error;
         if (result instanceof Error) one.reject(result);
@@ -85,6 +92,26 @@ class Lane<Request, Result> {
       const middle = batch.length >> 1;
       await this.settle(batch.slice(0, middle));
       await this.settle(batch.slice(middle));
+    }
+  }
+
+  /** A batch is part of none of its requests, and linked with all of them: a trace of its own. */
+  private async runTraced(on: Tracing, batch: readonly Waiting<Request, Result>[]): Promise<readonly (Result | Error)[]> {
+    const span = on.begin({
+      name: this.options.name,
+      kind: 'internal',
+      isRoot: true,
+      links: batch.map((one) => one.span?.traceparent),
+      attributes: { 'messaging.batch.message_count': batch.length },
+    });
+    for (const one of batch) one.span?.link([span.traceparent]);
+    try {
+      const results = await span.run(() => this.run(requestsOf(batch)));
+      span.end();
+      return results;
+    } catch (error) {
+      span.end(failureOf(error));
+      throw error;
     }
   }
 }

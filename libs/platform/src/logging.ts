@@ -1,5 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { tracing } from './telemetry/tracing.js';
 import { errorFields, redacted, withoutCredentials } from './redaction.js';
 
 export type Logger = PinoLogger;
@@ -18,6 +19,12 @@ function withText(args: readonly unknown[]): unknown[] {
   return error instanceof Error ? [first, error.message] : [...args];
 }
 
+/** By it, the lines of a request are found from its trace, and the other way round. */
+function placeInTrace(): object {
+  const span = tracing?.active;
+  return span ? { traceId: span.traceId, spanId: span.spanId } : {};
+}
+
 /**
  * One JSON line per event of interest on standard output: `time`, `level`, `service`, `msg` and fields. Secrets are
  * taken out by the names of fields, connection strings by their look. Query strings are never logged: log a route, not a
@@ -30,6 +37,7 @@ export function createLogger(service: string, level: string, destination?: Desti
       base: { service },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: redactedFields },
+      ...(tracing && { mixin: placeInTrace }),
       redact: { paths: namesInBindings, censor: '[redacted]' },
       // The formatter has seen to errors before; pino's own serializer would only find plain objects.
       serializers: { err: (error: unknown) => (error instanceof Error ? errorFields(error) : error) },

@@ -47,4 +47,5 @@ const lineOf = (request: FastifyRequest, reply: FastifyReply): object => ({
   ms: Math.round(reply.elapsedTime * 100) / 100,
   requestId: request.id,
   subject: request.caller?.principal.subject,
+  ...(request.span && { traceId: request.span.traceId, spanId: request.span.spanId }),
 });

@@ -57,7 +57,7 @@ export class Entrance {
     if (this.limit.isUsedUp(address)) this.count(address, reply);
     let caller: Caller;
     try {
-      caller = await this.credentials.check(shown, request.id);
+      caller = await this.credentials.check(shown, request.id, request.span?.traceparent);
     } catch (error) {
       this.count(address, reply);
       throw error;

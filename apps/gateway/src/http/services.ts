@@ -102,7 +102,7 @@ export class Services {
 
   private contextOf(request: FastifyRequest): RpcContext {
     const budgetMs = this.options.requestBudgetMs * (request.rule?.patience ?? 1);
-    return new RpcContext(request.id, Deadline.in(budgetMs), request.caller?.principal);
+    return new RpcContext(request.id, Deadline.in(budgetMs), request.caller?.principal, request.span?.traceparent);
   }
 
   private linkTo(request: FastifyRequest, query: Readonly<Record<string, string | number | undefined>>): string {

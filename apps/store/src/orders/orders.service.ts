@@ -49,7 +49,8 @@ export class OrdersService {
   ) {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
-    this.lanes = new Lanes<PlaceRequest, Versioned<Order> | Replayed>({ count: options.placingLanes, maxBatch }, (batch) => this.placeAll(batch));
+    const lanes = { name: 'place orders', count: options.placingLanes, maxBatch };
+    this.lanes = new Lanes<PlaceRequest, Versioned<Order> | Replayed>(lanes, (batch) => this.placeAll(batch));
   }
 
   /** Orders that wait for a batch. */

@@ -3,6 +3,7 @@ import pg, { type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import { loadMigrations, pendingMigrations, runMigrations } from './migrations.js';
+import { traceStatements } from './sql-spans.js';
 import { type DatabasePhase, isConnectionError, isRetryable, translateDatabaseError } from './sqlstate.js';
 import { TypeOrmLogger } from './typeorm-logger.js';
 
@@ -69,7 +70,9 @@ export class Database {
 
   static async connect(settings: DatabaseSettings, logger: Logger): Promise<Database> {
     const dataSource = await open(settings, logger, { ...connectLimit, ...statementLimits, ...planning });
-    return new Database(dataSource, settings, logger);
+    const database = new Database(dataSource, settings, logger);
+    traceStatements(database.pool, settings.url);
+    return database;
   }
 
   /**

@@ -17,6 +17,8 @@ import {
   type WireError,
 } from './frame.js';
 import type { Operation } from './operation.js';
+import { beginCall, endWith } from './rpc-spans.js';
+import { tracing } from '../telemetry/tracing.js';
 import { answersPrefix, callsSubject } from './subjects.js';
 
 const flushBytes = 512 * 1024;
@@ -99,11 +101,22 @@ export class RpcClient {
   }
 
   /** Like `call`, for a payload that its owner has yet to validate and an answer that is passed on as bytes. */
-  async callRaw(
+  callRaw(
     operation: Operation<unknown, unknown>,
     payload: unknown,
     context: RpcContext,
     idempotencyKey?: string,
+  ): Promise<RawAnswer> {
+    const span = tracing && beginCall(operation, context.traceparent);
+    if (!span) return this.ask(operation, payload, context, idempotencyKey);
+    return endWith(span, this.ask(operation, payload, context.within(span.traceparent), idempotencyKey));
+  }
+
+  private async ask(
+    operation: Operation<unknown, unknown>,
+    payload: unknown,
+    context: RpcContext,
+    idempotencyKey: string | undefined,
   ): Promise<RawAnswer> {
     const send = (): SentCall => this.send(operation, payload, context, idempotencyKey);
     const first = send();

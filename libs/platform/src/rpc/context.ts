@@ -12,6 +12,7 @@ export class RpcContext {
     readonly requestId: string,
     readonly deadline: Deadline,
     readonly principal?: Principal,
+    /** W3C Trace Context: the span that calls made with this context are part of; absent when it is not traced. */
     readonly traceparent?: string,
     /** Of the call that is being carried out; it is not passed on. */
     readonly idempotency?: IdempotencyKey,
@@ -21,6 +22,11 @@ export class RpcContext {
   get caller(): Principal {
     if (this.principal === undefined) throw new CodedError('internal', 'This operation needs a principal.');
     return this.principal;
+  }
+
+  /** The same for a part of the work that has a span of its own. */
+  within(traceparent: string): RpcContext {
+    return new RpcContext(this.requestId, this.deadline, this.principal, traceparent, this.idempotency);
   }
 
   has(permission: string): boolean {

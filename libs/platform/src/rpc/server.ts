@@ -4,6 +4,7 @@ import { firstValueFrom, isObservable } from 'rxjs';
 import { CodedError, overloaded, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
+import { type OpenSpan, tracing } from '../telemetry/tracing.js';
 import { IdempotencyKey } from '../idempotency/idempotency-key.js';
 import { partsOf } from './answer.js';
 import { RpcContext } from './context.js';
@@ -21,6 +22,7 @@ import {
   type WireError,
 } from './frame.js';
 import type { Operation } from './operation.js';
+import { beginAnswer, endWithCode } from './rpc-spans.js';
 import { callsSubject, isAnswersSubject, prefixOf } from './subjects.js';
 import { parseJson, validated } from './validation.js';
 
@@ -113,17 +115,23 @@ export class RpcServer extends Server implements CustomTransportStrategy {
       this.nats.connection.publish(reply, encodeFrame(frameKinds.refusal, [refusal]));
       return;
     }
-    for (const call of calls) void this.answer(reply, call);
+    for (const call of calls) this.begin(reply, call);
   }
 
-  private async answer(reply: string, { meta, payload }: Entry<CallMeta>): Promise<void> {
+  private begin(reply: string, call: Entry<CallMeta>): void {
+    const span = tracing && beginAnswer(this.options.service, this.nameOf(call.meta.op), call.meta.traceparent);
+    if (span) void span.run(() => this.answer(reply, call, span));
+    else void this.answer(reply, call);
+  }
+
+  private async answer(reply: string, { meta, payload }: Entry<CallMeta>, span?: OpenSpan): Promise<void> {
     const started = performance.now();
     const deadline = Deadline.received(meta.budgetMs, meta.deadline);
     let code = 'ok';
     let entry: EncodedEntry;
     this.running++;
     try {
-      entry = encodeAnswer(meta.id, await this.carryOut(meta, payload, deadline));
+      entry = encodeAnswer(meta.id, await this.carryOut(meta, payload, deadline, span?.traceparent ?? meta.traceparent));
     } catch (error) {
       const wire = toWireError(error);
       code = wire.code;
@@ -132,7 +140,8 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     } finally {
       this.running--;
     }
-    this.options.onAnswered?.(this.handlerOf(meta.op) ? meta.op : 'unknown', code, (performance.now() - started) / 1e3);
+    if (span) endWithCode(span, code);
+    this.options.onAnswered?.(this.nameOf(meta.op), code, (performance.now() - started) / 1e3);
     this.enqueue(reply, entry);
   }
 
@@ -148,7 +157,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     }
   }
 
-  private async carryOut(meta: CallMeta, payload: Uint8Array, deadline: Deadline): Promise<unknown> {
+  private async carryOut(meta: CallMeta, payload: Uint8Array, deadline: Deadline, traceparent: string | undefined): Promise<unknown> {
     if (this.running > this.options.maxInFlight) throw overloaded(this.options.service);
     // Nobody waits for it any more, and whoever asked may have been told so: carrying it out now would be a ghost.
     if (deadline.isPast) throw unavailable(this.options.service);
@@ -161,9 +170,14 @@ export class RpcServer extends Server implements CustomTransportStrategy {
       principal && idempotencyKey !== undefined
         ? new IdempotencyKey(principal.subject, idempotencyKey, operation.pattern, payload)
         : undefined;
-    const context = new RpcContext(meta.request, deadline, principal, meta.traceparent, idempotency);
+    const context = new RpcContext(meta.request, deadline, principal, traceparent, idempotency);
     const result: unknown = await handler(value, context);
     return isObservable(result) ? firstValueFrom(result) : result;
+  }
+
+  /** For labels: what callers send under other names is one. */
+  private nameOf(op: string): string {
+    return this.handlerOf(op) ? op : 'unknown';
   }
 
   private patternOf(op: string): string {

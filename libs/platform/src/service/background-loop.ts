@@ -1,6 +1,7 @@
 import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from '../logging.js';
 import { maxTimerMs } from '../rpc/deadline.js';
+import { failureOf, tracing } from '../telemetry/tracing.js';
 
 export interface LoopOptions {
   readonly name: string;
@@ -55,12 +56,26 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
     while (!this.stopped) {
       this.poked = false;
       try {
-        if (await this.run()) continue;
+        if (await this.runOnce()) continue;
         await this.pause(() => this.stopped || this.poked);
       } catch (error) {
         this.logger.warn({ err: error, loop: this.options.name }, 'background run failed, trying again');
         await this.pause(() => this.stopped);
       }
+    }
+  }
+
+  /** What it finds to do it says by `tracing.foundWork`: then the run is a trace. */
+  private async runOnce(): Promise<boolean> {
+    const span = tracing?.beginRun(this.options.name);
+    if (!span) return this.run();
+    try {
+      const more = await span.run(this.run);
+      span.end();
+      return more;
+    } catch (error) {
+      span.end(failureOf(error));
+      throw error;
     }
   }
 

@@ -9,6 +9,7 @@ import { Database, type DatabaseSettings } from '../postgres/database.js';
 import { RpcClient } from '../rpc/client.js';
 import { RpcErrorsFilter } from '../rpc/rpc-errors.filter.js';
 import { RpcServer } from '../rpc/server.js';
+import { startTracing, tracing } from '../telemetry/tracing.js';
 import { createMetrics, gauge, operationDurations } from './metrics.js';
 import { listenForOperations } from './operations-server.js';
 import { partsModule } from './parts.module.js';
@@ -61,7 +62,12 @@ export class Service {
 
   /** For a process that is this service: SIGTERM and SIGINT lead to an ordered end. */
   static async start(name: string, config: ServiceConfig): Promise<Service> {
+    // First: what comes after it asks whether tracing is on.
+    const faults = await startTracing(name, process.env);
     const service = new Service(name, config, createLogger(name, config.logLevel));
+    const { logger } = service;
+    if (faults.length > 0) logger.warn({ faults }, 'tracing is off: its settings are not understood');
+    tracing?.logTo((text) => logger.warn({ reason: text }, 'spans not sent'));
     service.handleSignals();
     await service.comeUp();
     return service;
@@ -208,6 +214,7 @@ export class Service {
             await (this.nats as Nats | undefined)?.close(1_200);
           },
         },
+        { name: 'send the last spans', limitMs: 500, run: () => tracing?.stop() },
         { name: 'close database', limitMs: 1_500, run: () => this.database?.close() },
         {
           name: 'close operations port',

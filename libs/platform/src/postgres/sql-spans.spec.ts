@@ -1,0 +1,19 @@
+import { describe, expect, it } from '@jest/globals';
+import { summaryOf } from './sql-spans.js';
+
+describe('what a statement is called in a span', () => {
+  it.each([
+    [{ name: 'write-placed-orders', text: 'WITH placed AS (SELECT 1) SELECT 1' }, 'write-placed-orders'],
+    ['BEGIN', 'BEGIN'],
+    ['SELECT 1', 'SELECT'],
+    [{ text: "SELECT id FROM orders WHERE owner_id = 'somebody'" }, 'SELECT orders'],
+    ['  -- why, FROM whom\n  UPDATE feed_head SET head = $1', 'UPDATE feed_head'],
+    ['INSERT INTO "plants"("id") VALUES ($1)', 'INSERT plants'],
+    ["SELECT pg_notify('x', 'p@ss')", 'SELECT'],
+  ])('%j: %s', (statement, summary) => expect(summaryOf(statement)).toBe(summary));
+
+  it('is nothing for what is no statement', () => {
+    expect(summaryOf({ submit: () => undefined })).toBeUndefined();
+    expect(summaryOf(undefined)).toBeUndefined();
+  });
+});

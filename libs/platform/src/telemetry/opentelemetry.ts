@@ -1,0 +1,182 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
+import {
+  type Context,
+  diag,
+  DiagLogLevel,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  type Span,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api';
+import { parseTraceParent } from '@opentelemetry/core';
+import { detectResources, resourceAttributesEnvDetector, resourceFromAttributes, serviceNameEnvDetector } from '@opentelemetry/resources';
+import { BatchSpanProcessor, type Sampler, SamplingDecision, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
+import { RunSpans } from './run-spans.js';
+import { configuredSampler, isRun, isSampled, SamplerByLinks } from './sampler.js';
+import type { TracingSettings } from './tracing.settings.js';
+import type { OpenSpan, SpanAttributes, SpanStart, Traceparent, Tracing } from './tracing.js';
+
+// The only file that knows OpenTelemetry's SDK beside its two neighbours; it is loaded when tracing is on, and only then.
+
+const kinds: Readonly<Record<SpanStart['kind'], SpanKind>> = {
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  producer: SpanKind.PRODUCER,
+  consumer: SpanKind.CONSUMER,
+  internal: SpanKind.INTERNAL,
+};
+
+/** As many as a batch has requests, or a run of a loop has rows. */
+const maxLinks = 1_024;
+
+/** Which span is under way, wherever code is: SQL and log lines find theirs by it. */
+const underWay = new AsyncLocalStorage<TracedSpan>();
+
+export class OpenTelemetry implements Tracing {
+  private readonly tracer: Tracer;
+
+  private constructor(
+    private readonly provider: TracerProvider,
+    private readonly runs: RunSpans,
+    private readonly configured: Sampler,
+  ) {
+    this.tracer = provider.getTracer('plant-shop');
+  }
+
+  static async start(service: string, settings: TracingSettings): Promise<OpenTelemetry> {
+    const { maxSpans, maxPerBatch, delayMs, timeoutMs } = settings.queue;
+    const runs = new RunSpans(
+      new BatchSpanProcessor({
+        exporter: await exporterFor(settings.protocol),
+        maxQueueSize: maxSpans,
+        maxExportBatchSize: maxPerBatch,
+        scheduledDelayMillis: delayMs,
+        exportTimeoutMillis: timeoutMs,
+      }),
+    );
+    const ours = resourceFromAttributes({
+      'service.name': service,
+      'service.namespace': 'plant-shop',
+      'service.instance.id': randomUUID(),
+    });
+    const configured = configuredSampler(settings);
+    const provider = new TracerProvider({
+      resource: ours.merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] })),
+      sampler: new SamplerByLinks(configured),
+      spanLimits: { linkCountLimit: maxLinks, attributeValueLengthLimit: 256 },
+      spanProcessors: [runs],
+    });
+    return new OpenTelemetry(provider, runs, configured);
+  }
+
+  begin({ name, kind, parent, isRoot, links = [], attributes = {} }: SpanStart): OpenSpan {
+    const options = { kind: kinds[kind], attributes, links: contextsOf(links).map((context) => ({ context })) };
+    const context = isRoot ? ROOT_CONTEXT : contextOf(parent);
+    return new TracedSpan(this.tracer.startSpan(name, options, context), this.runs);
+  }
+
+  beginRun(name: string): OpenSpan {
+    const options = { kind: SpanKind.INTERNAL };
+    const span = this.tracer.startSpan(name, options, ROOT_CONTEXT.setValue(isRun, true));
+    const { traceId } = span.spanContext();
+    const { decision } = this.configured.shouldSample(ROOT_CONTEXT, traceId, name, SpanKind.INTERNAL, {}, []);
+    this.runs.hold(traceId, decision === SamplingDecision.RECORD_AND_SAMPLED);
+    return new TracedSpan(span, this.runs);
+  }
+
+  foundWork(causes: readonly Traceparent[]): void {
+    const span = underWay.getStore();
+    if (!span) return;
+    span.link(causes);
+    this.runs.keep(span.traceId, contextsOf(causes).some(isSampled));
+  }
+
+  get active(): OpenSpan | undefined {
+    return underWay.getStore();
+  }
+
+  logTo(warn: (text: string) => void): void {
+    const silent = (): void => undefined;
+    diag.setLogger({ error: warn, warn, info: silent, debug: silent, verbose: silent }, DiagLogLevel.WARN);
+  }
+
+  stop(): Promise<void> {
+    return this.provider.shutdown();
+  }
+}
+
+class TracedSpan implements OpenSpan {
+  private readonly context: SpanContext;
+
+  constructor(
+    readonly span: Span,
+    private readonly runs: RunSpans,
+  ) {
+    this.context = span.spanContext();
+  }
+
+  get traceId(): string {
+    return this.context.traceId;
+  }
+
+  get spanId(): string {
+    return this.context.spanId;
+  }
+
+  get traceparent(): string {
+    const { traceId, spanId, traceFlags } = this.context;
+    const flags = this.runs.isHeld(traceId) ? '00' : traceFlags.toString(16).padStart(2, '0');
+    return `00-${traceId}-${spanId}-${flags}`;
+  }
+
+  set(attributes: SpanAttributes): void {
+    this.span.setAttributes(attributes);
+  }
+
+  link(causes: readonly Traceparent[]): void {
+    this.span.addLinks(contextsOf(causes).map((context) => ({ context })));
+  }
+
+  run<T>(work: () => T): T {
+    return underWay.run(this, work);
+  }
+
+  end(failure?: string): void {
+    if (failure !== undefined) {
+      this.span.setAttribute('error.type', failure);
+      this.span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    this.span.end();
+  }
+}
+
+async function exporterFor(protocol: TracingSettings['protocol']): Promise<SpanExporter> {
+  const { OTLPTraceExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-trace-otlp-http')
+      : await import('@opentelemetry/exporter-trace-otlp-proto');
+  return new OTLPTraceExporter();
+}
+
+/** The context of a parent elsewhere or, where none is named, of what is under way here. */
+function contextOf(parent: Traceparent): Context {
+  if (parent === undefined || parent === null) {
+    const here = underWay.getStore();
+    return here ? trace.setSpan(ROOT_CONTEXT, here.span) : ROOT_CONTEXT;
+  }
+  const [remote] = contextsOf([parent]);
+  return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : ROOT_CONTEXT;
+}
+
+/** Each once; what is no traceparent is nobody's. */
+function contextsOf(traceparents: readonly Traceparent[]): SpanContext[] {
+  return [...new Set(traceparents)].flatMap((one) => {
+    const context = parseTraceParent(one ?? '');
+    return context && isSpanContextValid(context) ? [context] : [];
+  });
+}
