@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
+import { AuditController } from './audit/audit.controller.js';
 import { ImageStores } from './images/image-stores.js';
 import { ImageSweeper } from './images/image-sweeper.js';
 import { ImagesController } from './images/images.controller.js';
@@ -17,7 +18,7 @@ export class CatalogModule {
   static with(options: CatalogOptions): DynamicModule {
     return {
       module: CatalogModule,
-      controllers: [PlantsController, ImagesController, ReconcileController],
+      controllers: [PlantsController, ImagesController, ReconcileController, AuditController],
       providers: [
         { provide: CATALOG_OPTIONS, useValue: options },
         PlantsService,

@@ -69,6 +69,8 @@ export const access = {
   deleteOAuthClient: permission('write:users'),
   rotateOAuthClientSecret: permission('write:users'),
 
+  listAudit: permission('write:users'),
+
   createWebhook: permission('webhooks'),
   listWebhooks: permission('webhooks'),
   getWebhook: permission('webhooks'),

@@ -4,6 +4,8 @@ import { revocationLogOf } from '@plant-shop/credentials/follow-revocations';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { AuditController } from './audit/audit.controller.js';
+import { AuditPages } from './audit/audit-pages.js';
 import { HealthController } from './health/health.controller.js';
 import { ShopReadiness } from './health/shop-readiness.js';
 import { Entrance } from './http/entrance.js';
@@ -43,6 +45,7 @@ export class GatewayModule {
         WebhooksController,
         OAuthClientsController,
         OAuthController,
+        AuditController,
         OpenApiController,
         DocsController,
         ProblemsController,
@@ -61,6 +64,7 @@ export class GatewayModule {
         { provide: Routes, inject: [Entrance, Load], useFactory: (entrance: Entrance, own: Load) => new Routes(entrance, own) },
         Services,
         Uploads,
+        AuditPages,
         ShopReadiness,
       ],
     };

@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { type Actor, nobody } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import { createLogger, type Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -6,18 +8,20 @@ import { identityDatabase } from './database.js';
 
 /**
  * Runs what an operator asked for on identity's database, and ends the process: with 0, or with 1 and the reason. What
- * was done goes to standard output; the log, where it is for the auditor, to standard error.
+ * was done goes to standard output and, with where it ran, to the log on standard error, whose request id leads there
+ * from the audit log's entry.
  */
 export async function runCommand(
   databaseUrl: string,
-  command: (database: Database, audit: Logger) => Promise<string>,
+  command: (database: Database, actor: Actor, logger: Logger) => Promise<string>,
 ): Promise<void> {
-  const logger = createLogger('identity', 'info', process.stderr).child({ host: hostname() });
+  const requestId = randomUUID();
+  const logger = createLogger('identity', 'info', process.stderr).child({ host: hostname(), requestId });
   let database: Database | undefined;
   try {
     database = await Database.connect(identityDatabase(databaseUrl, 1), logger);
     if (await database.hasPendingMigrations()) throw new CodedError('unavailable', 'Run migrate first.');
-    process.stdout.write(`${await command(database, logger)}\n`);
+    process.stdout.write(`${await command(database, nobody(requestId), logger)}\n`);
   } catch (error) {
     process.exitCode = 1;
     if (error instanceof CodedError) process.stderr.write(`${error.message}\n`);

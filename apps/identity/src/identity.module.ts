@@ -2,6 +2,7 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { ApiKeysController } from './api-keys/api-keys.controller.js';
 import { ApiKeysService } from './api-keys/api-keys.service.js';
+import { AuditController } from './audit/audit.controller.js';
 import { Cipher } from './credentials/cipher.js';
 import { CredentialUses } from './credentials/credential-uses.js';
 import { CredentialsController } from './credentials/credentials.controller.js';
@@ -46,6 +47,7 @@ export class IdentityModule {
         SigningKeysController,
         OAuthClientsController,
         ReconcileController,
+        AuditController,
       ],
       providers: [
         { provide: IDENTITY_OPTIONS, useValue: options },

@@ -8,9 +8,9 @@ import { SigningKeysService } from './oauth/signing-keys.service.js';
 if (process.argv.length > 2) exitWithUsage('node dist/rotate-signing-key.js');
 
 const { databaseUrl, identitySecret } = configOrExit({ ...databaseSetting, ...secretSetting });
-await runCommand(databaseUrl, async (database, audit) => {
-  const kid = await new SigningKeysService(database, new Cipher(identitySecret)).rotate();
-  audit.info({ kid }, 'signing key rotated');
+await runCommand(databaseUrl, async (database, actor, logger) => {
+  const kid = await new SigningKeysService(database, new Cipher(identitySecret)).rotate(actor);
+  logger.info({ kid }, 'signing key rotated');
   return (
     `Key ${kid} is published now and signs in ${publishedAheadSeconds} s. ` +
     `The keys before it verify for another ${Math.round(verifiesOnSeconds / 60)} minutes.`

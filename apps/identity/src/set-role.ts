@@ -10,9 +10,9 @@ if (username === undefined || role === undefined || others.length > 0) {
   exitWithUsage(`node dist/set-role.js <username> <${roles.join('|')}>`);
 }
 
-await runCommand(configOrExit(databaseSetting).databaseUrl, async (database, audit) => {
-  const { before, after, ...user } = await changeRole(database, username, role);
+await runCommand(configOrExit(databaseSetting).databaseUrl, async (database, actor, logger) => {
+  const { before, after, ...user } = await changeRole(database, actor, username, role);
   if (before === after) return `${user.username} is ${after} already; nothing was changed.`;
-  audit.info({ ...user, before, after }, 'role changed');
+  logger.info({ ...user, before, after }, 'role changed');
   return `${user.username} is ${after} now, and was ${before} before.`;
 });

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
+import { AuditController } from './audit/audit.controller.js';
 import { DueOrders } from './checkout/due-orders.js';
 import { CustomersController } from './customers/customers.controller.js';
 import { CustomersService } from './customers/customers.service.js';
@@ -23,7 +24,7 @@ export class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, PaymentsController, ShipmentsController, StockController, CustomersController, ReconcileController],
+      controllers: [FeedController, OrdersController, PaymentsController, ShipmentsController, StockController, CustomersController, ReconcileController, AuditController],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,

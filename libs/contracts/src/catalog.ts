@@ -1,6 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsBase64, IsOptional, ValidateBy } from 'class-validator';
+import { readAuditOf } from './audit.js';
 import type { ErrorCode } from './errors.js';
 import {
   ExpectedVersion,
@@ -283,4 +284,5 @@ export const catalog = {
   raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
   /** Compares a page of plants with the store's stock and mends what differs. Repeating it is harmless. */
   reconcilePlants: write<Reconciled<PlantFinding, number>>()('reconcilePlants', ReconcilePlants),
+  readAudit: readAuditOf('catalog'),
 };

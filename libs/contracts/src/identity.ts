@@ -1,5 +1,6 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { ArrayUnique, IsOptional } from 'class-validator';
+import { ArrayUnique, IsOptional, Matches } from 'class-validator';
+import { readAuditOf } from './audit.js';
 import type { ErrorCode } from './errors.js';
 import {
   DateTime,
@@ -14,6 +15,7 @@ import {
   OneOf,
   SomeOf,
   Text,
+  Texts,
   Uuid,
 } from './fields.js';
 import { oauthClientOperations } from './identity.oauth.js';
@@ -210,6 +212,12 @@ export class ResolveSubject {
 
 export class ResolveUsername extends OfUser {}
 
+export class ResolveUserIds {
+  @Texts(1_000, 36)
+  @Matches(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, { each: true, message: 'must hold UUIDs' })
+  userIds: string[];
+}
+
 /**
  * How to follow the log: pull this every 250 ms and on a nudge, and count an answer as fresh from the moment the pull was
  * sent, on a monotonic clock. A follower that starts late reads from 0: it gets the entries that are retained (48 hours,
@@ -339,6 +347,8 @@ export const identity = {
   }),
   /** For services that know users by their UUID only. */
   resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername, { errors: ['user-not-found'] }),
+  /** The names that they have now; whoever is gone is left out. */
+  resolveUserIds: read<{ userId: string; username: string }[]>()('resolveUserIds', ResolveUserIds),
   readRevocations: read<Revocations>()('readRevocations', ReadRevocations),
   readSigningKeys: read<SigningKeys>()('readSigningKeys', NoPayload),
 
@@ -346,4 +356,5 @@ export const identity = {
   raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
   /** Compares a page of the store's customers with the users and mends what differs. Repeating it is harmless. */
   reconcileUsers: write<Reconciled<UserFinding, string>>()('reconcileUsers', ReconcileUsers),
+  readAudit: readAuditOf('identity'),
 };

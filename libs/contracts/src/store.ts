@@ -1,5 +1,6 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
+import { readAuditOf } from './audit.js';
 import { type PlantStatus, plantStatuses } from './catalog.js';
 import type { ErrorCode } from './errors.js';
 import {
@@ -345,4 +346,5 @@ export const store = {
 
   ...feedOperations,
   ...reconcileOperations,
+  readAudit: readAuditOf('store'),
 };

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import type { FinishImage, ImageHead, StoredImage, WriteImageChunk } from '@plant-shop/contracts/catalog';
+import { catalog, type FinishImage, type ImageHead, type StoredImage, type WriteImageChunk } from '@plant-shop/contracts/catalog';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
@@ -59,16 +60,16 @@ export class ImagesService {
    * repeats an upload repeats all of it, under another id: its Idempotency-Key stands for plant, content and metadata.
    */
   async finish(
-    { deadline, idempotency }: RpcContext,
+    context: RpcContext,
     { uploadId, additionalMetadata = '' }: FinishImage,
   ): Promise<StoredImage | Replayed> {
     const upload = await this.database.transaction((tx) => sealUpload(tx, uploadId));
     if (!upload) throw uploadNotFound();
     if (upload.incarnation === null) throw uploadedPlantGone();
-    const content = isAttached(upload) ? upload : await this.examine(deadline, upload);
+    const content = isAttached(upload) ? upload : await this.examine(context.deadline, upload);
     const request = JSON.stringify([upload.incarnation, content.sha256, additionalMetadata]);
     return this.database.transaction((tx) =>
-      once(tx, idempotency?.forRequest(Buffer.from(request)), () => this.attach(tx, upload, content)),
+      once(tx, context.idempotency?.forRequest(Buffer.from(request)), () => this.attach(tx, context, upload, content)),
     );
   }
 
@@ -86,7 +87,12 @@ export class ImagesService {
     return { data: data.toString('base64') };
   }
 
-  private async attach(tx: Transaction, { id, incarnation }: ImageState, content: ImageContent): Promise<StoredImage> {
+  private async attach(
+    tx: Transaction,
+    context: RpcContext,
+    { id, incarnation }: ImageState,
+    content: ImageContent,
+  ): Promise<StoredImage> {
     const stored = { imageId: id, url: `${this.options.publicUrl}/v3/images/${id}` };
     // The plant before the image, as when a plant is deleted.
     const plant = incarnation === null ? undefined : await lockPlantOf(tx, incarnation);
@@ -95,6 +101,7 @@ export class ImagesService {
     if (!image) throw uploadNotFound();
     if (isAttached(image)) return stored;
     await attachImage(tx, id, content);
+    await audit(tx, actorOf(context), catalog.finishImage, `${plant.id}/${id}`);
     if (content.contentType !== opaque.contentType) await writePlant(tx, plant, withPhoto(plant, stored.url));
     return stored;
   }

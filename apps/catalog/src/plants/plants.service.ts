@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import type { ChangePlant, NewPlant, Plant, PlantReplacement } from '@plant-shop/contracts/catalog';
+import { catalog, type ChangePlant, type NewPlant, type Plant, type PlantReplacement } from '@plant-shop/contracts/catalog';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
@@ -46,7 +47,7 @@ export class PlantsService {
   /** Answers when the store has opened stock for it, so that it can be ordered at once. */
   async create(context: RpcContext, given: NewPlant): Promise<Versioned<Plant> | Replayed> {
     const attributes = attributesOf(given, await idsOfLabels(this.database, labelsToFill(given)), 'available');
-    return this.write(context, async (tx) => {
+    return this.write(context, catalog.createPlant, async (tx) => {
       const plant = await insertNew(tx, given.id || undefined, attributes);
       await intendToOpen(tx, plant.incarnation, given.quantity ?? null, this.intents.leaseMsOf(context));
       return plant;
@@ -60,7 +61,7 @@ export class PlantsService {
     ifVersion?: number,
   ): Promise<Versioned<Plant> | Replayed> {
     const ids = await idsOfLabels(this.database, labelsToFill(given));
-    return this.update(context, given.id, ifVersion, (plant) => attributesOf(given, ids, plant.status));
+    return this.update(context, catalog.replacePlant, given.id, ifVersion, (plant) => attributesOf(given, ids, plant.status));
   }
 
   async change(
@@ -68,7 +69,7 @@ export class PlantsService {
     { plantId, ifVersion, ...form }: ChangePlant,
   ): Promise<Versioned<Plant> | Replayed> {
     const changes = changesOf(form);
-    return this.update(context, plantId, ifVersion, () => changes);
+    return this.update(context, catalog.changePlant, plantId, ifVersion, () => changes);
   }
 
   async get(plantId: number): Promise<Versioned<Plant>> {
@@ -89,7 +90,7 @@ export class PlantsService {
       const plant = existing(plantId, await lockPlant(tx, plantId));
       checkVersion(plant, ifVersion);
       const leaseMs = this.intents.leaseMsOf(context);
-      return { ...plant, attempt: await intendToRetire(tx, plant.incarnation, leaseMs) };
+      return { ...plant, attempt: await intendToRetire(tx, plant.incarnation, actorOf(context), leaseMs) };
     });
     const { deleted, openOrders } = await this.intents.orOutcomeUnknown(
       incarnation,
@@ -121,7 +122,7 @@ export class PlantsService {
       }
       const next = await this.database.transaction(async (tx) => {
         const plant = await lockPlantOf(tx, incarnation);
-        return plant && intendToRetire(tx, incarnation, this.intents.leaseMsOf(context));
+        return plant && intendToRetire(tx, incarnation, actorOf(context), this.intents.leaseMsOf(context));
       });
       if (next === undefined) return { deleted: false, openOrders: [] };
       attempt = next;
@@ -130,11 +131,12 @@ export class PlantsService {
 
   private update(
     context: RpcContext,
+    operation: { readonly pattern: string },
     plantId: number,
     ifVersion: number | undefined,
     changes: (plant: PlantState) => Partial<PlantAttributes>,
   ): Promise<Versioned<Plant> | Replayed> {
-    return this.write(context, async (tx) => {
+    return this.write(context, operation, async (tx) => {
       const before = existing(plantId, await lockPlant(tx, plantId));
       checkVersion(before, ifVersion);
       const after = await writePlant(tx, before, { ...before, ...changes(before) });
@@ -151,10 +153,15 @@ export class PlantsService {
    */
   private async write(
     context: RpcContext,
+    operation: { readonly pattern: string },
     work: (tx: Transaction) => Promise<PlantState>,
   ): Promise<Versioned<Plant> | Replayed> {
     const { answer, pending } = await this.database.transaction(async (tx) => {
-      const written = await once(tx, context.idempotency, async () => versioned(await work(tx)));
+      const written = await once(tx, context.idempotency, async () => {
+        const plant = await work(tx);
+        await audit(tx, actorOf(context), operation, plant.id);
+        return versioned(plant);
+      });
       const { id } = written.value as Plant;
       return { answer: written, pending: await findPendingPlant(tx, id, written.facts.version ?? 0) };
     });

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { catalog } from '@plant-shop/contracts/catalog';
 import type {
   PlantFinding,
   RaisedNumber,
@@ -7,6 +8,7 @@ import type {
   ReconcilePlants,
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
@@ -64,7 +66,11 @@ export class ReconcileService {
     ];
     const raised: RaisedNumber[] = [];
     for (const one of wanted) {
-      const result = await this.database.transaction((tx) => raiseSequence(tx, one, { dryRun }));
+      const result = await this.database.transaction(async (tx) => {
+        const raising = await raiseSequence(tx, one, { dryRun });
+        if (raising && !dryRun) await audit(tx, actorOf(context), catalog.raiseNumbers, one.sequence);
+        return raising;
+      });
       if (result) raised.push(result);
     }
     if (raised.length > 0) this.logger.info({ raised, dryRun }, 'numbers behind the store');
@@ -151,7 +157,9 @@ export class ReconcileService {
   ): Promise<Mended | undefined> {
     const intent = await this.database.transaction(async (tx) => {
       const found = await lockUnchanged(tx, plant);
-      return found && intend(tx, found);
+      if (!found) return undefined;
+      await audit(tx, actorOf(context), catalog.reconcilePlants, plant.id);
+      return intend(tx, found);
     });
     if (!intent) return undefined;
     const { id, incarnation, status } = plant;
@@ -164,7 +172,7 @@ export class ReconcileService {
   private async deleteAgain(context: RpcContext, plant: ComparedPlant): Promise<Mended | undefined> {
     const attempt = await this.database.transaction(async (tx) => {
       const found = await lockUnchanged(tx, plant);
-      return found && intendToRetire(tx, plant.incarnation, this.intents.leaseMsOf(context));
+      return found && intendToRetire(tx, plant.incarnation, actorOf(context), this.intents.leaseMsOf(context));
     });
     if (attempt === undefined) return undefined;
     const { id, incarnation } = plant;
@@ -181,7 +189,10 @@ export class ReconcileService {
     context: RpcContext,
     { plantId, incarnation }: { readonly plantId: number; readonly incarnation: number },
   ): Promise<Mended> {
-    const attempt = await this.database.transaction(drawRetireAttempt);
+    const attempt = await this.database.transaction(async (tx) => {
+      await audit(tx, actorOf(context), catalog.reconcilePlants, plantId);
+      return drawRetireAttempt(tx);
+    });
     const { openOrders } = await this.rpc.call(store.retirePlant, { plantId, incarnation, attempt }, context);
     return openOrders.length > 0 ? { outcome: 'left', openOrders } : mended;
   }

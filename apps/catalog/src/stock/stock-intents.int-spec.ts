@@ -45,6 +45,30 @@ describe('the store learns what happens to plants', () => {
   const callsFor = (id: number): string[] =>
     shop.store.calls.filter((call) => call.endsWith(` ${id}`)).map((call) => call.split(' ')[0]!);
 
+  const audited = (id: number) => shop.caller.call(catalog.readAudit, { operation: 'catalog.deletePlant' }).then((all) => all.filter(({ target }) => target === String(id)));
+
+  describe('the audit log', () => {
+    const clerk = { subject: '00000000-0000-4000-8000-00000000000c', permissions: ['write:plants'], shown: ['apiKey'] };
+
+    it('names who asked for a plant to be deleted, also when the request is long gone by then', async () => {
+      const id = newId();
+      await create(id);
+      shop.store.next('retirePlant', fails);
+      expect(await outcomeOf(shop.caller.call(catalog.deletePlant, { plantId: id }, clerk))).toBe('outcome-unknown');
+      expect(await audited(id)).toEqual([]);
+      await settled();
+      expect(await audited(id)).toMatchObject([{ subject: clerk.subject, credentials: ['apiKey'], requestId: 'test' }]);
+    });
+
+    it('has nothing of a deletion that the store refused', async () => {
+      const id = newId();
+      await create(id);
+      shop.store.next('retirePlant', () => ({ openOrders: [7] }));
+      expect(await outcomeOf(shop.caller.call(catalog.deletePlant, { plantId: id }, clerk))).toBe('plant-has-pending-orders');
+      expect(await audited(id)).toEqual([]);
+    });
+  });
+
   describe('creating', () => {
     it('is kept when the store fails, and its stock opens by itself', async () => {
       const id = newId();

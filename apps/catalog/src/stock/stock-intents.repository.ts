@@ -1,3 +1,4 @@
+import type { Actor } from '@plant-shop/platform/audit/audit-log';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { PendingPlant, StockIntent } from './stock-intent.js';
@@ -38,19 +39,33 @@ export async function intendToList(
 }
 
 /** A new attempt at deleting the plant; those under way go on beside it. @returns its number */
-export async function intendToRetire(tx: Transaction, incarnation: number, leaseMs: number): Promise<number> {
+export async function intendToRetire(
+  tx: Transaction,
+  incarnation: number,
+  askedBy: Actor,
+  leaseMs: number,
+): Promise<number> {
   const { attempt } = onlyRow(
     await tx.query<{ attempt: number }>(
-      `INSERT INTO stock_intents (incarnation, opens, retire_attempt, next_try_at)
-       VALUES ($1, false, nextval('retire_attempts'), ${leased('$2')})
+      `INSERT INTO stock_intents (incarnation, opens, retire_attempt, asked_by, next_try_at)
+       VALUES ($1, false, nextval('retire_attempts'), $2, ${leased('$3')})
        ON CONFLICT (incarnation) DO UPDATE
          -- Drawn anew: the number above may be from before a wait for this row, in which a loop drew a later one.
-         SET retire_attempt = nextval('retire_attempts'), next_try_at = excluded.next_try_at
+         SET retire_attempt = nextval('retire_attempts'), asked_by = excluded.asked_by, next_try_at = excluded.next_try_at
        RETURNING retire_attempt AS attempt`,
-      [incarnation, leaseMs],
+      [incarnation, JSON.stringify(askedBy), leaseMs],
     ),
   );
   return attempt;
+}
+
+/** Who asked last for the plant to be deleted; the row goes with the plant, so it is read before. */
+export async function findWhoAsked(tx: Transaction, incarnation: number): Promise<Actor | undefined> {
+  const [intent] = await tx.query<{ askedBy: Actor | null }>(
+    'SELECT asked_by AS "askedBy" FROM stock_intents WHERE incarnation = $1',
+    [incarnation],
+  );
+  return intent?.askedBy ?? undefined;
 }
 
 // Incarnations and versions come from one sequence: a plant of the same id that was created later has a higher one.

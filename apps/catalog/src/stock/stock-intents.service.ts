@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import { catalog } from '@plant-shop/contracts/catalog';
 import { store } from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -8,7 +10,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { deletePlant } from '../plants/plants.repository.js';
 import { acknowledged, type PendingPlant, refused, type StockIntent } from './stock-intent.js';
-import { deleteIntent, lockIntent, releaseIntent, writeIntent } from './stock-intents.repository.js';
+import { deleteIntent, findWhoAsked, lockIntent, releaseIntent, writeIntent } from './stock-intents.repository.js';
 
 /** What became of an attempt to delete a plant. Neither deleted nor refused: somebody else's attempt was faster. */
 export interface Retired {
@@ -62,7 +64,13 @@ export class StockIntentsService {
       await this.settle(incarnation, (intent) => refused(intent, attempt));
       return { deleted: false, openOrders };
     }
-    return { deleted: await this.database.transaction((tx) => deletePlant(tx, incarnation)), openOrders };
+    const deleted = await this.database.transaction(async (tx) => {
+      const askedBy = await findWhoAsked(tx, incarnation);
+      const isGone = await deletePlant(tx, incarnation);
+      if (isGone) await audit(tx, askedBy ?? actorOf(context), catalog.deletePlant, plantId);
+      return isGone;
+    });
+    return { deleted, openOrders };
   }
 
   /**

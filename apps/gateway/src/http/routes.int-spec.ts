@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Permission } from '@plant-shop/contracts/permissions';
 import { fake } from '@plant-shop/testing/service';
+import { catalog } from '@plant-shop/contracts/catalog';
 import { identity } from '@plant-shop/contracts/identity';
+import { store } from '@plant-shop/contracts/store';
 import { access } from '../access.js';
 import { echoes, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
 
@@ -81,6 +83,7 @@ const rows: readonly Row[] = [
   { method: 'GET', path: '/v3/oauth/clients/c', may: ['adminKey'] },
   { method: 'DELETE', path: '/v3/oauth/clients/c', may: ['adminKey'] },
   { method: 'POST', path: '/v3/oauth/clients/c/rotateSecret', may: ['adminKey'] },
+  { method: 'GET', path: '/v3/audit', may: ['adminKey'] },
   { method: 'POST', path: '/v3/webhooks', body: { url: 'https://a.example', eventTypes: ['order.status_changed'] }, may: webhookOwners },
   { method: 'GET', path: '/v3/webhooks', may: webhookOwners },
   { method: 'GET', path: `/v3/webhooks/${userId(8)}`, may: webhookOwners },
@@ -100,6 +103,8 @@ describe('the routes', () => {
     const key = { id: userId(7), name: 'k', prefix: 'pk', permissions: [], createdAt: '2026-05-01T09:30:00.000Z' };
     shop = await startShop({
       ...echoes,
+      catalog: [...(echoes['catalog'] ?? []), fake(catalog.readAudit)],
+      store: [...(echoes['store'] ?? []), fake(store.readAudit)],
       identity: [
         ...(echoes['identity'] ?? []),
         fake(identity.createApiKey, () => ({ ...key, key: 'secret' })),
@@ -109,6 +114,8 @@ describe('the routes', () => {
         fake(identity.listSessions),
         fake(identity.endSession),
         fake(identity.endSessions),
+        fake(identity.readAudit),
+        fake(identity.resolveUserIds),
         fake(identity.listOAuthClients),
         fake(identity.getOAuthClient),
         fake(identity.deleteOAuthClient),

@@ -48,8 +48,27 @@ export class Services {
     query: Readonly<Record<string, string | number | undefined>>,
   ): Promise<void> {
     const answer = await this.ask(request, operation, parameters);
-    if (answer.next !== undefined) reply.header('link', this.linkTo(request, { ...query, cursor: answer.next }));
+    if (answer.next !== undefined) this.linkNext(request, reply, query, answer.next);
     sendAnswer(request, reply, answer);
+  }
+
+  linkNext(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    query: Readonly<Record<string, string | number | undefined>>,
+    cursor: string,
+  ): void {
+    reply.header('link', this.linkTo(request, { ...query, cursor }));
+  }
+
+  /** A page for handlers that make their own of it, with its cursor if there is another one. */
+  async callPage<Payload, Entry>(
+    request: FastifyRequest,
+    operation: Operation<Payload, Entry[]>,
+    parameters: Unvalidated<Payload>,
+  ): Promise<{ readonly entries: readonly Entry[]; readonly next: string | undefined }> {
+    const { payload, next } = await this.ask(request, operation, parameters);
+    return { entries: parsed(payload) as Entry[], next };
   }
 
   /**

@@ -1,6 +1,10 @@
+import { auditAnswer } from '@plant-shop/contracts/audit';
+import { catalog } from '@plant-shop/contracts/catalog';
+import { identity } from '@plant-shop/contracts/identity';
+import { store } from '@plant-shop/contracts/store';
 import type { OperationName } from '../access.js';
 import { oauthDocs } from './oauth.docs.js';
-import type { OperationDocs } from './operation-docs.js';
+import { type OperationDocs, passed } from './operation-docs.js';
 import { plantsDocs } from './plants.docs.js';
 import { storeDocs } from './store.docs.js';
 import { usersDocs } from './users.docs.js';
@@ -51,6 +55,16 @@ const shopDocs = {
       },
       also: 503,
     },
+  },
+  listAudit: {
+    tag: 'Shop',
+    summary: 'Read what staff did',
+    description:
+      'Everything that took effect and needed more than being oneself: who, what, when, and in which request. Entries are never ' +
+      'changed, and kept for 400 days at least.',
+    calls: [store.readAudit, catalog.readAudit, identity.readAudit, identity.resolveUsername],
+    query: ['subject', 'operation', 'limit', 'cursor'],
+    answer: passed(auditAnswer),
   },
   getOpenApi: {
     tag: 'Shop',

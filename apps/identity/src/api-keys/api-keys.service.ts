@@ -1,11 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { ApiKey, CreateApiKey, CreatedApiKey, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity';
+import {
+  type ApiKey,
+  type CreateApiKey,
+  type CreatedApiKey,
+  identity,
+  type RevokeApiKey,
+  type RotateApiKey,
+} from '@plant-shop/contracts/identity';
 import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { auditOthers } from '../audit/audit-others.js';
 import { newSecret, sha256 } from '../credentials/secret.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
@@ -51,6 +59,7 @@ export class ApiKeysService {
       const { name, expiresAt } = apiKey;
       const created = await insertKey(tx, { ...made, userId: user.userId, name, permissions, expiresAt });
       if (!created) throw new Error('two random keys are the same');
+      await auditOthers(tx, context, identity.createApiKey, user.userId, `${user.userId}/${made.id}`);
       return { ...toApiKey(created), key };
     });
   }
@@ -66,6 +75,7 @@ export class ApiKeysService {
       const key = await revokeKey(tx, userId, apiKeyId);
       if (!key) throw apiKeyNotFound();
       await appendRevocations(tx, [{ kind: 'apiKey', id: apiKeyId }]);
+      await auditOthers(tx, context, identity.revokeApiKey, userId, `${userId}/${apiKeyId}`);
       return key;
     });
     this.revocations.nudge();
@@ -82,6 +92,7 @@ export class ApiKeysService {
       const created = await insertSuccessor(tx, apiKeyId, made);
       await endAfterGrace(tx, apiKeyId, created.id, graceSeconds);
       await appendRevocations(tx, [rotationRevocation(userId, apiKeyId, graceSeconds)]);
+      await auditOthers(tx, context, identity.rotateApiKey, userId, `${userId}/${apiKeyId}`);
       return { ...toApiKey(created), key };
     });
     this.revocations.nudge();

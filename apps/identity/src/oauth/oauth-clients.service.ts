@@ -1,7 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
+import { identity } from '@plant-shop/contracts/identity';
 import type { CreatedOAuthClient, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
@@ -56,6 +58,7 @@ export class OAuthClientsService {
           secretId: secret?.secretId ?? null,
           secretHash: secret?.secretHash ?? null,
         });
+        await audit(tx, actorOf(context), identity.createOAuthClient, clientId);
         return withSecret(there(await findClient(tx, clientId)), secret?.secret);
       }),
     );
@@ -72,12 +75,13 @@ export class OAuthClientsService {
   }
 
   /** With it go codes and refresh tokens; access tokens by the log. */
-  async delete({ caller }: RpcContext, clientId: string): Promise<OAuthClient> {
-    assertManagesClients(caller);
+  async delete(context: RpcContext, clientId: string): Promise<OAuthClient> {
+    assertManagesClients(context.caller);
     const deleted = await this.database.transaction(async (tx) => {
       const client = there(await lockClient(tx, clientId));
       await deleteClient(tx, clientId);
       await appendRevocations(tx, [{ kind: 'client', id: clientId }]);
+      await audit(tx, actorOf(context), identity.deleteOAuthClient, clientId);
       return client;
     });
     this.revocations.nudge();
@@ -95,6 +99,7 @@ export class OAuthClientsService {
         }
         await replaceSecret(tx, clientId, kept);
         await appendRevocations(tx, [{ kind: 'clientSecret', id: client.secretId }]);
+        await audit(tx, actorOf(context), identity.rotateOAuthClientSecret, clientId);
         return withSecret(client, secret);
       }),
     );

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { SigningKeys } from '@plant-shop/contracts/identity';
+import { type Actor, audit } from '@plant-shop/platform/audit/audit-log';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { Cipher } from '../credentials/cipher.js';
@@ -55,7 +56,7 @@ export class SigningKeysService {
    * of theirs may live.
    * @returns the new key's id
    */
-  async rotate(): Promise<string> {
+  async rotate(actor: Actor): Promise<string> {
     return this.database.transaction(async (tx) => {
       await lockSigningKeys(tx);
       // With another secret than the replicas have, the new key would be one that they cannot read.
@@ -63,6 +64,7 @@ export class SigningKeysService {
       const made = await this.generate();
       await insertSigningKey(tx, made, publishedAheadSeconds);
       await endSigningKeys(tx, made.kid, verifiesOnSeconds);
+      await audit(tx, actor, { pattern: 'identity.rotate-signing-key' }, made.kid);
       return made.kid;
     });
   }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { identity } from '@plant-shop/contracts/identity';
 import type {
   RaisedNumber,
   RaiseNumbers,
@@ -7,6 +8,7 @@ import type {
   UserFinding,
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -43,7 +45,11 @@ export class ReconcileService {
   async raiseNumbers(context: RpcContext, { dryRun = false }: RaiseNumbers): Promise<{ raised: RaisedNumber[] }> {
     const { closeAttempt } = await this.rpc.call(store.readHighestNumbers, {}, context);
     const wanted = { sequence: 'deletion_attempts', known: closeAttempt, margin: attemptMargin };
-    const raised = await this.database.transaction((tx) => raiseSequence(tx, wanted, { dryRun }));
+    const raised = await this.database.transaction(async (tx) => {
+      const raising = await raiseSequence(tx, wanted, { dryRun });
+      if (raising && !dryRun) await audit(tx, actorOf(context), identity.raiseNumbers, wanted.sequence);
+      return raising;
+    });
     if (raised) this.logger.info({ raised, dryRun }, 'numbers behind the store');
     return { raised: raised ? [raised] : [] };
   }
@@ -86,7 +92,7 @@ export class ReconcileService {
   private async tryToMend(context: RpcContext, drift: Drift): Promise<Mended | undefined> {
     try {
       return drift.drift === 'user-deleted'
-        ? await this.deleteAgain(drift.userId)
+        ? await this.deleteAgain(context, drift.userId)
         : await this.closeCustomer(context, drift.userId);
     } catch (error) {
       if (!(error instanceof CodedError) || !comesBack.includes(error.code)) throw error;
@@ -99,12 +105,12 @@ export class ReconcileService {
    * Notes a deletion that nobody is at, and carries on what is due, as the background loop does.
    * @returns undefined when somebody else has begun to delete the user, or has deleted them, meanwhile
    */
-  private async deleteAgain(userId: string): Promise<Mended | undefined> {
+  private async deleteAgain(context: RpcContext, userId: string): Promise<Mended | undefined> {
     const isNoted = await this.database.transaction(async (tx) => {
       if (!(await lockUser(tx, userId))) return false;
       const [user] = await findUsersToCompare(tx, [userId]);
       if (user?.isUnderWay !== false) return false;
-      await beginDeletion(tx, userId, 0);
+      await beginDeletion(tx, userId, actorOf(context), 0);
       return true;
     });
     if (!isNoted) return undefined;
@@ -121,7 +127,10 @@ export class ReconcileService {
   }
 
   private async closeCustomer(context: RpcContext, userId: string): Promise<Mended> {
-    const attempt = await this.database.transaction(drawDeletionAttempt);
+    const attempt = await this.database.transaction(async (tx) => {
+      await audit(tx, actorOf(context), identity.reconcileUsers, userId);
+      return drawDeletionAttempt(tx);
+    });
     const { openOrders } = await this.rpc.call(store.closeCustomer, { userId, attempt }, context);
     return openOrders.length > 0 ? { outcome: 'left', openOrders } : { outcome: 'mended' };
   }

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { Login, Session } from '@plant-shop/contracts/identity';
+import { identity, type Login, type Session } from '@plant-shop/contracts/identity';
 import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-shop/contracts/identity.sessions';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { auditOthers } from '../audit/audit-others.js';
 import { fromDigest, newSecret, sha256 } from '../credentials/secret.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -72,22 +73,24 @@ export class SessionsService {
     return (await listSessions(this.database, userId)).map((one) => toOpenSession(one, own));
   }
 
-  async end({ caller }: RpcContext, { username, sessionId }: EndSession): Promise<{ ended: string }> {
+  async end(context: RpcContext, { username, sessionId }: EndSession): Promise<{ ended: string }> {
     await this.database.transaction(async (tx) => {
-      const { userId } = managed(caller, await findUser(tx, username));
+      const { userId } = managed(context.caller, await findUser(tx, username));
       if (!(await endSessionOf(tx, userId, sessionId))) throw sessionNotFound();
       await appendRevocations(tx, [{ kind: 'session', id: sessionId }]);
+      await auditOthers(tx, context, identity.endSession, userId, `${userId}/${sessionId}`);
     });
     this.revocations.nudge();
     return { ended: sessionId };
   }
 
   /** Everywhere: all sessions, and what was granted to applications. */
-  async endAll({ caller }: RpcContext, { username }: EndSessions): Promise<{ ended: number }> {
+  async endAll(context: RpcContext, { username }: EndSessions): Promise<{ ended: number }> {
     const ended = await this.database.transaction(async (tx) => {
-      const { userId } = managed(caller, await findUser(tx, username));
+      const { userId } = managed(context.caller, await findUser(tx, username));
       const logins = await endLogins(tx, userId, undefined);
       await appendRevocations(tx, logins);
+      await auditOthers(tx, context, identity.endSessions, userId);
       return logins.filter(({ kind }) => kind === 'session').length;
     });
     this.revocations.nudge();

@@ -1,4 +1,5 @@
 import type { Role } from '@plant-shop/contracts/permissions';
+import { type Actor, audit } from '@plant-shop/platform/audit/audit-log';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { userNotFound } from './user.js';
@@ -16,7 +17,7 @@ export interface RoleChange {
  * them learns of it from the log.
  * @throws DomainError `user-not-found`
  */
-export function changeRole(database: Database, username: string, role: Role): Promise<RoleChange> {
+export function changeRole(database: Database, actor: Actor, username: string, role: Role): Promise<RoleChange> {
   return database.transaction(async (tx) => {
     const found = await findUser(tx, username);
     const user = found && (await lockUser(tx, found.userId));
@@ -24,6 +25,7 @@ export function changeRole(database: Database, username: string, role: Role): Pr
     if (user.role !== role) {
       await setRole(tx, user.userId, role);
       await appendRevocations(tx, [{ kind: 'userChanged', id: user.userId }]);
+      await audit(tx, actor, { pattern: 'identity.set-role' }, `${user.userId}: ${user.role} to ${role}`);
     }
     return { userId: user.userId, username: user.username, before: user.role, after: role };
   });

@@ -46,6 +46,31 @@ describe('deleting a user', () => {
       [userId],
     );
 
+  const audited = async (userId: string) =>
+    (await shop.call(identity.readAudit, { operation: 'identity.deleteUser' })).filter(({ target }) => target === userId);
+
+  it('names in the audit log who deleted somebody else, also when the request is long gone by then', async () => {
+    const { username, userId } = await shop.enter();
+    await expect(shop.call(identity.deleteUser, { username }, manager)).rejects.toMatchObject({ code: 'unavailable' });
+    await startStore(() => {
+      throw new Error('its answer is lost');
+    });
+    await expect(shop.call(identity.deleteUser, { username }, manager)).rejects.toMatchObject({ code: 'internal' });
+    expect(await audited(userId)).toEqual([]);
+    await stopStore?.();
+    await startStore(() => ({ openOrders: [] }));
+    await shop.sql.query(`UPDATE user_deletions SET leased_until = now() - interval '1 second' WHERE user_id = $1`, [userId]);
+    await until(async () => !(await isThere(userId)), 20_000);
+    expect(await audited(userId)).toMatchObject([{ subject: manager.subject, credentials: ['apiKey'], requestId: 'test' }]);
+  });
+
+  it('is not written down where users delete themselves', async () => {
+    await startStore(() => ({ openOrders: [] }));
+    const { username, userId, inPerson } = await shop.enter();
+    await shop.call(identity.deleteUser, { username }, inPerson);
+    expect(await audited(userId)).toEqual([]);
+  });
+
   it('removes the profile, sessions and keys, and tells the log', async () => {
     const asked = await startStore(() => ({ openOrders: [] }));
     const { username, password, userId, token, inPerson } = await shop.enter();

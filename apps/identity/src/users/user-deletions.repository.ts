@@ -1,3 +1,4 @@
+import type { Actor } from '@plant-shop/platform/audit/audit-log';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
@@ -15,18 +16,29 @@ export interface Attempt {
 export async function beginDeletion(
   tx: Transaction,
   userId: string,
+  askedBy: Actor,
   leaseMs: number,
 ): Promise<Attempt & { readonly isFirst: boolean }> {
   const [earlier] = await tx.query('SELECT 1 FROM user_deletions WHERE user_id = $1', [userId]);
   const begun = await tx.query<{ attempt: number }>(
     // The number of a row that is there is drawn while it is locked: what took it before has a smaller one.
-    `INSERT INTO user_deletions (user_id, attempt, leased_until)
-     VALUES ($1, nextval('deletion_attempts'), now() + $2 * interval '1 millisecond')
-     ON CONFLICT (user_id) DO UPDATE SET attempt = nextval('deletion_attempts'), leased_until = excluded.leased_until
+    `INSERT INTO user_deletions (user_id, attempt, asked_by, leased_until)
+     VALUES ($1, nextval('deletion_attempts'), $2, now() + $3 * interval '1 millisecond')
+     ON CONFLICT (user_id) DO UPDATE
+       SET attempt = nextval('deletion_attempts'), asked_by = excluded.asked_by, leased_until = excluded.leased_until
      RETURNING attempt`,
-    [userId, leaseMs],
+    [userId, JSON.stringify(askedBy), leaseMs],
   );
   return { userId, attempt: onlyRow(begun).attempt, isFirst: earlier === undefined };
+}
+
+/** Who asked last for the user to be deleted; the row goes with the user, so it is read before. */
+export async function findWhoAsked(tx: Transaction, userId: string): Promise<Actor | undefined> {
+  const [deletion] = await tx.query<{ askedBy: Actor | null }>(
+    'SELECT asked_by AS "askedBy" FROM user_deletions WHERE user_id = $1',
+    [userId],
+  );
+  return deletion?.askedBy ?? undefined;
 }
 
 /** The user stays. False, and nothing is done, when another attempt has taken over: what it was told may differ. */

@@ -1,7 +1,8 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { DeleteUser } from '@plant-shop/contracts/identity';
+import { type DeleteUser, identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
+import { actorOf, audit, nobody } from '@plant-shop/platform/audit/audit-log';
 import { CodedError, outcomeUnknown } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -15,7 +16,7 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { assertVersion, managed, userNotFound } from './user.js';
-import { type Attempt, beginDeletion, dropDeletion, takeOverDeletion } from './user-deletions.repository.js';
+import { type Attempt, beginDeletion, dropDeletion, findWhoAsked, takeOverDeletion } from './user-deletions.repository.js';
 import { deleteUser, findUser, lockUser } from './users.repository.js';
 
 /** A lease is longer than any call under it, so that two attempts do not work on one user at the same time. */
@@ -65,7 +66,7 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
       const user = await lockUser(tx, userId);
       if (!user) throw userNotFound();
       assertVersion(user, ifVersion);
-      return { user, attempt: await beginDeletion(tx, userId, leaseMsOf(context)) };
+      return { user, attempt: await beginDeletion(tx, userId, actorOf(context), leaseMsOf(context)) };
     });
     const openOrders = await this.closeCustomer(context, attempt);
     if (openOrders.length > 0) {
@@ -117,7 +118,7 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
     try {
       return await this.database.transaction(async (tx) => {
         const user = await lockUser(tx, userId);
-        return user && beginDeletion(tx, userId, leaseMsOf(context));
+        return user && beginDeletion(tx, userId, actorOf(context), leaseMsOf(context));
       });
     } catch (error) {
       throw outcomeUnknown('identity', error);
@@ -143,12 +144,14 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
 
   private async finish(userId: string): Promise<void> {
     const deleted = await this.database.transaction(async (tx) => {
+      const askedBy = (await findWhoAsked(tx, userId)) ?? nobody('unknown');
       const clients = await deleteClientsOf(tx, userId);
       const isGone = await deleteUser(tx, userId);
       // Another attempt was faster: it has written the log, too.
       if (isGone) {
         const others = clients.map((id) => ({ kind: 'client', id }) as const);
         await appendRevocations(tx, [...others, { kind: 'user', id: userId }]);
+        if (askedBy.subject !== userId) await audit(tx, askedBy, identity.deleteUser, userId);
       }
       return isGone;
     });

@@ -5,6 +5,7 @@ import {
   type DeleteUser,
   type GetUser,
   identity,
+  type ResolveUserIds,
   type ResolveUsername,
   type UpdateUser,
   type User,
@@ -35,6 +36,11 @@ export class UsersController {
   @Answers(identity.resolveUsername)
   resolveUsername({ username }: ResolveUsername): Promise<{ userId: string }> {
     return this.users.resolve(username);
+  }
+
+  @Answers(identity.resolveUserIds)
+  resolveUserIds({ userIds }: ResolveUserIds): Promise<{ userId: string; username: string }[]> {
+    return this.users.resolveIds(userIds);
   }
 
   @Answers(identity.getUser)

@@ -18,6 +18,13 @@ export async function findUser(db: Reader, username: string): Promise<UserRecord
   return user;
 }
 
+export function findUsernames(
+  db: Reader,
+  userIds: readonly string[],
+): Promise<{ userId: string; username: string }[]> {
+  return db.query('SELECT user_id AS "userId", username FROM users WHERE user_id = ANY($1::uuid[])', [userIds]);
+}
+
 export async function findUserById(db: Reader, userId: string): Promise<UserRecord | undefined> {
   const [user] = await db.query<UserRecord>(
     { name: 'find-user-by-id', text: `SELECT ${columns} FROM users WHERE user_id = $1` },

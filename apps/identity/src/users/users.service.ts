@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import type { NewUser, UpdateUser, User } from '@plant-shop/contracts/identity';
+import { identity, type NewUser, type UpdateUser, type User } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
 import { once, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
@@ -8,6 +8,7 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { auditOthers } from '../audit/audit-others.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { Cipher } from '../credentials/cipher.js';
 import { fromDigest } from '../credentials/secret.js';
@@ -34,6 +35,7 @@ import {
   drawIds,
   findTaken,
   findUser,
+  findUsernames,
   insertUsers,
   lockUser,
   type UserToInsert,
@@ -85,6 +87,11 @@ export class UsersService {
     return { userId: user.userId };
   }
 
+  /** Without those who are gone. */
+  resolveIds(userIds: readonly string[]): Promise<{ userId: string; username: string }[]> {
+    return findUsernames(this.database, userIds);
+  }
+
   async get(context: RpcContext, username: string): Promise<Versioned<User>> {
     const user = await findUser(this.database, username);
     if (!user) throw userNotFound();
@@ -111,6 +118,7 @@ export class UsersService {
         const kept = ownSession === undefined ? undefined : fromDigest(ownSession);
         await appendRevocations(tx, await endLogins(tx, userId, kept));
       }
+      await auditOthers(tx, context, identity.updateUser, userId);
       return record;
     });
     if (passwordHash !== undefined) this.revocations.nudge();

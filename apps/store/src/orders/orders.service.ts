@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
-import type { ListOrders, NewOrder, Order, TimelineEntry, TransferOrder } from '@plant-shop/contracts/store';
+import { type ListOrders, type NewOrder, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { unavailable } from '@plant-shop/platform/errors';
 import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Lanes } from '@plant-shop/platform/lanes';
@@ -101,13 +102,15 @@ export class OrdersService {
         if (!isOpen(order.status)) throw transitionRefused(order, 'only open orders are transferred');
         const transferred = { ...order, ownerId: userId, version: order.version + 1 };
         await amendOrder(tx, transferred, { actor: context.caller.subject, reason: 'transferred' });
+        await audit(tx, actorOf(context), store.transferOrder, orderId);
         return versioned(transferred);
       }),
     );
   }
 
   /** A cancelled order stays readable, and cancelling it again answers the same. */
-  async cancel({ caller }: RpcContext, orderId: number, ifVersion?: number): Promise<Versioned<Order>> {
+  async cancel(context: RpcContext, orderId: number, ifVersion?: number): Promise<Versioned<Order>> {
+    const { caller } = context;
     const cancelled = await this.database.transaction(async (tx) => {
       const [locked] = await lockOrders(tx, [orderId]);
       const order = visible(caller, orderId, locked);
@@ -120,6 +123,7 @@ export class OrdersService {
         { orderId, move: 'cancel', actor: caller.subject, reason: 'cancelled' },
       ]);
       if (!cancelled) throw notCancellable(order);
+      if (order.ownerId !== caller.subject) await audit(tx, actorOf(context), store.cancelOrder, orderId);
       return versioned(cancelled);
     });
     this.feed.moved();

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { Order, Payment } from '@plant-shop/contracts/store';
+import { type Order, type Payment, store } from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -37,18 +38,21 @@ export class PaymentsService {
   /** @returns a refusal instead of throwing it where something is to be committed all the same */
   private async take(
     tx: Transaction,
-    { caller }: RpcContext,
+    context: RpcContext,
     orderId: number,
     { outcome, reference }: Payment,
   ): Promise<Versioned<Order> | DomainError> {
     const order = await lockOrder(tx, orderId);
     const known = await findPayment(tx, orderId, reference);
     const { kind, state } = decidePayment(known, outcome, canMove(order, 'approve'));
-    if (kind === 'new') await savePayment(tx, { orderId, reference, state });
+    if (kind === 'new') {
+      await savePayment(tx, { orderId, reference, state });
+      await audit(tx, actorOf(context), store.reportPayment, orderId);
+    }
     if (state === 'refund-due') return notPayable(order);
     if (kind === 'known' || state === 'failed') return new Versioned(toOrder(order), order.version);
     const [approved = order] = await moveOrders(tx, this.options.checkout, [
-      { orderId, move: 'approve', actor: caller.subject, reason: 'payment succeeded' },
+      { orderId, move: 'approve', actor: context.caller.subject, reason: 'payment succeeded' },
     ]);
     return new Versioned(toOrder(approved), approved.version);
   }

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { DeliverOrder, Order, ShipOrder } from '@plant-shop/contracts/store';
+import { type DeliverOrder, type Order, type ShipOrder, store } from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -21,32 +22,34 @@ export class ShipmentsService {
 
   /** The carrier's own tracking number replaces ours; events from here on carry it. */
   ship(
-    { caller, idempotency }: RpcContext,
+    context: RpcContext,
     { orderId, shipment, ifVersion }: ShipOrder,
   ): Promise<Versioned<Order> | Replayed> {
     return this.database.transaction((tx) =>
-      once(tx, idempotency, async () => {
+      once(tx, context.idempotency, async () => {
         const order = await lockOrder(tx, orderId, ifVersion);
         if (order.status !== 'approved') throw transitionRefused(order, 'only approved orders are shipped');
         const { carrier, trackingNumber } = shipment;
         const shipped = { ...order, carrier, trackingNumber, version: order.version + 1 };
-        await amendOrder(tx, shipped, { actor: caller.subject, reason: 'shipped' });
+        await amendOrder(tx, shipped, { actor: context.caller.subject, reason: 'shipped' });
+        await audit(tx, actorOf(context), store.shipOrder, orderId);
         return new Versioned(toOrder(shipped), shipped.version);
       }),
     );
   }
 
   async deliver(
-    { caller, idempotency }: RpcContext,
+    context: RpcContext,
     { orderId, ifVersion }: DeliverOrder,
   ): Promise<Versioned<Order> | Replayed> {
     const delivered = await this.database.transaction((tx) =>
-      once(tx, idempotency, async () => {
+      once(tx, context.idempotency, async () => {
         const order = await lockOrder(tx, orderId, ifVersion);
         const [delivered] = await moveOrders(tx, this.options.checkout, [
-          { orderId, move: 'deliver', actor: caller.subject, reason: 'delivered' },
+          { orderId, move: 'deliver', actor: context.caller.subject, reason: 'delivered' },
         ]);
         if (!delivered) throw transitionRefused(order, 'only approved orders are delivered');
+        await audit(tx, actorOf(context), store.deliverOrder, orderId);
         return new Versioned(toOrder(delivered), delivered.version);
       }),
     );

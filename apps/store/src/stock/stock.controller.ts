@@ -30,8 +30,8 @@ export class StockController {
   }
 
   @Answers(store.setStock)
-  setStock({ plantId, stock, ifVersion }: SetStock): Promise<Versioned<Stock>> {
-    return this.stock.set(plantId, stock.free, ifVersion);
+  setStock({ plantId, stock, ifVersion }: SetStock, context: RpcContext): Promise<Versioned<Stock>> {
+    return this.stock.set(context, plantId, stock.free, ifVersion);
   }
 
   @Answers(store.openStock)

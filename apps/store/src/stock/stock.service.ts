@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { Inventory, ListStock, OpenOrders, OpenStock, RetirePlant, Stock } from '@plant-shop/contracts/store';
+import { type Inventory, type ListStock, type OpenOrders, type OpenStock, type RetirePlant, type Stock, store } from '@plant-shop/contracts/store';
 import { DomainError } from '@plant-shop/contracts/errors';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { unavailable } from '@plant-shop/platform/errors';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
@@ -35,7 +36,7 @@ export class StockService {
   }
 
   /** Staff count the shelf: free units become what they say, whatever is reserved or sold stays. */
-  set(plantId: number, free: number, ifVersion?: number): Promise<Versioned<Stock>> {
+  set(context: RpcContext, plantId: number, free: number, ifVersion?: number): Promise<Versioned<Stock>> {
     return this.database.transaction(async (tx) => {
       const [locked] = await lockStock(tx, [plantId]);
       const stock = existing(plantId, locked);
@@ -43,7 +44,9 @@ export class StockService {
         throw new DomainError('precondition-failed', `The stock is at version ${stock.version} by now. Read it again.`);
       }
       const after = { ...stock, free };
-      return versioned(after, await change(tx, stock, after));
+      const version = await change(tx, stock, after);
+      await audit(tx, actorOf(context), store.setStock, plantId);
+      return versioned(after, version);
     });
   }
 

@@ -1,6 +1,9 @@
 import type { Transaction } from './database.js';
 import { onlyRow } from './rows.js';
 
+// Only the owner may alter a sequence, so the two functions `hold_sequence` and `restart_sequence` are part of the schema of
+// each service that raises some (see their migrations).
+
 /** A sequence that must draw nothing that is known elsewhere. */
 export interface SequenceToRaise {
   /** Its name, as it stands in a migration. */
@@ -32,11 +35,11 @@ export async function raiseSequence(
   const { sequence, known, margin } = wanted;
   if ((await nextOf(tx, sequence)) > known) return undefined;
   // Changes nothing, and waits for all that drew from it and have not committed yet.
-  if (!dryRun) await tx.execute(`ALTER SEQUENCE ${sequence} INCREMENT BY 1`);
+  if (!dryRun) await tx.query('SELECT hold_sequence($1)', [sequence]);
   const from = await nextOf(tx, sequence);
   if (from > known) return undefined;
   const to = known + margin + 1;
-  if (!dryRun) await tx.execute(`ALTER SEQUENCE ${sequence} RESTART WITH ${to}`);
+  if (!dryRun) await tx.query('SELECT restart_sequence($1, $2)', [sequence, to]);
   return { sequence, from, to };
 }
 

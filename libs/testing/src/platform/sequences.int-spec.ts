@@ -20,6 +20,13 @@ describe('raising a sequence', () => {
     const settings = { url: testDatabase.url, applicationName: 'test', poolSize: 8, entities: [], migrations };
     database = await Database.connect(settings, createLogger('test', 'fatal'));
     await database.query('CREATE SEQUENCE numbers');
+    // Those of a service's own schema belong to the owner of its tables, so that the service may call them.
+    await database.query(`
+      CREATE FUNCTION hold_sequence(sequence regclass) RETURNS void LANGUAGE plpgsql AS $$
+      BEGIN EXECUTE format('ALTER SEQUENCE %s INCREMENT BY 1', sequence); END $$`);
+    await database.query(`
+      CREATE FUNCTION restart_sequence(sequence regclass, next bigint) RETURNS void LANGUAGE plpgsql AS $$
+      BEGIN EXECUTE format('ALTER SEQUENCE %s RESTART WITH %s', sequence, next); END $$`);
   });
   afterAll(async () => {
     await database.close();

@@ -786,6 +786,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what staff did
+         * @description Everything that took effect and needed more than being oneself: who, what, when, and in which request. Entries are never changed, and kept for 400 days at least.
+         */
+        get: operations["listAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.json": {
         parameters: {
             query?: never;
@@ -1363,6 +1383,26 @@ export interface components {
             scheduled: number;
             /** @description There is more: send it as fromCursor to go on. */
             cursor?: string;
+        };
+        /** @description Something that took effect, and needed more than being oneself. */
+        AuditEntry: {
+            /**
+             * Format: int64
+             * @description Unique among the entries of one service, which `operation` begins with.
+             */
+            id: number;
+            /** Format: date-time */
+            at: string;
+            operation: string;
+            /** @description The `X-Request-Id` of the request; logs have it, too. */
+            requestId: string;
+            /** @description Who did it; never given to another user. Absent: a command of an operator. */
+            subject?: string;
+            /** @description The name that the subject has now. Absent: the user is gone. */
+            username?: string;
+            credentials: string[];
+            /** @description The id of what it was done to. */
+            target: string;
         };
         OrderStatusChanged: {
             /** @enum {string} */
@@ -5187,6 +5227,66 @@ export interface operations {
                     };
                 };
             };
+        };
+    };
+    listAudit: {
+        parameters: {
+            query?: {
+                /** @description Who did it: a username, or the `subject` of an entry, also of a user who is gone. */
+                subject?: string;
+                /** @description What was done, as entries name it. */
+                operation?: string;
+                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 57,
+                     *         "at": "2026-05-01T09:30:00.000Z",
+                     *         "operation": "store.setStock",
+                     *         "requestId": "7c9e2a54-0f1d-4f7e-8b1c-2f6f0f1c9a33",
+                     *         "subject": "0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f",
+                     *         "credentials": [
+                     *           "apiKey"
+                     *         ],
+                     *         "target": "1000000001"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["AuditEntry"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
+            408: components["responses"]["request-timeout"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
         };
     };
     getOpenApi: {

@@ -96,6 +96,8 @@ export const accessTable: readonly Line[] = [
   line('deleteOAuthClient', `DELETE ${oauthClient}`, ['write:users']),
   line('rotateOAuthClientSecret', `POST ${oauthClient}/rotateSecret`, ['write:users']),
 
+  line('listAudit', 'GET /v3/audit', ['write:users']),
+
   line('createWebhook', 'POST /v3/webhooks', ['webhooks'], { body: 'json' }),
   line('listWebhooks', 'GET /v3/webhooks', ['webhooks']),
   line('getWebhook', `GET ${webhook}`, ['webhooks']),

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AuditEntry } from '@plant-shop/contracts/audit';
+import { store } from '@plant-shop/contracts/store';
+import { contextFor } from '@plant-shop/testing/service';
+import { customer, staff, StoreHarness } from '../store.harness.js';
+
+describe('the audit log of the store', () => {
+  let shop: StoreHarness;
+  beforeAll(async () => {
+    shop = await StoreHarness.start();
+  });
+  afterAll(() => shop.stop());
+
+  const entries = (asked: { operation?: string; subject?: string; limit?: number; cursor?: string } = {}): Promise<AuditEntry[]> =>
+    shop.caller.call(store.readAudit, asked);
+  const placed = async (owner = customer(1)) =>
+    shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant() } }, owner);
+  /** What was written down while `work` ran. */
+  async function writtenBy(work: () => Promise<unknown>): Promise<Pick<AuditEntry, 'operation' | 'target'>[]> {
+    const before = (await entries()).length;
+    await work();
+    return (await entries()).slice(0, -before || undefined).map(({ operation, target }) => ({ operation, target }));
+  }
+
+  it('says who did what, when and in which request, and not what changed', async () => {
+    const plantId = await shop.plant();
+    await shop.caller.call(store.setStock, { plantId, stock: { free: 4_711 } }, staff);
+    const [entry] = await entries({ operation: 'store.setStock' });
+    expect(entry).toEqual({
+      id: expect.any(Number),
+      at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      operation: 'store.setStock',
+      requestId: 'test',
+      subject: staff.subject,
+      credentials: ['session'],
+      target: String(plantId),
+    });
+    expect(Math.abs(Date.parse(entry!.at) - Date.now())).toBeLessThan(60_000);
+  });
+
+  it('has the whole life of an order in the hands of staff', async () => {
+    const { id: orderId } = await placed();
+    const target = String(orderId);
+    const payment = { outcome: 'succeeded' as const, reference: `payment of ${orderId}` };
+    const done = await writtenBy(async () => {
+      await shop.caller.call(store.transferOrder, { orderId, transfer: { username: 'user-2' } }, staff);
+      await shop.caller.call(store.reportPayment, { orderId, payment }, staff);
+      await shop.caller.call(store.shipOrder, { orderId, shipment: { carrier: 'c', trackingNumber: 't' } }, staff);
+      await shop.caller.call(store.deliverOrder, { orderId }, staff);
+    });
+    expect(done.reverse()).toEqual(['transferOrder', 'reportPayment', 'shipOrder', 'deliverOrder'].map((name) => ({ operation: `store.${name}`, target })));
+  });
+
+  it("has another's order that is cancelled, and none of one's own", async () => {
+    const [own, others] = [await placed(), await placed()];
+    expect(await writtenBy(() => shop.caller.call(store.cancelOrder, { orderId: own.id }, customer(1)))).toEqual([]);
+    expect(await writtenBy(() => shop.caller.call(store.cancelOrder, { orderId: others.id }, staff))).toEqual([
+      { operation: 'store.cancelOrder', target: String(others.id) },
+    ]);
+  });
+
+  it('has nothing of what did not take effect: refused, or only repeated', async () => {
+    const { id: orderId } = await placed();
+    const payment = { outcome: 'failed' as const, reference: `payment of ${orderId}` };
+    await shop.caller.call(store.reportPayment, { orderId, payment }, staff);
+    const report = () => shop.caller.client.callRaw(store.reportPayment, { orderId, payment }, contextFor(staff), 'the same key');
+    const done = await writtenBy(async () => {
+      await expect(shop.caller.call(store.deliverOrder, { orderId }, staff)).rejects.toMatchObject({ code: 'order-transition-refused' });
+      await expect(shop.caller.call(store.setStock, { plantId: 987_654_321, stock: { free: 1 } }, staff)).rejects.toMatchObject({ code: 'plant-not-found' });
+      await shop.caller.call(store.reportPayment, { orderId, payment }, staff);
+      await report();
+      await report();
+    });
+    expect(done).toEqual([]);
+  });
+
+  it('is walked through once by its cursors, and filtered', async () => {
+    const plantId = await shop.plant();
+    for (let free = 0; free < 7; free++) await shop.caller.call(store.setStock, { plantId, stock: { free } }, staff);
+    const walked: AuditEntry[] = [];
+    for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
+      const asked = { limit: 3, ...(cursor !== undefined && { cursor }) };
+      const { payload, next } = await shop.caller.client.callRaw(store.readAudit, asked, contextFor(staff));
+      walked.push(...(JSON.parse(Buffer.from(payload).toString()) as AuditEntry[]));
+      cursor = next;
+    }
+    expect(walked).toEqual(await entries());
+    expect(await entries({ subject: staff.subject })).toEqual(walked);
+    expect(await entries({ subject: customer(1).subject })).toEqual([]);
+    expect(await entries({ operation: 'store.shipOrder' })).toEqual(walked.filter(({ operation }) => operation === 'store.shipOrder'));
+  });
+
+  it.each([
+    ['changed', `UPDATE audit_log SET target = 'x'`],
+    ['deleted', 'DELETE FROM audit_log'],
+    ['thrown away', 'TRUNCATE audit_log'],
+  ])('cannot be %s, even by its owner', async (_, statement) => {
+    const before = await entries();
+    expect(before.length).toBeGreaterThan(0);
+    await expect(shop.sql.query(statement)).rejects.toThrow('the audit log is append-only');
+    expect(await entries()).toEqual(before);
+  });
+
+  it('may lose what is older than 400 days', async () => {
+    await shop.sql.query(
+      `INSERT INTO audit_log (at, operation, request_id, credentials, target)
+       VALUES (now() - interval '401 days', 'store.old', 'r', '{}', '1'), (now() - interval '399 days', 'store.old', 'r', '{}', '2')`,
+    );
+    await shop.sql.query(`DELETE FROM audit_log WHERE at < now() - interval '400 days'`);
+    expect(await entries({ operation: 'store.old' })).toMatchObject([{ target: '2' }]);
+    await expect(shop.sql.query(`DELETE FROM audit_log WHERE operation = 'store.old'`)).rejects.toThrow('append-only');
+  });
+});

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { rows } from '../inside.js';
+import { createPlant, type Customer, fresh, login, newCustomer, ok, placeOrder, problem, send, staff, until } from '../shop.js';
+import { accessTable, type Line, type Permission } from './access-table.js';
+
+/** Everybody who is registered has these; the others make somebody staff. */
+const ofCustomers: readonly string[] = ['write:orders', 'webhooks', 'any key'];
+const needsStaff = ({ needs }: Line): boolean =>
+  needs === 'in person' || (Array.isArray(needs) && (needs as readonly (Permission | 'any key')[]).some((one) => !ofCustomers.includes(one)));
+
+interface Entry {
+  readonly id: number;
+  readonly at: string;
+  readonly operation: string;
+  readonly requestId: string;
+  readonly subject?: string;
+  readonly username?: string;
+  readonly credentials: readonly string[];
+  readonly target: string;
+}
+
+const audit = (query: Record<string, string> = {}) =>
+  send<Entry[]>('GET', `/v3/audit?${new URLSearchParams(query).toString()}`, { as: staff });
+
+/** One request of staff's, and everything that has to be there before it: it takes effect. */
+type Done = (request: (method: string, path: string, json?: unknown) => Promise<unknown>) => Promise<unknown>;
+
+const picture = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+const order = async (): Promise<string> => `/v3/store/order/${(await placeOrder({ plantId: (await createPlant()).id }, await newCustomer())).id}`;
+const user = async (): Promise<string> => `/v3/user/${(await newCustomer()).username}`;
+const approved = async (): Promise<string> => {
+  const path = await order();
+  await ok(send('POST', `${path}/payment`, { as: staff, json: { outcome: 'succeeded', reference: 'r' } }));
+  return path;
+};
+const keyOf = async ({ username, bearer }: Customer): Promise<string> =>
+  `/v3/user/${username}/apiKeys/${(await ok(send<{ id: string }>('POST', `/v3/user/${username}/apiKeys`, { as: { bearer }, json: { name: 'k' } }))).id}`;
+const clientToBe = () => ({ name: fresh('client'), grantTypes: ['client_credentials'], scopes: ['write:orders'], owner: 'admin' });
+const client = async (): Promise<string> =>
+  `/v3/oauth/clients/${(await ok(send<{ clientId: string }>('POST', '/v3/oauth/clients', { as: staff, json: clientToBe() }))).clientId}`;
+
+/** Each operation of staff's that changes something; a new one fails below until it is here. */
+const doings: Readonly<Record<string, Done>> = {
+  createPlant: (request) => request('POST', '/v3/plant', { name: 'Ficus', photoUrls: [] }),
+  replacePlant: async (request) => request('PUT', '/v3/plant', { ...(await createPlant()), name: 'Ficus' }),
+  changePlant: async (request) => request('POST', `/v3/plant/${(await createPlant()).id}`, new URLSearchParams({ name: 'Ficus' })),
+  deletePlant: async (request) => request('DELETE', `/v3/plant/${(await createPlant()).id}`),
+  uploadImage: async (request) => {
+    const form = new FormData();
+    form.set('file', new Blob([picture]), 'a.png');
+    return request('POST', `/v3/plant/${(await createPlant()).id}/uploadImage`, form);
+  },
+  cancelOrder: async (request) => request('DELETE', await order()),
+  transferOrder: async (request) => request('POST', `${await order()}/transfer`, { username: 'admin' }),
+  reportPayment: async (request) => request('POST', `${await order()}/payment`, { outcome: 'succeeded', reference: 'r' }),
+  shipOrder: async (request) => request('POST', `${await approved()}/shipment`, { carrier: 'c', trackingNumber: 't' }),
+  deliverOrder: async (request) => request('POST', `${await approved()}/delivery`),
+  setStock: async (request) => request('PUT', `/v3/store/inventory/${(await createPlant()).id}`, { free: 1 }),
+  updateUser: async (request) => request('PUT', await user(), { phone: '1' }),
+  deleteUser: async (request) => request('DELETE', await user()),
+  createApiKey: async (request) => request('POST', `${await user()}/apiKeys`, { name: 'k' }),
+  revokeApiKey: async (request) => request('DELETE', await keyOf(await newCustomer())),
+  rotateApiKey: async (request) => request('POST', `${await keyOf(await newCustomer())}/rotation`, {}),
+  endSession: async (request) => {
+    const { username } = await newCustomer();
+    const [session] = await ok(send<{ id: string }[]>('GET', `/v3/user/${username}/sessions`, { as: staff }));
+    return request('DELETE', `/v3/user/${username}/sessions/${session?.id}`);
+  },
+  endSessions: async (request) => request('DELETE', `${await user()}/sessions`),
+  createOAuthClient: (request) => request('POST', '/v3/oauth/clients', clientToBe()),
+  deleteOAuthClient: async (request) => request('DELETE', await client()),
+  rotateOAuthClientSecret: async (request) => request('POST', `${await client()}/rotateSecret`),
+};
+
+describe('the audit log', () => {
+  const changing = accessTable.filter((line) => needsStaff(line) && line.method !== 'GET').map(({ operation }) => operation);
+
+  it('is tried with every operation of staff that changes something', () => {
+    expect(Object.keys(doings).sort()).toEqual([...changing].sort());
+  });
+
+  let adminToken: string;
+  beforeAll(async () => {
+    adminToken = await login('admin', 'admin-password');
+  });
+
+  it.each(changing)('has who did %s, when and in which request', async (operation) => {
+    const requestId = randomUUID();
+    const begun = Date.now();
+    await doings[operation]?.(async (method, path, body) => {
+      const isJson = body !== undefined && !(body instanceof FormData) && !(body instanceof URLSearchParams);
+      return ok(send(method, path, {
+        as: { bearer: adminToken },
+        headers: { 'x-request-id': requestId, ...(body instanceof URLSearchParams && { 'content-type': 'application/x-www-form-urlencoded' }) },
+        ...(isJson && { json: body }),
+        ...(body !== undefined && !isJson && { body: body instanceof URLSearchParams ? body.toString() : body }),
+      }));
+    });
+    const written = (await ok(audit({ limit: '50' }))).filter((entry) => entry.requestId === requestId);
+    expect(written).toMatchObject([{ username: 'admin', credentials: ['session'], target: expect.stringMatching(/./) }]);
+    // An upload is finished by the operation that its owner has for it.
+    expect(written[0]?.operation).toMatch(operation === 'uploadImage' ? /^catalog\.finishImage$/ : new RegExp(`^\\w+\\.${operation}$`));
+    expect(Date.parse(written[0]?.at ?? '')).toBeGreaterThan(begun - 5_000);
+  });
+
+  it('has nothing of what users do to what is theirs', async () => {
+    const { username, bearer } = await newCustomer();
+    const as = { bearer };
+    const { id: plantId } = await createPlant();
+    const { id } = await placeOrder({ plantId }, as);
+    await ok(send('DELETE', `/v3/store/order/${id}`, { as }));
+    await ok(send('PUT', `/v3/user/${username}`, { as, json: { phone: '1' } }));
+    await ok(send('POST', `/v3/user/${username}/apiKeys`, { as, json: { name: 'k' } }));
+    expect(await ok(audit({ subject: username }))).toEqual([]);
+  });
+
+  it('is read page by page through all services, newest first', async () => {
+    const before = (await ok(audit({ subject: 'admin', limit: '1' })))[0];
+    const plant = await createPlant();
+    await ok(send('PUT', `/v3/store/inventory/${plant.id}`, { as: staff, json: { free: 1 } }));
+    await ok(send('PUT', await user(), { as: staff, json: { phone: '2' } }));
+    await ok(send('DELETE', `/v3/plant/${plant.id}`, { as: staff }));
+    const seen: Entry[] = [];
+    for (let query: Record<string, string> = { subject: 'admin', limit: '1' }; ; ) {
+      const { headers, body } = await audit(query);
+      const [entry] = body;
+      if (!entry || entry.at === before?.at) break;
+      seen.push(entry);
+      const next = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
+      if (next === undefined) break;
+      query = Object.fromEntries(new URL(next).searchParams);
+    }
+    expect(seen.map(({ operation }) => operation)).toEqual(['catalog.deletePlant', 'identity.updateUser', 'store.setStock', 'catalog.createPlant']);
+    expect(seen.map(({ at }) => at)).toEqual(seen.map(({ at }) => at).sort().reverse());
+    expect((await ok(audit({ operation: 'store.setStock', limit: '1' })))[0]).toMatchObject({ target: String(plant.id) });
+  });
+
+  it('refuses cursors and limits that are none, and names that nobody has', async () => {
+    await problem(audit({ cursor: 'x' }), 400, 'invalid-cursor');
+    await problem(audit({ limit: '0' }), 400, 'invalid-input');
+    await problem(audit({ subject: fresh('nobody') }), 404, 'user-not-found');
+  });
+
+  it("keeps its entries when the user is gone, without the name that somebody else may have by then", async () => {
+    const clerk = await newCustomer();
+    await rows('identity', `UPDATE users SET role = 'staff' WHERE username = $1`, [clerk.username]);
+    const as = { bearer: await login(clerk.username, clerk.password) };
+    const { id } = await createPlant();
+    await ok(send('PUT', `/v3/store/inventory/${id}`, { as, json: { free: 1 } }));
+    const [{ subject = '' } = {}] = await ok(audit({ subject: clerk.username }));
+    await ok(send('DELETE', `/v3/user/${clerk.username}`, { as: staff }));
+    await until(async () => (await ok(audit({ subject })))[0]?.username === undefined);
+    expect(await ok(audit({ subject }))).toMatchObject([{ operation: 'store.setStock', subject, target: String(id) }]);
+  });
+});
