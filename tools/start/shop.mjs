@@ -114,7 +114,7 @@ function lock(dataDir) {
  * @param {Site} site
  * @param {Planned[]} processes
  */
-async function migrate({ stop }, processes) {
+export async function migrate({ stop }, processes) {
   const firsts = DATABASES.flatMap((name) => processes.find(({ instance }) => instance.service === name) ?? []);
   const migrations = firsts.map(({ instance: { service }, env }) =>
     run(pinnedNode(), [migrateOf(service)], { what: `Migrating the database of ${service}`, cwd: ROOT, env, signal: stop.signal }),

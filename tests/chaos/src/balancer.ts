@@ -1,0 +1,88 @@
+import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pause } from './clock.js';
+
+interface Upstream {
+  readonly label: string;
+  readonly port: number;
+  readonly opsPort: number;
+  readonly agent: Agent;
+  isReady: boolean;
+  isWithdrawn: boolean;
+}
+
+const pollMs = 100;
+const pollLimitMs = 1_000;
+
+/**
+ * What stands in front of gateways: it sends each request to one that is ready, by turns. It never sends one twice; where no
+ * answer comes it breaks its own connection, so that a client sees what happened.
+ */
+export class Balancer {
+  private readonly server: Server;
+  private readonly upstreams: readonly Upstream[];
+  private turn = 0;
+  private isOpen = true;
+
+  constructor(gateways: readonly { readonly label: string; readonly port?: number; readonly opsPort: number }[]) {
+    this.upstreams = gateways.map(({ label, port = 0, opsPort }) => ({
+      label, port, opsPort, agent: new Agent({ keepAlive: true }), isReady: true, isWithdrawn: false,
+    }));
+    this.server = createServer((incoming, outgoing) => this.pass(incoming, outgoing));
+    this.server.keepAliveTimeout = 0;
+  }
+
+  async start(): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    for (const upstream of this.upstreams) void this.watch(upstream);
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  /** Sends it nothing new, as a platform does from the moment it is going to end a process. */
+  withdraw(label: string): void {
+    for (const one of this.upstreams) if (one.label === label) one.isWithdrawn = true;
+  }
+
+  readmit(label: string): void {
+    for (const one of this.upstreams) if (one.label === label) one.isWithdrawn = false;
+  }
+
+  stop(): void {
+    this.isOpen = false;
+    this.server.close();
+    this.server.closeAllConnections();
+    for (const { agent } of this.upstreams) agent.destroy();
+  }
+
+  private pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const upstream = this.choose();
+    const { method, url: path, headers } = incoming;
+    const forward = request({ host: '127.0.0.1', port: upstream.port, agent: upstream.agent, method, path, headers });
+    const lose = (): unknown => outgoing.destroy();
+    forward.on('response', (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
+      answer.on('error', lose).pipe(outgoing);
+    });
+    forward.on('error', lose);
+    outgoing.on('close', () => forward.destroy());
+    incoming.on('error', lose).pipe(forward);
+  }
+
+  private choose(): Upstream {
+    const usable = this.upstreams.filter((one) => !one.isWithdrawn);
+    const ready = usable.filter((one) => one.isReady);
+    const among = ready.length > 0 ? ready : usable.length > 0 ? usable : this.upstreams;
+    return among[this.turn++ % among.length]!;
+  }
+
+  private async watch(upstream: Upstream): Promise<void> {
+    while (this.isOpen) {
+      try {
+        upstream.isReady = (await fetch(`http://127.0.0.1:${upstream.opsPort}/readyz`, { signal: AbortSignal.timeout(pollLimitMs) })).ok;
+      } catch {
+        upstream.isReady = false;
+      }
+      await pause(pollMs);
+    }
+  }
+}

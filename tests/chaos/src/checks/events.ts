@@ -1,0 +1,63 @@
+import type { FinalOrder, Follower, History, SeenEvent } from '../history.js';
+import type { Rule, Violation } from './violation.js';
+
+/**
+ * Every status change is in the event log, at every receiver and at every client that resumes: none missing, none made up, with
+ * the same bytes, in order for each order. In the log and at a client once; at a receiver again only as it was.
+ */
+export function checkEvents({ final }: History): Violation[] {
+  const expected = expectedEvents(final.orders);
+  const bodies = new Map(final.log.map(({ id, body }) => [id, body]));
+  const ours = (events: readonly SeenEvent[]): SeenEvent[] => events.filter(({ id, body }) => expected.has(id) || isOf(final.orders, body));
+  const check = (rule: Rule, { name, events }: Follower, once: boolean): Violation[] =>
+    compare(expected, bodies, ours(events), once).map((what) => ({ rule, what: `${name}: ${what}` }));
+  return [
+    ...check('log', { name: 'event log', events: final.log }, true),
+    ...final.receivers.flatMap((receiver) => check('receivers', receiver, false)),
+    ...final.sockets.flatMap((socket) => check('sockets', socket, true)),
+  ];
+}
+
+interface Expected {
+  readonly orderId: number;
+  /** The how manieth event of its order it is. */
+  readonly turn: number;
+}
+
+const expectedEvents = (orders: readonly FinalOrder[]): ReadonlyMap<string, Expected> =>
+  new Map(
+    orders.flatMap(({ id, transitions }) =>
+      transitions.flatMap(({ eventId }) => eventId ?? []).map((eventId, turn): [string, Expected] => [eventId, { orderId: id, turn }]),
+    ),
+  );
+
+/** A made-up event of one of the orders that are looked at. */
+function isOf(orders: readonly FinalOrder[], body: string): boolean {
+  const { data } = JSON.parse(body) as { data?: { orderId: number } };
+  return orders.some(({ id }) => id === data?.orderId);
+}
+
+function compare(expected: ReadonlyMap<string, Expected>, bodies: ReadonlyMap<string, string>, events: readonly SeenEvent[], once: boolean): string[] {
+  const faults: string[] = [];
+  const seen = new Set<string>();
+  const nextTurn = new Map<number, number>();
+  for (const { id, body } of events) {
+    const event = expected.get(id);
+    if (!event) {
+      faults.push(`event ${id} is of no status change`);
+      continue;
+    }
+    if (body !== bodies.get(id)) faults.push(`event ${id} has other bytes than in the log`);
+    if (seen.has(id)) {
+      if (once) faults.push(`event ${id} came twice`);
+      continue;
+    }
+    seen.add(id);
+    const turn = nextTurn.get(event.orderId) ?? 0;
+    if (event.turn !== turn) faults.push(`order ${event.orderId}: its event ${event.turn + 1} came where ${turn + 1} was due`);
+    nextTurn.set(event.orderId, Math.max(turn, event.turn + 1));
+  }
+  const missing = [...expected.keys()].filter((id) => !seen.has(id));
+  if (missing.length > 0) faults.push(`${missing.length} of ${expected.size} events are missing, ${missing[0] ?? ''} for one`);
+  return faults;
+}

@@ -1,0 +1,20 @@
+/** A promise that was broken, once. */
+export interface Violation {
+  readonly rule: Rule;
+  readonly what: string;
+}
+
+export type Rule =
+  | 'answers'
+  | 'acknowledged'
+  | 'unavailable-did-nothing'
+  | 'once-per-key'
+  | 'register'
+  | 'stock'
+  | 'owners'
+  | 'own-writes'
+  | 'timeline'
+  | 'log'
+  | 'receivers'
+  | 'sockets'
+  | 'settled';

@@ -1,0 +1,99 @@
+import pg from 'pg';
+import type { FinalOrder, FinalState, SeenEvent, Snapshot } from './history.js';
+import { now } from './clock.js';
+
+type Name = 'store' | 'notifications' | 'postgres' | 'identity' | 'catalog';
+
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
+
+/** The databases of the shop, looked at past everything that a fault is in. */
+export class Databases {
+  constructor(private readonly adminUrl: string) {}
+
+  async in<T>(name: Name, work: (client: pg.Client) => Promise<T>): Promise<T> {
+    const url = new URL(this.adminUrl);
+    url.pathname = `/${name}`;
+    const client = new pg.Client({ connectionString: url.href, connectionTimeoutMillis: 2_000, query_timeout: 20_000 });
+    // A server that goes away breaks the query under way, which says so itself.
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return await work(client);
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  /** The store at one instant, as far as it is about these plants. */
+  snapshot(plantIds: readonly number[]): Promise<Snapshot> {
+    return this.in('store', async (client) => {
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const plants = await client.query<Snapshot['plants'][number]>(
+        `SELECT plant_id AS "plantId", free, reserved, sold, coalesce(placed, 0) AS placed, coalesce(taken, 0) AS taken
+         FROM stock LEFT JOIN (
+           SELECT plant_id, sum(quantity) FILTER (WHERE status = 'placed') AS placed,
+             sum(quantity) FILTER (WHERE status IN ('approved', 'delivered')) AS taken
+           FROM orders WHERE plant_id = ANY($1) GROUP BY plant_id
+         ) AS held USING (plant_id)
+         WHERE plant_id = ANY($1)`,
+        [plantIds],
+      );
+      const drift = await client.query<Snapshot['inventoryDrift']>(
+        `SELECT t.available + d.available - s.available AS available, t.pending + d.pending - s.pending AS pending,
+           t.sold + d.sold - s.sold AS sold
+         FROM inventory_total t,
+           (SELECT coalesce(sum(available), 0) AS available, coalesce(sum(pending), 0) AS pending, coalesce(sum(sold), 0) AS sold
+            FROM inventory_deltas) d,
+           (SELECT coalesce(sum(free) FILTER (WHERE listing = 'available'), 0) AS available,
+              coalesce(sum(reserved), 0) + coalesce(sum(free) FILTER (WHERE listing = 'pending'), 0) AS pending,
+              coalesce(sum(sold), 0) + coalesce(sum(free) FILTER (WHERE listing = 'sold'), 0) AS sold FROM stock) s`,
+      );
+      const orphans = await client.query<{ id: number }>(
+        `SELECT o.id FROM orders o LEFT JOIN customers c ON c.user_id = o.owner_id LEFT JOIN stock s ON s.plant_id = o.plant_id
+         WHERE o.status IN ('placed', 'approved') AND (c.closed OR s.listing = 'retired')`,
+      );
+      const [inventoryDrift] = drift.rows;
+      if (!inventoryDrift) throw new Error('there is no inventory');
+      return { at: now(), plants: plants.rows, inventoryDrift, orphans: orphans.rows.map(({ id }) => id) };
+    });
+  }
+
+  /** What the databases hold of these plants' orders. */
+  async final(plantIds: readonly number[]): Promise<Pick<FinalState, 'orders' | 'payments' | 'log'>> {
+    const store = await this.in('store', async (client) => {
+      const orders = await client.query<FinalOrder>(
+        `SELECT o.id, o.plant_id AS "plantId", o.quantity, o.status, o.version, coalesce(t.transitions, '[]') AS transitions
+         FROM orders o LEFT JOIN LATERAL (
+           SELECT json_agg(json_build_object('version', order_version, 'previousStatus', previous_status,
+             'newStatus', new_status, 'eventId', event_id) ORDER BY order_version) AS transitions
+           FROM order_transitions WHERE order_id = o.id
+         ) t ON true
+         WHERE o.plant_id = ANY($1)`,
+        [plantIds],
+      );
+      const payments = await client.query<{ orderId: number; reference: string }>(
+        'SELECT order_id AS "orderId", reference FROM payments JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1)',
+        [plantIds],
+      );
+      return { orders: orders.rows, payments: payments.rows };
+    });
+    const log = await this.in('notifications', async (client) =>
+      (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE NOT repeats ORDER BY seq')).rows);
+    return { ...store, log };
+  }
+
+  /** What is still on its way: events without a number, or beyond the log, and webhook deliveries. */
+  async underWay(): Promise<{ unnumbered: number; head: number; logged: number; deliveries: number; intents: number }> {
+    const one = async (name: Name, text: string): Promise<number> =>
+      this.in(name, async (client) => (await client.query<{ n: number }>(text)).rows[0]?.n ?? 0);
+    const [unnumbered, head, logged, deliveries, intents] = await Promise.all([
+      one('store', 'SELECT count(*) AS n FROM order_transitions WHERE feed_seq IS NULL AND event_id IS NOT NULL'),
+      one('store', 'SELECT head AS n FROM feed_head'),
+      one('notifications', 'SELECT watermark AS n FROM feed_watermark'),
+      one('notifications', `SELECT count(*) AS n FROM webhook_deliveries WHERE state = 'pending'`),
+      one('catalog', 'SELECT count(*) AS n FROM stock_intents'),
+    ]);
+    return { unnumbered, head, logged, deliveries, intents };
+  }
+}

@@ -1,0 +1,115 @@
+import type { Balancer } from './balancer.js';
+import { now, pause, until } from './clock.js';
+import type { Window } from './history.js';
+import { describeFault, type Fault } from './plan.js';
+import type { Stack } from './stack.js';
+
+/** A fault as it was. */
+export interface Done extends Window {
+  readonly fault: Fault;
+}
+
+/** From the moment that a gateway gets no new requests to its SIGTERM; a platform takes longer (preStop in deploy/). */
+const withdrawalMs = 500;
+const startLimitMs = 60_000;
+
+export class Faults {
+  readonly done: Done[] = [];
+  /** How long processes took from SIGTERM to their end, in milliseconds. */
+  readonly endings: number[] = [];
+
+  constructor(private readonly stack: Stack, private readonly balancer: Balancer, private readonly say: (line: string) => void) {}
+
+  /** Does all of a plan, each at its time. */
+  async carryOut(plan: readonly Fault[]): Promise<void> {
+    const begin = now();
+    for (const fault of plan) {
+      await pause(begin + fault.atMs - now());
+      await this.do(fault);
+    }
+  }
+
+  async do(fault: Fault): Promise<void> {
+    this.stack.signal.throwIfAborted();
+    this.say(describeFault(fault));
+    const from = now();
+    await this.begin(fault);
+    this.done.push({ fault, from, to: now() });
+  }
+
+  /** When gateways could lose what they had. */
+  get ofGateways(): Window[] {
+    return this.done
+      .filter(({ fault }) => fault.kind !== 'roll' && fault.targets.some((target) => target.startsWith('gateway')))
+      .filter(({ fault }) => fault.kind !== 'cut')
+      .map(({ from, to }) => ({ from, to: to + 500 }));
+  }
+
+  private async begin(fault: Fault): Promise<void> {
+    switch (fault.kind) {
+      case 'kill':
+        for (const target of fault.targets) this.signal(target, 'SIGKILL');
+        return;
+      case 'pause': {
+        const pids = fault.targets.flatMap((target) => this.signal(target, 'SIGSTOP') ?? []);
+        try {
+          await pause(fault.forMs);
+        } finally {
+          for (const pid of pids) process.kill(pid, 'SIGCONT');
+        }
+        return;
+      }
+      case 'cut': {
+        const links = fault.targets.flatMap((target) => this.stack.links[target]?.[fault.from] ?? []);
+        await Promise.all(links.map((link) => link.cut()));
+        await pause(fault.forMs);
+        await Promise.all(links.map((link) => link.restore()));
+        return;
+      }
+      case 'restart':
+        for (const target of fault.targets) this.signal(target, target === 'postgres' ? 'SIGQUIT' : 'SIGKILL');
+        return;
+      case 'roll':
+        for (const target of fault.targets) await this.roll(target);
+        return;
+      case 'away':
+        return this.takeAway(fault.targets, fault.forMs);
+      default:
+        return fault satisfies never;
+    }
+  }
+
+  /** Ends a process as a platform does, and waits until its successor is ready. */
+  async roll(target: string): Promise<void> {
+    this.balancer.withdraw(target);
+    await pause(withdrawalMs);
+    const from = now();
+    const pid = this.signal(target, 'SIGTERM');
+    await until(() => this.stack.pidOf(target) !== pid, startLimitMs, 10);
+    this.endings.push(now() - from);
+    if (!(await this.ready([target], startLimitMs))) throw new Error(`${target} did not come back`);
+    this.balancer.readmit(target);
+  }
+
+  /** Waits until these processes, or all, are ready. */
+  ready(targets: readonly string[] = this.stack.instances.map(({ label }) => label), limitMs = startLimitMs): Promise<boolean> {
+    const opsPorts = this.stack.instances.filter(({ label }) => targets.includes(label)).map(({ opsPort }) => opsPort);
+    const isReady = (opsPort: number): Promise<boolean> =>
+      fetch(`http://127.0.0.1:${opsPort}/readyz`, { signal: AbortSignal.timeout(2_000) }).then(({ ok }) => ok, () => false);
+    return until(async () => (await Promise.all(opsPorts.map(isReady))).every(Boolean), limitMs);
+  }
+
+  private async takeAway(servers: readonly ('nats' | 'postgres')[], forMs: number): Promise<void> {
+    const links = Object.values(this.stack.links).flatMap((of) => servers.flatMap((server) => of[server] ?? []));
+    await Promise.all(links.map((link) => link.cut()));
+    for (const server of servers) this.signal(server, server === 'postgres' ? 'SIGQUIT' : 'SIGKILL');
+    await pause(forMs);
+    await Promise.all(links.map((link) => link.restore()));
+  }
+
+  private signal(target: string, signal: NodeJS.Signals): number | undefined {
+    const pid = this.stack.pidOf(target);
+    if (pid !== undefined) process.kill(pid, signal);
+    return pid;
+  }
+}

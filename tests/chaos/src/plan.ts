@@ -1,0 +1,98 @@
+import type { Random } from './random.js';
+import { type ServiceName, services } from './stack.js';
+
+/** What is done to the shop, and when, in milliseconds from the plan's begin. */
+export type Fault = { readonly atMs: number } & (
+  | { readonly kind: 'kill'; readonly targets: readonly string[] }
+  | { readonly kind: 'pause'; readonly targets: readonly string[]; readonly forMs: number }
+  | { readonly kind: 'cut'; readonly targets: readonly string[]; readonly from: 'nats' | 'postgres'; readonly forMs: number }
+  | { readonly kind: 'restart'; readonly targets: readonly ('nats' | 'postgres')[] }
+  | { readonly kind: 'roll'; readonly targets: readonly string[] }
+  /** For everybody, and NATS comes back empty. */
+  | { readonly kind: 'away'; readonly targets: readonly ('nats' | 'postgres')[]; readonly forMs: number }
+);
+
+/** What plans are made of. */
+export type FaultKind = Exclude<Fault['kind'], 'away'>;
+
+interface Scope {
+  readonly kinds: readonly FaultKind[];
+  readonly services?: readonly ServiceName[];
+  /** `store-2`, … */
+  readonly labels: readonly string[];
+  readonly seconds: number;
+  /** From one fault's end to the next one's begin at least: the time to come back that is measured. */
+  readonly restMs?: number;
+  readonly longestPauseMs?: number;
+}
+
+/**
+ * The same seed and scope give the same plan. Kinds and services take turns in a shuffled order, so that a short plan has
+ * some of all; one fault of three takes all replicas of its service.
+ */
+export function makePlan(random: Random, scope: Scope): Fault[] {
+  const { kinds, labels, seconds, restMs = 4_000, longestPauseMs = 20_000 } = scope;
+  const kindsInTurn = turns(random, kinds);
+  const servicesInTurn = turns(random, scope.services ?? services);
+  const serversInTurn = turns(random, ['nats', 'postgres'] as const);
+  const plan: Fault[] = [];
+  for (let atMs = 1_000; atMs < seconds * 1_000 - restMs; ) {
+    const fault = make(kindsInTurn(), atMs);
+    plan.push(fault);
+    atMs = endOf(fault) + restMs + random.between(0, 1_000);
+  }
+  return plan;
+
+  function make(kind: FaultKind, atMs: number): Fault {
+    switch (kind) {
+      case 'kill':
+        return { kind, atMs, targets: some(servicesInTurn()) };
+      case 'pause':
+        return { kind, atMs, targets: some(servicesInTurn()), forMs: random.between(1_000, longestPauseMs) };
+      case 'cut': {
+        const service = servicesInTurn();
+        const from = service === 'gateway' || random.chance(0.5) ? 'nats' : 'postgres';
+        return { kind, atMs, targets: some(service), from, forMs: random.between(500, 5_000) };
+      }
+      case 'restart':
+        return { kind, atMs, targets: [serversInTurn()] };
+      case 'roll':
+        return { kind, atMs, targets: [random.pick(of(servicesInTurn()))] };
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  function some(service: ServiceName): readonly string[] {
+    return random.chance(1 / 3) ? of(service) : [random.pick(of(service))];
+  }
+
+  function of(service: ServiceName): readonly string[] {
+    return labels.filter((label) => label.replace(/-\d+$/, '') === service);
+  }
+}
+
+function turns<T>(random: Random, values: readonly T[]): () => T {
+  let left: T[] = [];
+  return () => {
+    if (left.length === 0) left = random.shuffle(values);
+    return left.shift() as T;
+  };
+}
+
+/** When what it did is over; a process that was killed comes back by itself. */
+export const endOf = (fault: Fault): number => fault.atMs + ('forMs' in fault ? fault.forMs : 0);
+
+export function describeFault(fault: Fault): string {
+  const targets = fault.targets.join(' and ');
+  const seconds = 'forMs' in fault ? `${(fault.forMs / 1_000).toFixed(1)} s` : '';
+  const what = {
+    kill: `kill -9 ${targets}`,
+    pause: `SIGSTOP ${targets} for ${seconds}`,
+    cut: `cut ${targets} off from ${'from' in fault ? fault.from : ''} for ${seconds}`,
+    restart: fault.targets[0] === 'postgres' ? 'stop Postgres (immediate)' : 'kill -9 NATS, back empty',
+    roll: `SIGTERM ${targets}`,
+    away: `${targets} away for ${seconds}`,
+  }[fault.kind];
+  return `${(fault.atMs / 1_000).toFixed(1).padStart(6)} s  ${what}`;
+}

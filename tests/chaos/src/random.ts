@@ -1,0 +1,41 @@
+/** Numbers that look random and are the same for the same seed (mulberry32). */
+export class Random {
+  constructor(private state: number) {}
+
+  /** In [0, 1). */
+  next(): number {
+    this.state = (this.state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number of [low, high]. */
+  between(low: number, high: number): number {
+    return low + Math.floor(this.next() * (high - low + 1));
+  }
+
+  chance(share: number): boolean {
+    return this.next() < share;
+  }
+
+  pick<T>(values: readonly T[]): T {
+    const value = values[Math.floor(this.next() * values.length)];
+    if (value === undefined) throw new Error('there is nothing to pick');
+    return value;
+  }
+
+  shuffle<T>(values: readonly T[]): T[] {
+    const shuffled = [...values];
+    for (let last = shuffled.length - 1; last > 0; last--) {
+      const other = this.between(0, last);
+      [shuffled[last], shuffled[other]] = [shuffled[other] as T, shuffled[last] as T];
+    }
+    return shuffled;
+  }
+
+  /** Another stream of numbers, for somebody who takes them at times of their own. */
+  fork(): Random {
+    return new Random(this.between(0, 2 ** 31));
+  }
+}

@@ -1,0 +1,57 @@
+import { openGround } from './arena.js';
+import { now } from './clock.js';
+import { goals } from './goals/all.js';
+import { Random } from './random.js';
+import { describeViolations, type Row, tableOf } from './report.js';
+import type { Stack } from './stack.js';
+
+export interface Options {
+  readonly seed: number;
+  readonly minutes: number;
+  readonly only: readonly string[];
+  readonly isShort: boolean;
+  readonly say: (line: string) => void;
+}
+
+export const goalNames = Object.keys(goals);
+
+/** Tries the goals one after the other on one shop. @returns how many were reached, and how many not */
+export async function run(stack: Stack, { seed, minutes, only, isShort, say }: Options): Promise<{ passed: number; failed: number }> {
+  const names = Object.keys(goals).filter((name) => only.length === 0 || only.includes(name));
+  const weights = names.reduce((sum, name) => sum + (goals[name]?.weight ?? 0), 0);
+  const ground = await openGround(stack, say);
+  const rows: Row[] = [];
+  try {
+    for (const name of names) {
+      const goal = goals[name];
+      if (!goal) continue;
+      const seconds = weights === 0 ? 0 : (minutes * 60 * goal.weight) / weights;
+      say(`\n${name}: ${goal.what} (seed ${seed}${seconds > 0 ? `, ${Math.round(seconds)} s` : ''})`);
+      const begun = now();
+      const found = await attempt(name, goal.what, say, () => goal.run({ ground, random: new Random(seed + numberOf(name)), seconds, isShort }));
+      rows.push(...found);
+      const violations = found.flatMap((row) => row.violations);
+      if (violations.length > 0) say(describeViolations(violations));
+      say(`  took ${((now() - begun) / 1_000).toFixed(0)} s`);
+      stack.signal.throwIfAborted();
+    }
+  } finally {
+    ground.balancer.stop();
+    say(`\n${tableOf(rows)}`);
+  }
+  const failed = rows.filter(({ violations }) => violations.length > 0).length;
+  return { passed: rows.length - failed, failed };
+}
+
+/** A trial that breaks is a failure of its own goal. */
+async function attempt(goal: string, what: string, say: Options['say'], work: () => Promise<Row[]>): Promise<Row[]> {
+  try {
+    return await work();
+  } catch (error) {
+    say(String(error instanceof Error ? error.stack : error));
+    return [{ goal, what, tried: 'broken off', violations: [{ rule: 'settled', what: String(error) }] }];
+  }
+}
+
+/** Each goal has numbers of its own, so that one alone (--only) is the same as among all. */
+const numberOf = (name: string): number => Number(name.slice(1)) * 1_000_003;

@@ -1,0 +1,69 @@
+import { pause } from './clock.js';
+import type { Follower, SeenEvent } from './history.js';
+
+/** A client of the stream that resumes: it connects again with its last cursor, to the next replica. */
+export class ResumingSocket implements Follower {
+  readonly events: SeenEvent[] = [];
+  readonly closes: number[] = [];
+  gaps = 0;
+  private socket: WebSocket | undefined;
+  private isOver = false;
+  private turn: number;
+
+  private constructor(readonly name: string, private readonly urls: readonly string[], private cursor: string, first: number) {
+    this.turn = first;
+  }
+
+  /** Everything from now on. @param first which replica it begins with */
+  static async open(name: string, urls: readonly string[], first: number): Promise<ResumingSocket> {
+    const page = await fetch(`${(urls[0] ?? '').replace(/^ws/, 'http')}/v1/orders/updates?cursor=latest`, {
+      headers: { api_key: 'special-key', accept: 'application/json' },
+    });
+    const { cursor } = (await page.json()) as { cursor: string };
+    const socket = new ResumingSocket(name, urls, cursor, first);
+    void socket.run();
+    return socket;
+  }
+
+  get isOpen(): boolean {
+    return this.socket?.readyState === WebSocket.OPEN;
+  }
+
+  stop(): void {
+    this.isOver = true;
+    this.socket?.close();
+  }
+
+  private async run(): Promise<void> {
+    while (!this.isOver) {
+      const url = this.urls[this.turn++ % this.urls.length] ?? '';
+      const code = await this.connect(`${url}/v1/orders/updates?api_key=special-key&cursor=${encodeURIComponent(this.cursor)}`);
+      if (code !== undefined) this.closes.push(code);
+      await pause(100);
+    }
+  }
+
+  /** @returns the code that an open connection was closed with */
+  private connect(url: string): Promise<number | undefined> {
+    const socket = new WebSocket(url);
+    this.socket = socket;
+    let wasOpen = false;
+    // A replica that stands still accepts, and says nothing.
+    const limit = setTimeout(() => wasOpen || socket.close(), 2_000);
+    socket.onopen = () => (wasOpen = true);
+    socket.onmessage = ({ data }) => this.take(data as string);
+    return new Promise((resolve) => {
+      socket.onclose = ({ code }) => {
+        clearTimeout(limit);
+        resolve(wasOpen ? code : undefined);
+      };
+    });
+  }
+
+  private take(text: string): void {
+    const { id, cursor, ...event } = JSON.parse(text) as { id: string; cursor: string; event: string };
+    this.cursor = cursor;
+    if (event.event === 'stream.gap') this.gaps++;
+    else this.events.push({ id, body: JSON.stringify(event) });
+  }
+}

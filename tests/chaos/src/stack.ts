@@ -1,0 +1,39 @@
+import type { TestProxy } from '@plant-shop/testing/proxy';
+
+export const services = ['gateway', 'catalog', 'store', 'identity', 'notifications'] as const;
+export type ServiceName = (typeof services)[number];
+
+/** One process of a service. */
+export interface Instance {
+  readonly service: ServiceName;
+  /** `store-2` */
+  readonly label: string;
+  readonly opsPort: number;
+  /** Of gateways and notifications: where clients reach it. */
+  readonly port?: number;
+}
+
+/** The relays between an instance and its servers. The gateway has no database. */
+export interface Links {
+  readonly nats: TestProxy;
+  readonly postgres?: TestProxy;
+}
+
+/** A running shop (stack.mjs), in which every process that ends is started again. */
+export interface Stack {
+  readonly instances: readonly Instance[];
+  readonly links: Readonly<Record<string, Links>>;
+  /** Of Postgres, as its superuser and past the relays. */
+  readonly adminUrl: string;
+  /** Folder of the log files. */
+  readonly logs: string;
+  readonly signal: AbortSignal;
+  /** Of an instance by its label, `nats` or `postgres`; undefined between two lives. */
+  pidOf(part: string): number | undefined;
+  /** Settings of a service, from its processes' next starts on. */
+  set(service: ServiceName, values: Readonly<Record<string, string>>): void;
+  end(): Promise<void>;
+}
+
+export const instancesOf = (stack: Stack, service: ServiceName): readonly Instance[] =>
+  stack.instances.filter((one) => one.service === service);

@@ -1,0 +1,171 @@
+import { startProxy } from '@plant-shop/testing/proxy';
+import { ownBroker } from '../../tools/start/broker.mjs';
+import { loadCredentials } from '../../tools/start/credentials.mjs';
+import { DataDir } from '../../tools/start/data-dir.mjs';
+import { ownDatabases } from '../../tools/start/databases.mjs';
+import { freePort } from '../../tools/start/ports.mjs';
+import { sendSignal } from '../../tools/start/processes.mjs';
+import { answers } from '../../tools/start/readiness.mjs';
+import { RunFile } from '../../tools/start/run-file.mjs';
+import { serviceProcess } from '../../tools/start/service-process.mjs';
+import { environmentOf, planInstances } from '../../tools/start/services.mjs';
+import { migrate } from '../../tools/start/shop.mjs';
+import { ORDER, Shutdown, together } from '../../tools/start/shutdown.mjs';
+import { readyToolchain } from '../../tools/start/toolchain.mjs';
+import { Watch } from '../../tools/start/watch.mjs';
+
+/** From the command to the last service's 200; many processes start at once on few cores. */
+const READY_LIMIT_MS = 180_000;
+
+/** Payments come from outside, so that every move of an order is a call whose answer is known; retries of webhooks come in seconds. */
+const settings = {
+  PAYMENT_PROVIDER: 'external',
+  INITIAL_STOCK: '0',
+  WEBHOOK_TIME_SCALE: '0.01',
+  WEBHOOK_RATE_PER_ENDPOINT: '100000',
+  RATE_LIMIT_PER_MINUTE: '6000000',
+};
+
+/**
+ * A whole shop on free ports and data that are thrown away, made of what `npm start` is made of: the same processes, wired
+ * with a relay of ours between each of them and each of its servers, and more replicas.
+ * @implements {import('./dist/stack.js').Stack}
+ */
+export class Stack {
+  /** @type {import('./dist/stack.js').Instance[]} */
+  instances = [];
+  /** @type {Record<string, import('./dist/stack.js').Links>} */
+  links = {};
+
+  #stop = new AbortController();
+  #shutdown = new Shutdown(ORDER, (step, error) => console.log(`Ending (${step}): ${error}`));
+  /** @type {Map<string, NodeJS.ProcessEnv>} */
+  #envs = new Map();
+
+  /** @param {string} folder */
+  constructor(folder) {
+    this.dataDir = new DataDir(folder);
+    this.runFile = new RunFile(this.dataDir.runFile);
+  }
+
+  /**
+   * @param {string} folder that does not exist yet
+   * @param {{ signal: AbortSignal, replicas?: Partial<Record<string, number>> }} options
+   */
+  static async start(folder, { signal, replicas = {} }) {
+    const stack = new Stack(folder);
+    const end = () => stack.#stop.abort(signal.reason);
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      signal.throwIfAborted();
+      await stack.#start(replicas);
+      return stack;
+    } catch (error) {
+      await stack.end();
+      throw error;
+    }
+  }
+
+  /** @param {Partial<Record<string, number>>} replicas */
+  async #start(replicas) {
+    const { dataDir, runFile } = this;
+    dataDir.create();
+    const silent = /** @type {any} */ ({ say: () => {}, complain: () => {}, log: () => {} });
+    const watch = new Watch(this.#stop, silent);
+    const credentials = loadCredentials(dataDir.credentials, { needed: false });
+    /** @type {import('../../tools/start/shop.mjs').Site} */
+    const site = { stop: this.#stop, shutdown: this.#shutdown, screen: silent, dataDir, runFile, watch, credentials };
+    const ports = { GATEWAY_PORT: await freePort(), STREAM_PORT: await freePort() };
+    const [inherited, databaseUrls, broker] = await together(this.#stop, [
+      readyToolchain({ signal: this.#stop.signal, say: console.log }),
+      ownDatabases(site),
+      ownBroker(site),
+    ]);
+    const two = { gateway: 2, catalog: 2, store: 2, identity: 2, notifications: 2 };
+    this.instances = /** @type {any} */ (await planInstances({ ...two, ...replicas }, ports));
+    const publicUrl = `http://127.0.0.1:${ports.GATEWAY_PORT}`;
+    const wiring = { instances: this.instances, databaseUrls, broker, credentials, publicUrl };
+    const direct = this.instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, { ...inherited, ...settings }) }));
+    await migrate(site, direct);
+
+    const processes = [];
+    for (const instance of this.instances) {
+      const { label, service } = instance;
+      const nats = await relayTo(broker.url);
+      const url = databaseUrls[/** @type {keyof typeof databaseUrls} */ (service)];
+      const postgres = url === undefined ? undefined : await relayTo(url);
+      this.links[label] = { nats, ...(postgres && { postgres }) };
+      const relayed = {
+        ...wiring,
+        broker: { ...broker, url: through(broker.url, nats) },
+        databaseUrls: postgres ? { ...databaseUrls, [service]: through(url, postgres) } : databaseUrls,
+      };
+      const env = environmentOf(instance, relayed, { ...inherited, ...settings });
+      this.#envs.set(label, env);
+      const record = () => runFile.record(instance, kept.mark);
+      const kept = serviceProcess(instance, { env, logs: dataDir.logs, screen: silent, watch, record });
+      processes.push(kept);
+    }
+    this.#shutdown.add('services', async () => {
+      await Promise.all(processes.map((one) => one.stop()));
+      for (const { nats, postgres } of Object.values(this.links)) await Promise.all([nats.stop(), postgres?.stop()]);
+    });
+    for (const one of processes) one.start();
+    const { signal } = this.#stop;
+    await together(this.#stop, this.instances.map(({ opsPort }) => answers(`http://127.0.0.1:${opsPort}/readyz`, { limitMs: READY_LIMIT_MS, signal })));
+    await answers(`${publicUrl}/readyz`, { limitMs: READY_LIMIT_MS, signal });
+    watch.isOpen = true;
+  }
+
+  /** Aborted with the reason when a part cannot be started. */
+  get signal() {
+    return this.#stop.signal;
+  }
+
+  get logs() {
+    return this.dataDir.logs;
+  }
+
+  get adminUrl() {
+    return /** @type {string} */ (this.runFile.run.postgres?.adminUrl);
+  }
+
+  /** @param {string} part label of an instance, `nats` or `postgres` @returns {number | undefined} nothing between two lives */
+  pidOf(part) {
+    const { nats, postgres, services } = this.runFile.run;
+    if (part === 'nats') return nats?.pid;
+    if (part === 'postgres') return postgres?.pid;
+    return Object.values(services).flat().find(({ label }) => label === part)?.pid;
+  }
+
+  /** Settings of a service, from its processes' next starts on. @param {string} service @param {Record<string, string>} values */
+  set(service, values) {
+    for (const { label } of this.instances.filter((one) => one.service === service)) Object.assign(/** @type {object} */ (this.#envs.get(label)), values);
+  }
+
+  /** What of it is still there is killed: nothing of it is needed any more. */
+  async end() {
+    this.#stop.abort(new Error('the stack has ended'));
+    for (const { label } of this.instances) {
+      const pid = this.pidOf(label);
+      if (pid !== undefined) sendSignal(pid, 'SIGKILL');
+    }
+    const postgres = this.pidOf('postgres');
+    if (postgres !== undefined) sendSignal(postgres, 'SIGQUIT');
+    await this.#shutdown.run();
+    this.dataDir.empty();
+  }
+}
+
+/** @param {string} url */
+function relayTo(url) {
+  const { hostname, port } = new URL(url);
+  return startProxy({ host: hostname, port: Number(port) });
+}
+
+/** @param {string} url @param {{ port: number }} relay */
+function through(url, { port }) {
+  const relayed = new URL(url);
+  relayed.port = `${port}`;
+  return relayed.href;
+}
