@@ -13,7 +13,6 @@ import { instancesOf, type Stack } from './stack.js';
 
 /** The gateway's REQUEST_BUDGET_MS is its default. */
 const deadlineMs = 10_000 + 1_000;
-const settleLimitMs = 60_000;
 const snapshotEveryMs = 300;
 
 /** A shop, and where to reach it. */
@@ -39,6 +38,9 @@ export interface Verdict {
   /** The longest time from a fault's end to the last request that was not served, in milliseconds. */
   readonly recoveryMs: number | undefined;
 }
+
+/** How long what happened may take to arrive everywhere. */
+export const settleLimitMs = 60_000;
 
 /** One trial: its plants, who watches, and the record of what happened, from `open` to `judge`. */
 export class Arena {
@@ -116,9 +118,9 @@ export class Arena {
   }
 
   /** Waits until everything that happened has arrived everywhere, closes the record, and judges it. */
-  async judge(): Promise<Verdict> {
+  async judge(limitMs = settleLimitMs): Promise<Verdict> {
     for (const receiver of this.receivers) receiver.failing = 0;
-    const unsettled = await this.settle();
+    const unsettled = await this.settle(limitMs);
     this.looking = false;
     await this.looks;
     const plantIds = [...this.supplied.keys()];
@@ -143,7 +145,7 @@ export class Arena {
   }
 
   /** @returns what did not come to rest in time */
-  private async settle(): Promise<string[]> {
+  private async settle(limitMs: number): Promise<string[]> {
     if (!(await this.faults.ready())) return ['not every process was ready again'];
     let why: string[] = ['nothing could be asked'];
     await until(async () => {
@@ -153,8 +155,14 @@ export class Arena {
         why = [String(error)];
       }
       return why.length === 0;
-    }, settleLimitMs, 250);
+    }, limitMs, 250);
     return why;
+  }
+
+  /** Whether all that happened is in the log and at every socket; webhooks may still be on their way. */
+  async hasArrived(): Promise<boolean> {
+    const left = await this.leftToDo().catch((error: unknown) => [String(error)]);
+    return left.every((what) => what.includes('webhook'));
   }
 
   private async leftToDo(): Promise<string[]> {

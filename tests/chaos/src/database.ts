@@ -83,6 +83,21 @@ export class Databases {
     return { ...store, log };
   }
 
+  /** What a backup is: the store's database as it is now, put aside. Nobody else may be connected. */
+  async backUpStore(): Promise<void> {
+    await this.in('postgres', async (client) => {
+      await client.query('CREATE DATABASE store_backup TEMPLATE store OWNER store');
+    });
+  }
+
+  /** All that the store wrote since `backUpStore` is lost. */
+  async setStoreBack(): Promise<void> {
+    await this.in('postgres', async (client) => {
+      await client.query('DROP DATABASE store WITH (FORCE)');
+      await client.query('ALTER DATABASE store_backup RENAME TO store');
+    });
+  }
+
   /** What is still on its way: events without a number, or beyond the log, and webhook deliveries. */
   async underWay(): Promise<{ unnumbered: number; head: number; logged: number; deliveries: number; intents: number }> {
     const one = async (name: Name, text: string): Promise<number> =>

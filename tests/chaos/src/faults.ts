@@ -99,6 +99,18 @@ export class Faults {
     return until(async () => (await Promise.all(opsPorts.map(isReady))).every(Boolean), limitMs);
   }
 
+  /** Does something while these instances are cut off from their databases. */
+  async withoutPostgres(targets: readonly string[], work: () => Promise<void>): Promise<void> {
+    const links = targets.flatMap((target) => this.stack.links[target]?.postgres ?? []);
+    const from = now();
+    await Promise.all(links.map((link) => link.cut()));
+    // Postgres sees a moment later that nobody is there any more.
+    await pause(500);
+    await work();
+    await Promise.all(links.map((link) => link.restore()));
+    this.done.push({ fault: { kind: 'cut', atMs: 0, targets, from: 'postgres', forMs: now() - from }, from, to: now() });
+  }
+
   private async takeAway(servers: readonly ('nats' | 'postgres')[], forMs: number): Promise<void> {
     const links = Object.values(this.stack.links).flatMap((of) => servers.flatMap((server) => of[server] ?? []));
     await Promise.all(links.map((link) => link.cut()));

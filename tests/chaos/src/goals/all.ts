@@ -1,9 +1,12 @@
 import type { Goal } from './goal.js';
 import { placingGoals } from './placing.js';
 import { restartGoals } from './restarts.js';
+import { longGoals } from './long-outages.js';
+import { overloadGoals } from './overload.js';
+import { raceGoals } from './races.js';
 import { stormGoals } from './storms.js';
 
 /** By name, in the order of their numbers. */
 export const goals: Readonly<Record<string, Goal>> = Object.fromEntries(
-  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
+  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals, ...longGoals, ...raceGoals, ...overloadGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
 );

@@ -20,8 +20,8 @@ export interface Goal {
 }
 
 /** What a trial with the usual record found. */
-export async function judged(goal: string, what: string, arena: Arena, more: readonly Violation[] = []): Promise<Row> {
-  const { history, violations, recoveryMs } = await arena.judge();
+export async function judged(goal: string, what: string, arena: Arena, more: readonly Violation[] = [], limitMs?: number): Promise<Row> {
+  const { history, violations, recoveryMs } = await arena.judge(limitMs);
   const { calls, snapshots, final } = history;
   const events = final.orders.reduce((sum, { transitions }) => sum + transitions.length, 0) - final.orders.length;
   const tried = `${calls.length} calls, ${final.orders.length} orders, ${events} events, ${arena.faults.done.length} faults, ${snapshots.length} snapshots`;
