@@ -7,6 +7,5 @@ export const catalogDatabase = (url: string, poolSize = 16): DatabaseSettings =>
   url,
   applicationName: 'catalog',
   poolSize,
-  entities: [],
   migrations: migrationsFolder,
 });

@@ -7,6 +7,5 @@ export const identityDatabase = (url: string, poolSize = 12): DatabaseSettings =
   url,
   applicationName: 'identity',
   poolSize,
-  entities: [],
   migrations: migrationsFolder,
 });

@@ -6,6 +6,5 @@ export const notificationsDatabase = (url: string, poolSize = 10): DatabaseSetti
   url,
   applicationName: 'notifications',
   poolSize,
-  entities: [],
   migrations: migrationsFolder,
 });

@@ -7,6 +7,5 @@ export const storeDatabase = (url: string, poolSize = 16): DatabaseSettings => (
   url,
   applicationName: 'store',
   poolSize,
-  entities: [],
   migrations: migrationsFolder,
 });

@@ -17,7 +17,7 @@ const logger = createLogger('bookkeeping', 'fatal');
 const say = (line: string): void => void writeSync(1, `${line}\n`);
 
 const database = await Database.connect(
-  { url: databaseUrl, applicationName: 'killed', poolSize: 2, entities: [], migrations: new URL('../test-migrations/', import.meta.url) },
+  { url: databaseUrl, applicationName: 'killed', poolSize: 2, migrations: new URL('../test-migrations/', import.meta.url) },
   logger,
 );
 const rpc = new RpcClient(await Nats.connect({ url: natsUrl, name: 'notifications' }, logger), 'notifications', logger);

@@ -21,7 +21,7 @@ export interface Logged {
 async function openDatabase(poolSize: number): Promise<{ database: Database; url: string; close: () => Promise<void> }> {
   const test = await createDatabase(migrations);
   const database = await Database.connect(
-    { url: test.url, applicationName: 'test', poolSize, entities: [], migrations },
+    { url: test.url, applicationName: 'test', poolSize, migrations },
     silent,
   );
   return { database, url: test.url, close: () => database.close().then(() => test.drop()) };

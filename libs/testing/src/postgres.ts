@@ -45,7 +45,7 @@ async function templateOf(migrations: URL): Promise<string> {
     await admin.query(`DROP DATABASE IF EXISTS ${name}_new WITH (FORCE)`);
     await admin.query(`CREATE DATABASE ${name}_new`);
     await Database.migrate(
-      { url: urlOf(`${name}_new`), applicationName: 'template', poolSize: 1, entities: [], migrations },
+      { url: urlOf(`${name}_new`), applicationName: 'template', poolSize: 1, migrations },
       createLogger('template', 'error'),
     );
     await admin.query(`ALTER DATABASE ${name}_new RENAME TO ${name}`);

@@ -1,11 +1,9 @@
-import { DataSource, type EntityManager, type EntitySchema, type MixedList, type QueryRunner } from 'typeorm';
 import pg, { type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
-import { loadMigrations, pendingMigrations, runMigrations } from './migrations.js';
+import { migrationNames } from './migration-files.js';
 import { traceStatements } from './sql-spans.js';
 import { type DatabasePhase, isConnectionError, isRetryable, translateDatabaseError } from './sqlstate.js';
-import { TypeOrmLogger } from './typeorm-logger.js';
 
 // bigint arrives as text by default. Ours are bounded to safe integers by CHECK constraints; another one is a defect
 // that must not be rounded.
@@ -20,7 +18,6 @@ export interface DatabaseSettings {
   /** Shown by Postgres in `pg_stat_activity`. */
   readonly applicationName: string;
   readonly poolSize: number;
-  readonly entities: MixedList<string | (new () => object) | EntitySchema>;
   /** Folder of the numbered `.sql` files. */
   readonly migrations: URL;
 }
@@ -31,14 +28,17 @@ export interface Statement {
   readonly text: string;
 }
 
-/** What repositories take as their first argument: the braces of `Database.transaction` are its extent. */
+/**
+ * What repositories take as their first argument: the braces of `Database.transaction` are its extent. Statements are sent
+ * when they are asked for and carried out in that order: who asks for several before waiting pays one round trip.
+ */
 export interface Transaction {
   /** Rows of one statement. */
   query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]>;
   /** Rows changed by one statement. */
   execute(statement: Statement | string, values?: readonly unknown[]): Promise<number>;
-  /** TypeORM on the same connection and in the same transaction, for plain CRUD. */
-  readonly manager: EntityManager;
+  /** One statement whose outcome nobody waits for: when it fails, so does the transaction. COMMIT may follow it at once. */
+  send(statement: Statement | string, values?: readonly unknown[]): void;
 }
 
 const attempts = 5;
@@ -60,19 +60,37 @@ const statementLimits = {
  */
 const planning = { options: '-c jit=off' };
 
-/** A service's own database: one pool, used by TypeORM and by SQL alike. */
+
+/** A service's own database: one pool of connections, and SQL. */
 export class Database {
   private constructor(
-    readonly dataSource: DataSource,
+    private readonly pool: Pool,
     private readonly settings: DatabaseSettings,
     private readonly logger: Logger,
   ) {}
 
+  /** Answers when it can be reached. @throws whatever the driver says when it cannot */
   static async connect(settings: DatabaseSettings, logger: Logger): Promise<Database> {
-    const dataSource = await open(settings, logger, { ...connectLimit, ...statementLimits, ...planning });
-    const database = new Database(dataSource, settings, logger);
-    traceStatements(database.pool, settings.url);
-    return database;
+    const { url, applicationName, poolSize } = settings;
+    const pool = new pg.Pool({
+      connectionString: url,
+      application_name: applicationName,
+      max: poolSize,
+      // Statements are sent without waiting for the answers to those before.
+      pipeline: true,
+      ...connectLimit,
+      ...statementLimits,
+      ...planning,
+    });
+    pool.on('error', (error) => logger.warn({ err: error }, 'idle database connection lost'));
+    traceStatements(pool, url);
+    try {
+      (await pool.connect()).release();
+    } catch (error) {
+      await pool.end();
+      throw error;
+    }
+    return new Database(pool, settings, logger);
   }
 
   /**
@@ -84,7 +102,7 @@ export class Database {
   async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.once(work);
+        return await this.onConnection((client) => once(client, work, this.logger));
       } catch (error) {
         if (!isRetryable(error)) throw error;
         if (attempt >= attempts) throw unavailable('The database', error);
@@ -99,22 +117,13 @@ export class Database {
    * something, since it commits by itself
    */
   async query<Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []): Promise<Row[]> {
-    const client = await this.takeClient();
-    let lost: Error | undefined;
-    // A connection that ends while nobody listens would end the process.
-    const onError = (error: Error): void => {
-      lost = error;
-    };
-    client.on('error', onError);
-    try {
-      return (await client.query<Row>(toQuery(statement, values))).rows;
-    } catch (error) {
-      if (isConnectionError(error)) lost = error as Error;
-      throw translateDatabaseError(error, onlyReads(statement) ? 'work' : 'commit');
-    } finally {
-      client.off('error', onError);
-      client.release(lost);
-    }
+    return this.onConnection(async (client) => {
+      try {
+        return (await client.query<Row>(toQuery(statement, values))).rows;
+      } catch (error) {
+        throw new Failed(onlyReads(statement) ? 'work' : 'commit', error, isConnectionError(error));
+      }
+    });
   }
 
   /** @throws CodedError `unavailable` */
@@ -129,25 +138,44 @@ export class Database {
 
   /** Like the method, on a connection of its own without the limits of requests: building an index takes its time. */
   static async migrate(settings: DatabaseSettings, logger: Logger): Promise<string[]> {
-    const dataSource = await open({ ...settings, poolSize: 1 }, logger, connectLimit);
-    try {
-      return await runMigrations(dataSource);
-    } finally {
-      await dataSource.destroy();
-    }
+    // TypeORM is large, and only whoever migrates needs it.
+    const { runMigrations } = await import('./migrations.js');
+    return runMigrations(settings, logger, connectLimit);
   }
 
-  /** Migrations of this build that the database lacks: a service with such a gap is not ready. */
+  /** Whether this build has migrations that the database lacks: a service with such a gap is not ready. */
   async hasPendingMigrations(): Promise<boolean> {
-    return (await pendingMigrations(this.dataSource, (text) => this.query(text))).length > 0;
+    // TypeORM's own question creates its table when there is none: a service that starts beside its migration job would
+    // make that job fail.
+    const [table] = await this.query<{ name: string | null }>(`SELECT to_regclass('migrations')::text AS name`);
+    const rows = table?.name ? await this.query<{ name: string }>('SELECT name FROM migrations') : [];
+    const done = new Set(rows.map(({ name }) => name));
+    return (await migrationNames(this.settings.migrations)).some((name) => !done.has(name));
   }
 
   async close(): Promise<void> {
-    if (this.dataSource.isInitialized) await this.dataSource.destroy();
+    if (!this.pool.ended) await this.pool.end();
   }
 
-  private get pool(): Pool {
-    return (this.dataSource.driver as unknown as { master: Pool }).master;
+  /** A connection that is of no more use is taken out of the pool instead of being given back. */
+  private async onConnection<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.takeClient();
+    let lost: Error | undefined;
+    // A connection that ends while nobody listens would end the process.
+    const onError = (error: Error): void => {
+      lost = error;
+    };
+    client.on('error', onError);
+    try {
+      return await work(client);
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error;
+      if (error.isConnectionLost) lost ??= error;
+      throw translateDatabaseError(error.cause, error.phase);
+    } finally {
+      client.off('error', onError);
+      client.release(lost);
+    }
   }
 
   private async takeClient(): Promise<PoolClient> {
@@ -157,80 +185,69 @@ export class Database {
       throw translateDatabaseError(error, 'connect');
     }
   }
+}
 
-  private async once<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-    const runner = this.dataSource.createQueryRunner();
-    let phase: DatabasePhase = 'connect';
-    try {
-      const client = (await runner.connect()) as PoolClient;
-      await client.query('BEGIN');
-      phase = 'work';
-      const result = await work(transactionOn(client, runner));
-      phase = 'commit';
-      const { command } = await client.query('COMMIT');
-      if (command !== 'COMMIT') throw new Error('A statement failed, its error was caught, and Postgres undid the transaction.');
-      return result;
-    } catch (error) {
-      if (phase === 'connect' || isConnectionError(error)) await drop(runner, error);
-      else await this.rollBack(runner);
-      throw translateDatabaseError(error, phase);
-    } finally {
-      await runner.release();
-    }
-  }
-
-  /** The first error is what matters; a connection on which even ROLLBACK fails is dropped. */
-  private async rollBack(runner: QueryRunner): Promise<void> {
-    try {
-      await runner.query('ROLLBACK');
-    } catch (error) {
-      this.logger.warn({ err: error }, 'rollback failed, the connection is dropped');
-      await drop(runner, error);
-    }
+/** What failed on a connection, and how far it had come. */
+class Failed extends Error {
+  constructor(
+    readonly phase: DatabasePhase,
+    override readonly cause: unknown,
+    readonly isConnectionLost: boolean,
+  ) {
+    super('failed', { cause });
   }
 }
 
-async function open(settings: DatabaseSettings, logger: Logger, limits: object): Promise<DataSource> {
-  const dataSource = new DataSource({
-    type: 'postgres',
-    url: settings.url,
-    entities: settings.entities,
-    migrations: await loadMigrations(settings.migrations),
-    migrationsTableName: 'migrations',
-    applicationName: settings.applicationName,
-    poolSize: settings.poolSize,
-    poolErrorHandler: (error: unknown) => logger.warn({ err: error }, 'idle database connection lost'),
-    // By default TypeORM writes to the console.
-    logger: new TypeOrmLogger(logger),
-    extra: limits,
-  });
-  return dataSource.initialize();
+/** One attempt. BEGIN goes out with the first statement, COMMIT with those that `send` sent last. */
+async function once<T>(client: PoolClient, work: (tx: Transaction) => Promise<T>, logger: Logger): Promise<T> {
+  let phase: DatabasePhase = 'work';
+  let failure: unknown;
+  const sent: Promise<unknown>[] = [];
+  const send = (statement: Statement | string, values?: readonly unknown[]): void => {
+    const outcome = client.query(toQuery(statement, values));
+    outcome.catch((error: unknown) => (failure ??= error));
+    sent.push(outcome);
+  };
+  try {
+    send('BEGIN');
+    const result = await work(transactionOn(client, send));
+    phase = 'commit';
+    send('COMMIT');
+    const outcomes = await Promise.all(sent);
+    const { command } = outcomes.at(-1) as { command: string };
+    if (command !== 'COMMIT') throw new Error('A statement failed, its error was caught, and Postgres undid the transaction.');
+    return result;
+  } catch (error) {
+    // Statements after one that failed say no more than that.
+    const cause = failure ?? error;
+    throw new Failed(phase, cause, isConnectionError(cause) || !(await rollBack(client, logger)));
+  }
 }
 
-/**
- * Takes the connection out of the pool instead of giving it back. TypeORM does so by itself only when it hears the
- * connection end; declared private, it is the one way to tell it so.
- */
-async function drop(runner: QueryRunner, error: unknown): Promise<void> {
-  const droppable = runner as unknown as { releasePostgresConnection(error: unknown): Promise<void> };
-  await droppable.releasePostgresConnection(error);
+/** @returns whether it worked; if not, the connection is of no more use */
+async function rollBack(client: PoolClient, logger: Logger): Promise<boolean> {
+  try {
+    await client.query('ROLLBACK');
+    return true;
+  } catch (error) {
+    logger.warn({ err: error }, 'rollback failed, the connection is dropped');
+    return false;
+  }
 }
 
-function transactionOn(client: PoolClient, runner: QueryRunner): Transaction {
+function transactionOn(client: PoolClient, send: Transaction['send']): Transaction {
   return {
-    query: async <Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []) =>
+    query: async <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]) =>
       (await client.query<Row>(toQuery(statement, values))).rows,
-    execute: async (statement, values = []) => (await client.query(toQuery(statement, values))).rowCount ?? 0,
-    get manager() {
-      return runner.manager;
-    },
+    execute: async (statement, values) => (await client.query(toQuery(statement, values))).rowCount ?? 0,
+    send,
   };
 }
 
-const toQuery = (statement: Statement | string, values: readonly unknown[]): pg.QueryConfig =>
-  typeof statement === 'string'
-    ? { text: statement, values: [...values] }
-    : { name: statement.name, text: statement.text, values: [...values] };
+const toQuery = (statement: Statement | string, values?: readonly unknown[]): pg.QueryConfig => ({
+  ...(typeof statement === 'string' ? { text: statement } : statement),
+  ...(values && { values: values as unknown[] }),
+});
 
 /** A WITH may hold an INSERT, so it does not count as reading. */
 const onlyReads = (statement: Statement | string): boolean =>

@@ -6,7 +6,6 @@ import { pathToFileURL } from 'node:url';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database, type DatabaseSettings, type Transaction } from '@plant-shop/platform/postgres/database';
 import pg from 'pg';
-import { EntitySchema } from 'typeorm';
 import { createDatabase, type TestDatabase } from '../postgres.js';
 import { startProxy, type TestProxy } from '../proxy.js';
 import { until } from '../until.js';
@@ -26,12 +25,6 @@ interface Box {
   id: number;
   units: number;
 }
-const Boxes = new EntitySchema<Box>({
-  name: 'Box',
-  tableName: 'boxes',
-  columns: { id: { type: 'bigint', primary: true }, units: { type: 'int' } },
-});
-
 const insert = (tx: Pick<Transaction, 'query'>, id: number, units = 1): Promise<unknown> =>
   tx.query('INSERT INTO boxes (id, units) VALUES ($1, $2)', [id, units]);
 const codeOf = (work: Promise<unknown>): Promise<string> =>
@@ -76,7 +69,6 @@ describe('a database', () => {
     url: test.url,
     applicationName: 'test',
     poolSize: 2,
-    entities: [Boxes],
     migrations: pathToFileURL(`${folder}/`),
     ...settings,
   });
@@ -108,11 +100,11 @@ describe('a database', () => {
   };
 
   describe('transaction', () => {
-    it('takes effect as a whole, by SQL and by TypeORM alike', async () => {
+    it('takes effect as a whole', async () => {
       const database = await connect();
       const answer = await database.transaction(async (tx) => {
         await insert(tx, 1, 5);
-        await tx.manager.getRepository<Box>(Boxes).insert({ id: 2, units: 6 });
+        tx.send('INSERT INTO boxes (id, units) VALUES ($1, $2)', [2, 6]);
         const changed = await tx.execute({ name: 'add', text: 'UPDATE boxes SET units = units + $1 WHERE id <= 2' }, [10]);
         return { changed, units: (await tx.query<Box>('SELECT units FROM boxes WHERE id <= 2 ORDER BY id')).map((box) => box.units) };
       });
@@ -136,8 +128,6 @@ describe('a database', () => {
     it('keeps what the database says about the data: SQLSTATE and constraint', async () => {
       const database = await connect();
       await expect(database.transaction((tx) => insert(tx, 4, -1))).rejects.toMatchObject({ code: '23514', constraint: 'boxes_units_check' });
-      const byTypeOrm = database.transaction((tx) => tx.manager.getRepository<Box>(Boxes).insert({ id: 4, units: -1 }));
-      await expect(byTypeOrm).rejects.toMatchObject({ code: '23514', constraint: 'boxes_units_check' });
     });
 
     it('never seems to have taken effect when a failed statement undid it, although its error was caught', async () => {
@@ -149,6 +139,36 @@ describe('a database', () => {
       });
       await expect(work).rejects.toThrow('Postgres undid the transaction');
       expect(await boxes(5, 6)).toBe(0);
+    });
+
+    it('fails with what a statement failed with that nobody waited for, whatever was sent after it', async () => {
+      const database = await connect({ poolSize: 1 });
+      const broken = { name: 'add-box', text: 'INSERT INTO boxes (id, units) VALUES ($1, $2)' };
+      const last = database.transaction(async (tx) => {
+        await insert(tx, 7);
+        tx.send(broken, [8, -1]);
+      });
+      await expect(last).rejects.toMatchObject({ code: '23514' });
+      const before = database.transaction(async (tx) => {
+        tx.send(broken, [8, -1]);
+        await Promise.all([insert(tx, 7), tx.query('SELECT 1')]);
+      });
+      await expect(before).rejects.toMatchObject({ code: '23514' });
+      expect(await boxes(7, 8)).toBe(0);
+      // The connection and its prepared statements are as good as before.
+      await database.transaction(async (tx) => tx.send(broken, [8, 1]));
+      expect(await boxes(8)).toBe(1);
+    });
+
+    it('carries statements out in the order in which they were asked for', async () => {
+      const database = await connect();
+      const seen = await database.transaction((tx) => {
+        tx.send('INSERT INTO boxes (id, units) VALUES (12, 1)');
+        const first = tx.query<Box>('SELECT units FROM boxes WHERE id = 12');
+        tx.send('UPDATE boxes SET units = 2 WHERE id = 12');
+        return Promise.all([first, tx.query<Box>('SELECT units FROM boxes WHERE id = 12')]);
+      });
+      expect(seen).toEqual([[{ units: 1 }], [{ units: 2 }]]);
     });
 
     it('is run again after a deadlock', async () => {
@@ -171,6 +191,16 @@ describe('a database', () => {
       await Promise.all([both(10, 11), both(11, 10)]);
       expect(runs).toBe(3);
       await expect(database.query('SELECT units FROM boxes WHERE id IN (10, 11)')).resolves.toEqual([{ units: 3 }, { units: 3 }]);
+    });
+
+    it('is run again after a deadlock of a statement that nobody waited for', async () => {
+      const database = await connect();
+      let runs = 0;
+      await database.transaction(async (tx) => {
+        if (++runs === 1) tx.send(`DO $$ BEGIN RAISE deadlock_detected; END $$`);
+        await tx.query('SELECT 1');
+      });
+      expect(runs).toBe(2);
     });
 
     it('is given up after five deadlocks as unavailable: nothing happened', async () => {
@@ -288,12 +318,11 @@ describe('a database', () => {
       await expect(database.query(pid)).resolves.toEqual(before);
     });
 
-    it('reads bigint as a number, by SQL and by TypeORM, and never rounds one', async () => {
+    it('reads bigint as a number, and never rounds one', async () => {
       const database = await connect();
       const largest = Number.MAX_SAFE_INTEGER;
       await insert(database, largest);
       await expect(database.query('SELECT id FROM boxes WHERE id = $1', [largest])).resolves.toEqual([{ id: largest }]);
-      await expect(database.dataSource.getRepository<Box>(Boxes).findOneBy({ id: largest })).resolves.toEqual({ id: largest, units: 1 });
       await expect(database.query('SELECT 9007199254740993::bigint AS id')).rejects.toThrow('beyond the integers');
       expect(await codeOf(database.check())).toBe('done');
     });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database, type DatabaseSettings } from '@plant-shop/platform/postgres/database';
-import { loadMigrations } from '@plant-shop/platform/postgres/migrations';
+import { listMigrations } from '@plant-shop/platform/postgres/migration-files';
 import { createDatabase, type TestDatabase } from '../postgres.js';
 
 const logger = createLogger('test', 'silent');
@@ -19,7 +19,6 @@ describe('migrations', () => {
     url: test.url,
     applicationName: 'test',
     poolSize: 2,
-    entities: [],
     migrations: pathToFileURL(`${folder}/`),
   });
   const write = (name: string, sql: string): Promise<void> => writeFile(join(folder, name), sql);
@@ -91,6 +90,6 @@ describe('migrations', () => {
 
   it('are refused under a name without 13 digits and a purpose', async () => {
     await write('1-first.sql', 'SELECT 1');
-    await expect(loadMigrations(given().migrations)).rejects.toThrow('1-first.sql is not named <13 digits>-<what>.sql');
+    await expect(listMigrations(given().migrations)).rejects.toThrow('1-first.sql is not named <13 digits>-<what>.sql');
   });
 });

@@ -17,7 +17,7 @@ describe('raising a sequence', () => {
     folder = await mkdtemp(join(tmpdir(), 'no-migrations-'));
     const migrations = pathToFileURL(`${folder}/`);
     testDatabase = await createDatabase(migrations);
-    const settings = { url: testDatabase.url, applicationName: 'test', poolSize: 8, entities: [], migrations };
+    const settings = { url: testDatabase.url, applicationName: 'test', poolSize: 8, migrations };
     database = await Database.connect(settings, createLogger('test', 'fatal'));
     await database.query('CREATE SEQUENCE numbers');
     // Those of a service's own schema belong to the owner of its tables, so that the service may call them.

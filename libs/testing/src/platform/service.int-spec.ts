@@ -121,7 +121,6 @@ describe('a service', () => {
       url: test.url,
       applicationName: 'workshop',
       poolSize: 2,
-      entities: [],
       migrations: pathToFileURL(`${folder}/`),
     };
     const service = await embedded();
@@ -140,7 +139,6 @@ describe('a service', () => {
       url,
       applicationName: 'workshop',
       poolSize: 1,
-      entities: [],
       migrations: new URL('.', import.meta.url),
     });
     await until(async () => (await readyz()).checks['database']?.includes('ECONNREFUSED') ?? false);
