@@ -87,7 +87,7 @@ export function takeDueOrders(tx: Transaction, limit: number): Promise<{ id: num
  */
 export async function claimOrderIds(tx: Transaction, orderIds: readonly number[]): Promise<Set<number>> {
   if (orderIds.length === 0) return new Set();
-  await tx.query(
+  tx.send(
     { name: 'claim-order-ids', text: 'SELECT pg_advisory_xact_lock(id) FROM unnest($1::bigint[]) AS id ORDER BY id' },
     [[...orderIds].sort((a, b) => a - b)],
   );
@@ -134,8 +134,8 @@ const writePlaced: Statement = {
 };
 
 /** Orders, their timeline, their units and the inventory's delta, for plants that are listed available. */
-export async function writePlacedOrders(tx: Transaction, placings: readonly Placing[], due: Due): Promise<void> {
-  await tx.execute(writePlaced, [
+export function writePlacedOrders(tx: Transaction, placings: readonly Placing[], due: Due): void {
+  tx.send(writePlaced, [
     placings.map((one) => one.orderId),
     placings.map((one) => one.plantId),
     placings.map((one) => one.quantity),

@@ -9,7 +9,7 @@ import { shareCustomers } from '../customers/customers.repository.js';
 import { lockStock } from '../stock/stock.repository.js';
 import { type OrderState, toOrder } from './order.js';
 import { claimOrderIds, writePlacedOrders } from './orders.repository.js';
-import { decidePlacing, type Placing } from './placing.js';
+import { decidePlacing, type Placing, type PlacingFacts } from './placing.js';
 
 export interface BatchEntry extends Placing {
   /** An id that a client chose must be claimed; one of our own block cannot be chosen by another replica. */
@@ -23,35 +23,34 @@ export type BatchResult = Versioned<Order> | Replayed | CodedError;
 /**
  * Places a batch in one transaction of ordered steps, not in one clever statement: modifying CTEs have no order, and
  * `ON CONFLICT DO NOTHING` hides the winner. Lock order as everywhere: idempotency keys, customers, ids, stock by ascending
- * plant id; then the decision in memory; then one write.
+ * plant id; all are asked for in one round trip. Then the decision in memory; then one write, with the COMMIT behind it.
  */
 export async function placeBatch(tx: Transaction, entries: readonly BatchEntry[], due: Due): Promise<BatchResult[]> {
-  const saved = await SavedAnswers.lock(tx, entries.flatMap((one) => one.idempotency ?? []));
-  const repeated = new Map(entries.map((one) => [one, savedAnswerFor(one, saved)]));
-  const decided = await placeNew(tx, entries.filter((one) => !repeated.get(one)), due);
-  return entries.map((one) => repeated.get(one) ?? decided.get(one) ?? notDecided());
+  const [saved, closedCustomers, takenIds, stock] = await Promise.all([
+    SavedAnswers.lock(tx, entries.flatMap((one) => one.idempotency ?? [])),
+    shareCustomers(tx, unique(entries.map((one) => one.ownerId))),
+    claimOrderIds(tx, unique(entries.filter((one) => one.idIsChosen).map((one) => one.orderId))),
+    lockStock(tx, unique(entries.map((one) => one.plantId))),
+  ]);
+  const facts = { closedCustomers, takenIds, stock: new Map(stock.map((row) => [row.plantId, row])) };
+  const repeated = entries.map((one) => savedAnswerFor(one, saved));
+  const placed = placeNew(tx, entries.filter((_, n) => !repeated[n]), facts, due);
+  return entries.map((one, n) => repeated[n] ?? placed.get(one) ?? notDecided());
 }
 
 /** Places entries whose keys, if they have one, stand for nothing yet. */
-async function placeNew(
+function placeNew(
   tx: Transaction,
   entries: readonly BatchEntry[],
+  facts: PlacingFacts,
   due: Due,
-): Promise<ReadonlyMap<BatchEntry, BatchResult>> {
-  if (entries.length === 0) return new Map();
-  const closedCustomers = await shareCustomers(tx, unique(entries.map((one) => one.ownerId)));
-  const takenIds = await claimOrderIds(tx, unique(entries.filter((one) => one.idIsChosen).map((one) => one.orderId)));
-  const stock = await lockStock(tx, unique(entries.map((one) => one.plantId)));
-  const decisions = decidePlacing(entries, {
-    closedCustomers,
-    takenIds,
-    stock: new Map(stock.map((row) => [row.plantId, row])),
-  });
+): ReadonlyMap<BatchEntry, BatchResult> {
+  const decisions = decidePlacing(entries, facts);
   // A twin in the same batch was decided as the very entry that was placed for it.
   const accepted = entries.filter((one, n) => decisions[n] === one);
-  if (accepted.length > 0) await writePlacedOrders(tx, accepted, due);
+  if (accepted.length > 0) writePlacedOrders(tx, accepted, due);
   const answers = new Map(accepted.map((one) => [one, answerOf(placedOrder(one))]));
-  await saveAnswers(
+  saveAnswers(
     tx,
     accepted.flatMap((one) => (one.idempotency ? [{ key: one.idempotency, answer: answers.get(one) }] : [])),
   );

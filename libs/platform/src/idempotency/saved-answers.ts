@@ -39,7 +39,7 @@ export class SavedAnswers {
   /** Waits for twins that are under way: what they did is seen, or they did nothing. The first locks of a transaction. */
   static async lock(tx: Transaction, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
     if (keys.length === 0) return new SavedAnswers(new Map());
-    await tx.query(lock, [[...new Set(keys.map((key) => key.lockId))]]);
+    tx.send(lock, [[...new Set(keys.map((key) => key.lockId))]]);
     // A new statement: the one above may have waited, and its snapshot is older than its wait.
     return SavedAnswers.read(tx, keys);
   }
@@ -71,12 +71,12 @@ export class SavedAnswers {
 }
 
 /** Saves answers in the transaction of their effects. */
-export async function saveAnswers(
+export function saveAnswers(
   tx: Transaction,
   answers: readonly { readonly key: IdempotencyKey; readonly answer: unknown }[],
-): Promise<void> {
+): void {
   if (answers.length === 0) return;
-  await tx.execute(insert, [
+  tx.send(insert, [
     answers.map(({ key }) => key.hash),
     answers.map(({ key }) => key.fingerprint),
     answers.map(({ key, answer }) => {
@@ -102,7 +102,7 @@ export async function once<T extends object>(
   const answer = await work();
   // A refusal that `work` hands back, so that something else commits, is judged anew like one that is thrown.
   if (answer instanceof CodedError) return answer;
-  await saveAnswers(tx, [{ key, answer }]);
+  saveAnswers(tx, [{ key, answer }]);
   return answer;
 }
 

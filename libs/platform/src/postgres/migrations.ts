@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { DataSource, MigrationExecutor, type MigrationInterface, type QueryRunner } from 'typeorm';
 import type { Logger } from '../logging.js';
 import type { DatabaseSettings } from './database.js';
@@ -7,15 +8,14 @@ import { TypeOrmLogger } from './typeorm-logger.js';
 /**
  * Runs what is pending of a folder of plain SQL files, in the order of their numbers, each in a transaction of its own, so
  * that a failed one leaves the earlier ones done. They only go forward, and are never edited once merged: a mistake is
- * mended by the next one.
+ * mended by the next one. A file that begins with `-- Outside a transaction.` must bear being begun again.
  * @returns names of those that were run
  */
 export async function runMigrations(settings: DatabaseSettings, logger: Logger, extra: object): Promise<string[]> {
   const dataSource = await open(settings, logger, extra);
   const runner = dataSource.createQueryRunner();
   try {
-    // Held by the session, so it ends with the connection whatever happens.
-    await runner.query(`SELECT pg_advisory_lock(hashtext('migrations'))`);
+    await lockMigrations(runner);
     // While a change of the schema waits for its lock, everybody else waits behind it.
     await runner.query(`SET lock_timeout = '8s'`);
     const executor = new MigrationExecutor(dataSource, runner);
@@ -45,11 +45,24 @@ async function open({ url, applicationName, migrations }: DatabaseSettings, logg
   return dataSource.initialize();
 }
 
+/**
+ * Held by the session, so it ends with the connection whatever happens. Asked for again and again, since who waits inside a
+ * statement is waited for by CREATE INDEX CONCURRENTLY.
+ */
+async function lockMigrations(runner: QueryRunner): Promise<void> {
+  const ask = `SELECT pg_try_advisory_lock(hashtext('migrations')) AS "isOurs"`;
+  while (!((await runner.query(ask)) as { isOurs: boolean }[])[0]?.isOurs) await setTimeout(200);
+}
+
+/** The first line of a file whose statements build or drop indexes without stopping anybody: one at a time, each by itself. */
+const outsideTransaction = '-- Outside a transaction.';
+
 const toMigration = ({ name }: MigrationFile, sql: string): (new () => MigrationInterface) =>
   class implements MigrationInterface {
     name = name;
+    transaction = !sql.startsWith(outsideTransaction);
     async up(runner: QueryRunner): Promise<void> {
-      await runner.query(sql);
+      for (const statement of this.transaction ? [sql] : sql.split(/;\s*$/m)) await runner.query(statement);
     }
     async down(): Promise<void> {
       throw new Error('Migrations only go forward: write the next one.');

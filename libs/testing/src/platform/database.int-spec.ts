@@ -189,7 +189,8 @@ describe('a database', () => {
           await tx.execute('UPDATE boxes SET units = units + 1 WHERE id = $1', [second]);
         });
       await Promise.all([both(10, 11), both(11, 10)]);
-      expect(runs).toBe(3);
+      // Which is undone first may be so again: it can be quicker than the one that it made room for.
+      expect(runs).toBeGreaterThanOrEqual(3);
       await expect(database.query('SELECT units FROM boxes WHERE id IN (10, 11)')).resolves.toEqual([{ units: 3 }, { units: 3 }]);
     });
 

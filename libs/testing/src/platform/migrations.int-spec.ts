@@ -54,6 +54,20 @@ describe('migrations', () => {
     await expect(tables()).resolves.toEqual(['a', 'c', 'migrations']);
   });
 
+  it('build an index without stopping anybody, also when several migrate at once and one was interrupted', async () => {
+    await write('1764000000001-first.sql', 'CREATE TABLE a (id int); INSERT INTO a VALUES (1), (1)');
+    const unique = `-- Outside a transaction.
+      DROP INDEX CONCURRENTLY IF EXISTS one_each;
+      CREATE UNIQUE INDEX CONCURRENTLY one_each ON a (id);`;
+    await write('1764000000002-second.sql', unique);
+    await expect(Database.migrate(given(), logger)).rejects.toThrow('one_each');
+    await (await open()).query('DELETE FROM a');
+    const done = await Promise.all([1, 2, 3].map(() => Database.migrate(given(), logger)));
+    expect(done.flat()).toEqual(['second1764000000002']);
+    const indexes = `SELECT indisvalid AS "isValid" FROM pg_index WHERE indexrelid = 'one_each'::regclass`;
+    await expect(database?.query(indexes)).resolves.toEqual([{ isValid: true }]);
+  });
+
   it('leave the earlier ones done when one fails, and nothing of the failed one', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
     await write('1764000000002-second.sql', 'CREATE TABLE b (id int); SELECT 1/0');
