@@ -11,6 +11,9 @@ import { Refusal } from '../problems/refusal.js';
 /** Whose requests are counted when no credential says it: behind trusted proxies, what the first of them saw. */
 export const clientAddress = (request: FastifyRequest): string => request.ip;
 
+/** The key under which they are counted. */
+const addressOf = (request: FastifyRequest): string => `address:${networkOf(clientAddress(request))}`;
+
 /**
  * What every request of a route passes before anything of its body is read: who it is from, how often they come, and
  * whether they may. Fastify runs it per route (`onRequest`), after routing: there is no path to be matched a second time.
@@ -27,23 +30,22 @@ export class Entrance {
 
   /** Without waiting where nobody need be asked: the common case costs no turn of the event loop. */
   admit(needs: Needs, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
-    const address = `address:${networkOf(clientAddress(request))}`;
     if (needs.kind === 'open') {
-      if (needs.countsAs !== undefined) this.count(address, reply, needs.countsAs);
+      if (needs.countsAs !== undefined) this.count(addressOf(request), reply, needs.countsAs);
       return undefined;
     }
-    const shown = this.guarded(address, reply, () => shownBy(request.raw));
+    const shown = this.guarded(request, reply, () => shownBy(request.raw));
     if (shown === undefined) {
-      this.count(address, reply);
+      this.count(addressOf(request), reply);
       checkNeeds(needs, undefined);
       return undefined;
     }
-    const known = this.guarded(address, reply, () => this.credentials.known(shown));
+    const known = this.guarded(request, reply, () => this.credentials.known(shown));
     if (known) {
       this.enter(known, needs, request, reply);
       return undefined;
     }
-    return this.check(shown, needs, request, reply, address);
+    return this.check(shown, needs, request, reply);
   }
 
   private async check(
@@ -51,8 +53,8 @@ export class Entrance {
     needs: Needs,
     request: FastifyRequest,
     reply: FastifyReply,
-    address: string,
   ): Promise<void> {
+    const address = addressOf(request);
     // Guessing credentials is limited by where the guesses come from.
     if (this.limit.isUsedUp(address)) this.count(address, reply);
     let caller: Caller;
@@ -71,11 +73,11 @@ export class Entrance {
     checkNeeds(needs, caller);
   }
 
-  private guarded<T>(address: string, reply: FastifyReply, read: () => T): T {
+  private guarded<T>(request: FastifyRequest, reply: FastifyReply, read: () => T): T {
     try {
       return read();
     } catch (error) {
-      this.count(address, reply);
+      this.count(addressOf(request), reply);
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 import { type ClassConstructor, plainToInstance } from 'class-transformer';
-import { type ValidationError, validateSync } from 'class-validator';
+import { getMetadataStorage, type ValidationError, validateSync } from 'class-validator';
 import { CodedError, type FieldFault, invalidInput } from '../errors.js';
 import { NoPayload } from './operation.js';
 
@@ -25,7 +25,7 @@ function withoutNoise(value: unknown, pointer = '', depth = 1): unknown {
   for (const [key, one] of Object.entries(value)) {
     if (key === '__proto__') throw invalidInput([{ pointer: `${pointer}/__proto__`, detail: 'is not a name of a field' }]);
     if (one === null || key === 'constructor') continue;
-    kept[key] = withoutNoise(one, pointer + pointerPart(key), depth + 1);
+    kept[key] = typeof one === 'object' ? withoutNoise(one, pointer + pointerPart(key), depth + 1) : one;
   }
   return kept;
 }
@@ -37,6 +37,25 @@ function faultsOf(errors: readonly ValidationError[], parent = ''): FieldFault[]
     return [...own, ...faultsOf(error.children ?? [], pointer)];
   });
 }
+
+/**
+ * The library gathers the rules of a class anew for every object, going through all classes that it knows. They do not
+ * change once a class is there, and we use no groups: they are gathered once.
+ */
+function gatherRulesOnce(): void {
+  const storage = getMetadataStorage();
+  const gather = storage.getTargetValidationMetadatas.bind(storage);
+  const gathered = new Map<unknown, ReturnType<typeof gather>>();
+  storage.getTargetValidationMetadatas = (target, ...rest) => {
+    let rules = gathered.get(target);
+    if (!rules) {
+      rules = gather(target, ...rest);
+      gathered.set(target, rules);
+    }
+    return rules;
+  };
+}
+gatherRulesOnce();
 
 /**
  * A payload as an instance of its class, with nothing in it that the class does not declare. Types are never
