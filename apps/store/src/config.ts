@@ -32,7 +32,7 @@ export const storeSettings = {
   feedAbsenceDays: days('FEED_ABSENCE_DAYS', 'Old events do not wait for a follower that has not asked for so long', 30),
   placingLanes: integer('PLACING_LANES', {
     description: 'Batches of orders that may be written at the same time; each has its own database connection',
-    default: '4',
+    default: '1',
     min: 1,
     max: 64,
   }),
