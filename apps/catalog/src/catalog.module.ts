@@ -10,6 +10,7 @@ import { PlantsController } from './plants/plants.controller.js';
 import { PlantsService } from './plants/plants.service.js';
 import { ReconcileController } from './reconcile/reconcile.controller.js';
 import { ReconcileService } from './reconcile/reconcile.service.js';
+import { StampsController } from './stamps/stamps.controller.js';
 import { StockIntentsLoop } from './stock/stock-intents.loop.js';
 import { StockIntentsService } from './stock/stock-intents.service.js';
 
@@ -18,7 +19,7 @@ export class CatalogModule {
   static with(options: CatalogOptions): DynamicModule {
     return {
       module: CatalogModule,
-      controllers: [PlantsController, ImagesController, ReconcileController, AuditController],
+      controllers: [PlantsController, StampsController, ImagesController, ReconcileController, AuditController],
       providers: [
         { provide: CATALOG_OPTIONS, useValue: options },
         PlantsService,

@@ -47,6 +47,12 @@ export const gatewaySettings = {
     min: 1,
     max: 10_000,
   }),
+  readCacheMib: integer('READ_CACHE_MIB', {
+    description: 'MiB of plants and lists kept in memory; each is checked before it is sent again',
+    default: '64',
+    min: 1,
+    max: 10_000,
+  }),
   requestTimeoutMs: integer('REQUEST_TIMEOUT_MS', {
     description: 'How long a client may take to send a whole request, in milliseconds; for its headers at most 15 s (408)',
     default: '120000',

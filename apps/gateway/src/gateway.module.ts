@@ -22,6 +22,7 @@ import { OpenApiController } from './openapi/openapi.controller.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from './options.js';
 import { PlantsController } from './plants/plants.controller.js';
 import { ProblemsController } from './problems/problems.controller.js';
+import { CachedReads } from './reads/cached-reads.js';
 import { StoreController } from './store/store.controller.js';
 import { ApiKeysController } from './users/api-keys.controller.js';
 import { OpenSessionsController } from './users/open-sessions.controller.js';
@@ -63,6 +64,7 @@ export class GatewayModule {
         { provide: Load, useValue: load },
         { provide: Routes, inject: [Entrance, Load], useFactory: (entrance: Entrance, own: Load) => new Routes(entrance, own) },
         Services,
+        CachedReads,
         Uploads,
         AuditPages,
         ShopReadiness,

@@ -137,6 +137,7 @@ export async function startShop(answers: Answers = {}, options: Partial<GatewayO
       corsOrigins: [],
       maxInFlight: 5_000,
       maxBodyMib: 128,
+      readCacheMib: 64,
       requestTimeoutMs: 120_000,
       requestBudgetMs: 2_000,
       ...options,

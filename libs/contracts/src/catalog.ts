@@ -1,5 +1,5 @@
 import { applyDecorators } from '@nestjs/common';
-import { operationsOf } from '@plant-shop/platform/rpc/operation';
+import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsBase64, IsOptional, ValidateBy } from 'class-validator';
 import { readAuditOf } from './audit.js';
 import type { ErrorCode } from './errors.js';
@@ -261,6 +261,12 @@ export const catalog = {
   deletePlant: write<{ plantId: number }>()('deletePlant', DeletePlant, {
     errors: ['plant-not-found', 'plant-has-pending-orders', 'precondition-failed'],
   }),
+  /**
+   * For caches: all stamps of the catalogue as it is now. `getPlant` and the lists come with one, and what they said holds
+   * for as long as it is among these. Every change of a plant changes some of them, in its own transaction; a stamp that is
+   * gone never comes back, but with the very plants that it was drawn for (a restored backup).
+   */
+  readStamps: read<string[]>()('readStamps', NoPayload),
 
   beginImage: write<{ uploadId: string }>()('beginImage', BeginImage, { errors: ['plant-not-found'] }),
   /** Acknowledges one chunk, by its length. `image-type-refused` is seen in the first. */

@@ -46,6 +46,7 @@ export class Paging {
     rows: readonly Row[],
     { limit }: PageBounds,
     view: { readonly entry: (row: Row) => Entry; readonly position: (row: Row) => number },
+    stamp?: string,
   ): Page<Entry> {
     const entries: Entry[] = [];
     let bytes = 0;
@@ -54,11 +55,11 @@ export class Paging {
       bytes += Buffer.byteLength(JSON.stringify(entry));
       const last = rows[entries.length - 1];
       if (last !== undefined && (entries.length === limit || bytes > maxPageBytes)) {
-        return new Page(entries, this.cursorOf(view.position(last)));
+        return new Page(entries, this.cursorOf(view.position(last)), stamp);
       }
       entries.push(entry);
     }
-    return new Page(entries);
+    return new Page(entries, undefined, stamp);
   }
 
   private cursorOf(position: number): string {

@@ -1,6 +1,7 @@
 import type { PageBounds } from '@plant-shop/platform/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { stampOfAll, stampOfPlant } from '../stamps/stamps.repository.js';
 import { type PlantAttributes, type PlantState, tagNames, toPlant } from './plant.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -8,10 +9,15 @@ type Reader = Pick<Transaction, 'query'>;
 const columns = `plants.id, plants.incarnation, plants.version, plants.name, plants.category,
   plants.photo_urls AS "photoUrls", plants.tags, plants.status`;
 
-const findById: Statement = { name: 'find-plant', text: `SELECT ${columns} FROM plants WHERE id = $1` };
+interface Stamped {
+  readonly stamp: string;
+}
 
-export async function findPlant(db: Reader, plantId: number): Promise<PlantState | undefined> {
-  const [plant] = await db.query<PlantState>(findById, [plantId]);
+const findById: Statement = { name: 'find-plant', text: `SELECT ${columns}, ${stampOfPlant} FROM plants WHERE id = $1` };
+
+/** With the stamp that it was read under. */
+export async function findPlant(db: Reader, plantId: number): Promise<(PlantState & Stamped) | undefined> {
+  const [plant] = await db.query<PlantState & Stamped>(findById, [plantId]);
   return plant;
 }
 
@@ -116,15 +122,15 @@ const readBytes = 600 * 1024;
 // Each value of the filter is read from its own index in the order of the list and only as far as one page needs, whatever
 // the size of the catalogue; and 1,000 plants of 400 KB never leave the database.
 const pageOf = (newest: string): string => `
-  SELECT * FROM (
+  SELECT whole.stamp, page.* FROM (${stampOfAll}) AS whole LEFT JOIN (
     SELECT ${columns}, plants.bytes, sum(plants.bytes) OVER (ORDER BY plants.incarnation DESC) AS "bytesSoFar"
     FROM plants JOIN (
       SELECT DISTINCT hit.incarnation
       FROM unnest($1::text[]) AS wanted (value) CROSS JOIN LATERAL (${newest} ORDER BY incarnation DESC LIMIT $3 + 1) AS hit
       ORDER BY hit.incarnation DESC LIMIT $3 + 1
     ) AS hits USING (incarnation)
-  ) AS page
-  WHERE "bytesSoFar" - bytes <= $4 ORDER BY incarnation DESC`;
+  ) AS page ON "bytesSoFar" - bytes <= $4
+  ORDER BY incarnation DESC`;
 
 const pages: Readonly<Record<PlantList['by'], Statement>> = {
   status: {
@@ -137,7 +143,14 @@ const pages: Readonly<Record<PlantList['by'], Statement>> = {
   },
 };
 
+/** Some plants, and the stamp that they were read under. */
+export interface PlantRows extends Stamped {
+  readonly plants: readonly PlantState[];
+}
+
 /** The newest plants of a list within the bounds, and one more where there is one. */
-export function findPage(db: Reader, { by, anyOf }: PlantList, { before, limit }: PageBounds): Promise<PlantState[]> {
-  return db.query(pages[by], [[...new Set(anyOf)], before, limit, readBytes]);
+export async function findPage(db: Reader, { by, anyOf }: PlantList, { before, limit }: PageBounds): Promise<PlantRows> {
+  // Where the list is empty there is the stamp alone.
+  const rows = await db.query<(PlantState | { readonly id: null }) & Stamped>(pages[by], [[...new Set(anyOf)], before, limit, readBytes]);
+  return { stamp: rows[0]?.stamp ?? '', plants: rows.filter((row): row is PlantState & Stamped => row.id !== null) };
 }

@@ -73,15 +73,16 @@ export class PlantsService {
   }
 
   async get(plantId: number): Promise<Versioned<Plant>> {
-    return versioned(existing(plantId, await findPlant(this.database, plantId)));
+    const plant = await findPlant(this.database, plantId);
+    return versioned(existing(plantId, plant), plant?.stamp);
   }
 
   /** Newest first. */
   async find(list: PlantList, page: PageRequest): Promise<Page<Plant>> {
     const paging = new Paging(`plants by ${list.by}`, list.anyOf);
     const bounds = paging.bounds(page);
-    const rows = await findPage(this.database, list, bounds);
-    return paging.page(rows, bounds, { entry: toPlant, position: ({ incarnation }) => incarnation });
+    const { plants, stamp } = await findPage(this.database, list, bounds);
+    return paging.page(plants, bounds, { entry: toPlant, position: ({ incarnation }) => incarnation }, stamp);
   }
 
   /** The store decides: with orders placed or approved the plant stays. */
@@ -195,4 +196,4 @@ function existing(plantId: number, plant: PlantState | undefined): PlantState {
   return plant;
 }
 
-const versioned = (plant: PlantState): Versioned<Plant> => new Versioned(toPlant(plant), plant.version);
+const versioned = (plant: PlantState, stamp?: string): Versioned<Plant> => new Versioned(toPlant(plant), plant.version, stamp);

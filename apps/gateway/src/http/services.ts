@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -9,11 +10,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { etagOf, expectedVersion, isKnown } from './conditions.js';
+import type { KeptRead } from '../reads/kept-reads.js';
 import { idempotencyKeyOf } from './idempotency.js';
 import { formBody, jsonBody, pathText } from './input.js';
 
 /** Members of a payload by name, not yet validated: that is the owner's. */
 export type Unvalidated<Payload> = Partial<Record<keyof Payload, unknown>>;
+
+/** A page's own parameters, as they are linked. */
+export type PageQuery = Readonly<Record<string, string | number | undefined>>;
 
 const jsonType = 'application/json; charset=utf-8';
 
@@ -45,20 +50,15 @@ export class Services {
     reply: FastifyReply,
     operation: Operation<Payload, unknown>,
     parameters: Unvalidated<Payload>,
-    query: Readonly<Record<string, string | number | undefined>>,
+    query: PageQuery,
   ): Promise<void> {
     const answer = await this.ask(request, operation, parameters);
     if (answer.next !== undefined) this.linkNext(request, reply, query, answer.next);
     sendAnswer(request, reply, answer);
   }
 
-  linkNext(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    query: Readonly<Record<string, string | number | undefined>>,
-    cursor: string,
-  ): void {
-    reply.header('link', this.linkTo(request, { ...query, cursor }));
+  linkNext(request: FastifyRequest, reply: FastifyReply, query: PageQuery, cursor: string): void {
+    reply.header('link', this.linkTo(request, query, cursor));
   }
 
   /** A page for handlers that make their own of it, with its cursor if there is another one. */
@@ -69,6 +69,11 @@ export class Services {
   ): Promise<{ readonly entries: readonly Entry[]; readonly next: string | undefined }> {
     const { payload, next } = await this.ask(request, operation, parameters);
     return { entries: parsed(payload) as Entry[], next };
+  }
+
+  /** What the operation answers, on nobody's behalf and for several requests, whose budget it has from now on. */
+  read<Payload>(operation: Operation<Payload, unknown>, parameters: Unvalidated<Payload>): Promise<RawAnswer> {
+    return this.rpc.callRaw(operation, parameters, new RpcContext(randomUUID(), Deadline.in(this.options.requestBudgetMs)));
   }
 
   /**
@@ -124,9 +129,11 @@ export class Services {
     return new RpcContext(request.id, Deadline.in(budgetMs), request.caller?.principal, request.span?.traceparent);
   }
 
-  private linkTo(request: FastifyRequest, query: Readonly<Record<string, string | number | undefined>>): string {
+  /** The `Link` header of a page that goes on. */
+  linkTo(request: FastifyRequest, query: PageQuery, cursor: string): string {
+    const page: PageQuery = { ...query, cursor };
     const parameters = new URLSearchParams();
-    for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
+    for (const [name, value] of Object.entries(page)) if (value !== undefined) parameters.set(name, String(value));
     const path = (request.routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(pathText(request, name)));
     return `<${this.options.publicUrl}${path}?${parameters.toString()}>; rel="next"`;
   }
@@ -157,6 +164,19 @@ function sendAnswer(request: FastifyRequest, reply: FastifyReply, { payload, ver
     reply.header('etag', etag);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (isRead && isKnown(request.headers['if-none-match'], etag)) {
+      void reply.code(304).send();
+      return;
+    }
+  }
+  void reply.code(200).header('content-type', jsonType).send(payload);
+}
+
+/** What may be kept and is ready to be sent. */
+export function sendRead(request: FastifyRequest, reply: FastifyReply, { payload, etag, link }: KeptRead): void {
+  if (link !== undefined) reply.header('link', link);
+  if (etag !== undefined) {
+    reply.header('etag', etag);
+    if (isKnown(request.headers['if-none-match'], etag)) {
       void reply.code(304).send();
       return;
     }

@@ -31,6 +31,7 @@ const { app, routes } = await createGateway(
     corsOrigins: [],
     maxInFlight: 1,
     maxBodyMib: 1,
+    readCacheMib: 1,
     requestTimeoutMs: 1_000,
     requestBudgetMs: 1_000,
   },

@@ -4,10 +4,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { neededQueryList, pageOf, pathId } from '../http/input.js';
 import { form, jsonObject, Rule } from '../http/rule.js';
 import { sendApiResponse, Services } from '../http/services.js';
+import { CachedReads } from '../reads/cached-reads.js';
 
 @Controller('v3/plant')
 export class PlantsController {
-  constructor(private readonly services: Services) {}
+  constructor(
+    private readonly services: Services,
+    private readonly reads: CachedReads,
+  ) {}
 
   @Post()
   @Rule({ body: jsonObject('plant') })
@@ -26,7 +30,7 @@ export class PlantsController {
   findPlantsByStatus(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const status = neededQueryList(request, 'status', `must be one or more of ${plantStatuses.join(', ')}`);
     const page = pageOf(request);
-    return this.services.passPage(request, reply, catalog.findPlantsByStatus, { status, ...page }, { status: status.join(), ...page });
+    return this.reads.passPlants(request, reply, catalog.findPlantsByStatus, { status, ...page }, { status: status.join(), ...page });
   }
 
   @Get('findByTags')
@@ -34,13 +38,13 @@ export class PlantsController {
   findPlantsByTags(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const tags = neededQueryList(request, 'tags', 'must be one or more names of tags');
     const page = pageOf(request);
-    return this.services.passPage(request, reply, catalog.findPlantsByTags, { tags, ...page }, { tags: tags.join(), ...page });
+    return this.reads.passPlants(request, reply, catalog.findPlantsByTags, { tags, ...page }, { tags: tags.join(), ...page });
   }
 
   @Get(':plantId')
   @Rule()
   getPlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.services.pass(request, reply, catalog.getPlant, { plantId: pathId(request, 'plantId') });
+    return this.reads.passPlants(request, reply, catalog.getPlant, { plantId: pathId(request, 'plantId') });
   }
 
   @Post(':plantId')

@@ -4,10 +4,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageOf, pathId, queryText } from '../http/input.js';
 import { jsonObject, Rule } from '../http/rule.js';
 import { Services } from '../http/services.js';
+import { CachedReads } from '../reads/cached-reads.js';
 
 @Controller('v3/store')
 export class StoreController {
-  constructor(private readonly services: Services) {}
+  constructor(
+    private readonly services: Services,
+    private readonly reads: CachedReads,
+  ) {}
 
   @Post('order')
   @Rule({ body: jsonObject('order') })
@@ -69,7 +73,7 @@ export class StoreController {
   @Get('inventory')
   @Rule()
   readInventory(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.services.pass(request, reply, store.readInventory, {});
+    return this.reads.passInventory(request, reply);
   }
 
   @Get('inventory/:plantId')

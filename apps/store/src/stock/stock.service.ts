@@ -6,6 +6,7 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { unavailable } from '@plant-shop/platform/errors';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { SharedRead } from '@plant-shop/platform/shared-read';
 import { openOrdersOfPlant } from '../orders/orders.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { inventoryOf, type StockState, subtractInventory } from './stock.js';
@@ -21,13 +22,17 @@ import {
 
 @Injectable()
 export class StockService {
+  private readonly inventory: SharedRead<Inventory>;
+
   constructor(
     private readonly database: Database,
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
-  ) {}
+  ) {
+    this.inventory = new SharedRead(() => readInventory(database));
+  }
 
   readInventory(): Promise<Inventory> {
-    return readInventory(this.database);
+    return this.inventory.get();
   }
 
   async get(plantId: number): Promise<Versioned<Stock>> {

@@ -6,6 +6,8 @@ export interface Facts {
   readonly next?: string;
   /** The payload is what an earlier request with the same Idempotency-Key was answered. */
   readonly replayed?: true;
+  /** What was read is exact for as long as the owner's present stamps have this one among them: for caches. */
+  readonly stamp?: string;
 }
 
 /** An answer with something beside it. */
@@ -22,15 +24,15 @@ export const partsOf = (answer: unknown): { readonly value: unknown; readonly fa
 
 /** A state of one resource. */
 export class Versioned<T> extends Annotated<T> {
-  constructor(value: T, version: number) {
-    super(value, { version });
+  constructor(value: T, version: number, stamp?: string) {
+    super(value, { version, ...(stamp !== undefined && { stamp }) });
   }
 }
 
 /** One page of a list. */
 export class Page<T> extends Annotated<readonly T[]> {
-  constructor(value: readonly T[], next?: string) {
-    super(value, next === undefined ? {} : { next });
+  constructor(value: readonly T[], next?: string, stamp?: string) {
+    super(value, { ...(next !== undefined && { next }), ...(stamp !== undefined && { stamp }) });
   }
 }
 

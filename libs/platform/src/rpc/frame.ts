@@ -150,10 +150,11 @@ export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta
 
 /** @throws CodedError `malformed-frame` for an answer that its caller could not be given */
 export function checkAnswerMeta(meta: Partial<AnswerMeta>): asserts meta is AnswerMeta {
-  const { id, version, next, error } = meta;
+  const { id, version, next, stamp, error } = meta;
   if (id !== undefined && !Number.isSafeInteger(id)) throw malformed('the id of an answer is no integer');
   if (version !== undefined && !Number.isSafeInteger(version)) throw malformed('the version of an answer is no integer');
   if (next !== undefined && typeof next !== 'string') throw malformed('the cursor of an answer is no text');
+  if (stamp !== undefined && typeof stamp !== 'string') throw malformed('the stamp of an answer is no text');
   if (error !== undefined && !isWireError(error)) throw malformed('an error needs code and message');
 }
 
