@@ -11,6 +11,7 @@ import { PlantsService } from './plants/plants.service.js';
 import { ReconcileController } from './reconcile/reconcile.controller.js';
 import { ReconcileService } from './reconcile/reconcile.service.js';
 import { StampsController } from './stamps/stamps.controller.js';
+import { StampsService } from './stamps/stamps.service.js';
 import { StockIntentsLoop } from './stock/stock-intents.loop.js';
 import { StockIntentsService } from './stock/stock-intents.service.js';
 
@@ -23,6 +24,7 @@ export class CatalogModule {
       providers: [
         { provide: CATALOG_OPTIONS, useValue: options },
         PlantsService,
+        StampsService,
         StockIntentsService,
         StockIntentsLoop,
         ImagesService,

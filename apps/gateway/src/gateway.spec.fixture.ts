@@ -107,6 +107,8 @@ export interface Shop {
   /** Takes a service away and brings it back. */
   stopFake(service: string): Promise<void>;
   restartFake(service: string): Promise<void>;
+  /** Instead of one that was taken away, another that answers this. */
+  replaceFake(service: string, answers: readonly Fake[]): Promise<void>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   send(method: string, path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   stop(): Promise<void>;
@@ -125,6 +127,43 @@ export async function startShop(answers: Answers = {}, options: Partial<GatewayO
     running.set(service, await startFake(nats.url, service, own.map((one) => recorded(one, asked))));
   };
   for (const service of Object.keys(fakes)) await start(service);
+  const { gateway, service } = await startReplica(nats, options);
+  const { url } = gateway;
+  return {
+    nats,
+    gateway,
+    service,
+    identity: known,
+    asked,
+    stopFake: async (name) => {
+      await running.get(name)?.stop();
+      running.delete(name);
+    },
+    restartFake: start,
+    replaceFake: (name, own) => {
+      fakes[name] = own;
+      return start(name);
+    },
+    get: (path, headers = {}) => fetch(url + path, { headers, redirect: 'manual' }),
+    send: (method, path, body, headers = {}) =>
+      fetch(url + path, {
+        method,
+        headers: { 'content-type': 'application/json', ...headers },
+        body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
+      }),
+    stop: async () => {
+      await service.stop();
+      for (const one of running.values()) await one.stop();
+      await nats.stop();
+    },
+  };
+}
+
+/** A gateway on this NATS server, beside others or alone. */
+export async function startReplica(
+  nats: TestNats,
+  options: Partial<GatewayOptions> = {},
+): Promise<{ readonly gateway: Gateway; readonly service: Service }> {
   const started = Promise.withResolvers<Gateway>();
   const service = await startService('gateway', nats.url, async (own) => {
     const gateway = await startGateway(own, {
@@ -144,32 +183,7 @@ export async function startShop(answers: Answers = {}, options: Partial<GatewayO
     });
     started.resolve(gateway);
   });
-  const gateway = await started.promise;
-  const { url } = gateway;
-  return {
-    nats,
-    gateway,
-    service,
-    identity: known,
-    asked,
-    stopFake: async (name) => {
-      await running.get(name)?.stop();
-      running.delete(name);
-    },
-    restartFake: start,
-    get: (path, headers = {}) => fetch(url + path, { headers, redirect: 'manual' }),
-    send: (method, path, body, headers = {}) =>
-      fetch(url + path, {
-        method,
-        headers: { 'content-type': 'application/json', ...headers },
-        body: typeof body === 'string' || body instanceof Uint8Array ? (body as string) : JSON.stringify(body),
-      }),
-    stop: async () => {
-      await service.stop();
-      for (const one of running.values()) await one.stop();
-      await nats.stop();
-    },
-  };
+  return { gateway: await started.promise, service };
 }
 
 function recorded({ operation, answer }: Fake, asked: Asked[]): Fake {

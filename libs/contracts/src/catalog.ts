@@ -266,7 +266,7 @@ export const catalog = {
    * for as long as it is among these. Every change of a plant changes some of them, in its own transaction; a stamp that is
    * gone never comes back, but with the very plants that it was drawn for (a restored backup).
    */
-  readStamps: read<string[]>()('readStamps', NoPayload),
+  readStamps: read<readonly string[]>()('readStamps', NoPayload),
 
   beginImage: write<{ uploadId: string }>()('beginImage', BeginImage, { errors: ['plant-not-found'] }),
   /** Acknowledges one chunk, by its length. `image-type-refused` is seen in the first. */

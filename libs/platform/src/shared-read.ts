@@ -1,24 +1,35 @@
 /** So long a read may keep those waiting who came after it. Far longer than healthy reads take. */
 const patienceMs = 250;
 
+/** A read for so many is worth waiting for the next ones. */
+const many = 8;
+const gatherMs = 1;
+
 /**
  * One read for all who ask at about the same time, never older than their asking: whoever asks while a read is under way,
  * which may have seen what was before, waits for the next one. One is under way at a time, and so the more ask, the less
- * each costs.
+ * each costs. Who asks alone waits for nobody.
  *
- * A read that hangs (its answer is lost, a server does not answer) keeps the next ones from beginning for 250 ms, no longer:
- * every caller gets an outcome in that and the time limit that a read has by itself.
+ * After a read for many the next one waits a millisecond: those who were just answered come back with their next question.
+ *
+ * A read that hangs (its answer is lost, a server does not answer) keeps the next one from beginning for 250 ms, no longer:
+ * every caller gets an outcome within that and the time limit that a read has by itself.
  */
 export class SharedRead<T> {
+  private underWay: Promise<T> | undefined;
   private next: Promise<T> | undefined;
-  private underWay: Promise<unknown> | undefined;
+  /** Who waits for the next one. */
+  private waiting = 0;
+  /** Who waited for the one under way. */
+  private served = 0;
 
   constructor(private readonly read: () => Promise<T>) {}
 
   /** What a read finds, or fails with, that begins after this call. */
   get(): Promise<T> {
-    this.next ??= this.begin();
-    return this.next;
+    this.waiting++;
+    if (this.isIdle && this.served < many) return this.begin();
+    return (this.next ??= this.afterwards());
   }
 
   /** Nobody waits for anything. */
@@ -26,10 +37,16 @@ export class SharedRead<T> {
     return this.next === undefined && this.underWay === undefined;
   }
 
+  private async afterwards(): Promise<T> {
+    if (this.underWay) await settledOrLate(this.underWay);
+    if (this.served >= many) await pause(gatherMs);
+    return this.begin();
+  }
+
   private async begin(): Promise<T> {
-    // Alone, it waits for the end of its turn of the event loop, for all that came in with it.
-    await (this.underWay ? settledOrLate(this.underWay) : endOfTurn());
     this.next = undefined;
+    this.served = this.waiting;
+    this.waiting = 0;
     const reading = this.read();
     this.underWay = reading;
     try {
@@ -40,7 +57,7 @@ export class SharedRead<T> {
   }
 }
 
-const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 function settledOrLate(reading: Promise<unknown>): Promise<void> {
   return new Promise((resolve) => {

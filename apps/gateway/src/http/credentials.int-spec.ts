@@ -59,8 +59,8 @@ describe('credentials at the gateway', () => {
   const createPlant = async (headers: Record<string, string>): Promise<number> =>
     (await shop.send('POST', '/v3/plant', plant, headers)).status;
   const principalOf = async (headers: Record<string, string>): Promise<unknown> => {
-    expect((await shop.get('/v3/plant/1', headers)).status).toBe(200);
-    return shop.asked.filter(({ operation }) => operation === 'catalog.getPlant').at(-1)?.context.principal;
+    expect((await shop.get('/v3/user/anna', headers)).status).toBe(200);
+    return shop.asked.filter(({ operation }) => operation === 'identity.getUser').at(-1)?.context.principal;
   };
   let tokens = 0;
   const tokenFor = (user: string, payload: JWTPayload = {}): Promise<string> =>

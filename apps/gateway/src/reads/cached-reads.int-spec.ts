@@ -1,0 +1,313 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { catalog, type Plant } from '@plant-shop/contracts/catalog';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { store } from '@plant-shop/contracts/store';
+import { CodedError } from '@plant-shop/platform/errors';
+import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Service } from '@plant-shop/platform/service/service';
+import { type Fake, fake } from '@plant-shop/testing/service';
+import { publicUrl, type Shop, startReplica, startShop } from '../gateway.spec.fixture.js';
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A catalogue with stamps as the contract promises them. Answers take up to `jitterMs` before and after they are read. */
+class FakeCatalogue {
+  readonly plants = new Map<number, { readonly plant: Plant; readonly version: number }>();
+  jitterMs = 0;
+  checks = 0;
+  reads = 0;
+  private readonly parts = Array.from({ length: 16 }, () => randomUUID());
+  private all = randomUUID();
+
+  write(id: number, version: number, name: string): void {
+    this.plants.set(id, { version, plant: { id, name, photoUrls: [], tags: [], status: 'available' } });
+    this.draw(id);
+  }
+
+  delete(id: number): void {
+    this.plants.delete(id);
+    this.draw(id);
+  }
+
+  fakes(): Fake[] {
+    // What travels beside an answer is no part of the contract's type.
+    const answers = <T>(value: unknown): T => value as T;
+    return [
+      fake(catalog.readStamps, async () => {
+        this.checks++;
+        return this.late(() => [this.all, ...this.parts]);
+      }),
+      fake(catalog.getPlant, async ({ plantId }) => {
+        this.reads++;
+        return this.late(() => {
+          const found = this.plants.get(plantId);
+          if (!found) throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);
+          return answers<Plant>(new Versioned(found.plant, found.version, this.parts[plantId & 15]));
+        });
+      }),
+      fake(catalog.findPlantsByStatus, async ({ limit = 1_000, cursor }) => {
+        this.reads++;
+        return this.late(() => {
+          const plants = [...this.plants.values()].map(({ plant }) => plant).filter(({ id }) => id > Number(cursor ?? 0));
+          const page = plants.slice(0, limit);
+          return answers<Plant[]>(new Page(page, plants.length > limit ? String(page.at(-1)?.id) : undefined, this.all));
+        });
+      }),
+    ];
+  }
+
+  private draw(id: number): void {
+    this.parts[id & 15] = randomUUID();
+    this.all = randomUUID();
+  }
+
+  private async late<T>(read: () => T): Promise<T> {
+    if (this.jitterMs > 0) await pause(Math.random() * this.jitterMs);
+    const found = read();
+    if (this.jitterMs > 0) await pause(Math.random() * this.jitterMs);
+    return found;
+  }
+}
+
+describe('reads that are answered from memory', () => {
+  let catalogue: FakeCatalogue;
+  let inventory: { reads: number; available: number; jitterMs: number };
+  let shop: Shop;
+  let replica: { service: Service; gateway: { readonly url: string } };
+
+  beforeEach(async () => {
+    catalogue = new FakeCatalogue();
+    inventory = { reads: 0, available: 0, jitterMs: 0 };
+    shop = await startShop(
+      {
+        catalog: catalogue.fakes(),
+        store: [
+          fake(store.readInventory, async () => {
+            inventory.reads++;
+            await pause(Math.random() * inventory.jitterMs);
+            const { available } = inventory;
+            await pause(Math.random() * inventory.jitterMs);
+            return { available, pending: 0, sold: 0 };
+          }),
+        ],
+      },
+      { readCacheMib: 1 },
+    );
+    replica = await startReplica(shop.nats);
+    shop.identity.know('key', { kind: 'apiKey' });
+  });
+  afterEach(async () => {
+    await replica.service.stop();
+    await shop.stop();
+  });
+
+  const urls = (): string[] => [shop.gateway.url, replica.gateway.url];
+  const list = '/v3/plant/findByStatus?status=available';
+
+  it('ask for the plant once, and then only whether it is still so', async () => {
+    catalogue.write(1, 1, 'Fern');
+    const first = await shop.get('/v3/plant/1');
+    for (let n = 0; n < 5; n++) {
+      const again = await shop.get('/v3/plant/1');
+      expect(await again.json()).toMatchObject({ name: 'Fern' });
+      expect(again.headers.get('etag')).toBe(first.headers.get('etag'));
+      expect(again.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    }
+    expect({ reads: catalogue.reads, checks: catalogue.checks }).toEqual({ reads: 1, checks: 5 });
+  });
+
+  it('ask for many at the same time with a check or two', async () => {
+    catalogue.write(1, 1, 'Fern');
+    await shop.get('/v3/plant/1');
+    catalogue.jitterMs = 20;
+    const answers = await Promise.all(Array.from({ length: 200 }, () => shop.get('/v3/plant/1')));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    // The connections of 200 requests are not made in one turn.
+    expect(catalogue.checks).toBeLessThan(20);
+    expect(catalogue.reads).toBe(1);
+  });
+
+  it('see each change at once, and ask anew for what it touches only', async () => {
+    catalogue.write(1, 1, 'Fern');
+    catalogue.write(2, 2, 'Ficus');
+    for (const path of ['/v3/plant/1', '/v3/plant/2', list]) await shop.get(path);
+    catalogue.write(1, 3, 'Fern again');
+    const reads = catalogue.reads;
+    expect(await (await shop.get('/v3/plant/1')).json()).toMatchObject({ name: 'Fern again' });
+    expect(await (await shop.get('/v3/plant/2')).json()).toMatchObject({ name: 'Ficus' });
+    expect(await (await shop.get(list)).json()).toMatchObject([{ name: 'Fern again' }, { name: 'Ficus' }]);
+    expect(catalogue.reads - reads).toBe(2);
+    catalogue.delete(1);
+    expect((await shop.get('/v3/plant/1')).status).toBe(404);
+    catalogue.write(1, 4, 'Fern reborn');
+    expect(await (await shop.get('/v3/plant/1')).json()).toMatchObject({ name: 'Fern reborn' });
+  });
+
+  it('are conditional by the version, without a body where it is known', async () => {
+    catalogue.write(1, 7, 'Fern');
+    for (let n = 0; n < 2; n++) {
+      expect((await shop.get('/v3/plant/1', { 'if-none-match': '"7"' })).status).toBe(304);
+      expect((await shop.get('/v3/plant/1', { 'if-none-match': '"6"' })).status).toBe(200);
+    }
+  });
+
+  it('link to the next page, each page for itself', async () => {
+    for (let id = 1; id <= 3; id++) catalogue.write(id, id, `Plant ${id}`);
+    for (let n = 0; n < 2; n++) {
+      const first = await shop.get(`${list}&limit=2`);
+      const next = /<(.*)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
+      expect(await first.json()).toHaveLength(2);
+      const second = await shop.get(next.replace(publicUrl, ''));
+      expect(await second.json()).toMatchObject([{ id: 3 }]);
+      expect(second.headers.get('link')).toBeNull();
+    }
+    expect(catalogue.reads).toBe(2);
+  });
+
+  it('are answered to HEAD without a body', async () => {
+    catalogue.write(1, 1, 'Fern');
+    for (let n = 0; n < 2; n++) {
+      const head = await fetch(`${shop.gateway.url}/v3/plant/1`, { method: 'HEAD' });
+      expect([head.status, head.headers.get('etag'), await head.text()]).toEqual([200, '"1"', '']);
+    }
+  });
+
+  it('take credentials and limits as other requests do', async () => {
+    catalogue.write(1, 1, 'Fern');
+    await shop.get('/v3/plant/1');
+    expect((await shop.get('/v3/plant/1', { api_key: 'nobody has it' })).status).toBe(401);
+    expect((await shop.get('/v3/store/inventory')).status).toBe(401);
+  });
+
+  it('fail as the catalog does when nobody can say whether it is still so', async () => {
+    catalogue.write(1, 1, 'Fern');
+    await shop.get('/v3/plant/1');
+    await shop.stopFake('catalog');
+    const refused = await shop.get('/v3/plant/1');
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await refused.json()).toMatchObject({ code: 'unavailable' });
+    await shop.restartFake('catalog');
+    expect((await shop.get('/v3/plant/1')).status).toBe(200);
+  });
+
+  it('are asked for each time of a catalog that gives no stamps, and of one that no longer does', async () => {
+    catalogue.write(1, 1, 'Fern');
+    await shop.get('/v3/plant/1');
+    const former = catalogue.fakes().filter(({ operation }) => operation.name !== 'readStamps');
+    await shop.stopFake('catalog');
+    await shop.replaceFake('catalog', [
+      ...former,
+      fake(catalog.readStamps, () => {
+        throw new CodedError('unknown-operation', 'catalog has no operation readStamps.');
+      }),
+    ]);
+    const reads = catalogue.reads;
+    for (let n = 0; n < 3; n++) expect((await shop.get('/v3/plant/1')).status).toBe(200);
+    expect(catalogue.reads - reads).toBe(3);
+  });
+
+  it('need bounded memory, however many plants are asked for', async () => {
+    const name = 'x'.repeat(200);
+    for (let id = 1; id <= 3_000; id++) catalogue.write(id, id, name);
+    for (let id = 1; id <= 3_000; id++) await shop.get(`/v3/plant/${id}`);
+    const metric = async (of: string) =>
+      (await shop.service.metrics.getSingleMetric(of)?.get())?.values[0]?.value ?? NaN;
+    expect(await metric('read_cache_bytes')).toBeLessThanOrEqual(1024 * 1024);
+    expect(await metric('read_cache_answers')).toBeGreaterThan(500);
+    expect((await shop.get('/v3/plant/1')).status).toBe(200);
+  });
+
+  it('never show less than anybody was shown or told before, through two gateways', async () => {
+    catalogue.jitterMs = 4;
+    const ids = [1, 2, 17];
+    // The whole history, known as soon as it is told: of each plant the latest version, and which were deletions.
+    const told = new Map(ids.map((id) => [id, 0]));
+    const deletions = new Map(ids.map((id) => [id, [0]]));
+    const stale: string[] = [];
+    let version = 0;
+    let writing = true;
+    let reads = 0;
+
+    const writer = async (id: number): Promise<void> => {
+      for (let n = 0; n < 120; n++) {
+        const now = ++version;
+        if (Math.random() < 0.25) {
+          deletions.get(id)?.push(now);
+          catalogue.delete(id);
+        } else catalogue.write(id, now, `version ${now}`);
+        // The writer's answer.
+        told.set(id, now);
+        await pause(Math.random() * 15);
+      }
+    };
+    /** What a reader was shown of a plant: its version, or undefined for none. */
+    const shown = (id: number, floor: number, seen: number | undefined, where: string): void => {
+      const meant = seen ?? deletions.get(id)?.find((deleted) => deleted >= floor) ?? -1;
+      if (meant < floor) stale.push(`${where}: plant ${id} at ${String(seen)} after ${floor}`);
+      told.set(id, Math.max(told.get(id) ?? 0, meant));
+    };
+    const versionIn = (plant: Plant | undefined): number | undefined => plant && Number(plant.name.replace('version ', ''));
+    const reader = async (): Promise<void> => {
+      while (writing) {
+        const url = urls()[Math.floor(Math.random() * 2)] ?? '';
+        const floors = new Map(told);
+        reads++;
+        if (Math.random() < 0.5) {
+          const plants = (await (await fetch(url + list)).json()) as Plant[];
+          for (const id of ids) shown(id, floors.get(id) ?? 0, versionIn(plants.find((one) => one.id === id)), 'list');
+        } else {
+          const id = ids[Math.floor(Math.random() * ids.length)] ?? 1;
+          const answer = await fetch(`${url}/v3/plant/${id}`);
+          const plant = answer.status === 404 ? undefined : ((await answer.json()) as Plant);
+          shown(id, floors.get(id) ?? 0, versionIn(plant), 'plant');
+        }
+      }
+    };
+    const readers = Array.from({ length: 24 }, reader);
+    await Promise.all(ids.map(writer));
+    writing = false;
+    await Promise.all(readers);
+    expect(stale).toEqual([]);
+    expect(reads).toBeGreaterThan(500);
+    // It was a test of what is kept, not of asking each time.
+    expect(catalogue.reads).toBeLessThan(reads);
+  }, 60_000);
+
+  describe('of the inventory', () => {
+    const read = async (url: string): Promise<number> =>
+      ((await (await fetch(`${url}/v3/store/inventory`, { headers: { api_key: 'key' } })).json()) as { available: number }).available;
+
+    it('are one for many who ask at the same time', async () => {
+      await read(shop.gateway.url);
+      inventory.jitterMs = 20;
+      inventory.reads = 0;
+      await Promise.all(Array.from({ length: 200 }, () => read(shop.gateway.url)));
+      expect(inventory.reads).toBeLessThan(20);
+    });
+
+    it('never show less than anybody was shown or told before, through two gateways', async () => {
+      inventory.jitterMs = 4;
+      let told = 0;
+      let writing = true;
+      const stale: string[] = [];
+      const reader = async (): Promise<void> => {
+        while (writing) {
+          const floor = told;
+          const seen = await read(urls()[Math.floor(Math.random() * 2)] ?? '');
+          if (seen < floor) stale.push(`${seen} after ${floor}`);
+          told = Math.max(told, seen);
+        }
+      };
+      const readers = Array.from({ length: 16 }, reader);
+      for (let n = 1; n <= 300; n++) {
+        inventory.available = n;
+        told = n;
+        await pause(Math.random() * 5);
+      }
+      writing = false;
+      await Promise.all(readers);
+      expect(stale).toEqual([]);
+    }, 30_000);
+  });
+});
