@@ -52,7 +52,14 @@ export interface FeedPage extends FeedHead {
   readonly matches: boolean;
   /** The number after the place; a higher one where what was in between was dropped or lost: a gap. */
   readonly next: number;
-  readonly events: readonly { readonly seq: number; readonly id: string; readonly subject: string; readonly body: string }[];
+  readonly events: readonly {
+    readonly seq: number;
+    readonly id: string;
+    readonly subject: string;
+    readonly body: string;
+    /** Of the transition, when it was traced (W3C Trace Context). */
+    readonly traceparent?: string;
+  }[];
 }
 
 const { read, write } = operationsOf<ErrorCode>('store');

@@ -25,12 +25,13 @@ export async function findWatermark(db: Reader): Promise<Watermark> {
 const insertEvents: Statement = {
   name: 'log-events',
   text: `
-    INSERT INTO event_log (seq, event_id, subject, body, repeats)
-    SELECT t.seq, t.id, t.subject, t.body,
+    INSERT INTO event_log (seq, event_id, subject, body, traceparent, repeats)
+    SELECT t.seq, t.id, t.subject, t.body, t.traceparent,
       EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq)
-    FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[]) AS t (seq, id, subject, body)
+    FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[], $5::text[]) AS t (seq, id, subject, body, traceparent)
     ON CONFLICT (seq) DO UPDATE
-    SET event_id = excluded.event_id, subject = excluded.subject, body = excluded.body, repeats = excluded.repeats`,
+    SET event_id = excluded.event_id, subject = excluded.subject, body = excluded.body, traceparent = excluded.traceparent,
+      repeats = excluded.repeats`,
 };
 
 /** Logs events that follow on the locked watermark. */
@@ -41,6 +42,7 @@ export async function logEvents(tx: Transaction, events: readonly FeedEvent[]): 
     events.map((one) => one.id),
     events.map((one) => one.subject),
     events.map((one) => one.body),
+    events.map((one) => one.traceparent ?? null),
   ]);
 }
 

@@ -8,6 +8,8 @@ export interface FeedEvent {
   readonly subject: string;
   /** As clients get it: serialised once, by the service where it happened. */
   readonly body: string;
+  /** What it happened in, when that is traced (W3C Trace Context). Not for clients, and not among the bytes they get. */
+  readonly traceparent?: string;
 }
 
 /** Where a feed stands. */

@@ -71,7 +71,7 @@ export class FeedRetention extends BackgroundLoop {
     };
     this.dropBodies = {
       name: 'feed-drop-bodies',
-      text: `UPDATE ${table} SET body = NULL WHERE feed_seq >= $1 AND feed_seq < $2`,
+      text: `UPDATE ${table} SET body = NULL, traceparent = NULL WHERE feed_seq >= $1 AND feed_seq < $2`,
     };
     const age = `extract(epoch FROM clock_timestamp() - ${time})::float8`;
     this.findOldestAge = `

@@ -1,11 +1,12 @@
 import type { Database, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPlace } from './event.js';
 
 /**
  * The table that a service appends its events to, in the transaction of the change that they tell of. It has the columns
- * `position` (identity), `event_id`, `body` (null once it was dropped for its age: `FeedRetention`) and `feed_seq` (unique,
- * null until numbered); a row without an event id is none of the feed's. The service's schema also has the feed's own tables
+ * `position` (identity), `event_id`, `body` (null once it was dropped for its age: `FeedRetention`), `traceparent` (null when
+ * nobody traces) and `feed_seq` (unique, null until numbered); a row without an event id is none of the feed's. The service's schema also has the feed's own tables
  * (README).
  */
 export interface FeedTable {
@@ -34,7 +35,7 @@ export class Feed {
     private readonly database: Database,
     { table, subject }: FeedTable,
   ) {
-    const event = `feed_seq AS seq, event_id AS id, ${subject} AS subject, body`;
+    const event = `feed_seq AS seq, event_id AS id, ${subject} AS subject, body, traceparent`;
     this.findUnnumbered = {
       name: 'feed-find-unnumbered',
       text: `SELECT position FROM ${table} WHERE feed_seq IS NULL AND event_id IS NOT NULL ORDER BY position LIMIT ${batch}`,
@@ -55,7 +56,7 @@ export class Feed {
       name: 'feed-read-page',
       text: `
         SELECT h.epoch, h.head, n.next, coalesce(b.inside, false) AS "isInBreak",
-          EXISTS (SELECT 1 FROM ${table} WHERE feed_seq = $1 AND event_id = $2) AS "isHere", e.seq, e.id, e.subject, e.body
+          EXISTS (SELECT 1 FROM ${table} WHERE feed_seq = $1 AND event_id = $2) AS "isHere", e.seq, e.id, e.subject, e.body, e.traceparent
         FROM feed_head h CROSS JOIN feed_kept k
         CROSS JOIN LATERAL (
           SELECT max(begins_at) AS begins_at, bool_or(continues_after < $1) AS inside
@@ -79,7 +80,8 @@ export class Feed {
       const before = await lockHead(tx);
       const positions = (await tx.query<{ position: number }>(this.findUnnumbered)).map((row) => row.position);
       if (positions.length === 0) return { ...before, events: [] };
-      const events = await tx.query<FeedEvent>(this.setNumbers, [positions, before.head]);
+      const events = (await tx.query<EventRow>(this.setNumbers, [positions, before.head])).map(toEvent);
+      tracing?.causedBy(events.map((one) => one.traceparent));
       const head = before.head + events.length;
       const last = events.at(-1)?.seq;
       if (last !== head) throw new Error(`the feed would have a hole: ${String(last)} of ${head}`);
@@ -163,15 +165,21 @@ interface PageRow extends FeedHead {
   readonly id: string;
   readonly subject: string;
   readonly body: string;
+  readonly traceparent: string | null;
 }
+
+type EventRow = Omit<FeedEvent, 'traceparent'> & { readonly traceparent: string | null };
+
+const toEvent = ({ seq, id, subject, body, traceparent }: EventRow): FeedEvent =>
+  traceparent === null ? { seq, id, subject, body } : { seq, id, subject, body, traceparent };
 
 /** At least one event fits. */
 function cutToBytes(rows: readonly PageRow[]): FeedEvent[] {
   const events: FeedEvent[] = [];
   let bytes = 0;
-  for (const { seq, id, subject, body } of rows) {
+  for (const { seq, ...row } of rows) {
     if (seq === null) break;
-    const event = { seq, id, subject, body };
+    const event = toEvent({ seq, ...row });
     bytes += bytesOf(event);
     const before = events.at(-1)?.seq;
     // Where a later epoch begins, another page does.

@@ -1,5 +1,6 @@
 import type { Logger } from '@plant-shop/platform/logging';
 import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import type { FeedHead, FeedNudge, FeedPage, FeedPlace } from './event.js';
 import {
@@ -117,6 +118,7 @@ export class Follower {
       const others = await findOthers(tx, known);
       const taken = takeUp(toPlace(before), stretches);
       const { events, upTo, epoch, resumesAt } = taken;
+      if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
       await logEvents(tx, events);
       if (epoch !== undefined && resumesAt !== undefined) await noteGap(tx, before.seq, resumesAt, epoch);
       if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) await setWatermark(tx, upTo, epoch);

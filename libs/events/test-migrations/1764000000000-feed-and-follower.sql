@@ -34,6 +34,7 @@ CREATE TABLE thing_events (
   at       timestamptz NOT NULL DEFAULT now(),
   event_id uuid,
   body     text,
+  traceparent text,
   feed_seq bigint UNIQUE
 );
 CREATE INDEX thing_events_unnumbered ON thing_events (position) WHERE feed_seq IS NULL AND event_id IS NOT NULL;
@@ -47,6 +48,7 @@ CREATE TABLE event_log (
   event_id  uuid        NOT NULL,
   subject   uuid        NOT NULL,
   body      text        NOT NULL,
+  traceparent text,
   -- The same event was logged under an earlier number, before its feed was restored from a backup.
   repeats   boolean     NOT NULL,
   logged_at timestamptz NOT NULL DEFAULT now()

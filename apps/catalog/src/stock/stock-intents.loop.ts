@@ -6,6 +6,7 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { hasToTell, type PendingPlant } from './stock-intent.js';
 import { takeDueIntents } from './stock-intents.repository.js';
 import { StockIntentsService } from './stock-intents.service.js';
@@ -29,6 +30,7 @@ export async function goOnWithIntents(
   logger: Logger,
 ): Promise<boolean> {
   const taken = await database.transaction((tx) => takeDueIntents(tx, batch));
+  if (taken.length > 0) tracing?.causedBy([]);
   const results = await Promise.allSettled(taken.map((plant) => goOn(intents, plant)));
   const failed = results.filter((result) => result.status === 'rejected');
   if (taken.length > 0) {
@@ -39,7 +41,7 @@ export async function goOnWithIntents(
 }
 
 async function goOn(intents: StockIntentsService, plant: PendingPlant): Promise<void> {
-  const context = new RpcContext(randomUUID(), Deadline.in(budgetMs));
+  const context = new RpcContext(randomUUID(), Deadline.in(budgetMs), undefined, tracing?.active?.traceparent);
   const { id, incarnation, retireAttempt } = plant;
   if (retireAttempt !== null) {
     const { deleted } = await intents.retire(context, id, incarnation, retireAttempt);

@@ -11,6 +11,7 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { deleteClientsOf } from '../oauth/oauth-clients.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
@@ -84,7 +85,8 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
       takeOverDeletion(tx, storeDeadlineMs + leaseBeyondDeadlineMs),
     );
     if (!taken) return false;
-    const context = new RpcContext(`deletion-${taken.attempt}`, Deadline.in(storeDeadlineMs));
+    tracing?.causedBy([]);
+    const context = new RpcContext(`deletion-${taken.attempt}`, Deadline.in(storeDeadlineMs), undefined, tracing?.active?.traceparent);
     const openOrders = await this.ask(context, taken);
     if (openOrders.length === 0) await this.finish(taken.userId);
     this.logger.info({ userId: taken.userId, deleted: openOrders.length === 0 }, 'pending user deletion settled');

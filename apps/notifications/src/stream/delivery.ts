@@ -4,6 +4,7 @@ import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { type OpenSpan, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { Batch, type Selected } from './batch.js';
 import type { Connection } from './connection.js';
 import { Entry, type GapReason } from './entry.js';
@@ -135,6 +136,7 @@ export class Delivery implements OnApplicationShutdown {
     }
     const begun = performance.now();
     const batch = new Batch(ring.after(from));
+    const span = beginPush(batch);
     let sent = 0;
     const inPortions: Connection[] = [];
     for (const [connection, selected] of this.live.wanting(batch)) {
@@ -143,7 +145,12 @@ export class Delivery implements OnApplicationShutdown {
     }
     // They become live again at once when their sockets take it all, which must not be while we go through the live ones.
     for (const connection of inPortions) this.goBack(connection, from);
-    if (sent > 0) this.observeLag(batch);
+    if (sent > 0) {
+      this.observeLag(batch);
+      span?.set({ 'plant_shop.frames': sent });
+      // Left open, it is never sent: what nobody got is no trace.
+      span?.end();
+    }
     const ended = performance.now();
     this.gatherUntil = ended + Math.min(ended - begun, maxGatheringMs);
   }
@@ -225,3 +232,13 @@ export class Delivery implements OnApplicationShutdown {
     return hasAll;
   }
 }
+
+/** One for all frames that go out together: linked with what caused their events. */
+const beginPush = ({ entries }: Batch): OpenSpan | undefined =>
+  tracing?.begin({
+    name: 'push frames',
+    kind: 'producer',
+    isRoot: true,
+    links: entries.map(({ event }) => event?.traceparent),
+    attributes: { 'messaging.operation.type': 'send', 'messaging.batch.message_count': entries.length },
+  });

@@ -10,6 +10,8 @@ export interface LoggedEvent {
   readonly subject: string;
   /** What clients get, byte for byte. */
   readonly body: string;
+  /** What caused it, when that was traced. */
+  readonly traceparent?: string;
 }
 
 /** Why the events before a `stream.gap` and those after it do not follow each other. */

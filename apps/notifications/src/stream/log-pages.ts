@@ -24,9 +24,9 @@ const eventsOf = (rows: Rows<unknown>): LoggedEvent[] => rows.filter((row): row 
 const readTailStatement = {
   name: 'stream-tail',
   text: `
-    SELECT w.epoch, w.watermark, l.seq, l.event_id AS id, l.subject, l.body
+    SELECT w.epoch, w.watermark, l.seq, l.event_id AS id, l.subject, l.body, l.traceparent
     FROM feed_watermark w LEFT JOIN LATERAL (
-      SELECT seq, event_id, subject, body FROM event_log
+      SELECT seq, event_id, subject, body, traceparent FROM event_log
       WHERE seq > $1 AND seq <= w.watermark AND NOT repeats ORDER BY seq LIMIT $2
     ) l ON true ORDER BY l.seq`,
 };
@@ -34,7 +34,10 @@ const readTailStatement = {
 export async function readTail(db: Database, after: number, limit: number): Promise<LogTailPage> {
   const rows: Rows<{ epoch: string | null; watermark: number }> = await db.query(readTailStatement, [after, limit]);
   const { epoch = null, watermark = 0 } = rows[0] ?? {};
-  const events = eventsOf(rows).map(({ seq, id, subject, body }) => ({ seq, id, subject, body }));
+  const events = eventsOf(rows).map(({ seq, id, subject, body, traceparent }) => ({
+    ...{ seq, id, subject, body },
+    ...(typeof traceparent === 'string' && { traceparent }),
+  }));
   return { epoch, watermark, events, upTo: events.length === limit ? (events.at(-1)?.seq ?? watermark) : watermark };
 }
 

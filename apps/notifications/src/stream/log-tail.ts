@@ -6,6 +6,7 @@ import { type Listener, Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { Entry, type LoggedEvent } from './entry.js';
 import { History } from './history.js';
@@ -112,6 +113,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     const isDense = page.events.length === page.upTo - from;
     const epoch = page.epoch ?? history.epoch;
     if (!isDense || epoch !== history.epoch) this.known = await readHistory(this.database);
+    if (page.events.length > 0) tracing?.causedBy(page.events.map((one) => one.traceparent));
     if (page.upTo > this.ring.head) {
       if (this.isFollowing && this.announced < page.upTo) this.metrics.ringMisses.inc();
       this.extend(page.events, page.upTo);

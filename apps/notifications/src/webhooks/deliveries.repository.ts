@@ -13,8 +13,8 @@ export const asked = `(l.body::jsonb ->> 'event') = ANY (w.event_types) AND w.st
   AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)`;
 
 /**
- * Puts rows of the CTE `wanted` (webhook_id, seq, event_id, order_id, of_others, body) at the end of their lanes. Adding to
- * a lane waits for whoever holds it: a lane that is new after that wait has nothing to wait for. One statement, since what
+ * Puts rows of the CTE `wanted` (webhook_id, seq, event_id, order_id, of_others, body, traceparent) at the end of their
+ * lanes. Adding to a lane waits for whoever holds it: a lane that is new after that wait has nothing to wait for. One statement, since what
  * its parts need of each other goes by RETURNING and not by what they see. Its parts are not joined: the planner takes them
  * for small, loops over both, and 10,000 rows took 10 s; an IN in the select list is hashed whatever it thinks.
  */
@@ -25,8 +25,8 @@ export const enqueueWanted = `
     ON CONFLICT (webhook_id, order_id) DO UPDATE SET additions = lane.additions + 1
     RETURNING webhook_id, order_id, additions = 1 AS is_new
   ), inserted AS (
-    INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, due_at)
-    SELECT webhook_id, event_id, seq, order_id, of_others, order_id IS NOT NULL, body,
+    INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, traceparent, due_at)
+    SELECT webhook_id, event_id, seq, order_id, of_others, order_id IS NOT NULL, body, traceparent,
       CASE WHEN order_id IS NULL OR (
         row_number() OVER (PARTITION BY webhook_id, order_id ORDER BY seq) = 1
         AND (webhook_id, order_id) IN (SELECT webhook_id, order_id FROM lanes WHERE is_new)) THEN now() END
@@ -44,12 +44,12 @@ const enqueueAdvance: Statement = {
   name: 'webhooks-enqueue',
   text: `
     WITH wanted AS MATERIALIZED (
-      SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, false AS of_others, l.body
+      SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, false AS of_others, l.body, l.traceparent
       FROM event_log l JOIN webhooks w ON w.owner_id = l.subject
       WHERE l.seq > $1 AND l.seq <= $2 AND ${asked} AND (NOT l.repeats OR NOT EXISTS (
         SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id))
       UNION ALL
-      SELECT w.id, l.seq, l.event_id, l.order_id, true, l.body
+      SELECT w.id, l.seq, l.event_id, l.order_id, true, l.body, l.traceparent
       FROM event_log l JOIN webhooks w ON w.sees_all AND w.owner_id <> l.subject
       WHERE l.seq > $1 AND l.seq <= $2 AND ${asked} AND (NOT l.repeats OR NOT EXISTS (
         SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id))
@@ -80,8 +80,8 @@ export async function insertTest(tx: Transaction, webhookId: string, eventId: st
 /** The same event once more, outside the lanes and due at once. */
 export async function insertCopy(tx: Transaction, webhookId: string, deliveryId: number): Promise<number> {
   const inserted = await tx.query<{ id: number }>(
-    `INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, due_at)
-     SELECT webhook_id, event_id, seq, order_id, of_others, false, body, now() FROM webhook_deliveries
+    `INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, traceparent, due_at)
+     SELECT webhook_id, event_id, seq, order_id, of_others, false, body, traceparent, now() FROM webhook_deliveries
      WHERE id = $2 AND webhook_id = $1 RETURNING id`,
     [webhookId, deliveryId],
   );

@@ -5,6 +5,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { type OpenSpan, type Tracing, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import type { WebhooksOptions } from './options.js';
@@ -126,6 +127,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       const share = Math.ceil(room / turns.length);
       const rooms = turns.map((turn) => ({ turn, webhookId: turn.webhookId, room: roomOf(turn, share, limits) }));
       const claimed = await claimDue(tx, rooms, lease, leaseMs);
+      if (claimed.length > 0) tracing?.causedBy(claimed.map((one) => one.traceparent));
       const took = countByWebhook(claimed);
       await endTurns(
         tx,
@@ -165,16 +167,20 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       const job = this.waiting.shift();
       if (!job) break;
       // It has waited too long behind slow ones: its lease ends, and somebody claims it anew.
-      if (performance.now() < job.beginBy) void this.deliver(job);
+      if (performance.now() < job.beginBy) this.begin(job);
     }
     if (this.waiting.length <= this.options.inFlight / 2) this.loop.poke();
   }
 
+  private begin(job: Job): void {
+    const span = tracing && beginDelivery(tracing, job.claimed);
+    if (span) void span.run(() => this.deliver(job)).finally(() => span.end());
+    else void this.deliver(job);
+  }
+
   private async deliver(job: Job): Promise<void> {
-    const { claimed, url, secrets } = job;
     this.underWay.add(job);
-    const headers = signedHeaders(claimed.eventId, new Date(), claimed.body, secrets);
-    const sent = await this.sender.send({ url, headers, body: claimed.body });
+    const sent = await this.attempt(job);
     // Cut off and given back meanwhile.
     if (!this.underWay.has(job)) return;
     const writing = this.conclude(job, sent);
@@ -184,6 +190,15 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     if (this.underWay.size === 0) this.onIdle?.();
     await writing;
     this.unwritten.delete(writing);
+  }
+
+  /** Its `traceparent` stays here: a receiver is somebody else, and one run may have moved many customers' orders. */
+  private async attempt({ claimed, url, secrets }: Job): Promise<Sent> {
+    const span = tracing?.begin({ name: 'POST', kind: 'client', attributes: { 'http.request.method': 'POST' } });
+    const headers = signedHeaders(claimed.eventId, new Date(), claimed.body, secrets);
+    const sent = await this.sender.send({ url, headers, body: claimed.body });
+    if (span) endAttempt(span, sent);
+    return sent;
   }
 
   private async conclude(job: Job, sent: Sent): Promise<void> {
@@ -239,6 +254,27 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       };
     });
   }
+}
+
+/** One delivery's turn: the attempt, and what is written down of it. Linked with what caused the event. */
+const beginDelivery = (on: Tracing, { webhookId, eventId, made, traceparent }: Claimed): OpenSpan =>
+  on.begin({
+    name: 'deliver webhook',
+    kind: 'consumer',
+    isRoot: true,
+    links: [traceparent],
+    attributes: {
+      'messaging.operation.type': 'process',
+      'messaging.message.id': eventId,
+      'plant_shop.webhook.id': webhookId,
+      'http.request.resend_count': made,
+    },
+  });
+
+/** Where to is not said: an endpoint's URL may hold a secret of its owner. */
+function endAttempt(span: OpenSpan, { status }: Sent): void {
+  if (status !== undefined) span.set({ 'http.response.status_code': status });
+  span.end(status === undefined ? 'no answer' : status >= 300 ? String(status) : undefined);
 }
 
 function countByWebhook(claimed: readonly Claimed[]): Map<string, number> {

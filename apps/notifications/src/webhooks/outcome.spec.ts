@@ -3,7 +3,7 @@ import { healthOf, outcomeOf } from './outcome.js';
 import type { Sent } from './sender.js';
 
 const at = new Date('2027-03-01T08:00:00.000Z');
-const claimed = (made = 0) => ({ id: 1, webhookId: 'one', eventId: 'event', orderId: 7, inLane: true, body: '{}', made });
+const claimed = (made = 0) => ({ id: 1, webhookId: 'one', eventId: 'event', orderId: 7, inLane: true, body: '{}', traceparent: null, made });
 const sent = (given: Partial<Sent> = {}): Sent => ({ at, durationMs: 5, ...given });
 const outcome = (of: Sent, made = 0) => outcomeOf(claimed(made), 'lease', of, 1, 0.5);
 

@@ -43,6 +43,8 @@ export interface Claimed {
   readonly body: string;
   /** Attempts that were recorded. */
   readonly made: number;
+  /** What caused the event, when that was traced. */
+  readonly traceparent: string | null;
 }
 
 const claim: Statement = {
@@ -59,7 +61,7 @@ const claim: Statement = {
     )
     UPDATE webhook_deliveries d SET lease = $3, due_at = now() + $4 * interval '1 millisecond' FROM due WHERE d.id = due.id
     RETURNING d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", d.order_id AS "orderId", d.in_lane AS "inLane",
-      d.body, jsonb_array_length(d.attempts) AS made`,
+      d.body, d.traceparent, jsonb_array_length(d.attempts) AS made`,
 };
 
 /** The oldest due ones of each endpoint. */

@@ -1,12 +1,13 @@
 import type { OrderStatusChanged } from '@plant-shop/contracts/events';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { type CheckoutPolicy, dueAfter } from '../checkout/checkout.js';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type Units, unitsMoved } from '../stock/stock.js';
 import { appendInventoryDelta, lockStock, moveUnits } from '../stock/stock.repository.js';
 import { canMove, type Move, type OrderState, trackingNumberOf, transitions } from './order.js';
-import { lockOrders, type WrittenMove, writeMoves } from './orders.repository.js';
+import { causesOf, lockOrders, type WrittenMove, writeMoves } from './orders.repository.js';
 
 /** Who moves an order and why; the timeline shows both. */
 export interface MoveRequest {
@@ -33,6 +34,8 @@ export async function moveOrders(
     return request && canMove(order, request.move) ? [{ order, request }] : [];
   });
   if (moving.length === 0) return [];
+  // An order's way goes on here, in the trace of whoever moves it.
+  if (tracing) tracing.causedBy(await causesOf(tx, moving.map((one) => one.order)));
 
   const unitsByPlant = new Map<number, Units>();
   for (const { order, request } of moving) {

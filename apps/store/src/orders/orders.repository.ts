@@ -1,6 +1,7 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { PageBounds } from '@plant-shop/platform/paging';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import type { OrderStatus } from '@plant-shop/contracts/store';
 import type { Due } from '../checkout/checkout.js';
 import type { OrderState, Transition } from './order.js';
@@ -52,11 +53,21 @@ export async function amendOrder(
 ): Promise<void> {
   await tx.execute(
     `WITH timeline AS (
-       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
-       VALUES ($1, $2, $3, clock_timestamp(), $4, $5, $6)
+       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, traceparent)
+       VALUES ($1, $2, $3, clock_timestamp(), $4, $5, $6, $9)
      )
      UPDATE orders SET version = $2, owner_id = $6, carrier = $7, tracking_number = $8 WHERE id = $1`,
-    [after.id, after.version, after.status, step.actor, step.reason, after.ownerId, after.carrier, after.trackingNumber],
+    [
+      after.id,
+      after.version,
+      after.status,
+      step.actor,
+      step.reason,
+      after.ownerId,
+      after.carrier,
+      after.trackingNumber,
+      ifSampled(tracing?.active?.traceparent),
+    ],
   );
 }
 
@@ -115,14 +126,14 @@ const writePlaced: Statement = {
   name: 'write-placed-orders',
   text: `
     WITH placed AS (
-      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::timestamptz[], $5::uuid[])
-        AS t (id, plant_id, quantity, ship_date, owner_id)
+      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::timestamptz[], $5::uuid[], $8::text[])
+        AS t (id, plant_id, quantity, ship_date, owner_id, traceparent)
     ), new_orders AS (
       INSERT INTO orders (id, plant_id, quantity, ship_date, status, owner_id, due_at, due_move)
       SELECT id, plant_id, quantity, ship_date, 'placed', owner_id, now() + $6 * interval '1 millisecond', $7 FROM placed
     ), timeline AS (
-      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
-      SELECT id, 1, 'placed', now(), owner_id, 'placed', owner_id FROM placed
+      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, traceparent)
+      SELECT id, 1, 'placed', now(), owner_id, 'placed', owner_id, traceparent FROM placed
     ), inventory AS (
       INSERT INTO inventory_deltas (available, pending, sold)
       SELECT -sum(quantity), sum(quantity), 0 FROM placed
@@ -143,7 +154,21 @@ export function writePlacedOrders(tx: Transaction, placings: readonly Placing[],
     placings.map((one) => one.ownerId),
     due.inMs,
     due.move,
+    // Null pads the others' columns: while nobody traces, a batch writes no list of nothing.
+    tracing ? placings.map((one) => ifSampled(one.traceparent)) : null,
   ]);
+}
+
+const findCauses: Statement = {
+  name: 'find-causes-of-orders',
+  text: `SELECT t.traceparent FROM unnest($1::bigint[], $2::bigint[]) AS o (id, version)
+         JOIN order_transitions t ON t.order_id = o.id AND t.order_version = o.version WHERE t.traceparent IS NOT NULL`,
+};
+
+/** The spans in which orders became what they are. */
+export async function causesOf(db: Reader, orders: readonly OrderState[]): Promise<string[]> {
+  const rows = await db.query<{ traceparent: string }>(findCauses, [orders.map((one) => one.id), orders.map((one) => one.version)]);
+  return rows.map((row) => row.traceparent);
 }
 
 /** One order's way to its next status, decided and ready to be written. */
@@ -174,8 +199,9 @@ const writeMoved: Statement = {
               due_in, due_move, actor, reason, event_id, body)
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, reason, owner_id,
-                                     event_id, body)
-      SELECT id, version, previous_status, new_status, $1, actor, reason, owner_id, event_id, body FROM moved ORDER BY id
+                                     event_id, body, traceparent)
+      SELECT id, version, previous_status, new_status, $1, actor, reason, owner_id, event_id, body, $15::text
+      FROM moved ORDER BY id
     )
     UPDATE orders SET
       status = moved.new_status,
@@ -204,6 +230,7 @@ export async function writeMoves(tx: Transaction, at: Date, moves: readonly Writ
     moves.map((one) => one.reason),
     moves.map((one) => one.eventId),
     moves.map((one) => one.body),
+    ifSampled(tracing?.active?.traceparent),
   ]);
 }
 

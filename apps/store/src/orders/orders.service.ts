@@ -60,7 +60,7 @@ export class OrdersService {
   }
 
   /** Joins the next batch of its plant's lane; answered after that batch has committed. */
-  place({ caller, deadline, idempotency }: RpcContext, order: NewOrder): Promise<Versioned<Order> | Replayed> {
+  place({ caller, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): Promise<Versioned<Order> | Replayed> {
     const chosenId = order.id === 0 ? undefined : order.id;
     return this.lanes.submit(order.plantId, {
       chosenId,
@@ -70,6 +70,7 @@ export class OrdersService {
       shipDate: order.shipDate === undefined ? null : new Date(order.shipDate),
       ownerId: caller.subject,
       idempotency,
+      traceparent,
       deadline,
     });
   }

@@ -12,6 +12,8 @@ export interface Placing {
   readonly ownerId: string;
   /** Entries with the same key are the same request, sent more than once. */
   readonly idempotency?: IdempotencyKey | undefined;
+  /** The span that it is placed in, when that is traced. */
+  readonly traceparent?: string | undefined;
 }
 
 /** What the batch found under its locks, so that nothing of it can change before the batch commits. */

@@ -65,7 +65,7 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
     }
   }
 
-  /** What it finds to do it says by `tracing.foundWork`: then the run is a trace. */
+  /** What it finds to do it says by `tracing.causedBy`: then the run is a trace. */
   private async runOnce(): Promise<boolean> {
     const span = tracing?.beginRun(this.options.name);
     if (!span) return this.run();

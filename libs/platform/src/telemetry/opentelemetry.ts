@@ -89,7 +89,7 @@ export class OpenTelemetry implements Tracing {
     return new TracedSpan(span, this.runs);
   }
 
-  foundWork(causes: readonly Traceparent[]): void {
+  causedBy(causes: readonly Traceparent[]): void {
     const span = underWay.getStore();
     if (!span) return;
     span.link(causes);

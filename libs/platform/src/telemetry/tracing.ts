@@ -33,10 +33,10 @@ export interface OpenSpan {
 
 export interface Tracing {
   begin(start: SpanStart): OpenSpan;
-  /** One run of a background loop. It leaves no trace unless it fails or `foundWork` is called in it. */
+  /** One run of a background loop. It leaves no trace unless it fails or `causedBy` is called in it. */
   beginRun(name: string): OpenSpan;
-  /** The run that is under way here has something to do, because of these. */
-  foundWork(causes: readonly Traceparent[]): void;
+  /** What is under way here, such as a run of a loop, has something to do, because of these. */
+  causedBy(causes: readonly Traceparent[]): void;
   /** The span that is under way here. */
   readonly active: OpenSpan | undefined;
   /** Where it says that spans cannot be sent. */
@@ -63,6 +63,10 @@ export async function startTracing(service: string, environment: NodeJS.ProcessE
   }
   return faults;
 }
+
+/** For rows that outlive the request: only what is sent anywhere is worth its place. */
+export const ifSampled = (traceparent: Traceparent): string | null =>
+  typeof traceparent === 'string' && (parseInt(traceparent.slice(-2), 16) & 1) === 1 ? traceparent : null;
 
 /** Does work as a span of its own. */
 export async function traced<T>(start: SpanStart, work: () => Promise<T>): Promise<T> {
