@@ -105,8 +105,12 @@ export class OpenTelemetry implements Tracing {
     diag.setLogger({ error: warn, warn, info: silent, debug: silent, verbose: silent }, DiagLogLevel.WARN);
   }
 
-  stop(): Promise<void> {
-    return this.provider.shutdown();
+  async stop(): Promise<void> {
+    try {
+      await this.provider.shutdown();
+    } catch (error) {
+      diag.warn(`the last spans are lost: ${(error as Error).message}`);
+    }
   }
 }
 

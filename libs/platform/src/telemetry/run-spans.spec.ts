@@ -1,0 +1,59 @@
+import { ROOT_CONTEXT, type Span, SpanStatusCode, trace } from '@opentelemetry/api';
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { RunSpans } from './run-spans.js';
+import { configuredSampler, isRun, SamplerByLinks } from './sampler.js';
+import { tracingSettings } from './tracing.settings.js';
+
+const settings = tracingSettings({ OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }).settings!;
+const cause = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', traceFlags: 1 };
+
+describe('what is traced of background work', () => {
+  let exporter: InMemorySpanExporter;
+  let runs: RunSpans;
+  let tracer: ReturnType<TracerProvider['getTracer']>;
+  beforeEach(() => {
+    exporter = new InMemorySpanExporter();
+    runs = new RunSpans(new SimpleSpanProcessor({ exporter }));
+    tracer = new TracerProvider({ sampler: new SamplerByLinks(configuredSampler(settings)), spanProcessors: [runs] }).getTracer('test');
+  });
+
+  const names = (): string[] => exporter.getFinishedSpans().map(({ name }) => name);
+  /** A run with one statement in it. */
+  const run = (isSampled: boolean, within: (span: Span) => void): void => {
+    const span = tracer.startSpan('run', {}, ROOT_CONTEXT.setValue(isRun, true));
+    runs.hold(span.spanContext().traceId, isSampled);
+    within(span);
+    tracer.startSpan('statement', {}, trace.setSpan(ROOT_CONTEXT, span)).end();
+    span.end();
+  };
+
+  it('is nothing of a run that finds nothing', () => {
+    run(true, () => undefined);
+    expect(names()).toEqual([]);
+  });
+
+  it('is all of a run that finds something, once it is over', () => {
+    run(true, (span) => {
+      expect(runs.isHeld(span.spanContext().traceId)).toBe(true);
+      runs.keep(span.spanContext().traceId, false);
+      expect(runs.isHeld(span.spanContext().traceId)).toBe(false);
+    });
+    expect(names()).toEqual(['statement', 'run']);
+  });
+
+  it('is a run that fails, where a trace that begins here would be taken', () => {
+    for (const isSampled of [true, false]) run(isSampled, (span) => void span.setStatus({ code: SpanStatusCode.ERROR }));
+    expect(names()).toEqual(['statement', 'run']);
+  });
+
+  it('is what was caused by something that was taken, whatever is taken of the rest', () => {
+    run(false, (span) => runs.keep(span.spanContext().traceId, false));
+    expect(names()).toEqual([]);
+    run(false, (span) => runs.keep(span.spanContext().traceId, true));
+    expect(names()).toEqual(['statement', 'run']);
+    tracer.startSpan('batch of others', { links: [{ context: { ...cause, traceFlags: 0 } }] }, ROOT_CONTEXT).end();
+    tracer.startSpan('batch', { links: [{ context: cause }] }, ROOT_CONTEXT).end();
+    expect(names()).toEqual(['statement', 'run', 'batch']);
+  });
+});

@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { RawHttp } from '../raw-http.js';
+import { Receiver } from '../receiver.js';
+import { entrances } from '../security/canaries.js';
+import { createPlant, type Customer, fresh, login, newCustomer, ok, type Order, send, setting, until } from '../shop.js';
+import { Subscription } from '../stream.js';
+import { Collector, type Span } from './collector.js';
+import { OwnShop } from './own-shop.js';
+
+/** The client's own trace. */
+const client = { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') };
+const traceparent = `00-${client.traceId}-${client.spanId}-01`;
+
+describe('a shop whose OTEL_* variables name a collector', () => {
+  let collector: Collector;
+  let receiver: Receiver;
+  let shop: OwnShop;
+  let customer: Customer;
+  let secret: string;
+  let order: Order;
+  let requestId: string;
+
+  beforeAll(async () => {
+    collector = await Collector.start();
+    receiver = await Receiver.start();
+    shop = await OwnShop.start({
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '200',
+      SIMULATED_APPROVAL_DELAY_MS: '300',
+      // One event is enough.
+      SIMULATED_DELIVERY_DELAY_MS: '3600000',
+    });
+    Object.assign(process.env, shop.variables);
+    const { id: plantId } = await createPlant();
+    customer = await newCustomer();
+    const webhook = { url: receiver.url, eventTypes: ['order.status_changed'] };
+    ({ secret } = await ok(send<{ secret: string }>('POST', '/v3/webhooks', { as: customer, json: webhook })));
+    const subscription = await Subscription.open();
+    const placed = await send<Order>('POST', '/v3/store/order', { as: customer, json: { plantId }, headers: { traceparent } });
+    order = await ok(Promise.resolve(placed));
+    requestId = placed.headers.get('x-request-id') ?? '';
+    await subscription.of(order.id, 1);
+    await receiver.got(1);
+    subscription.close();
+  }, 120_000);
+  afterAll(async () => {
+    await shop.stop();
+    await receiver.stop();
+    await collector.stop();
+  }, 60_000);
+
+  const linkedWith = ({ spanId }: Span, name: string): Promise<Span> =>
+    collector.span(`${name}, linked with what caused it`, (span) => span.name === name && span.links.includes(spanId));
+  const request = (): Promise<Span> => collector.span('the request', ({ parentSpanId }) => parentSpanId === client.spanId);
+  const callOf = async (): Promise<Span> => {
+    const { spanId } = await request();
+    return collector.span('the call to the store', (span) => span.parentSpanId === spanId && span.name === 'store.placeOrder');
+  };
+  const carriedOut = async (): Promise<Span> => {
+    const { spanId } = await callOf();
+    return collector.span('the call where it is carried out', (span) => span.parentSpanId === spanId);
+  };
+  const statementsOf = async (span: Span, ...names: string[]): Promise<void> => {
+    await until(async () => names.every((name) => collector.childrenOf(span).some((one) => one.name === name)));
+    for (const one of collector.childrenOf(span).filter(({ name }) => names.includes(name))) {
+      expect(one).toMatchObject({ traceId: span.traceId, hasFailed: false, attributes: { 'db.system.name': 'postgresql', 'db.query.summary': one.name } });
+    }
+  };
+
+  it("shows a request in its client's trace, through the gateway and NATS to the service that carries it out", async () => {
+    expect(await request()).toMatchObject({
+      service: 'gateway',
+      traceId: client.traceId,
+      name: 'POST /v3/store/order',
+      attributes: { 'http.request.method': 'POST', 'http.route': '/v3/store/order', 'http.response.status_code': 200 },
+      hasFailed: false,
+    });
+    const rpc = { 'rpc.service': 'store', 'rpc.method': 'placeOrder', 'rpc.response.status_code': 'ok' };
+    expect(await callOf()).toMatchObject({ service: 'gateway', traceId: client.traceId, attributes: rpc });
+    expect(await carriedOut()).toMatchObject({ service: 'store', name: 'store.placeOrder', traceId: client.traceId, attributes: rpc });
+  });
+
+  it('links an order with the batch that it is placed in, and shows what that batch does in SQL', async () => {
+    const placing = await carriedOut();
+    const batch = await linkedWith(placing, 'place orders');
+    expect(batch).toMatchObject({ service: 'store', parentSpanId: '', attributes: { 'messaging.batch.message_count': 1 } });
+    expect(batch.traceId).not.toBe(client.traceId);
+    expect(placing.links).toEqual([batch.spanId]);
+    await statementsOf(batch, 'BEGIN', 'write-placed-orders', 'COMMIT');
+  });
+
+  it('goes on with the order by links: approved by a background run, numbered, followed, pushed, and posted to a webhook', async () => {
+    const approving = await linkedWith(await carriedOut(), 'due orders');
+    expect(approving).toMatchObject({ service: 'store', parentSpanId: '' });
+    await statementsOf(approving, 'lock-due-orders', 'write-moved-orders', 'COMMIT');
+    const numbering = await linkedWith(approving, 'number feed');
+    expect(numbering).toMatchObject({ service: 'store' });
+    await statementsOf(numbering, 'feed-set-numbers');
+    const following = await linkedWith(approving, 'follow feed');
+    expect(following).toMatchObject({ service: 'notifications' });
+    await statementsOf(following, 'log-events', 'webhooks-enqueue', 'COMMIT');
+    const pushing = await linkedWith(approving, 'push frames');
+    expect(pushing).toMatchObject({ service: 'notifications', attributes: { 'plant_shop.frames': 1 } });
+    const delivering = await linkedWith(approving, 'deliver webhook');
+    expect(delivering).toMatchObject({ service: 'notifications', attributes: { 'messaging.message.id': receiver.posts[0]?.id } });
+    const posting = await collector.span('the POST', (span) => span.parentSpanId === delivering.spanId && span.name === 'POST');
+    expect(posting).toMatchObject({ traceId: delivering.traceId, attributes: { 'http.response.status_code': 204 } });
+    await statementsOf(await linkedWith(delivering, 'record webhook outcomes'), 'webhooks-record-outcomes');
+  });
+
+  it('tells the receiver of a webhook nothing of it', () => {
+    expect(Object.keys(receiver.posts[0]?.headers ?? {}).filter((name) => /^(trace|baggage|b3|x-b3)/.test(name))).toEqual([]);
+  });
+
+  it('names the trace in the log lines of a request', async () => {
+    const { spanId } = await request();
+    const lines = shop.log('gateway').split('\n').filter((line) => line.includes(requestId)).map((line) => JSON.parse(line.slice(line.indexOf('{'))) as object);
+    expect(lines).toEqual([expect.objectContaining({ msg: 'request', operation: 'placeOrder', requestId, traceId: client.traceId, spanId })]);
+  });
+
+  it('leaves no trace of runs that find nothing to do', () => {
+    const runs = collector.spans.filter(({ name, parentSpanId }) => parentSpanId === '' && ['due orders', 'number feed', 'follow feed'].includes(name));
+    expect(runs.length).toBeGreaterThan(0);
+    expect(runs.filter(({ links }) => links.length === 0)).toEqual([]);
+  });
+
+  it('exports no secret, whatever way it was handed over', async () => {
+    const http = new RawHttp(setting('GATEWAY_URL'));
+    const stream = new RawHttp(setting('STREAM_URL'));
+    const { id: plantId } = await createPlant();
+    const at = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary') };
+    const canaries = new Map<string, string>([[secret, "a webhook's secret"], [customer.bearer, 'a session'], [customer.password, 'a password'], ['special-key', 'a key']]);
+    for (const { name, request: made, toStream } of entrances) {
+      const canary = `canary${randomBytes(12).toString('hex')}`;
+      canaries.set(canary, name);
+      // Some are answered by the end of their connection.
+      await (toStream ? stream : http).send(made(canary, at), 15_000).catch(() => undefined);
+    }
+    http.close();
+    stream.close();
+    const last = { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') };
+    await send('GET', '/v3/store/inventory', { as: customer, headers: { traceparent: `00-${last.traceId}-${last.spanId}-01` } });
+    await collector.span('the last request', ({ parentSpanId }) => parentSpanId === last.spanId);
+    const exported = collector.texts.join('\n');
+    expect(exported).toContain('/v3/user/login');
+    expect([...canaries].filter(([canary]) => exported.includes(canary)).map(([, name]) => name)).toEqual([]);
+  }, 60_000);
+});
