@@ -35,6 +35,14 @@ const processes = (service) => [
   panel('Memory', 'bytes', 'Resident, per replica', [`process_resident_memory_bytes{service="${service}"}`, '{{instance}}']),
 ];
 
+/** Of a service with a database. @param {string} service */
+const pool = (service) =>
+  panel('Database connections', 'short', 'Waiting: callers that wait for one. Lasting, the pool is too small or statements are slow', [`sum by (state) (db_pool_connections{service="${service}"})`, '{{state}}']);
+
+/** @param {string} title @param {string} says @param {string} histogram with its selector @returns {Panel} */
+const sizes = (title, says, histogram) =>
+  panel(title, 'short', says, ...['0.5', '0.95'].map((share) => /** @type {[string, string]} */ ([quantile(share, 'le', histogram), share])));
+
 /** @type {Dashboard[]} */
 export const dashboards = [
   {
@@ -64,6 +72,7 @@ export const dashboards = [
       panel('Requests in flight', 'short', 'Per replica; MAX_IN_FLIGHT bounds it', ['http_requests_in_flight', '{{instance}}']),
       panel('Bodies in memory', 'bytes', 'Per replica; MAX_BODY_MIB bounds it', ['http_body_bytes_in_flight', '{{instance}}']),
       panel('Calls to services under way', 'short', 'Per replica', ['rpc_calls_in_flight{service="gateway"}', '{{instance}}']),
+      sizes('Calls in one message', 'More where there is more to do: that is what keeps a call cheap', 'rpc_frame_calls_bucket{service="gateway"}'),
       panel('Revocations last seen', 's', 'Beyond 1 s credentials are refused', ['revocation_log_age_seconds{service="gateway"}', '{{instance}}']),
       ...processes('gateway'),
     ],
@@ -74,6 +83,9 @@ export const dashboards = [
     panels: [
       ...calls('store'),
       panel('Orders that wait for a batch', 'short', 'Per replica. Alert OrdersWait from 1,000 on', ['store_orders_waiting', '{{instance}}']),
+      sizes('Orders in one batch', 'At most 256; each batch is one transaction', 'store_batch_orders_bucket'),
+      pool('store'),
+      panel('Feed: events without a number', 'short', 'Nobody can follow them; more than a few for a minute and nobody numbers', ['max(feed_unnumbered)', 'events']),
       panel('Feed: events not passed', 'short', 'By follower', ['max by (follower) (feed_follower_lag)', '{{follower}}']),
       panel('Feed: age of the first event not passed', 's', 'By follower. Alert FeedFollowerBehind from 60 s on', ['max by (follower) (feed_follower_behind_seconds)', '{{follower}}']),
       panel('Feed: follower asked last', 's', 'By follower. Alert FeedFollowerAbsent from a day on', ['min by (follower) (feed_follower_unseen_seconds)', '{{follower}}']),
@@ -91,6 +103,7 @@ export const dashboards = [
       panel('Connections ended', 'ops', 'By close code; 4101 are slow clients', [rate('code', 'stream_closes_total'), '{{code}}']),
       panel('Refused', 'ops', 'By code of the problem', [rate('code', 'stream_refusals_total'), '{{code}}']),
       panel('Feed: events not in the log', 'short', 'Per replica', ['notifications_feed_lag', '{{instance}}']),
+      panel('Feed: behind', 's', 'Per replica: since when the log lacks events of the store', ['notifications_feed_behind_seconds', '{{instance}}']),
       panel('Reads of the log', 'ops', 'For events that no other replica told of, and for clients that resume from far back', [rate('service', 'stream_ring_misses_total'), 'not told'], [rate('service', 'stream_pages_read_total'), 'resumed']),
       panel('Held back', 'short', '1: nothing is sent, because revocations are not seen', ['max by (instance) (stream_held)', '{{instance}}']),
       panel('Webhooks: attempts', 'ops', 'By class of the answer; none: there was no answer', [rate('status', 'webhook_attempts_total'), '{{status}}']),
@@ -98,6 +111,8 @@ export const dashboards = [
       panel('Webhooks: waiting', 'short', 'Held: their endpoint is disabled', ['max(webhook_deliveries_pending)', 'pending'], ['max(webhook_deliveries_held)', 'held'], ['max(webhook_endpoints_paused)', 'paused endpoints']),
       panel('Webhooks: oldest undelivered', 's', 'Alert WebhooksPileUp from an hour on', ['max(webhook_oldest_undelivered_seconds)', 'oldest']),
       panel('Webhooks: attempts under way', 'short', 'Per replica; WEBHOOK_IN_FLIGHT bounds it', ['webhook_attempts_in_flight', '{{instance}}']),
+      sizes('Webhooks: outcomes in one batch', 'Written down together', 'webhook_batch_outcomes_bucket'),
+      pool('notifications'),
       panel('Log: oldest event', 's', 'EVENT_LOG_RETENTION_DAYS, longer while somebody needs it', ['max(event_log_oldest_age_seconds)', 'oldest']),
       ...processes('notifications'),
     ],

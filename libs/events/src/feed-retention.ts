@@ -38,6 +38,7 @@ export class FeedRetention extends BackgroundLoop {
   private readonly dropBodies: Statement;
   private readonly findFollowers: string;
   private readonly findOldestAge: string;
+  private readonly findUnnumbered: string;
   private readonly gauges: ReturnType<typeof gaugesIn>;
   /** Names that were complained about, so that each is once. */
   private complaints = new Set<string>();
@@ -76,6 +77,8 @@ export class FeedRetention extends BackgroundLoop {
     const age = `extract(epoch FROM clock_timestamp() - ${time})::float8`;
     this.findOldestAge = `
       SELECT ${age} AS age FROM ${table} WHERE feed_seq >= (SELECT oldest FROM feed_kept) ORDER BY feed_seq LIMIT 1`;
+    this.findUnnumbered = `
+      SELECT count(*) AS count FROM ${table} WHERE feed_seq IS NULL AND event_id IS NOT NULL`;
     this.findFollowers = `
       SELECT f.name, greatest(h.head - f.passed, 0) AS lag, coalesce(n.age, 0) AS "behindSeconds",
         extract(epoch FROM clock_timestamp() - f.seen_at)::float8 AS "unseenSeconds"
@@ -116,6 +119,7 @@ export class FeedRetention extends BackgroundLoop {
     const [oldest] = await this.database.query<{ age: number }>(this.findOldestAge);
     const followers = await this.database.query<FollowerState & Record<string, unknown>>(this.findFollowers);
     this.gauges.oldestAge.set(oldest?.age ?? 0);
+    this.gauges.unnumbered.set(onlyRow(await this.database.query<{ count: number }>(this.findUnnumbered)).count);
     for (const one of [this.gauges.lag, this.gauges.behind, this.gauges.unseen]) one.reset();
     for (const { name, lag, behindSeconds, unseenSeconds } of followers) {
       this.gauges.lag.set({ follower: name }, lag);
@@ -148,6 +152,7 @@ const gaugesIn = (metrics: Registry) => {
   const perFollower = (name: string, help: string) => new Gauge({ name, help, labelNames: ['follower'], registers });
   return {
     oldestAge: new Gauge({ name: 'feed_oldest_age_seconds', help: 'Age of the oldest event that is kept', registers }),
+    unnumbered: new Gauge({ name: 'feed_unnumbered', help: 'Events that have no number yet, so that nobody can follow them', registers }),
     lag: perFollower('feed_follower_lag', 'Events that the follower has not passed, and that are kept for it'),
     behind: perFollower('feed_follower_behind_seconds', 'Age of the first event that the follower has not passed'),
     unseen: perFollower('feed_follower_unseen_seconds', 'Time since the follower asked last'),

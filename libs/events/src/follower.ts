@@ -54,6 +54,8 @@ export class Follower {
   private knownHead = 0;
   private seenWatermark = 0;
   private pulledAt = -Infinity;
+  /** When the log had all that was known of the feed. */
+  private wholeAt = performance.now();
 
   constructor(
     private readonly database: Database,
@@ -74,6 +76,11 @@ export class Follower {
   /** Events that the feed has and the log has not, as far as is known. */
   get lag(): number {
     return Math.max(0, this.knownHead - this.seenWatermark);
+  }
+
+  /** For how long there have been such events, in seconds. */
+  get behindSeconds(): number {
+    return this.lag === 0 ? 0 : (performance.now() - this.wholeAt) / 1_000;
   }
 
   /** A nudge came. Late, doubled and lost ones do no harm. */
@@ -133,6 +140,7 @@ export class Follower {
       this.logger.error({ after: before.seq, resumesAt }, 'the feed no longer has these events: gap in the log');
     }
     this.seenWatermark = upTo;
+    if (this.lag === 0) this.wholeAt = performance.now();
     if (upTo > before.seq) this.options.announce({ after: before.seq, upTo });
     return { ...taken, fits: taken.fits && others.length === 0 };
   }

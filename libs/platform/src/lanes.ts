@@ -2,8 +2,10 @@ import { isDataError } from './postgres/sqlstate.js';
 import { failureOf, type OpenSpan, type Tracing, tracing } from './telemetry/tracing.js';
 
 export interface LanesOptions {
-  /** What a batch is called in traces and metrics. */
+  /** What a batch is called in traces. */
   readonly name: string;
+  /** Told of each batch how many requests are in it. */
+  readonly onBatch?: (requests: number) => void;
   readonly count: number;
   readonly maxBatch: number;
 }
@@ -72,7 +74,11 @@ class Lane<Request, Result> {
   }
 
   private async work(): Promise<void> {
-    while (this.queue.length > 0) await this.settle(this.queue.splice(0, this.options.maxBatch));
+    while (this.queue.length > 0) {
+      const batch = this.queue.splice(0, this.options.maxBatch);
+      this.options.onBatch?.(batch.length);
+      await this.settle(batch);
+    }
     this.busy = false;
   }
 

@@ -48,6 +48,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
       logger,
     );
     gauge(metrics, 'notifications_feed_lag', 'Events of the store that are not in the log yet', () => this.follower.lag);
+    gauge(metrics, 'notifications_feed_behind_seconds', 'Time since the log had all events that the store was known to have', () => this.follower.behindSeconds);
   }
 
   onApplicationBootstrap(): void {

@@ -3,7 +3,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { gauge } from '@plant-shop/platform/service/metrics';
+import { gauge, sizes } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Counter, Registry } from 'prom-client';
 import type { Outcome } from './queue.repository.js';
@@ -32,6 +32,8 @@ const readBacklog = `
 export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly attempts: Counter<'status'>;
   private readonly deliveries: Counter<'outcome'>;
+  /** Told of each batch of outcomes that are written down together. */
+  readonly recorded: (count: number) => void;
   private readonly loop: BackgroundLoop;
   private backlog: Backlog = { pending: 0, held: 0, oldestSeconds: 0, silentEndpoints: 0 };
 
@@ -52,6 +54,7 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
       labelNames: ['outcome'],
       registers: [registry],
     });
+    this.recorded = sizes(registry, 'webhook_batch_outcomes', 'Outcomes of attempts that were written down together');
     gauge(registry, 'webhook_deliveries_pending', 'Deliveries to enabled endpoints that have not ended', () => this.backlog.pending);
     gauge(registry, 'webhook_deliveries_held', 'Deliveries that wait for a disabled endpoint', () => this.backlog.held);
     gauge(registry, 'webhook_oldest_undelivered_seconds', 'Age of the oldest delivery to an enabled endpoint', () => this.backlog.oldestSeconds);

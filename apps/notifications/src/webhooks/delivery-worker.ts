@@ -78,7 +78,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   ) {
     this.options = webhooks;
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.fetch(), logger);
-    this.results = new Lanes<Done, boolean>({ name: 'record webhook outcomes', count: 1, maxBatch: maxOutcomes }, (batch) => this.record(batch));
+    this.results = new Lanes<Done, boolean>({ name: 'record webhook outcomes', count: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.record(batch));
     metrics.watchInFlight(() => this.underWay.size);
   }
 

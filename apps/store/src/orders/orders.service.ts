@@ -13,6 +13,8 @@ import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/an
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { sizes } from '@plant-shop/platform/service/metrics';
+import { Registry } from 'prom-client';
 import { type CheckoutPolicy, dueAfterPlacing } from '../checkout/checkout.js';
 import { shareCustomers } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
@@ -46,11 +48,13 @@ export class OrdersService {
     private readonly database: Database,
     private readonly rpc: RpcClient,
     private readonly feed: OrderFeed,
+    metrics: Registry,
     @Inject(STORE_OPTIONS) options: StoreOptions,
   ) {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
-    const lanes = { name: 'place orders', count: options.placingLanes, maxBatch };
+    const onBatch = sizes(metrics, 'store_batch_orders', 'Orders that were placed together');
+    const lanes = { name: 'place orders', count: options.placingLanes, maxBatch, onBatch };
     this.lanes = new Lanes<PlaceRequest, Versioned<Order> | Replayed>(lanes, (batch) => this.placeAll(batch));
   }
 

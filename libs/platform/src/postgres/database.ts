@@ -41,6 +41,14 @@ export interface Transaction {
   send(statement: Statement | string, values?: readonly unknown[]): void;
 }
 
+/** Of a pool, at this moment. */
+export interface PoolUse {
+  readonly busy: number;
+  readonly idle: number;
+  /** Callers that wait for a connection. */
+  readonly waiting: number;
+}
+
 const attempts = 5;
 
 /** By default the pool waits for ever, and so would every request behind a dead database. */
@@ -155,6 +163,11 @@ export class Database {
 
   async close(): Promise<void> {
     if (!this.pool.ended) await this.pool.end();
+  }
+
+  get poolUse(): PoolUse {
+    const { totalCount, idleCount, waitingCount } = this.pool;
+    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
   /** A connection that is of no more use is taken out of the pool instead of being given back. */

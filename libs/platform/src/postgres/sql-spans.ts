@@ -1,20 +1,16 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { failureOf, tracing } from '../telemetry/tracing.js';
 
 type Query = (...args: unknown[]) => unknown;
 
 /**
- * While tracing is on, every statement of a connection becomes a span of what it is run for, whoever runs it: our SQL,
- * TypeORM, BEGIN and COMMIT. By name or by what it does to which table, never with its text or its parameters.
+ * While tracing is on, every statement of a connection becomes a span of what it is run for, whoever runs it, BEGIN
+ * and COMMIT, too. By name or by what it does to which table, never with its text or its parameters.
  */
 export function traceStatements(pool: Pool, url: string): void {
   if (!tracing) return;
   const database = decodeURIComponent(new URL(url).pathname.slice(1));
-  const seen = new WeakSet<PoolClient>();
-  // Not `connect`: TypeORM makes its first connection before anybody can listen.
-  pool.on('acquire', (client) => {
-    if (seen.has(client)) return;
-    seen.add(client);
+  pool.on('connect', (client) => {
     const query = client.query.bind(client) as Query;
     Object.assign(client, { query: (...args: unknown[]) => run(query, args, database) });
   });

@@ -83,6 +83,8 @@ export class RpcClient {
     private readonly nats: Nats,
     service: string,
     private readonly logger: Logger,
+    /** Told of each frame how many calls are in it. */
+    private readonly onFrame?: (calls: number) => void,
   ) {
     this.prefix = answersPrefix(service);
     this.inbox = nats.listen(`${this.prefix}.*`, (message) => this.receive(message));
@@ -229,6 +231,7 @@ export class RpcClient {
     });
     if (ids.size === 0) return;
     this.frames.set(frame, ids);
+    this.onFrame?.(ids.size);
     try {
       this.nats.connection.publish(callsSubject(service), encodeFrame(frameKinds.calls, entries), {
         reply: `${this.prefix}.${frame}`,

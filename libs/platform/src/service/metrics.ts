@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { PoolUse } from '../postgres/database.js';
 
 /** A registry of its own per process, served by the operations port in Prometheus' text format. */
 export function createMetrics(service: string): Registry {
@@ -16,6 +17,28 @@ export function operationDurations(registry: Registry): Histogram<'operation' | 
     labelNames: ['operation', 'code'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers: [registry],
+  });
+}
+
+/** How many things were done together, each time. @returns what notes one */
+export function sizes(registry: Registry, name: string, help: string): (count: number) => void {
+  const histogram = new Histogram({ name, help, buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512], registers: [registry] });
+  return (count) => histogram.observe(count);
+}
+
+/** Connections of the database pool. Waiting: of callers for one. */
+export function poolUse(registry: Registry, read: () => PoolUse): void {
+  new Gauge({
+    name: 'db_pool_connections',
+    help: 'Connections to the database by state; waiting: callers that wait for one',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      const { busy, idle, waiting } = read();
+      this.set({ state: 'busy' }, busy);
+      this.set({ state: 'idle' }, idle);
+      this.set({ state: 'waiting' }, waiting);
+    },
   });
 }
 

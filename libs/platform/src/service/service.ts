@@ -10,7 +10,7 @@ import { RpcClient } from '../rpc/client.js';
 import { RpcErrorsFilter } from '../rpc/rpc-errors.filter.js';
 import { RpcServer } from '../rpc/server.js';
 import { startTracing, tracing } from '../telemetry/tracing.js';
-import { createMetrics, gauge, operationDurations } from './metrics.js';
+import { createMetrics, gauge, operationDurations, poolUse, sizes } from './metrics.js';
 import { listenForOperations } from './operations-server.js';
 import { partsModule } from './parts.module.js';
 import { Readiness } from './readiness.js';
@@ -93,7 +93,10 @@ export class Service {
     for (let attempt = 0; ; attempt++) {
       this.stopped.signal.throwIfAborted();
       const found = await connected(settings, this.logger);
-      if (found instanceof Database) return (this.database = found);
+      if (found instanceof Database) {
+        poolUse(this.metrics, () => found.poolUse);
+        return (this.database = found);
+      }
       state = found;
       if (attempt % 20 === 0) this.logger.warn({ err: found }, 'database not usable yet');
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -194,7 +197,8 @@ export class Service {
       logger,
       this.stopped.signal,
     );
-    this.rpc = new RpcClient(this.nats, this.name, logger);
+    const onFrame = sizes(this.metrics, 'rpc_frame_calls', 'Calls to another service that went in one message');
+    this.rpc = new RpcClient(this.nats, this.name, logger, onFrame);
     gauge(this.metrics, 'rpc_calls_in_flight', 'Calls to other services under way', () => this.rpc.inFlight);
   }
 

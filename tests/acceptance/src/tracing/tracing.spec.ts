@@ -116,8 +116,9 @@ describe('a shop whose OTEL_* variables name a collector', () => {
 
   it('names the trace in the log lines of a request', async () => {
     const { spanId } = await request();
-    const lines = shop.log('gateway').split('\n').filter((line) => line.includes(requestId)).map((line) => JSON.parse(line.slice(line.indexOf('{'))) as object);
-    expect(lines).toEqual([expect.objectContaining({ msg: 'request', operation: 'placeOrder', requestId, traceId: client.traceId, spanId })]);
+    const lines = (): string[] => shop.log('gateway').split('\n').filter((line) => line.includes(requestId));
+    await until(async () => lines().length > 0);
+    expect(lines().map((line) => JSON.parse(line.slice(line.indexOf('{'))) as object)).toEqual([expect.objectContaining({ msg: 'request', operation: 'placeOrder', requestId, traceId: client.traceId, spanId })]);
   });
 
   it('leaves no trace of runs that find nothing to do', () => {
