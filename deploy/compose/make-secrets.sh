@@ -21,7 +21,8 @@ keep() {
 
 keep postgres-password "$(draw)"
 for service in catalog store identity notifications; do
-  keep "$service-database-url" "postgresql://$service:$(draw)@postgres:5432/$service"
+  keep "$service-database-url" "postgresql://${service}_service:$(draw)@postgres:5432/$service"
+  keep "$service-owner-database-url" "postgresql://$service:$(draw)@postgres:5432/$service"
 done
 for user in gateway catalog store identity notifications operator; do
   keep "nats-$user" "$(draw)"

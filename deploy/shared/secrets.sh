@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints new Secrets for everything but the databases, whose operator makes its own:
+# Prints new Secrets for everything but the owners of the databases, whose operator makes its own:
 #   sh deploy/shared/secrets.sh | kubectl create --namespace plant-shop --filename -
 # `create` refuses what is there already: these belong to the data.
 set -eu
@@ -12,8 +12,18 @@ secret() {
   printf 'stringData:\n  %s: %s\n' "$2" "$(draw)"
 }
 
+# The role that a service runs as, for the operator (username, password) and for the service (uri).
+database_role() {
+  password=$(draw)
+  printf -- '---\napiVersion: v1\nkind: Secret\ntype: kubernetes.io/basic-auth\nmetadata:\n  name: %s-db-service\n  labels:\n    app.kubernetes.io/part-of: plant-shop\n    cnpg.io/reload: "true"\n' "$1"
+  printf 'stringData:\n  username: %s_service\n  password: %s\n  uri: postgresql://%s_service:%s@%s-db-rw:5432/%s\n' "$1" "$password" "$1" "$password" "$1" "$1"
+}
+
 for user in gateway catalog store identity notifications operator; do
   secret "nats-user-$user" password
+done
+for service in catalog store identity notifications; do
+  database_role "$service"
 done
 secret identity-secret secret
 secret notifications-secret secret

@@ -76,17 +76,18 @@ export class Stack {
     /** @type {import('../../tools/start/shop.mjs').Site} */
     const site = { stop: this.#stop, shutdown: this.#shutdown, screen: silent, dataDir, runFile, watch, credentials };
     const ports = { GATEWAY_PORT: await freePort(), STREAM_PORT: await freePort() };
-    const [inherited, databaseUrls, broker] = await together(this.#stop, [
+    const [inherited, databases, broker] = await together(this.#stop, [
       readyToolchain({ signal: this.#stop.signal, say: console.log }),
       ownDatabases(site),
       ownBroker(site),
     ]);
     const two = { gateway: 2, catalog: 2, store: 2, identity: 2, notifications: 2 };
+    const databaseUrls = databases.urls;
     this.instances = /** @type {any} */ (await planInstances({ ...two, ...replicas }, ports));
     const publicUrl = `http://127.0.0.1:${ports.GATEWAY_PORT}`;
     const wiring = { instances: this.instances, databaseUrls, broker, credentials, publicUrl };
     const direct = this.instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, { ...inherited, ...settings }) }));
-    await migrate(site, direct);
+    await migrate(site, direct, databases);
 
     const processes = [];
     for (const instance of this.instances) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -66,11 +66,24 @@ test('the NATS chart gets every password that nats.conf asks for, from Secrets t
 
 test('every Secret that a pod or NATS mounts is drawn, or made by the operator of the databases', async () => {
   const drawn = parseAllDocuments(await shell('deploy/shared/secrets.sh', [])).map((document) => document.toJS());
-  const keys = drawn.map(({ metadata, stringData }) => `${metadata.name}/${Object.keys(stringData).join()}`);
-  assert.equal(new Set(drawn.map(({ stringData }) => Object.values(stringData)[0])).size, drawn.length);
-  for (const { stringData } of drawn) assert.match(/** @type {string} */ (Object.values(stringData)[0]), /^s[0-9a-f]{64}$/);
-  const mounted = SERVICES.flatMap((service) => {
-    const { volumes } = yamlOf(`deploy/${service}/base/deployment.yaml`).spec.template.spec;
+  const values = drawn.map(({ stringData }) => stringData.password ?? stringData.secret);
+  assert.equal(new Set(values).size, drawn.length);
+  for (const value of values) assert.match(value, /^s[0-9a-f]{64}$/);
+  // Name and password are for CloudNativePG, which makes the role; the service mounts the whole address.
+  const roles = drawn.filter(({ type }) => type === 'kubernetes.io/basic-auth');
+  for (const { metadata, stringData } of roles) {
+    const service = metadata.name.replace(/-db-service$/, '');
+    const { username, password, uri } = stringData;
+    const cluster = yamlOf(`deploy/postgres/base/${service}.yaml`);
+    assert.deepEqual(cluster.spec.managed.roles, [{ name: username, login: true, passwordSecret: { name: metadata.name } }]);
+    assert.equal(uri, `postgresql://${username}:${password}@${cluster.metadata.name}-rw:5432/${service}`);
+  }
+  const keys = drawn.flatMap(({ metadata, stringData }) =>
+    Object.keys(stringData).map((key) => `${metadata.name}/${key}`).filter((key) => !/-db-service\/(username|password)$/.test(key)),
+  );
+  const manifests = SERVICES.flatMap((service) => ['deployment', 'migration'].map((kind) => `deploy/${service}/base/${kind}.yaml`));
+  const mounted = manifests.filter((file) => existsSync(join(ROOT, file))).flatMap((file) => {
+    const { volumes } = yamlOf(file).spec.template.spec;
     const sources = volumes.flatMap((/** @type {any} */ volume) => volume.projected?.sources ?? []);
     return sources.map((/** @type {any} */ { secret }) => `${secret.name}/${secret.items.map((/** @type {any} */ item) => item.key).join()}`);
   });

@@ -55,5 +55,5 @@ export async function settingsOf(service) {
  * @returns {Promise<Parameters<typeof faultsOf>[0]>} what its `migrate.ts` reads
  */
 export async function migrationSettingsOf(service) {
-  return { settings: (await import(`../../apps/${service}/dist/config.js`)).databaseSetting };
+  return { settings: (await import(`../../apps/${service}/dist/config.js`)).migrationSettings };
 }

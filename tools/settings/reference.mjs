@@ -19,7 +19,7 @@ export async function reference() {
   const sections = [section('Every service', common)];
   for (const service of SERVICES) {
     const config = await import(`../../apps/${service}/dist/config.js`);
-    const own = /** @type {Setting[]} */ (Object.values(config[`${service}Settings`]));
+    const own = /** @type {Setting[]} */ (Object.values({ ...config[`${service}Settings`], ...config.migrationSettings }));
     sections.push(section(service, own.filter(({ variable }) => !common.some((one) => one.variable === variable))));
   }
   return [introduction, ...sections].join('\n');

@@ -12,7 +12,8 @@ export const DATABASES = /** @type {const} */ (['catalog', 'store', 'identity', 
  * What must stay the same from start to start.
  * @typedef {object} Credentials
  * @property {string} admin password of the Postgres superuser
- * @property {Record<Database, string>} databases password of each service's role
+ * @property {Record<Database, string>} databases password of each database's owner, who migrates it
+ * @property {Record<Database, string>} [services] password of the role that each service runs as; data of before there were such roles have none
  * @property {string} identitySecret
  * @property {string} notificationsSecret
  */
@@ -28,13 +29,20 @@ export function loadCredentials(path, { needed }) {
   if (needed) throw new StartError(`${path} is missing: without its passwords the data beside it are lost. Begin anew: npm start -- --fresh`);
   const credentials = {
     admin: secret(),
-    databases: { catalog: secret(), store: secret(), identity: secret(), notifications: secret() },
+    databases: passwords(),
+    services: passwords(),
     identitySecret: secret(),
     notificationsSecret: secret(),
   };
-  writePrivately(path, JSON.stringify(credentials, null, 2));
+  saveCredentials(path, credentials);
   return credentials;
 }
+
+/** One for each database. @returns {Record<Database, string>} */
+export const passwords = () => ({ catalog: secret(), store: secret(), identity: secret(), notifications: secret() });
+
+/** Keeps what was drawn for data that are there already. @param {string} path @param {Credentials} credentials */
+export const saveCredentials = (path, credentials) => writePrivately(path, JSON.stringify(credentials, null, 2));
 
 /** 256 random bits that need no escaping in a URL, in SQL, or (beginning with a letter) in a NATS configuration. */
 export function secret() {

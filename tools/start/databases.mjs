@@ -1,14 +1,24 @@
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { DATABASES } from './credentials.mjs';
+import { DATABASES, passwords, saveCredentials } from './credentials.mjs';
 import { StartError } from './errors.mjs';
 import { freePort } from './ports.mjs';
 import { findPostgres } from './postgres-binaries.mjs';
-import { createCluster, majorOf, serverOf, serverReady } from './postgres.mjs';
+import { alterCluster, createCluster, majorOf, serverOf, serverReady } from './postgres.mjs';
 import { postgresUser } from './system-user.mjs';
 import { lastLinesOf } from './watch.mjs';
 
 /** @typedef {import('./credentials.mjs').Database} Database */
+
+/**
+ * Where the databases are.
+ * @typedef {object} Databases
+ * @property {Record<Database, string>} urls as the services' roles
+ * @property {Partial<Record<Database, string>>} ownerUrls as the owners of the tables, where those are others
+ */
+
+/** The role that a service runs as, beside the owner of its database, which has the service's own name. @param {Database} name */
+const serviceRole = (name) => `${name}_service`;
 
 const settings = {
   max_connections: 200,
@@ -21,20 +31,27 @@ const settings = {
 /**
  * The four databases that the user's environment names. All or none: half of a shop elsewhere is a mistake.
  * @param {NodeJS.ProcessEnv} env
- * @returns {Record<Database, string> | undefined} their URLs
+ * @returns {Databases | undefined}
  */
 export function givenDatabases(env) {
   const variables = DATABASES.map((name) => /** @type {const} */ ([name, `${name.toUpperCase()}_DATABASE_URL`]));
   const missing = variables.map(([, variable]) => variable).filter((variable) => !env[variable]);
   if (missing.length === variables.length) return undefined;
   if (missing.length > 0) throw new StartError(`Databases are given for some services only; missing: ${missing.join(', ')}.`);
-  return byDatabase((name) => env[`${name.toUpperCase()}_DATABASE_URL`] ?? '');
+  const owners = DATABASES.flatMap((name) => {
+    const url = env[ownerVariable(name)];
+    return url ? [[name, url]] : [];
+  });
+  return { urls: byDatabase((name) => env[`${name.toUpperCase()}_DATABASE_URL`] ?? ''), ownerUrls: Object.fromEntries(owners) };
 }
 
+/** @param {string} service */
+export const ownerVariable = (service) => `${service.toUpperCase()}_MIGRATION_DATABASE_URL`;
+
 /**
- * Starts our own Postgres with a database and a role for each service.
+ * Starts our own Postgres with a database and two roles for each service.
  * @param {import('./shop.mjs').Site} site
- * @returns {Promise<Record<Database, string>>} their URLs
+ * @returns {Promise<Databases>}
  */
 export async function ownDatabases({ dataDir, credentials, runFile, screen, shutdown, stop, watch }) {
   const { signal } = stop;
@@ -44,31 +61,43 @@ export async function ownDatabases({ dataDir, credentials, runFile, screen, shut
   const folder = dataDir.postgres;
   const binaries = await findPostgres({ user, major: majorOf(folder), signal, say });
   if (majorOf(folder) === undefined) say(`Creating a Postgres ${binaries.major} cluster in ${folder}`);
-  await createCluster({ folder, binaries, user }, { statements: provisioning(credentials), durable: true, signal });
+  const cluster = { folder, binaries, user };
+  await createCluster(cluster, { statements: provisioning(credentials), durable: true, signal });
+  if (!credentials.services) {
+    say('Giving each service a role that owns nothing');
+    const services = passwords();
+    // Kept when the roles are there: a start that is interrupted begins this anew.
+    await alterCluster(cluster, { statements: serviceRoles(services), signal });
+    credentials.services = services;
+    saveCredentials(dataDir.credentials, credentials);
+  }
+  const { services } = credentials;
 
   const port = await freePort();
-  const url = (/** @type {string} */ role, /** @type {string} */ password) => `postgresql://${role}:${password}@127.0.0.1:${port}/${role}`;
-  const urls = byDatabase((name) => url(name, credentials.databases[name]));
+  const url = (/** @type {string} */ role, /** @type {string} */ password, database = role) => `postgresql://${role}:${password}@127.0.0.1:${port}/${database}`;
+  const urls = byDatabase((name) => url(serviceRole(name), services[name], name));
+  const ownerUrls = byDatabase((name) => url(name, credentials.databases[name]));
   const adminUrl = url('postgres', credentials.admin);
   const logFile = boundedLog(dataDir);
   const server = serverOf(
-    { folder, binaries, user },
+    cluster,
     {
       port,
       logFile,
       settings,
       onEnd: watch.over('postgres', () => lastLinesOf(logFile)),
-      onChange: () => runFile.update({ postgres: { ...server.mark, port, adminUrl, urls } }),
+      onChange: () => runFile.update({ postgres: { ...server.mark, port, adminUrl, urls, ownerUrls } }),
     },
   );
   shutdown.add('Postgres', () => server.stop());
   server.start();
   await serverReady(folder, server, signal);
-  return urls;
+  return { urls, ownerUrls };
 }
 
 /**
- * Each service gets a database that nobody else can so much as connect to.
+ * Each service gets a database that nobody else can so much as connect to. Its owner migrates it, and grants the service's own
+ * role what that needs.
  * @param {import('./credentials.mjs').Credentials} credentials
  */
 export function provisioning(credentials) {
@@ -81,8 +110,20 @@ export function provisioning(credentials) {
       `CREATE DATABASE ${name} OWNER ${name}`,
       `REVOKE ALL ON DATABASE ${name} FROM PUBLIC`,
     ]),
+    ...(credentials.services ? serviceRoles(credentials.services) : []),
   ];
 }
+
+/** Whether they are there or not. @param {Record<Database, string>} passwords @returns {string[]} */
+const serviceRoles = (passwords) =>
+  DATABASES.flatMap((name) => {
+    const role = serviceRole(name);
+    return [
+      `DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${role}') THEN CREATE ROLE ${role}; END IF; END $$`,
+      `ALTER ROLE ${role} LOGIN PASSWORD '${passwords[name]}'`,
+      `GRANT CONNECT ON DATABASE ${name} TO ${role}`,
+    ];
+  });
 
 /** Postgres writes its log by itself, so it is cut between runs only. @param {import('./data-dir.mjs').DataDir} dataDir */
 function boundedLog(dataDir) {

@@ -22,4 +22,8 @@ test('databases are given for all services or for none', () => {
   assert.throws(() => givenDatabases({ STORE_DATABASE_URL: 'postgresql://x' }), {
     message: /missing: CATALOG_DATABASE_URL, IDENTITY_DATABASE_URL, NOTIFICATIONS_DATABASE_URL/,
   });
+  const urls = Object.fromEntries(['CATALOG', 'STORE', 'IDENTITY', 'NOTIFICATIONS'].map((name) => [`${name}_DATABASE_URL`, `postgresql://${name}`]));
+  assert.deepEqual(givenDatabases(urls)?.ownerUrls, {});
+  const owner = { STORE_MIGRATION_DATABASE_URL: 'postgresql://owner' };
+  assert.deepEqual(givenDatabases({ ...urls, ...owner })?.ownerUrls, { store: 'postgresql://owner' });
 });

@@ -66,17 +66,28 @@ export async function createCluster({ folder, binaries, user }, { statements, du
  * @param {Parameters<typeof createCluster>[1]} content
  */
 async function fill(draft, { binaries, user }, { statements, durable, signal }) {
-  /** @type {(command: string, args: string[], input?: string) => Promise<unknown>} */
-  const asServer = (command, args, input = '') =>
-    run(join(binaries.folder, command), args, { what: `Creating the Postgres cluster (${command})`, env: environment, cwd: '/', as: user, input, signal });
+  /** @type {(command: string, args: string[]) => Promise<unknown>} */
+  const asServer = (command, args) =>
+    run(join(binaries.folder, command), args, { what: `Creating the Postgres cluster (${command})`, env: environment, cwd: '/', as: user, signal });
   // Locale C sorts and compares the same on every system, and is what the Kubernetes operators create.
   const locale = ['--encoding=UTF8', '--locale=C'];
   const sync = durable ? [] : ['--no-sync'];
   await asServer('initdb', ['-D', draft, '-U', 'postgres', ...locale, '--auth=reject', ...sync]);
   writeFileSync(join(draft, 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n');
-  // Single-user mode needs no client, and passwords on standard input show neither in `ps` nor in a log.
+  await alterCluster({ folder: draft, binaries, user }, { statements, signal });
+}
+
+/**
+ * Runs statements on a cluster that no server runs on. Single-user mode needs no client, and passwords on standard input show
+ * neither in `ps` nor in a log.
+ * @param {Cluster} cluster
+ * @param {{ statements: string[], signal: AbortSignal }} what one statement to a line
+ */
+export async function alterCluster({ folder, binaries, user }, { statements, signal }) {
   const quiet = ['-c', 'exit_on_error=on', '-c', 'log_min_error_statement=panic'];
-  await asServer('postgres', ['--single', '-D', draft, ...quiet, 'postgres'], statements.map((sql) => `${sql}\n`).join(''));
+  const input = statements.map((sql) => `${sql}\n`).join('');
+  const options = { what: 'Preparing the databases', env: environment, cwd: '/', as: user, input, signal };
+  await run(join(binaries.folder, 'postgres'), ['--single', '-D', folder, ...quiet, 'postgres'], options);
 }
 
 /** Removes what interrupted starts left behind. @param {string} folder of the cluster */

@@ -1,3 +1,4 @@
+import { ownerVariable } from './databases.mjs';
 import { freePort, nextFreePort } from './ports.mjs';
 
 export const SERVICES = /** @type {const} */ (['gateway', 'catalog', 'store', 'identity', 'notifications']);
@@ -110,11 +111,12 @@ function ownSecrets(service, credentials) {
 }
 
 /**
- * A variable named after a service (STORE_DATABASE_URL, IDENTITY_SECRET) is that service's and reaches no other.
+ * A variable named after a service (STORE_DATABASE_URL, IDENTITY_SECRET) is that service's and reaches no other. Its database's
+ * owner is for migrations alone.
  * @param {NodeJS.ProcessEnv} env
  * @param {ServiceName} service
  */
 function withoutOthers(env, service) {
   const others = NATS_USERS.filter((name) => name !== service).map((name) => `${name.toUpperCase()}_`);
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !others.some((prefix) => name.startsWith(prefix))));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => name !== ownerVariable(service) && !others.some((prefix) => name.startsWith(prefix))));
 }

@@ -29,13 +29,14 @@ function environment(service, inherited = {}) {
 test('no service is given a secret of another one', () => {
   const inherited = Object.fromEntries(NATS_USERS.flatMap((name) => [
     [`${name.toUpperCase()}_DATABASE_URL`, `given-database-of-${name}`],
+    [`${name.toUpperCase()}_MIGRATION_DATABASE_URL`, 'owner-of-the-database'],
     [`${name.toUpperCase()}_SECRET`, `given-secret-of-${name}`],
     [`${name.toUpperCase()}_NATS_PASSWORD`, `given-nats-of-${name}`],
   ]));
   for (const service of SERVICES) {
     const values = Object.values(environment(service, inherited)).join(' ');
     for (const other of NATS_USERS.filter((name) => name !== service)) assert.doesNotMatch(values, new RegExp(`(database|secret|nats)-of-${other}`));
-    assert.doesNotMatch(values, /superuser/);
+    assert.doesNotMatch(values, /superuser|owner-of-the-database/);
   }
 });
 

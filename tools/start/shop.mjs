@@ -4,7 +4,7 @@ import { givenBroker, ownBroker } from './broker.mjs';
 import { run } from './command.mjs';
 import { DATABASES, loadCredentials } from './credentials.mjs';
 import { DataDir } from './data-dir.mjs';
-import { givenDatabases, ownDatabases } from './databases.mjs';
+import { givenDatabases, ownDatabases, ownerVariable } from './databases.mjs';
 import { StartError } from './errors.mjs';
 import { Held, takeLock } from './lock.mjs';
 import { endOrphans } from './orphans.mjs';
@@ -50,28 +50,28 @@ export async function openShop(options, means) {
   const ports = await claimPorts({ GATEWAY_PORT: 8080, STREAM_PORT: 8081 }, process.env);
   const gatewayUrl = `http://127.0.0.1:${ports.GATEWAY_PORT}`;
   const streamUrl = `ws://127.0.0.1:${ports.STREAM_PORT}`;
-  const givenUrls = givenDatabases(process.env);
+  const given = givenDatabases(process.env);
   if (options.fresh) dataDir.empty();
   dataDir.create();
 
   const runFile = new RunFile(dataDir.runFile);
   shutdown.add('run file', () => runFile.remove());
   runFile.update({ gatewayUrl, streamUrl });
-  const credentials = loadCredentials(dataDir.credentials, { needed: !givenUrls && majorOf(dataDir.postgres) !== undefined });
+  const credentials = loadCredentials(dataDir.credentials, { needed: !given && majorOf(dataDir.postgres) !== undefined });
   /** @type {Site} */
   const site = { ...means, dataDir, runFile, watch: new Watch(stop, screen), credentials };
 
-  const [env, databaseUrls, broker] = await together(stop, [
+  const [env, databases, broker] = await together(stop, [
     readyToolchain({ signal: stop.signal, say }),
-    givenUrls ?? ownDatabases(site),
+    given ?? ownDatabases(site),
     givenBroker(process.env) ?? ownBroker(site),
   ]);
   const instances = await planInstances(options.replicas, ports);
   const publicUrl = process.env['PUBLIC_URL'] || gatewayUrl;
   const streamPublicUrl = process.env['STREAM_PUBLIC_URL'] || undefined;
-  const wiring = { instances, databaseUrls, broker, credentials, publicUrl, streamPublicUrl };
+  const wiring = { instances, databaseUrls: databases.urls, broker, credentials, publicUrl, streamPublicUrl };
   const processes = instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, env) }));
-  await migrate(site, processes);
+  await migrate(site, processes, databases);
   startServices(site, processes);
   const ready = (/** @type {string} */ url) => answers(`${url}/readyz`, { limitMs: READY_LIMIT_MS, signal: stop.signal });
   // The gateway asks one replica of each service.
@@ -113,12 +113,15 @@ function lock(dataDir) {
  * Brings every database up to this build, as a deployment's migration Jobs do.
  * @param {Site} site
  * @param {Planned[]} processes
+ * @param {import('./databases.mjs').Databases} databases
  */
-export async function migrate({ stop }, processes) {
-  const firsts = DATABASES.flatMap((name) => processes.find(({ instance }) => instance.service === name) ?? []);
-  const migrations = firsts.map(({ instance: { service }, env }) =>
-    run(pinnedNode(), [migrateOf(service)], { what: `Migrating the database of ${service}`, cwd: ROOT, env, signal: stop.signal }),
-  );
+export async function migrate({ stop }, processes, { ownerUrls }) {
+  const migrations = DATABASES.flatMap((name) => {
+    const first = processes.find(({ instance }) => instance.service === name);
+    if (!first) return [];
+    const env = { ...first.env, [ownerVariable(name)]: ownerUrls[name] };
+    return run(pinnedNode(), [migrateOf(name)], { what: `Migrating the database of ${name}`, cwd: ROOT, env, signal: stop.signal });
+  });
   await together(stop, migrations);
 }
 

@@ -50,7 +50,7 @@ export class CatalogHarness {
         LOG_LEVEL: 'error',
         NATS_URL: nats.url,
         OPS_PORT: '0',
-        CATALOG_DATABASE_URL: testDatabase.url,
+        CATALOG_DATABASE_URL: testDatabase.serviceUrl,
         PUBLIC_URL: 'https://shop.test',
         ...environment,
       },

@@ -6,6 +6,17 @@ export const databaseSetting = {
   databaseUrl: url('CATALOG_DATABASE_URL', ['postgres', 'postgresql'], { description: "The catalog's own database" }),
 };
 
+/** What `migrate.ts` reads. */
+export const migrationSettings = {
+  ...databaseSetting,
+  ownerUrl: url('CATALOG_MIGRATION_DATABASE_URL', ['postgres', 'postgresql'], {
+    description:
+      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
+      'and its audit log is append-only by triggers alone',
+    default: '',
+  }),
+};
+
 const imageStore = choice('IMAGE_STORE', imageStoreNames, {
   description: 'Where the content of new images goes: `postgres`, the database, or `s3`, a bucket',
   default: 'postgres',

@@ -5,6 +5,17 @@ export const databaseSetting = {
   databaseUrl: url('IDENTITY_DATABASE_URL', ['postgres', 'postgresql'], { description: "Identity's own database" }),
 };
 
+/** What `migrate.ts` reads. */
+export const migrationSettings = {
+  ...databaseSetting,
+  ownerUrl: url('IDENTITY_MIGRATION_DATABASE_URL', ['postgres', 'postgresql'], {
+    description:
+      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
+      'and its audit log is append-only by triggers alone',
+    default: '',
+  }),
+};
+
 export const secretSetting = {
   identitySecret: secret('IDENTITY_SECRET', {
     description:

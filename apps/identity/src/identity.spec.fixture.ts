@@ -50,7 +50,7 @@ export class TestIdentity {
     });
     const caller = await TestCaller.connect(nats.url);
     const closers = [() => caller.close(), () => sql.end(), () => database.drop(), () => nats.stop()];
-    return new TestIdentity(caller, sql, nats.url, database.url, [], closers);
+    return new TestIdentity(caller, sql, nats.url, database.serviceUrl, [], closers);
   }
 
   /** Of the first replica. */

@@ -1,6 +1,7 @@
 import { migrate } from '@plant-shop/platform/service/migrate';
 import { configOrExit } from '@plant-shop/platform/service/service';
-import { databaseSetting } from './config.js';
+import { migrationSettings } from './config.js';
 import { identityDatabase } from './database.js';
 
-await migrate('identity', identityDatabase(configOrExit(databaseSetting).databaseUrl, 2));
+const { databaseUrl, ownerUrl } = configOrExit(migrationSettings);
+await migrate('identity', identityDatabase(databaseUrl, 2), ownerUrl);

@@ -6,6 +6,17 @@ export const databaseSetting = {
   databaseUrl: url('NOTIFICATIONS_DATABASE_URL', ['postgres', 'postgresql'], { description: "Notifications' own database" }),
 };
 
+/** What `migrate.ts` reads. */
+export const migrationSettings = {
+  ...databaseSetting,
+  ownerUrl: url('NOTIFICATIONS_MIGRATION_DATABASE_URL', ['postgres', 'postgresql'], {
+    description:
+      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
+      'and its audit log is append-only by triggers alone',
+    default: '',
+  }),
+};
+
 export const notificationsSettings = {
   ...serviceSettings,
   ...databaseSetting,

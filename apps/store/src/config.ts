@@ -6,6 +6,17 @@ export const databaseSetting = {
   databaseUrl: url('STORE_DATABASE_URL', ['postgres', 'postgresql'], { description: "The store's own database" }),
 };
 
+/** What `migrate.ts` reads. */
+export const migrationSettings = {
+  ...databaseSetting,
+  ownerUrl: url('STORE_MIGRATION_DATABASE_URL', ['postgres', 'postgresql'], {
+    description:
+      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
+      'and its audit log is append-only by triggers alone',
+    default: '',
+  }),
+};
+
 const milliseconds = (variable: string, description: string, byDefault: number) =>
   integer(variable, { description: `${description}, in milliseconds`, default: String(byDefault), min: 0, max: 10 ** 10 });
 

@@ -36,7 +36,7 @@ export class StoreHarness {
     const database = await createDatabase(migrationsFolder);
     const config: StoreConfig = {
       ...testConfig(nats.url),
-      databaseUrl: database.url,
+      databaseUrl: database.serviceUrl,
       initialStock: 100,
       orderTtlMs: 3_600_000,
       paymentProvider: 'external',

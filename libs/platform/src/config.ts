@@ -76,6 +76,7 @@ export const choice = <const T extends string>(
 
 export const url = (variable: string, schemes: readonly string[], documented: Documented): Setting<string> =>
   setting(variable, documented, (given) => {
+    if (given === '' && documented.default === '') return '';
     const scheme = URL.canParse(given) ? new URL(given).protocol.slice(0, -1) : undefined;
     if (scheme === undefined || !schemes.includes(scheme)) throw new Error(`be a URL with ${schemes.join(' or ')}`);
     return given.replace(/\/$/, '');

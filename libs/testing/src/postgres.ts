@@ -6,7 +6,10 @@ import pg from 'pg';
 
 /** A database of its own for one test file. */
 export interface TestDatabase {
+  /** As who owns the tables, and everything else. */
   readonly url: string;
+  /** As the role that a service runs as. */
+  readonly serviceUrl: string;
   drop(): Promise<void>;
 }
 
@@ -16,6 +19,9 @@ const serverUrl = (): string => {
   return url;
 };
 
+/** One for all databases of the tests: each has the grants of its own. */
+const serviceRole = { name: 'service_of_tests', password: 'of no use to anybody' };
+
 /**
  * Clones a database that has all migrations of the folder. The template is made once per content of the folder, so
  * that a test file costs a copy of files and not a run of migrations.
@@ -23,9 +29,14 @@ const serverUrl = (): string => {
 export async function createDatabase(migrations: URL): Promise<TestDatabase> {
   const template = await templateOf(migrations);
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await asAdmin((admin) => admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`));
+  await asAdmin(async (admin) => {
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    // What is granted on a database itself is not copied.
+    await admin.query(`GRANT CONNECT ON DATABASE ${name} TO ${serviceRole.name}`);
+  });
   return {
     url: urlOf(name),
+    serviceUrl: urlOf(name, serviceRole),
     drop: () => asAdmin(async (admin) => {
         await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
       }),
@@ -33,7 +44,7 @@ export async function createDatabase(migrations: URL): Promise<TestDatabase> {
 }
 
 async function templateOf(migrations: URL): Promise<string> {
-  const hash = createHash('sha256').update(migrations.pathname);
+  const hash = createHash('sha256').update(`${migrations.pathname} granted`);
   for (const file of (await readdir(migrations)).sort()) hash.update(file).update(await readFile(new URL(file, migrations)));
   const name = `template_${hash.digest('hex').slice(0, 16)}`;
   await asAdmin(async (admin) => {
@@ -44,18 +55,34 @@ async function templateOf(migrations: URL): Promise<string> {
     // A run that was killed half-way left it behind.
     await admin.query(`DROP DATABASE IF EXISTS ${name}_new WITH (FORCE)`);
     await admin.query(`CREATE DATABASE ${name}_new`);
+    await createServiceRole(admin);
     await Database.migrate(
       { url: urlOf(`${name}_new`), applicationName: 'template', poolSize: 1, migrations },
       createLogger('template', 'error'),
+      serviceRole.name,
     );
     await admin.query(`ALTER DATABASE ${name}_new RENAME TO ${name}`);
   });
   return name;
 }
 
-function urlOf(name: string): string {
+/** Two that make it at the same moment wait for each other, and the second finds it there. */
+async function createServiceRole(admin: pg.Client): Promise<void> {
+  const { name, password } = serviceRole;
+  await admin.query(`
+    DO $$ BEGIN
+      PERFORM pg_advisory_xact_lock(hashtext('${name}'));
+      IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '${name}') THEN CREATE ROLE ${name} LOGIN PASSWORD '${password}'; END IF;
+    END $$`);
+}
+
+function urlOf(name: string, role?: typeof serviceRole): string {
   const url = new URL(serverUrl());
   url.pathname = `/${name}`;
+  if (role) {
+    url.username = role.name;
+    url.password = role.password;
+  }
   return url.href;
 }
 

@@ -8,7 +8,13 @@ import { send, staff, until } from './shop.js';
 
 interface Run {
   readonly services: Readonly<Record<string, readonly { readonly pid?: number; readonly opsPort: number }[]>>;
-  readonly postgres: { readonly adminUrl: string; readonly urls: Readonly<Record<Database, string>> };
+  readonly postgres: {
+    readonly adminUrl: string;
+    /** As the roles that the services run as. */
+    readonly urls: Readonly<Record<Database, string>>;
+    /** As the owners of the tables, who migrate them. */
+    readonly ownerUrls: Readonly<Record<Database, string>>;
+  };
   readonly nats: { readonly url: string; readonly users: Readonly<Record<string, string>> };
 }
 
@@ -64,6 +70,8 @@ export async function backUp(database: Database): Promise<void> {
   await rows('postgres', `DROP DATABASE IF EXISTS ${copy} WITH (FORCE)`);
   await alone(database, [`CREATE DATABASE ${copy} TEMPLATE ${database} OWNER ${database}`]);
   await rows('postgres', `REVOKE ALL ON DATABASE ${copy} FROM PUBLIC`);
+  // What is granted on a database itself is no part of a backup: the next migration would grant it.
+  await rows('postgres', `GRANT CONNECT ON DATABASE ${copy} TO ${database}_service`);
   await allReady();
 }
 

@@ -52,14 +52,21 @@ export class ProductionShop {
 
   /** Brings up the servers, migrates by the Jobs' command, and starts the services. */
   async start() {
-    const passwords = Object.fromEntries(DATABASES.map((name) => [name, secret()]));
+    const draw = () => Object.fromEntries(DATABASES.map((name) => [name, secret()]));
+    const [owners, passwords] = [draw(), draw()];
     const natsPasswords = Object.fromEntries(NATS_USERS.map((name) => [name, secret()]));
-    await Promise.all([this.#startPostgres(passwords), this.#startNats(natsPasswords)]);
+    await Promise.all([this.#startPostgres(owners, passwords), this.#startNats(natsPasswords)]);
     for (const service of SERVICES) {
       const withHttp = ['gateway', 'identity', 'notifications'].includes(service);
       this.ports[service] = { ops: await freePort(), ...(withHttp && { http: await freePort() }) };
-      const database = `postgresql://${service}:${passwords[service]}@127.0.0.1:${this.#postgresPort}/${service}`;
-      const all = { 'nats-password': natsPasswords[service] ?? '', 'database-url': database, 'identity-secret': secret(), 'notifications-secret': secret() };
+      const database = (/** @type {string} */ role, /** @type {string | undefined} */ password) => `postgresql://${role}:${password}@127.0.0.1:${this.#postgresPort}/${service}`;
+      const all = {
+        'nats-password': natsPasswords[service] ?? '',
+        'database-url': database(`${service}_service`, passwords[service]),
+        'owner-database-url': database(service, owners[service]),
+        'identity-secret': secret(),
+        'notifications-secret': secret(),
+      };
       mkdirSync(this.#secrets(service), { recursive: true });
       for (const [name, value] of Object.entries(all)) writeFileSync(join(this.#secrets(service), name), `${value}\n`);
     }
@@ -158,12 +165,12 @@ export class ProductionShop {
     return Object.fromEntries(env.map((/** @type {any} */ { name, value }) => [name, value.replace(MOUNTED, this.#secrets(service))]));
   }
 
-  /** @param {Record<string, string>} passwords */
-  async #startPostgres(passwords) {
+  /** @param {Record<string, string>} owners @param {Record<string, string>} passwords */
+  async #startPostgres(owners, passwords) {
     const user = postgresUser();
     const binaries = await findPostgres({ user, signal: this.signal, say: console.log });
     const cluster = { folder: join(this.folder, 'postgres'), binaries, user };
-    const credentials = { admin: secret(), databases: /** @type {any} */ (passwords), identitySecret: '', notificationsSecret: '' };
+    const credentials = { admin: secret(), databases: /** @type {any} */ (owners), services: /** @type {any} */ (passwords), identitySecret: '', notificationsSecret: '' };
     await createCluster(cluster, { statements: provisioning(credentials), durable: false, signal: this.signal });
     this.#postgresPort = await freePort();
     const settings = { fsync: 'off', max_connections: 200 };

@@ -62,7 +62,7 @@ describe('the event log', () => {
       })),
     ]);
   const start = async (): Promise<void> => {
-    const config = testSettings(database.url);
+    const config = testSettings(database.serviceUrl);
     services.push(await startService('notifications', nats.url, (service) => startNotifications(service, config)));
   };
   const happens = (count: number): Event[] => {

@@ -89,7 +89,7 @@ export class TestWebhooks {
 
   /** One more process, as far as a test can have one. */
   async addReplica(options: Partial<WebhooksOptions> = {}, variables: Record<string, string> = {}): Promise<Service> {
-    const config = testSettings(this.database.url, { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*', ...variables });
+    const config = testSettings(this.database.serviceUrl, { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*', ...variables });
     const quick = { pollMs: 50, sweepMs: 50, ...options };
     const service = await startService('notifications', this.nats.url, (one) => startNotifications(one, config, quick));
     this.replicas.push(service);

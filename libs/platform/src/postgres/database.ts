@@ -144,11 +144,14 @@ export class Database {
     return Database.migrate(this.settings, this.logger);
   }
 
-  /** Like the method, on a connection of its own without the limits of requests: building an index takes its time. */
-  static async migrate(settings: DatabaseSettings, logger: Logger): Promise<string[]> {
+  /**
+   * Like the method, on a connection of its own without the limits of requests: building an index takes its time.
+   * @param serviceRole the role that the service runs as, if that is not the one in `settings`
+   */
+  static async migrate(settings: DatabaseSettings, logger: Logger, serviceRole?: string): Promise<string[]> {
     // TypeORM is large, and only whoever migrates needs it.
     const { runMigrations } = await import('./migrations.js');
-    return runMigrations(settings, logger, connectLimit);
+    return runMigrations(settings, logger, { extra: connectLimit, ...(serviceRole !== undefined && { serviceRole }) });
   }
 
   /** Whether this build has migrations that the database lacks: a service with such a gap is not ready. */

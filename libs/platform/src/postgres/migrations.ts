@@ -3,15 +3,21 @@ import { DataSource, MigrationExecutor, type MigrationInterface, type QueryRunne
 import type { Logger } from '../logging.js';
 import type { DatabaseSettings } from './database.js';
 import { listMigrations, type MigrationFile, readMigration } from './migration-files.js';
+import { grantAhead, grantAll } from './service-role.js';
 import { TypeOrmLogger } from './typeorm-logger.js';
 
 /**
  * Runs what is pending of a folder of plain SQL files, in the order of their numbers, each in a transaction of its own, so
  * that a failed one leaves the earlier ones done. They only go forward, and are never edited once merged: a mistake is
  * mended by the next one. A file that begins with `-- Outside a transaction.` must bear being begun again.
+ * @param options serviceRole: who is granted what a service needs, where that is somebody else than who runs this
  * @returns names of those that were run
  */
-export async function runMigrations(settings: DatabaseSettings, logger: Logger, extra: object): Promise<string[]> {
+export async function runMigrations(
+  settings: DatabaseSettings,
+  logger: Logger,
+  { extra, serviceRole }: { readonly extra: object; readonly serviceRole?: string },
+): Promise<string[]> {
   const dataSource = await open(settings, logger, extra);
   const runner = dataSource.createQueryRunner();
   try {
@@ -20,7 +26,10 @@ export async function runMigrations(settings: DatabaseSettings, logger: Logger, 
     await runner.query(`SET lock_timeout = '8s'`);
     const executor = new MigrationExecutor(dataSource, runner);
     executor.transaction = 'each';
+    const isOther = serviceRole !== undefined && (await grantAhead(runner, serviceRole));
     const done = await executor.executePendingMigrations();
+    if (isOther) await inTransaction(runner, () => grantAll(runner, serviceRole));
+    await forgetOldEntries(runner);
     return done.map((migration) => migration.name);
   } finally {
     await runner.release();
@@ -52,6 +61,23 @@ async function open({ url, applicationName, migrations }: DatabaseSettings, logg
 async function lockMigrations(runner: QueryRunner): Promise<void> {
   const ask = `SELECT pg_try_advisory_lock(hashtext('migrations')) AS "isOurs"`;
   while (!((await runner.query(ask)) as { isOurs: boolean }[])[0]?.isOurs) await setTimeout(200);
+}
+
+async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
+  await runner.startTransaction();
+  try {
+    await work();
+    await runner.commitTransaction();
+  } catch (error) {
+    await runner.rollbackTransaction();
+    throw error;
+  }
+}
+
+/** Nobody but the owner may, and the owner is nowhere else. See the table's own migration. */
+async function forgetOldEntries(runner: QueryRunner): Promise<void> {
+  const [table] = (await runner.query(`SELECT to_regclass('audit_log')::text AS name`)) as { name: string | null }[];
+  if (table?.name) await runner.query(`DELETE FROM audit_log WHERE at < now() - interval '400 days'`);
 }
 
 /** The first line of a file whose statements build or drop indexes without stopping anybody: one at a time, each by itself. */

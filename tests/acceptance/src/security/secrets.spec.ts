@@ -122,7 +122,9 @@ async function realSecrets(): Promise<Canary[]> {
     canaryOf("a webhook's secret", hook.secret),
     canaryOf("the bytes of a webhook's secret", Buffer.from(hook.secret.replace('whsec_', ''), 'base64').toString('hex')),
     canaryOf("the admin's password", 'admin-password'),
-    ...Object.entries({ ...postgres.urls, admin: postgres.adminUrl }).map(([role, url]) => canaryOf(`the password of ${role} for Postgres`, new URL(url).password)),
+    ...[...Object.values(postgres.urls), ...Object.values(postgres.ownerUrls), postgres.adminUrl]
+      .map((url) => new URL(url))
+      .map(({ username, password }) => canaryOf(`the password of ${username} for Postgres`, password)),
     ...Object.entries(nats.users).map(([user, password]) => canaryOf(`the password of ${user} for NATS`, password)),
   ];
 }
