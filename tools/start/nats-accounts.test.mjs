@@ -23,6 +23,7 @@ const broadcasts = {
   'identity.revocations': { from: ['identity'], to: ['gateway', 'notifications'] },
   'store.feed': { from: ['store'], to: ['notifications'] },
   'notifications.fanout': { from: ['notifications'], to: ['notifications'] },
+  'gateway.counts': { from: ['gateway'], to: ['gateway'] },
 };
 
 const allowed = {

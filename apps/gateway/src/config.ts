@@ -20,7 +20,7 @@ export const gatewaySettings = {
     description: "Where identity serves its OAuth pages; they are reached through the gateway's origin",
   }),
   rateLimitPerMinute: integer('RATE_LIMIT_PER_MINUTE', {
-    description: 'Requests a minute and replica, per credential or, without one, per client address',
+    description: 'Requests a minute, per credential or, without one, per client address, on all replicas together',
     default: '60000',
     min: 1,
     max: 1_000_000_000,

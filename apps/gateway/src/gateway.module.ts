@@ -57,10 +57,11 @@ export class GatewayModule {
         { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },
         {
           provide: Entrance,
-          inject: [RpcClient, RevocationLog],
-          useFactory: (rpc: RpcClient, log: RevocationLog) =>
-            new Entrance(new Credentials(rpc, log, options), new RateLimit(options.rateLimitPerMinute)),
+          inject: [RpcClient, RevocationLog, RateLimit],
+          useFactory: (rpc: RpcClient, log: RevocationLog, limit: RateLimit) =>
+            new Entrance(new Credentials(rpc, log, options), limit),
         },
+        { provide: RateLimit, useValue: new RateLimit(options.rateLimitPerMinute) },
         { provide: Load, useValue: load },
         { provide: Routes, inject: [Entrance, Load], useFactory: (entrance: Entrance, own: Load) => new Routes(entrance, own) },
         Services,

@@ -17,6 +17,8 @@ import { secureAnswers } from './http/security-headers.js';
 import { announceClosing, createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
 import { Load } from './limits/load.js';
+import { RateLimit } from './limits/rate-limit.js';
+import { shareCounts } from './limits/shared-counts.js';
 import type { GatewayOptions } from './options.js';
 import { ProblemFilter } from './problems/problem.filter.js';
 
@@ -65,6 +67,8 @@ export async function startGateway(service: Service, options: GatewayOptions): P
   const { logger } = service;
   const { app, routes, closeConnections } = await createGateway(service, options);
   followRevocations(service, app.get(RevocationLog));
+  const sharing = shareCounts(service.nats, app.get(RateLimit));
+  service.onClose({ name: 'stop sharing counts', limitMs: 100, run: () => sharing.stop() });
   service.beforeClose({
     name: 'finish requests',
     limitMs: 8_000,

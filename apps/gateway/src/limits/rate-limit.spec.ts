@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { RateLimit } from './rate-limit.js';
+import fc from 'fast-check';
+import { type Counts, RateLimit } from './rate-limit.js';
 
 describe('the rate limit', () => {
   it('counts each key by itself', () => {
@@ -38,5 +39,105 @@ describe('the rate limit', () => {
     for (let n = 0; n < 9; n++) limit.take(`c${n}`);
     expect(limit.take('d').left).toBe(0);
     expect(limit.take('a').left).toBe(8);
+  });
+});
+
+describe('the counts of several gateways', () => {
+  /** What each of them tells the others, once. */
+  const tell = (from: RateLimit, replica: string, ...to: RateLimit[]): Counts => {
+    const told = { ...from.takeUntold(1_000), replica };
+    for (const one of to) one.hear(told);
+    return told;
+  };
+  const two = (perMinute: number): [RateLimit, RateLimit] => [new RateLimit(perMinute, () => 0), new RateLimit(perMinute, () => 0)];
+  const take = (limit: RateLimit, times: number): number => Array.from({ length: times }, () => limit.take('k').left).at(-1)!;
+
+  it('add up, each by itself until it hears of the others', () => {
+    const [a, b] = two(10);
+    expect([take(a, 4), take(b, 3)]).toEqual([6, 7]);
+    tell(a, 'a', b);
+    tell(b, 'b', a);
+    expect([take(a, 1), take(b, 1)]).toEqual([2, 2]);
+    tell(a, 'a', b);
+    expect(b.isUsedUp('k')).toBe(false);
+    expect(take(b, 2)).toBe(-1);
+    expect(b.isUsedUp('k')).toBe(true);
+  });
+
+  it('stand whatever way messages are lost, doubled or turned round', () => {
+    const order = fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.boolean()), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(order, fc.func(fc.integer()), (rounds, shuffle) => {
+        const [a, b] = two(1_000);
+        let sum = 0;
+        const messages: Counts[] = [];
+        for (const [times, isLost] of rounds) {
+          take(a, times);
+          sum += times;
+          const told = { ...a.takeUntold(10), replica: 'a' };
+          if (!isLost) messages.push(told, told);
+        }
+        // The last one comes through, as the next count of the key would.
+        take(a, 1);
+        messages.push({ ...a.takeUntold(10), replica: 'a' });
+        for (const one of messages.sort((x, y) => shuffle(x) - shuffle(y))) b.hear(one);
+        expect(b.take('k').left).toBe(1_000 - sum - 2);
+      }),
+    );
+  });
+
+  it('are told once for each change, a part at a time, and no more when they are used up', () => {
+    const limit = new RateLimit(3, () => 0);
+    for (const key of ['k', 'l', 'k']) limit.take(key);
+    const [first, second] = [limit.takeUntold(1), limit.takeUntold(5)];
+    expect([first, second].map(({ counts }) => counts.map(([, count]) => count))).toEqual([[2], [1]]);
+    expect(limit.takeUntold(5).counts).toEqual([]);
+    for (let n = 0; n < 5; n++) limit.take('k');
+    expect(limit.takeUntold(5).counts).toHaveLength(1);
+    limit.take('k');
+    expect(limit.takeUntold(5).counts).toEqual([]);
+  });
+
+  it('are told again where they are much, for whoever was away', () => {
+    const [a, b] = two(100);
+    take(a, 60);
+    a.take('little');
+    a.takeUntold(10);
+    a.tellAgain();
+    expect(tell(a, 'a', b).counts.map(([, count]) => count).sort()).toEqual([1, 60]);
+    const large = new RateLimit(1_000, () => 0);
+    large.take('little');
+    large.takeUntold(10);
+    large.tellAgain();
+    expect(large.takeUntold(10).counts).toEqual([]);
+  });
+
+  it('begin anew with the minutes of the clock, also where clocks differ a little', () => {
+    let [here, there] = [59_990, 60_010];
+    const [behind, ahead] = [new RateLimit(10, () => here), new RateLimit(10, () => there)];
+    take(ahead, 4);
+    tell(ahead, 'ahead', behind);
+    take(behind, 9);
+    tell(behind, 'behind', ahead);
+    // Neither counts what belongs to the other's minute, and nothing is lost of the one that began earlier.
+    expect([take(ahead, 1), take(behind, 1)]).toEqual([5, 0]);
+    here = there = 60_020;
+    expect(take(behind, 1)).toBe(10 - 1 - 4);
+    tell(behind, 'behind', ahead);
+    expect(take(ahead, 1)).toBe(10 - 6 - 1);
+    here = there = 120_000;
+    expect([take(ahead, 1), take(behind, 1)]).toEqual([9, 9]);
+  });
+
+  it('need bounded memory, whatever is told', () => {
+    const limit = new RateLimit(10, () => 0, 3);
+    const hashes = Array.from({ length: 10 }, (_, n) => `hash-number-${n}`.padEnd(16, 'x'));
+    limit.hear({ window: 0, replica: 'a', counts: hashes.map((hash) => [hash, 5] as const) });
+    // No room is left: own keys share one counter.
+    expect([limit.take('k').left, limit.take('l').left]).toEqual([9, 8]);
+    for (let replica = 0; replica < 1_000; replica++) limit.hear({ window: 0, replica: `${replica}`, counts: [[hashes[0]!, 1]] });
+    for (let n = 0; n < 1_000; n++) limit.hear({ window: 1, replica: 'early', counts: [[hashes[0]!, 1]] });
+    expect((limit as unknown as { early: unknown[] }).early.length).toBeLessThanOrEqual(100);
+    expect((limit as unknown as { byHash: Map<string, { byReplica: Map<string, number> }> }).byHash.get(hashes[0]!)!.byReplica.size).toBeLessThanOrEqual(100);
   });
 });
