@@ -30,7 +30,8 @@ function beginRequest(on: Tracing, { method, routeOptions, headers }: FastifyReq
   return on.begin({
     name: route === undefined ? method : `${method} ${route}`,
     kind: 'server',
-    parent: typeof traceparent === 'string' ? traceparent : undefined,
+    // Never of what is under way here: that would be the request before on the same connection.
+    ...(typeof traceparent === 'string' ? { parent: traceparent } : { isRoot: true }),
     attributes: { 'http.request.method': method, ...(route !== undefined && { 'http.route': route }) },
   });
 }

@@ -34,7 +34,7 @@ export class OwnShop {
       STREAM_URL: `ws://127.0.0.1:${streamPort}`,
       RUN_FILE: join(dataDir, 'run.json'),
     });
-    await until(() => shop.isReady(), 90_000);
+    await until(() => shop.isReady(), 120_000);
     return shop;
   }
 

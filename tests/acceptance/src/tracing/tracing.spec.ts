@@ -44,7 +44,7 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     await subscription.of(order.id, 1);
     await receiver.got(1);
     subscription.close();
-  }, 120_000);
+  }, 180_000);
   afterAll(async () => {
     await shop.stop();
     await receiver.stop();
@@ -80,6 +80,14 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     const rpc = { 'rpc.service': 'store', 'rpc.method': 'placeOrder', 'rpc.response.status_code': 'ok' };
     expect(await callOf()).toMatchObject({ service: 'gateway', traceId: client.traceId, attributes: rpc });
     expect(await carriedOut()).toMatchObject({ service: 'store', name: 'store.placeOrder', traceId: client.traceId, attributes: rpc });
+  });
+
+  it('begins a trace for each request of a client that names none, also on a connection that has had others', () => {
+    const requests = collector.spans.filter(({ service, attributes }) => service === 'gateway' && 'http.route' in attributes);
+    const own = requests.filter(({ traceId }) => traceId !== client.traceId);
+    expect(own.length).toBeGreaterThan(3);
+    expect(own.filter(({ parentSpanId }) => parentSpanId !== '')).toEqual([]);
+    expect(new Set(own.map(({ traceId }) => traceId)).size).toBe(own.length);
   });
 
   it('links an order with the batch that it is placed in, and shows what that batch does in SQL', async () => {
