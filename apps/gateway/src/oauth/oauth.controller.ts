@@ -17,8 +17,9 @@ export class OAuthController {
     forward(request, reply, this.options);
   }
 
+  /** Without a HEAD, which would begin an authorization as well. */
   @Get('oauth/authorize')
-  @Rule()
+  @Rule({ changes: true })
   beginAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }

@@ -14,6 +14,7 @@ import {
   deletePayload,
   findGrantOf,
   findPayload,
+  hasUsed,
   type PayloadKey,
   upsertPayload,
 } from './payloads.repository.js';
@@ -140,6 +141,9 @@ class PayloadAdapter implements Adapter {
    */
   async consume(id: string): Promise<void> {
     const idHash = sha256(id);
+    if (this.model === 'RefreshToken' && (await hasUsed(this.database, { model: this.model, idHash }, maxUsedTokens))) {
+      throw new errors.InvalidGrant('refreshed too often: ask the user anew');
+    }
     if (await this.database.transaction((tx) => consumePayload(tx, this.model, idHash))) return;
     const grantId = await findGrantOf(this.database, this.model, idHash);
     if (grantId !== undefined) await this.grants.end(grantId);
@@ -166,6 +170,12 @@ class PayloadAdapter implements Adapter {
     return `${this.model} ${idHash.toString('base64url')}`;
   }
 }
+
+/**
+ * Of one grant, in the 30 days that each is kept: one of them that is shown again ends the grant, so none may be forgotten
+ * early. An application that refreshes when its access token ends, after an hour, uses 720.
+ */
+const maxUsedTokens = 2_000;
 
 const ownersGone: ReadonlySet<string> = new Set(['oauth_payloads_user', 'oauth_payloads_client']);
 

@@ -258,6 +258,22 @@ describe('OAuth 2.0 authorization code', () => {
       expect(await isActive(third.access_token)).toBe(true);
     });
 
+    it('is refused, and not used up, where 2,000 of its grant were used within their 30 days', async () => {
+      const asked = await oauth.request(client);
+      const first = await oauth.redeem(client, asked, await oauth.authorize(oauth.browser(), asked, user));
+      const grantId = decodeJwt(first.access_token)['grant_id'] as string;
+      const fill = (count: number) =>
+        oauth.shop.sql.query(
+          `INSERT INTO oauth_payloads (model, id_hash, payload, grant_id, consumed_at, expires_at)
+           SELECT 'RefreshToken', sha256(($1 || n)::bytea), '', $1, now(), now() + interval '1 day' FROM generate_series(1, $2::int) n`,
+          [grantId, count],
+        );
+      await fill(2_000);
+      await expect(oauth.refresh(client, first.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
+      await oauth.shop.sql.query(`DELETE FROM oauth_payloads WHERE grant_id = $1 AND id_hash = sha256(($1 || 1)::bytea)`, [grantId]);
+      await expect(oauth.refresh(client, first.refresh_token ?? '')).resolves.toMatchObject({ token_type: 'bearer' });
+    });
+
     it('used twice ends the grant: what came of it before and after', async () => {
       const first = await tokensFor();
       const second = await oauth.refresh(client, first.refresh_token ?? '');

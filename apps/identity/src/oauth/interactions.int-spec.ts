@@ -4,7 +4,7 @@ import { type Browser, left, type Shown, shown } from '@plant-shop/testing/brows
 import { until } from '@plant-shop/testing/until';
 import { testEnvironment } from '../identity.spec.fixture.js';
 import { runEntry } from '../process.spec.fixture.js';
-import { TestOAuth } from './oauth.spec.fixture.js';
+import { type Asked, TestOAuth } from './oauth.spec.fixture.js';
 
 type Client = Awaited<ReturnType<TestOAuth['register']>>;
 type User = Awaited<ReturnType<TestOAuth['shop']['enter']>>;
@@ -176,6 +176,24 @@ describe('the pages of OAuth 2.0', () => {
       expect(left(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
+    it('tell who logged in at the same moment as somebody else what to do, and leave the first one be', async () => {
+      const browser = oauth.browser();
+      const pages = await twice(browser);
+      const last = await oauth.shop.enter();
+      const answers = [
+        await post(browser, pages[0], { action: 'login', ...typed() }),
+        await post(browser, pages[1], { action: 'login', username: last.username, password: last.password }),
+      ];
+      const [first, second] = [
+        shown(await browser.open(answers[0]!.headers.get('location') ?? '')),
+        shown(await browser.open(answers[1]!.headers.get('location') ?? '')),
+      ];
+      expect(first.text).toContain(`logged in as <strong>${user.username}</strong>`);
+      expect(second).toMatchObject({ status: 409, forms: [] });
+      expect(second.text).toContain('Go back to the application and start again.');
+      expect(left(await browser.submit(first, 'action=allow')).searchParams.has('code')).toBe(true);
+    });
+
     it('let the same user log in on both at the same moment', async () => {
       const browser = oauth.browser();
       const pages = await twice(browser);
@@ -186,6 +204,78 @@ describe('the pages of OAuth 2.0', () => {
         expect(shown(await browser.open(headers.get('location') ?? '')).text).toContain('Allow');
       }
     });
+  });
+
+  describe('ask for what is then granted, and for nothing else', () => {
+    const grantedBy = async (browser: Browser, asked: Asked, page: Shown): Promise<string[]> => {
+      const back = left(await browser.submit(page, 'action=allow'));
+      return ((await oauth.redeem(client, asked, back)).scope ?? '').split(' ').sort();
+    };
+    const consentTo = async (browser: Browser, asked: Asked, who: User): Promise<Shown> => {
+      const login = shown(await browser.open(asked.url));
+      return shown(await browser.submit(login, 'action=login', { username: who.username, password: who.password }));
+    };
+    const setRole = (who: User, role: string) =>
+      oauth.shop.sql.query('UPDATE users SET role = $2 WHERE user_id = $1', [who.userId, role]);
+
+    it('while another authorization is begun with more, in the same browser', async () => {
+      const browser = oauth.browser();
+      const asked = await oauth.request(client, { scope: 'webhooks' });
+      const page = await consentTo(browser, asked, user);
+      expect(page.text).toContain('webhooks');
+      expect(page.text).not.toContain('Place and cancel own orders');
+      await browser.open((await oauth.request(client, { scope: 'write:orders webhooks' })).url);
+      expect(await grantedBy(browser, asked, page)).toEqual(['webhooks']);
+    });
+
+    it('while the user is given more to do, which is shown first', async () => {
+      const [browser, clerk] = [oauth.browser(), await oauth.shop.enter()];
+      const asked = await oauth.request(client, { scope: 'write:orders write:plants' });
+      const page = await consentTo(browser, asked, clerk);
+      expect(page.text).toContain('which your account may not do');
+      await setRole(clerk, 'staff');
+      const again = shown(await browser.submit(page, 'action=allow'));
+      expect(again.status).toBe(200);
+      expect(again.text).not.toContain('which your account may not do');
+      expect(await grantedBy(browser, asked, again)).toEqual(['write:orders', 'write:plants']);
+    });
+
+    it('while the user is left with less, or the client is called otherwise', async () => {
+      const [browser, clerk] = [oauth.browser(), await oauth.shop.enter()];
+      await setRole(clerk, 'staff');
+      const asked = await oauth.request(client, { scope: 'write:orders write:plants' });
+      const page = await consentTo(browser, asked, clerk);
+      await setRole(clerk, 'customer');
+      const less = shown(await browser.submit(page, 'action=allow'));
+      expect(less.text).toContain('which your account may not do');
+      await oauth.shop.sql.query(`UPDATE oauth_clients SET name = 'Another name' WHERE client_id = $1`, [client.clientId]);
+      const renamed = shown(await browser.submit(less, 'action=allow'));
+      expect(renamed.text).toContain('Another name');
+      expect(await grantedBy(browser, asked, renamed)).toEqual(['write:orders']);
+    });
+
+    it('whatever the form is made to say', async () => {
+      const browser = oauth.browser();
+      const asked = await oauth.request(client, { scope: 'webhooks' });
+      const page = await consentTo(browser, asked, user);
+      const other = await consentTo(oauth.browser(), await oauth.request(client, { scope: 'write:orders' }), user);
+      for (const forged of [{ shown: 'x' }, { shown: '' }, { shown: other.forms[0]!.fields['shown']! }]) {
+        const answer = await post(browser, page, { action: 'allow', scope: 'write:orders', ...forged });
+        expect([answer.status, answer.headers.get('location')]).toEqual([200, null]);
+      }
+      expect(await grantedBy(browser, asked, page)).toEqual(['webhooks']);
+    });
+  });
+
+  it('are not begun by HEAD, which stores nothing', async () => {
+    const count = async () => (await oauth.shop.sql.query('SELECT 1 FROM oauth_payloads')).rowCount;
+    const before = await count();
+    const { url } = await oauth.request(client);
+    for (const address of [url, url.replace('/oauth/authorize', '/oauth/authorize/x')]) {
+      const answer = await oauth.browser().send('HEAD', address);
+      expect([answer.status, answer.headers.get('allow'), answer.headers.getSetCookie()]).toEqual([405, 'GET, POST', []]);
+    }
+    expect(await count()).toBe(before);
   });
 
   it('lead back to the application and nowhere else', async () => {

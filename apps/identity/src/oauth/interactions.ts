@@ -14,13 +14,15 @@ import { resourceOf } from './access-token.js';
 import { BrowserLogins } from './browser-logins.js';
 import { fieldsOf, type PageContext, readForm } from './form.js';
 import { GrantsService } from './grants.service.js';
-import { consentPage, faultPage, loginPage, type Page, sendPage } from './pages.js';
+import { consentPage, type ConsentStep, faultPage, loginPage, type Page, sendPage } from './pages.js';
 import { interactionPath } from './provider.js';
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 type Fields = ReadonlyMap<string, string>;
 
 const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})$`);
+/** Where a browser goes on with its authorization after a page. */
+const resumePath = /^\/oauth\/authorize\/([\w-]{1,64})$/;
 const maxFormBytes = 8 * 1024;
 const maxTextLength = 1_000;
 const loginDeadlineMs = 5_000;
@@ -46,6 +48,10 @@ export class Interactions {
 
   serveOn(provider: Provider): void {
     provider.use(async (ctx, next) => {
+      if (ctx.method === 'GET' && resumePath.test(ctx.path) && (await this.isTaken(provider, ctx))) return;
+      await next();
+    });
+    provider.use(async (ctx, next) => {
       const uid = path.exec(ctx.path)?.[1];
       if (uid === undefined || (ctx.method !== 'GET' && ctx.method !== 'POST')) {
         await next();
@@ -57,6 +63,22 @@ export class Interactions {
         answerFailure(provider, ctx, error as Error);
       }
     });
+  }
+
+  /**
+   * Whether somebody else has logged in in this browser since this page's user did. The provider would ask to log out first,
+   * on a page that we do not have.
+   */
+  private async isTaken(provider: Provider, ctx: PageContext): Promise<boolean> {
+    const interaction = await provider.Interaction.find(resumePath.exec(ctx.path)?.[1] ?? '');
+    const login = interaction?.result?.login;
+    const session = await provider.Session.get(ctx);
+    if (!interaction || !login || session.accountId === undefined || session.accountId === login.accountId) return false;
+    await interaction.destroy();
+    ctx.status = 409;
+    const text = 'In this browser somebody else logged in at the same time. Go back to the application and start again.';
+    sendPage(ctx, faultPage('Somebody else is logged in', text));
+    return true;
   }
 
   private async serve(provider: Provider, ctx: PageContext, uid: string): Promise<void> {
@@ -75,7 +97,7 @@ export class Interactions {
     const action = fields.get('action') ?? '';
     const { prompt } = step.interaction;
     if (action === 'login' && prompt.name === 'login') await this.login(step, fields);
-    else if (action === 'allow' && prompt.name === 'consent') await this.allow(step);
+    else if (action === 'allow' && prompt.name === 'consent') await this.allow(step, fields);
     else if (action === 'switch') await this.switchUser(step);
     else if (action === 'deny') {
       await this.goOn(step, { error: 'access_denied', error_description: 'the user did not allow it' });
@@ -91,9 +113,7 @@ export class Interactions {
     }
     const asked = await this.askedOf(interaction);
     if (!asked) return this.startAnew(step);
-    const { user, allowed, beyond, learnsWho } = asked;
-    const common = await this.commonOf(step);
-    sendPage(ctx, consentPage({ ...common, username: user.username, allowed, beyond, learnsWho }));
+    sendPage(ctx, consentPage(await this.consentOf(step, asked)));
   }
 
   private async login(step: Step, fields: Fields): Promise<void> {
@@ -120,11 +140,17 @@ export class Interactions {
     redirect(ctx, interaction.returnTo);
   }
 
-  private async allow(step: Step): Promise<void> {
+  private async allow(step: Step, fields: Fields): Promise<void> {
     const { provider, interaction } = step;
     const asked = await this.askedOf(interaction);
     if (!asked) return this.startAnew(step);
     const { user, allowed, beyond, learnsWho, uid } = asked;
+    // Something has changed since the page was shown, like what the user may do: only what was seen is allowed.
+    const page = await this.consentOf(step, asked);
+    if (fields.get('shown') !== page.shown) {
+      sendPage(step.ctx, consentPage(page));
+      return;
+    }
     const grant = new provider.Grant({ accountId: user.userId, clientId: clientIdOf(interaction) });
     if (learnsWho) grant.addOIDCScope('openid');
     if (allowed.length > 0) {
@@ -198,6 +224,13 @@ export class Interactions {
 
   private async loginPage(step: Step, more: { username?: string; error?: string }): Promise<Page> {
     return loginPage({ ...(await this.commonOf(step)), ...more });
+  }
+
+  /** What the page shows; its form says which page it is from. */
+  private async consentOf(step: Step, { user, allowed, beyond, learnsWho }: Asked): Promise<ConsentStep> {
+    const common = await this.commonOf(step);
+    const page = { ...common, username: user.username, allowed, beyond, learnsWho };
+    return { ...page, shown: this.cipher.fingerprint(JSON.stringify([user.userId, page])).toString('base64url') };
   }
 
   private async commonOf({ provider, interaction }: Step): Promise<Common> {

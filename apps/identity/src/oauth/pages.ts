@@ -113,10 +113,12 @@ export interface ConsentStep extends Step {
   /** What it asks for beyond that. */
   readonly beyond: readonly Permission[];
   readonly learnsWho: boolean;
+  /** Stands for all of this in the form: it allows what the page shows. */
+  readonly shown: string;
 }
 
 export function consentPage(step: ConsentStep): Page {
-  const { action, proof, client, redirectUri, username, allowed, beyond, learnsWho } = step;
+  const { action, proof, client, redirectUri, username, allowed, beyond, learnsWho, shown } = step;
   const entries = (names: readonly Permission[]): Html[] => names.map((one) => html`<li>${permissionMeanings[one]}</li>\n`);
   const asked = [...(learnsWho ? [html`<li>Know which account is yours</li>\n`] : []), ...entries(allowed)];
   const lacking =
@@ -137,6 +139,7 @@ ${asked.length > 0 ? asked : html`<li>nothing that your account may do</li>\n`}<
 ${lacking}
 <form method="post" action="${action}">
 ${hidden(proof)}
+<input type="hidden" name="shown" value="${shown}">
 ${asked.length > 0 ? html`<button class="main" name="action" value="allow">Allow</button>` : undefined}
 <button name="action" value="deny">Do not allow</button>
 <button name="action" value="switch">Log in as somebody else</button>

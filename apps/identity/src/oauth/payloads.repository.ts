@@ -72,6 +72,18 @@ export async function consumePayload(tx: Transaction, model: string, idHash: Buf
   return consumed > 0;
 }
 
+/** Whether as many of a grant's refresh tokens are used already. They are kept as long as they could be shown again. */
+export async function hasUsed(db: Reader, grantOf: { readonly model: string; readonly idHash: Buffer }, count: number): Promise<boolean> {
+  const rows = await db.query(
+    `SELECT 1 FROM oauth_payloads
+     WHERE model = $1 AND consumed_at IS NOT NULL
+       AND grant_id = (SELECT grant_id FROM oauth_payloads WHERE model = $1 AND id_hash = $2)
+     OFFSET $3 LIMIT 1`,
+    [grantOf.model, grantOf.idHash, count - 1],
+  );
+  return rows.length > 0;
+}
+
 export async function findGrantOf(db: Reader, model: string, idHash: Buffer): Promise<string | undefined> {
   const [row] = await db.query<{ grantId: string | null }>(
     'SELECT grant_id AS "grantId" FROM oauth_payloads WHERE model = $1 AND id_hash = $2',

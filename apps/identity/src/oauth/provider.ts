@@ -159,6 +159,7 @@ export function createProvider(parts: ProviderParts): Provider {
   };
   provider.use(unstructuredTokens);
   provider.use(ownPolicy);
+  provider.use(refuseHead);
   return provider;
 }
 
@@ -235,6 +236,16 @@ function resourceServer(
 async function ownPolicy(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
   if (ctx.path.startsWith('/oauth/authorize')) {
     ctx.set('Content-Security-Policy', "default-src 'none'; script-src 'none'; base-uri 'none'; frame-ancestors 'none'");
+  }
+  await next();
+}
+
+/** A GET here begins an authorization, or goes on with one: HEAD, which caches and link checkers send without a thought, must not. */
+async function refuseHead(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
+  if (ctx.method === 'HEAD' && ctx.path.startsWith('/oauth/authorize')) {
+    ctx.status = 405;
+    ctx.set('Allow', 'GET, POST');
+    return;
   }
   await next();
 }
