@@ -3,6 +3,7 @@ import { type Credential, identity, type Session, type User } from '@plant-shop/
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { Service } from '@plant-shop/platform/service/service';
+import { Stage } from '@plant-shop/testing/crash/every-point';
 import { startNats } from '@plant-shop/testing/nats';
 import { createDatabase } from '@plant-shop/testing/postgres';
 import { contextFor, startService, TestCaller } from '@plant-shop/testing/service';
@@ -19,6 +20,9 @@ export const manager: Principal = {
   permissions: ['write:users'],
   shown: ['apiKey'],
 };
+
+/** 1/30 of production's cost: these tests are about what is done with hashes. */
+const quick = { hashingCost: { memoryCost: 512, timeCost: 2, parallelism: 1 }, deletionIntervalMs: 50 };
 
 type Config = Parameters<typeof startIdentity>[1];
 
@@ -59,14 +63,17 @@ export class TestIdentity {
   /** One more process, as far as a test can have one: its own connections, loops and caches on the same database. */
   async addReplica(changed: Partial<Config> = {}, options: Partial<IdentityOptions> = {}): Promise<Replica> {
     const config = { ...testConfig(this.databaseUrl), ...changed };
-    // 1/30 of production's cost: these tests are about what is done with hashes.
-    const quick = { hashingCost: { memoryCost: 512, timeCost: 2, parallelism: 1 }, deletionIntervalMs: 50, ...options };
     let httpPort = 0;
     const service = await startService('identity', this.natsUrl, async (one) => {
       this.services.push(one);
-      ({ httpPort } = await startIdentity(one, config, quick));
+      ({ httpPort } = await startIdentity(one, config, { ...quick, ...options }));
     });
     return { service, httpPort };
+  }
+
+  /** For tests that let replicas die; to be stopped by the test. */
+  crashStage(): Promise<Stage> {
+    return Stage.of('identity', this.natsUrl, (one) => startIdentity(one, testConfig(this.databaseUrl), quick));
   }
 
   /** How many connections wait. Asked inside a transaction, it would answer the same again and again. */

@@ -3,6 +3,7 @@ import { permissions } from '@plant-shop/contracts/permissions';
 import { store } from '@plant-shop/contracts/store';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { Service } from '@plant-shop/platform/service/service';
+import { Stage } from '@plant-shop/testing/crash/every-point';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { fake, startFake, startService, TestCaller, testConfig } from '@plant-shop/testing/service';
@@ -63,6 +64,11 @@ export class StoreHarness {
 
   async addReplica(): Promise<void> {
     this.replicas.push(await startService('store', this.nats.url, (service) => startStore(service, this.config)));
+  }
+
+  /** For tests that let replicas die; to be stopped by the test. */
+  crashStage(): Promise<Stage> {
+    return Stage.of('store', this.nats.url, (service) => startStore(service, this.config));
   }
 
   /** A plant listed available that nobody else in the file uses. */

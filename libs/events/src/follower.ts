@@ -90,7 +90,7 @@ export class Follower {
   }
 
   /** One round. @returns whether there is more to do at once */
-  private async run(): Promise<boolean> {
+  async run(): Promise<boolean> {
     const nudges = this.waiting;
     this.waiting = [];
     const stretches = nudges.flatMap(ofNudge);

@@ -23,7 +23,7 @@ const budgetMs = 5_000;
 /** Follows the store's feed into the event log. */
 @Injectable()
 export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly follower: Follower;
+  readonly follower: Follower;
   private nudges: Listener | undefined;
 
   constructor(

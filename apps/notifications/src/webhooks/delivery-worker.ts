@@ -99,13 +99,18 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     await Promise.all(this.unwritten);
   }
 
+  /** Nothing is being sent, and what came of all that was sent is written down or given up. */
+  get isIdle(): boolean {
+    return this.underWay.size === 0 && this.unwritten.size === 0;
+  }
+
   /** There may be something due. */
   poke(): void {
     this.loop.poke();
   }
 
   /** Claims when at least half of what may wait has been used up. @returns whether there may be more to do at once */
-  private async fetch(): Promise<boolean> {
+  async fetch(): Promise<boolean> {
     const capacity = this.options.inFlight * (1 + waitingPerAttempt);
     const room = capacity - this.waiting.length - this.underWay.size;
     if (this.isStopping || room < 1 || (this.waiting.length > 0 && room < capacity / 2)) return false;
@@ -241,7 +246,12 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private async giveBack(jobs: readonly Job[]): Promise<void> {
     for (const job of jobs) this.underWay.delete(job);
     if (jobs.length === 0) return;
-    await this.database.transaction((tx) => giveBack(tx, jobs.map(({ claimed, lease }) => ({ id: claimed.id, lease }))));
+    try {
+      await this.database.transaction((tx) => giveBack(tx, jobs.map(({ claimed, lease }) => ({ id: claimed.id, lease }))));
+    } catch (error) {
+      // Their leases end, and the rest of the shutdown goes on.
+      this.logger.warn({ err: error, deliveries: jobs.length }, 'claimed deliveries were not given back');
+    }
   }
 
   private async idleOr(limitMs: number): Promise<void> {

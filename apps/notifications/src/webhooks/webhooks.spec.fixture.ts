@@ -12,6 +12,7 @@ import { Nats } from '@plant-shop/platform/nats';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { Service } from '@plant-shop/platform/service/service';
+import { Stage } from '@plant-shop/testing/crash/every-point';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { fake, startFake, startService, TestCaller } from '@plant-shop/testing/service';
@@ -46,7 +47,8 @@ export interface Change {
 
 /** Notifications (one replica, or several) with a store whose feed a test writes, and an identity that it decides. */
 export class TestWebhooks {
-  private readonly feed: Event[] = [];
+  /** The store's, in the order of their numbers. */
+  readonly feed: Event[] = [];
   private readonly replicas: Service[] = [];
   /** What identity says of users; undefined: gone. */
   readonly users = new Map<string, readonly Permission[] | undefined>();
@@ -85,15 +87,24 @@ export class TestWebhooks {
     return shop;
   }
 
-  private nudge!: (events: readonly Event[]) => void;
+  /** What the store says of its feed: the head, and what was numbered just now. */
+  nudge!: (events: readonly Event[]) => void;
 
   /** One more process, as far as a test can have one. */
   async addReplica(options: Partial<WebhooksOptions> = {}, variables: Record<string, string> = {}): Promise<Service> {
-    const config = testSettings(this.database.serviceUrl, { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*', ...variables });
-    const quick = { pollMs: 50, sweepMs: 50, ...options };
-    const service = await startService('notifications', this.nats.url, (one) => startNotifications(one, config, quick));
+    const service = await startService('notifications', this.nats.url, (one) => this.startOn(one, options, variables));
     this.replicas.push(service);
     return service;
+  }
+
+  /** For tests that let replicas die; to be stopped by the test. */
+  crashStage(options: Partial<WebhooksOptions>): Promise<Stage> {
+    return Stage.of('notifications', this.nats.url, (one) => this.startOn(one, options));
+  }
+
+  private startOn(service: Service, options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<unknown> {
+    const config = testSettings(this.database.serviceUrl, { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*', ...variables });
+    return startNotifications(service, config, { pollMs: 50, sweepMs: 50, ...options });
   }
 
   async stopReplicas(): Promise<void> {
@@ -106,9 +117,15 @@ export class TestWebhooks {
   }
 
   happen(...changes: readonly Change[]): Event[] {
+    const events = this.happenUnheard(...changes);
+    this.nudge(events);
+    return events;
+  }
+
+  /** The store's nudge is lost. */
+  happenUnheard(...changes: readonly Change[]): Event[] {
     const events = changes.map((one, n) => this.eventNo(this.feed.length + n + 1, one));
     this.feed.push(...events);
-    this.nudge(events);
     return events;
   }
 

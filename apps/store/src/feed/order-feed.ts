@@ -16,7 +16,7 @@ const timeline: FeedTable = { table: 'order_transitions', subject: 'owner_id', t
 @Injectable()
 export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly feed: Feed;
-  private readonly numberer: FeedNumberer;
+  readonly numberer: FeedNumberer;
   private readonly retention: FeedRetention;
 
   constructor(

@@ -22,7 +22,8 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
 
   constructor(
     private readonly options: LoopOptions,
-    private readonly run: () => Promise<boolean>,
+    /** One round of the work. */
+    readonly run: () => Promise<boolean>,
     private readonly logger: Logger,
   ) {}
 

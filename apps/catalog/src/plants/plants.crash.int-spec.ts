@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { catalog, type Plant } from '@plant-shop/contracts/catalog';
+import type { RpcClient } from '@plant-shop/platform/rpc/client';
+import { atEveryPoint, crashLimitMs, type Outcome, type Stage } from '@plant-shop/testing/crash/every-point';
+import { contextFor } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
+import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
+import { StockIntentsLoop } from '../stock/stock-intents.loop.js';
+
+const budgetMs = 400;
+const creator = { subject: 'user-1', permissions: [], shown: [] };
+
+describe('whatever the catalog loses while it works, and whenever it dies', () => {
+  let shop: CatalogHarness;
+  let stage: Stage;
+  beforeAll(async () => {
+    shop = await CatalogHarness.start({ replicas: 0 });
+    stage = await shop.crashStage();
+  });
+  afterAll(async () => {
+    await stage.stop();
+    await shop.stop();
+  });
+
+  const plantsNamed = (name: string) => shop.database.query<{ id: number }>('SELECT id FROM plants WHERE name = $1', [name]);
+  const isListed = (plantId: number) => (shop.store.shelves.get(plantId)?.listing ?? 'retired') !== 'retired';
+
+  /** Leases are over, as they would be in a while; the loops of those who are left settle the rest. */
+  async function settle(): Promise<void> {
+    await shop.database.query('UPDATE stock_intents SET next_try_at = now()');
+    stage.survivor.app.get(StockIntentsLoop).poke();
+    await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0);
+    expect(await shop.disagreements()).toEqual([]);
+  }
+
+  const expectTruth = (outcome: Outcome<unknown>, happened: boolean): void => {
+    if (outcome.kind === 'answered') expect(happened).toBe(true);
+    if (outcome.kind !== 'refused') return;
+    expect(['unavailable', 'outcome-unknown']).toContain(outcome.code);
+    if (outcome.code === 'unavailable') expect(happened).toBe(false);
+  };
+
+  const createBy = async (
+    client: RpcClient,
+    { name, key }: { name: string; key: string },
+    withinMs = 10_000,
+  ): Promise<{ plant: Plant; replayed: boolean }> => {
+    const plant = { name, tags: [{ name: 'of a crash' }], quantity: 7 };
+    const answer = await client.callRaw(catalog.createPlant, { plant }, contextFor(creator, withinMs), key);
+    return { plant: JSON.parse(Buffer.from(answer.payload).toString()) as Plant, replayed: answer.replayed ?? false };
+  };
+
+  it('a plant is created once, with its stock, and the same Idempotency-Key tells which', async () => {
+    await atEveryPoint(stage, {
+      name: 'create a plant',
+      atLeast: 16,
+      given: () => Promise.resolve({ name: `Ficus ${randomUUID()}`, key: randomUUID() }),
+      when: (victim, given) => createBy(victim.caller, given, budgetMs),
+      before: async ({ name }, outcome) => {
+        const [plant] = await plantsNamed(name);
+        expectTruth(outcome, plant !== undefined);
+        // Once it is answered, it can be ordered.
+        if (outcome.kind === 'answered') expect(isListed(outcome.answer.plant.id)).toBe(true);
+      },
+      finally: async (given, outcome) => {
+        const [committed] = await plantsNamed(given.name);
+        const again = await createBy(shop.caller.client, given);
+        if (outcome.kind === 'answered') expect(again.plant).toEqual(outcome.answer.plant);
+        expect(again.replayed).toBe(committed !== undefined);
+        expect(await plantsNamed(given.name)).toEqual([{ id: again.plant.id }]);
+        expect(shop.store.shelves.get(again.plant.id)).toMatchObject({ listing: 'available', units: 7 });
+        await settle();
+      },
+    });
+  }, crashLimitMs);
+
+  const remove = (client: RpcClient, plantId: number, withinMs = 10_000) =>
+    client.call(catalog.deletePlant, { plantId }, contextFor(creator, withinMs));
+  const isThere = async (plantId: number) => (await shop.database.query('SELECT 1 FROM plants WHERE id = $1', [plantId])).length === 1;
+
+  it('a plant that may go is gone in both places in the end', async () => {
+    await atEveryPoint(stage, {
+      name: 'delete a plant',
+      atLeast: 10,
+      given: async () => ({ plantId: (await shop.create()).id }),
+      when: (victim, { plantId }) => remove(victim.caller, plantId, budgetMs),
+      before: async ({ plantId }, outcome) => {
+        expectTruth(outcome, !(await isThere(plantId)) && !isListed(plantId));
+        // Nothing happened is meant for good: it does not happen by itself later.
+        if (outcome.kind !== 'refused' || outcome.code !== 'unavailable') return;
+        expect(await shop.database.query('SELECT 1 FROM stock_intents')).toEqual([]);
+      },
+      finally: async ({ plantId }) => {
+        expect([{ plantId }, 'plant-not-found']).toContainEqual(await outcomeOf(remove(shop.caller.client, plantId)));
+        await settle();
+        expect([await isThere(plantId), isListed(plantId)]).toEqual([false, false]);
+      },
+    });
+  }, crashLimitMs);
+
+  it('a plant with open orders stays in both places in the end', async () => {
+    await atEveryPoint(stage, {
+      name: 'delete a plant that must stay',
+      atLeast: 12,
+      given: async () => {
+        const { id: plantId } = await shop.create();
+        shop.store.openOrders.set(plantId, [11]);
+        return { plantId };
+      },
+      when: async (victim, { plantId }) => {
+        const outcome = await outcomeOf(remove(victim.caller, plantId, budgetMs));
+        expect(['plant-has-pending-orders', 'unavailable', 'outcome-unknown']).toContain(outcome);
+      },
+      finally: async ({ plantId }) => {
+        expect(await outcomeOf(remove(shop.caller.client, plantId))).toBe('plant-has-pending-orders');
+        await settle();
+        expect([await isThere(plantId), isListed(plantId)]).toEqual([true, true]);
+      },
+    });
+  }, crashLimitMs);
+});

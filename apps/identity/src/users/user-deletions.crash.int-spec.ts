@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { identity } from '@plant-shop/contracts/identity';
+import { store } from '@plant-shop/contracts/store';
+import type { RpcClient } from '@plant-shop/platform/rpc/client';
+import { atEveryPoint, crashLimitMs, type Outcome, type Stage } from '@plant-shop/testing/crash/every-point';
+import { contextFor, fake, startFake } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
+import { manager, TestIdentity } from '../identity.spec.fixture.js';
+
+const budgetMs = 400;
+
+describe('whatever identity loses while it deletes a user, and whenever it dies', () => {
+  let shop: TestIdentity;
+  let stage: Stage;
+  let fakeStore: { stop: () => Promise<void> };
+  /** As the store has them: who may order no more, and whose orders are open. */
+  const closed = new Set<string>();
+  const openOrders = new Map<string, number[]>();
+  beforeAll(async () => {
+    shop = await TestIdentity.withoutReplica();
+    fakeStore = await startFake(shop.natsUrl, 'store', [
+      fake(store.closeCustomer, ({ userId }) => {
+        const open = openOrders.get(userId) ?? [];
+        if (open.length === 0) closed.add(userId);
+        return { openOrders: open };
+      }),
+    ]);
+    stage = await shop.crashStage();
+  });
+  afterAll(async () => {
+    await stage.stop();
+    await fakeStore.stop();
+    await shop.stop();
+  });
+
+  const count = async (text: string, userId: string): Promise<number> => (await shop.sql.query(text, [userId])).rowCount ?? 0;
+  const isThere = async (userId: string) => (await count('SELECT 1 FROM users WHERE user_id = $1', userId)) === 1;
+  const isPending = async (userId: string) => (await count('SELECT 1 FROM user_deletions WHERE user_id = $1', userId)) === 1;
+  const remove = (client: RpcClient, username: string, withinMs = 10_000) =>
+    client.call(identity.deleteUser, { username }, contextFor(manager, withinMs));
+
+  const outcomeOf = (answer: Promise<unknown>): Promise<unknown> => answer.catch((error: unknown) => (error as { code: string }).code);
+
+  /** Leases are over, as they would be in a while. */
+  async function settle(userId: string): Promise<void> {
+    await shop.sql.query(`UPDATE user_deletions SET leased_until = now() - interval '1 second'`);
+    await until(async () => !(await isPending(userId)));
+  }
+
+  async function expectTruth(outcome: Outcome<unknown>, userId: string): Promise<void> {
+    if (outcome.kind === 'answered') expect(await isThere(userId)).toBe(false);
+    if (outcome.kind !== 'refused') return;
+    expect(['unavailable', 'outcome-unknown']).toContain(outcome.code);
+    // Nothing happened is meant for good: it does not happen by itself later.
+    if (outcome.code === 'unavailable') expect([await isThere(userId), await isPending(userId)]).toEqual([true, false]);
+  }
+
+  it('the user is gone in the end, for all, with one entry in the log of revocations', async () => {
+    await atEveryPoint(stage, {
+      name: 'delete a user',
+      atLeast: 12,
+      given: () => shop.enter(),
+      when: (victim, { username }) => remove(victim.caller, username, budgetMs),
+      before: ({ userId }, outcome) => expectTruth(outcome, userId),
+      finally: async ({ username, userId, token }) => {
+        const again = await outcomeOf(remove(shop.caller.client, username));
+        expect([{ username }, 'user-not-found']).toContainEqual(again);
+        await settle(userId);
+        expect([await isThere(userId), closed.has(userId)]).toEqual([false, true]);
+        expect(await count(`SELECT 1 FROM revocations WHERE kind = 'user' AND id = $1`, userId)).toBe(1);
+        await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
+      },
+    });
+  }, crashLimitMs);
+
+  it('a user with open orders stays, and can log in to cancel them', async () => {
+    await atEveryPoint(stage, {
+      name: 'delete a user who must stay',
+      atLeast: 12,
+      given: async () => {
+        const user = await shop.enter();
+        openOrders.set(user.userId, [5]);
+        return user;
+      },
+      when: async (victim, { username }) => {
+        const outcome = await outcomeOf(remove(victim.caller, username, budgetMs));
+        expect(['user-has-open-orders', 'unavailable', 'outcome-unknown']).toContain(outcome);
+      },
+      finally: async ({ username, password, userId, token }) => {
+        await expect(remove(shop.caller.client, username)).rejects.toMatchObject({ code: 'user-has-open-orders', details: { orders: [5] } });
+        await settle(userId);
+        expect([await isThere(userId), closed.has(userId)]).toEqual([true, false]);
+        await expect(shop.check('session', token)).resolves.toMatchObject({ userId });
+        await expect(shop.login(username, password)).resolves.toMatchObject({ token: expect.any(String) });
+      },
+    });
+  }, crashLimitMs);
+});

@@ -1,0 +1,96 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { atEveryPoint, crashLimitMs, type Stage } from '@plant-shop/testing/crash/every-point';
+import { troubleHttp } from '@plant-shop/testing/crash/http';
+import { Run } from '@plant-shop/testing/crash/run';
+import { until } from '@plant-shop/testing/until';
+import { Agent } from 'undici';
+import { OrderEvents } from '../event-log/order-events.js';
+import { DeliveryWorker } from './delivery-worker.js';
+import { Receiver, TestWebhooks } from './webhooks.spec.fixture.js';
+
+const attemptLimitMs = 300;
+/** What fails is tried again after 20 ms. */
+const timeScale = 0.004;
+const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 1_000, pauseMs: 20, longestPauseMs: 20 };
+
+describe('whatever notifications loses while it works, and whenever it dies', () => {
+  let shop: TestWebhooks;
+  let stage: Stage;
+  let receiver: Receiver;
+  let settleHttp: () => void;
+  let orders = 0;
+  beforeAll(async () => {
+    settleHttp = troubleHttp(Agent);
+    receiver = await Receiver.start();
+    shop = await TestWebhooks.start({ replicas: 0 });
+    stage = await shop.crashStage({ timeScale, attemptLimitMs, leaseMs: 1_000, limits });
+    await shop.create(receiver.url);
+  });
+  afterAll(async () => {
+    await stage.stop();
+    await shop.stop();
+    await receiver.stop();
+    settleHttp();
+  });
+  afterEach(async () => {
+    const rows = await shop.sql.query(`SELECT 1 FROM webhook_deliveries WHERE state <> 'delivered' OR lease IS NOT NULL`);
+    expect([rows.rowCount, (await shop.sql.query('SELECT 1 FROM webhook_lanes')).rowCount]).toEqual([0, 0]);
+  });
+
+  /** The log is the feed: every event once, in its place, with its bytes; one delivery of each; all of it was sent, unchanged. */
+  async function expectAllDelivered(): Promise<void> {
+    // Leases and pauses are over, as they would be in a while.
+    await shop.sql.query(`UPDATE webhook_deliveries SET due_at = now() WHERE due_at IS NOT NULL`);
+    await shop.sql.query('UPDATE webhook_queues SET turn_at = now(), paused_until = now()');
+    stage.survivor.app.get(DeliveryWorker).poke();
+    shop.nudge([]);
+    const count = shop.feed.length;
+    await until(async () => {
+      const { rowCount } = await shop.sql.query(`SELECT 1 FROM webhook_deliveries WHERE state = 'delivered'`);
+      return rowCount === count;
+    });
+    const { rows: logged } = await shop.sql.query('SELECT seq, event_id AS id, subject, body FROM event_log ORDER BY seq');
+    expect(logged.map((one: { seq: string }) => ({ ...one, seq: Number(one.seq) }))).toEqual(shop.feed);
+    expect((await shop.sql.query('SELECT watermark FROM feed_watermark')).rows.map(({ watermark }) => Number(watermark))).toEqual([count]);
+    const { rows } = await shop.sql.query('SELECT event_id AS id FROM webhook_deliveries ORDER BY seq');
+    expect(rows.map(({ id }: { id: string }) => id)).toEqual(shop.feed.map(({ id }) => id));
+    const sent = new Map(receiver.received.map(({ headers, body }) => [headers['webhook-id'], body]));
+    expect(sent.size).toBe(count);
+    for (const { headers, body } of receiver.received) expect(body).toBe(sent.get(headers['webhook-id']));
+    for (const { id, body } of shop.feed) expect(sent.get(id)).toBe(body);
+  }
+
+  /** Two events of one order: the second is sent after the first. */
+  const happen = (): Promise<unknown> => {
+    const orderId = ++orders;
+    return Promise.resolve(shop.happenUnheard({ orderId }, { orderId, newStatus: 'delivered' }));
+  };
+  const nothing = (): Promise<void> => Promise.resolve();
+
+  it('an event is logged once, in its place, and makes one delivery', async () => {
+    await atEveryPoint(stage, {
+      name: 'ingest events',
+      atLeast: 9,
+      given: nothing,
+      due: happen,
+      when: ({ app }) => app.get(OrderEvents).follower.run(),
+      finally: expectAllDelivered,
+    });
+  }, crashLimitMs);
+
+  it('a webhook is sent at least once, with the same id and bytes', async () => {
+    await atEveryPoint(stage, {
+      name: 'deliver a webhook',
+      atLeast: 10,
+      given: nothing,
+      due: happen,
+      when: async ({ app }) => {
+        await new Run().within(() => app.get(OrderEvents).follower.run());
+        const worker = app.get(DeliveryWorker);
+        await worker.fetch();
+        await until(() => worker.isIdle);
+      },
+      finally: expectAllDelivered,
+    });
+  }, crashLimitMs);
+});
