@@ -107,7 +107,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     const from = this.ring.head;
     const page = await readTail(this.database, from, pageSize);
     if (page.watermark < from) {
-      this.setBack(from, page.watermark);
+      await this.setBack(from, page.watermark);
       return true;
     }
     const isDense = page.events.length === page.upTo - from;
@@ -156,9 +156,10 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range));
   }
 
-  private setBack(head: number, watermark: number): void {
+  private async setBack(head: number, watermark: number): Promise<void> {
     this.logger.error({ head, watermark }, 'the event log ends before what was already streamed: it was restored from a backup');
-    this.known = undefined;
+    // First, since whoever is sent away comes again at once.
+    await this.load();
     for (const listener of this.listeners) listener.setBack();
   }
 }

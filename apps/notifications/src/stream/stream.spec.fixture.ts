@@ -6,6 +6,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { Permission } from '@plant-shop/contracts/permissions';
 import { store } from '@plant-shop/contracts/store';
 import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
+import { unavailable } from '@plant-shop/platform/errors';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import type { Service } from '@plant-shop/platform/service/service';
@@ -127,6 +128,7 @@ export class Shop {
     shop.fakes = await Promise.all([
       startFake(nats.url, 'store', [
         fake(store.feedRead, ({ after, limit }) => {
+          if (shop.storeIsAway) throw unavailable('store');
           const events = shop.feed.filter(({ seq }) => seq > after).slice(0, limit);
           return { epoch: shop.epoch, head: shop.feed.at(-1)?.seq ?? 0, matches: true, next: events[0]?.seq ?? after + 1, events };
         }),
@@ -149,6 +151,7 @@ export class Shop {
   /** Ends all replicas, and empties log and feed. */
   async reset(): Promise<void> {
     this.identity.isSilent = false;
+    this.storeIsAway = false;
     await Promise.all(this.replicas.splice(0).map((one) => one.stop()));
     this.feed.length = 0;
     this.epoch = epochNo(1);
@@ -179,6 +182,16 @@ export class Shop {
     }
     return events;
   }
+
+  /** The database of notifications was restored from a backup while its replicas run. */
+  async setLogBack(watermark: number): Promise<void> {
+    await this.sql.query(`
+      BEGIN;
+      DELETE FROM event_log WHERE seq > ${watermark};
+      UPDATE feed_watermark SET watermark = ${watermark};
+      COMMIT`);
+  }
+  storeIsAway = false;
 
   /** The store was restored from a backup: a new history begins after the numbers that it ever gave. */
   beginEpoch(n: number, numbersLost = 0): void {

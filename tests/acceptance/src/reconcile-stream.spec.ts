@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { backUp, reconcile, rows, setBack } from './inside.js';
+import { type Post, Receiver } from './receiver.js';
+import { createPlant, ok, placeOrder, send, staff, until } from './shop.js';
+import { pageOfEvents, Subscription } from './stream.js';
+
+interface Seen {
+  readonly id: string;
+  /** Of a gap: why. */
+  readonly reason?: string;
+  readonly orderId?: number;
+}
+
+/** A client that comes again with its last cursor, as the stream's document tells it to. */
+class Follower {
+  readonly seen: Seen[] = [];
+  private isOver = false;
+  private readonly following: Promise<void>;
+
+  constructor(private cursor: string) {
+    this.following = this.follow();
+  }
+
+  get gaps(): readonly (string | undefined)[] {
+    return this.seen.filter(({ reason }) => reason !== undefined).map(({ reason }) => reason);
+  }
+
+  get ids(): readonly string[] {
+    return this.seen.filter(({ reason }) => reason === undefined).map(({ id }) => id);
+  }
+
+  async stop(): Promise<void> {
+    this.isOver = true;
+    await this.following;
+  }
+
+  private async follow(): Promise<void> {
+    while (!this.isOver) {
+      const subscription = await Subscription.open({ cursor: this.cursor }).catch(() => undefined);
+      if (subscription) await this.read(subscription);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  private async read(subscription: Subscription): Promise<void> {
+    let taken = 0;
+    const take = (): void => {
+      for (const { id = '', cursor = '', event, data } of subscription.frames.slice(taken)) {
+        const { reason, orderId } = data as { reason?: string; orderId?: number };
+        this.seen.push({ id, ...(event === 'stream.gap' && { reason: reason ?? 'none' }), ...(orderId !== undefined && { orderId }) });
+        this.cursor = cursor;
+        taken++;
+      }
+    };
+    while (!this.isOver && subscription.closed === undefined) {
+      take();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    take();
+    subscription.close();
+  }
+}
+
+/** The ids of all events that the store's database holds of these orders, in the order of the feed. */
+const feedOf = async (orderIds: readonly number[]): Promise<string[]> =>
+  (
+    await rows<{ id: string }>('store', 'SELECT event_id AS id FROM order_transitions WHERE order_id = ANY($1) AND feed_seq IS NOT NULL ORDER BY feed_seq', [
+      orderIds,
+    ])
+  ).map(({ id }) => id);
+const epoch = async (): Promise<string> => (await rows<{ epoch: string }>('store', 'SELECT epoch FROM feed_head'))[0]!.epoch;
+
+describe('a stream of which a database is set back', () => {
+  let receiver: Receiver;
+  let plantId: number;
+  beforeAll(async () => {
+    receiver = await Receiver.start();
+    ({ id: plantId } = await createPlant({ quantity: 1_000 }));
+    await ok(send('POST', '/v3/webhooks', { as: staff, json: { url: receiver.url, eventTypes: ['order.status_changed'], plantId } }));
+  });
+  afterAll(async () => {
+    for (const { id } of await ok(send<{ id: string }[]>('GET', '/v3/webhooks', { as: staff }))) {
+      await send('DELETE', `/v3/webhooks/${id}`, { as: staff });
+    }
+    await receiver.stop();
+  });
+
+  /** Orders that went all their way. */
+  const ordersDone = async (count: number): Promise<number[]> => {
+    const ids: number[] = [];
+    for (let n = 0; n < count; n++) ids.push((await placeOrder({ plantId })).id);
+    await until(async () => (await feedOf(ids)).length === 2 * count, 30_000);
+    return ids;
+  };
+  const sentOf = (ids: readonly string[]): Post[] => receiver.posts.filter(({ id }) => ids.includes(id));
+  const allSent = (ids: readonly string[]) =>
+    until(async () => {
+      const sent = new Set(receiver.posts.map(({ id }) => id));
+      return ids.every((id) => sent.has(id));
+    }, 60_000);
+  const start = async () => new Follower((await pageOfEvents({ cursor: 'latest' })).body.cursor);
+
+  it("notifications': nothing is missing, one gap at most is shown, and what is sent again has its id and bytes", async () => {
+    const before = await epoch();
+    const client = await start();
+    try {
+      const early = await ordersDone(5);
+      await backUp('notifications');
+      const late = await ordersDone(5);
+      await setBack('notifications');
+      const more = await ordersDone(5);
+      const expected = await feedOf([...early, ...late, ...more]);
+      await until(async () => expected.every((id) => client.ids.includes(id)), 60_000);
+      expect(client.gaps.length).toBeLessThanOrEqual(1);
+      // In the order of the feed, by what a client does not know yet.
+      expect([...new Set(client.ids)].filter((id) => expected.includes(id))).toEqual(expected);
+      await allSent(expected);
+      const bodies = new Map(sentOf(expected).map(({ id, body }) => [id, body]));
+      for (const { id, body } of sentOf(expected)) expect(body).toBe(bodies.get(id));
+      // The feed is still the same history.
+      expect(await epoch()).toBe(before);
+      expect(await reconcile()).toEqual({ exitCode: 0, findings: [] });
+    } finally {
+      await client.stop();
+    }
+  }, 180_000);
+
+  it("the store's: its feed goes on under a new epoch, clients are shown that once, and miss nothing that the shop still knows", async () => {
+    const before = await epoch();
+    const client = await start();
+    try {
+      const early = await ordersDone(5);
+      await backUp('store');
+      const undone = await ordersDone(5);
+      const known = await feedOf(early);
+      const lost = await feedOf(undone);
+      await until(async () => [...known, ...lost].every((id) => client.ids.includes(id)), 30_000);
+      await setBack('store');
+      const more = await ordersDone(5);
+      const expected = await feedOf(more);
+      await until(async () => expected.every((id) => client.ids.includes(id)), 60_000);
+      expect(await epoch()).not.toBe(before);
+      expect(client.gaps).toEqual(['restored']);
+      const ours = new Set([...known, ...lost, ...expected]);
+      const own = client.seen.filter(({ id, reason }) => reason !== undefined || ours.has(id)).map(({ id, reason }) => reason ?? id);
+      expect(own).toEqual([...known, ...lost, 'restored', ...expected]);
+      await allSent(expected);
+      expect(await reconcile()).toEqual({ exitCode: 0, findings: [] });
+    } finally {
+      await client.stop();
+    }
+  }, 180_000);
+});
