@@ -1,15 +1,13 @@
-import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import type pg from 'pg';
 import { type Fate, Run } from './run.js';
 
 type Client = pg.PoolClient & { readonly connection: { readonly stream: Socket } };
-type OnClient = (error: unknown, client: unknown, release: unknown) => void;
-type Query = pg.QueryConfig & { readonly query_timeout?: number };
+type Query = (query: pg.QueryConfig) => Promise<unknown>;
 
 const statementFates: readonly Fate[] = ['fails', 'loses its answer', 'is never answered', 'is the last'];
-/** In the place of the 20 s after which the driver gives up a connection that says nothing. */
+/** Long enough for the server to have done what it was told. */
 const patienceMs = 100;
 
 /** All that one service asks its database, in the hands of a test. */
@@ -21,18 +19,9 @@ export class TroubledDatabase {
   private isGone = false;
 
   constructor(database: Database) {
-    const { master: pool } = database.dataSource.driver as unknown as { master: pg.Pool };
+    const { pool } = database as unknown as { pool: pg.Pool };
     const connect = pool.connect.bind(pool) as () => Promise<Client>;
-    // The pool is asked by promise (ours) and by callback (TypeORM).
-    pool.connect = ((callback?: OnClient) => {
-      const taken = this.take(connect);
-      if (!callback) return taken;
-      taken.then(
-        (client) => callback(undefined, client, client.release.bind(client)),
-        (error: unknown) => callback(error, undefined, () => undefined),
-      );
-      return undefined;
-    }) as typeof pool.connect;
+    pool.connect = (() => this.take(connect)) as typeof pool.connect;
   }
 
   /** What no use case led to waits from now on; resolves when nothing of it is under way. */
@@ -75,49 +64,67 @@ export class TroubledDatabase {
     this.known.add(client);
     client.on('error', () => undefined);
     client.once('end', () => this.known.delete(client));
-    const query = client.query.bind(client) as (query: Query) => Promise<unknown>;
-    client.query = ((given: string | Query, values?: unknown[]) => {
-      const asked = typeof given === 'string' ? { text: given, ...(values && { values }) } : given;
+    const query = client.query.bind(client) as Query;
+    const line = new Line(client);
+    client.query = ((given: string | pg.QueryConfig) => {
+      const asked = typeof given === 'string' ? { text: given } : given;
       const run = Run.current;
-      return run ? this.ask(run, client, query, asked) : query(asked);
+      return run ? ask(run, line, query, asked) : query(asked);
     }) as typeof client.query;
   }
+}
 
-  private async ask(run: Run, client: Client, query: (query: Query) => Promise<unknown>, asked: Query): Promise<unknown> {
-    if (run.isDead) return run.never();
-    const fate = run.meet({ what: shortOf(asked.name ?? asked.text), fates: statementFates });
-    switch (fate) {
-      case undefined:
-        break;
-      case 'fails':
-        await gone(client);
-        break;
-      case 'loses its answer':
-        await query(asked);
-        await gone(client);
-        throw new Error('Connection terminated unexpectedly');
-      case 'is never answered': {
-        const answer = query({ ...asked, query_timeout: patienceMs });
-        client.connection.stream.pause();
-        return answer;
-      }
-      case 'is the last':
-        await query(asked);
-        run.end();
-        return run.never();
-    }
-    const answer = await query(asked);
-    // Another call may have been the last, meanwhile.
-    return hasEnded(run) ? run.never() : answer;
+/**
+ * The way to the server. Statements go out without waiting for the answers to those before; of what comes after one that is
+ * struck, nothing does, or the server might still be at it while the test looks.
+ */
+class Line {
+  private fallSilent!: (error: Error) => void;
+  /** Rejects when the process gives up a connection that says nothing any more. */
+  readonly silence = new Promise<never>((_, reject) => (this.fallSilent = reject));
+  isStruck = false;
+  readonly closed: Promise<unknown>;
+
+  constructor(private readonly client: Client) {
+    this.silence.catch(() => undefined);
+    this.closed = new Promise((resolve) => client.connection.stream.once('close', resolve));
   }
+
+  /** What the driver does after 20 s, in its own words. */
+  goSilent(): void {
+    const { stream } = this.client.connection;
+    stream.pause();
+    setTimeout(() => {
+      this.fallSilent(new Error('Query read timeout'));
+      stream.destroy();
+    }, patienceMs);
+  }
+
+  async cut(): Promise<void> {
+    this.client.connection.stream.destroy();
+    await this.closed;
+  }
+}
+
+async function ask(run: Run, line: Line, query: Query, asked: pg.QueryConfig): Promise<unknown> {
+  if (run.isDead) return run.never();
+  const fate = run.meet({ what: shortOf(asked.name ?? asked.text), fates: statementFates });
+  if (fate === undefined && line.isStruck) await line.closed;
+  if (fate !== undefined) line.isStruck = true;
+  if (fate === 'fails') await line.cut();
+  if (fate === 'is the last') run.isDead = true;
+  const sent = query(asked);
+  if (fate === 'is never answered') line.goSilent();
+  const answer = await Promise.race([sent, line.silence]);
+  if (fate === 'is the last') run.end();
+  if (fate === 'loses its answer') {
+    await line.cut();
+    throw new Error('Connection terminated unexpectedly');
+  }
+  // Another call may have been the last, meanwhile.
+  return hasEnded(run) ? run.never() : answer;
 }
 
 const hasEnded = (run: Run): boolean => run.isDead;
-
-async function gone({ connection: { stream } }: Client): Promise<void> {
-  const closed = once(stream, 'close');
-  stream.destroy();
-  await closed;
-}
 
 const shortOf = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().slice(0, 60);
