@@ -1,9 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { attempt } from '../start/command.mjs';
+import { buildRelease, mix, mixes, tour } from '../release/adjacent.mjs';
+import { readRelease } from '../release/release.mjs';
 import { explain } from '../start/errors.mjs';
+import { Shutdown } from '../start/shutdown.mjs';
 import { pinnedNode, ROOT } from '../start/toolchain.mjs';
-import { check, tallyOfJest, tallyOfTap } from './results.mjs';
+import { check, sum, tallyOfJest, tallyOfTap } from './results.mjs';
 import { startServers } from './servers.mjs';
 import { startShop } from './shop.mjs';
 
@@ -44,6 +47,31 @@ export const steps = {
     console.log(`Making the artefacts in ${folder}`);
     await buildArtefacts(folder, { env: bench.env, signal: bench.stop.signal });
     return acceptance(bench, { ARTEFACTS_DIR: folder });
+  },
+
+  adjacent: async (bench) => {
+    const [ref = readRelease().name, ...jestArgs] = bench.jestArgs;
+    const release = join(bench.folder, 'release');
+    console.log(`Building ${ref} in ${release}`);
+    await buildRelease(ref, release, { env: bench.env, signal: bench.stop.signal });
+    /** @type {import('./results.mjs').Tally[]} */
+    const tallies = [];
+    for (const [n, before] of mixes.entries()) {
+      console.log(`\nOf ${ref}: ${before.join(', ')}; of today: the schemas and all others`);
+      const folder = join(bench.folder, `mix-${n}`);
+      mix(join(folder, 'artefacts'), release, before);
+      const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+      try {
+        const shop = await startShop({ folder, stop: bench.stop, shutdown }, { ARTEFACTS_DIR: join(folder, 'artefacts') });
+        const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--testPathPatterns', tour];
+        const tally = await jest({ ...bench, folder, jestArgs }, 'acceptance', args, shop.env);
+        if (tally.failed > 0) console.log(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
+        tallies.push(tally);
+      } finally {
+        await shutdown.run();
+      }
+    }
+    return sum(tallies);
   },
 };
 
