@@ -8,7 +8,6 @@ import { until } from '@plant-shop/testing/until';
 import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
 import { StockIntentsLoop } from '../stock/stock-intents.loop.js';
 
-const budgetMs = 400;
 const creator = { subject: 'user-1', permissions: [], shown: [] };
 
 describe('whatever the catalog loses while it works, and whenever it dies', () => {
@@ -56,7 +55,7 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
       name: 'create a plant',
       atLeast: 16,
       given: () => Promise.resolve({ name: `Ficus ${randomUUID()}`, key: randomUUID() }),
-      when: (victim, given) => createBy(victim.caller, given, budgetMs),
+      when: (victim, given, withinMs) => createBy(victim.caller, given, withinMs),
       before: async ({ name }, outcome) => {
         const [plant] = await plantsNamed(name);
         expectTruth(outcome, plant !== undefined);
@@ -84,7 +83,7 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
       name: 'delete a plant',
       atLeast: 10,
       given: async () => ({ plantId: (await shop.create()).id }),
-      when: (victim, { plantId }) => remove(victim.caller, plantId, budgetMs),
+      when: (victim, { plantId }, withinMs) => remove(victim.caller, plantId, withinMs),
       before: async ({ plantId }, outcome) => {
         expectTruth(outcome, !(await isThere(plantId)) && !isListed(plantId));
         // Nothing happened is meant for good: it does not happen by itself later.
@@ -108,8 +107,8 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
         shop.store.openOrders.set(plantId, [11]);
         return { plantId };
       },
-      when: async (victim, { plantId }) => {
-        const outcome = await outcomeOf(remove(victim.caller, plantId, budgetMs));
+      when: async (victim, { plantId }, withinMs) => {
+        const outcome = await outcomeOf(remove(victim.caller, plantId, withinMs));
         expect(['plant-has-pending-orders', 'unavailable', 'outcome-unknown']).toContain(outcome);
       },
       finally: async ({ plantId }) => {

@@ -7,8 +7,6 @@ import { contextFor, fake, startFake } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 
-const budgetMs = 400;
-
 describe('whatever identity loses while it deletes a user, and whenever it dies', () => {
   let shop: TestIdentity;
   let stage: Stage;
@@ -60,7 +58,7 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
       name: 'delete a user',
       atLeast: 12,
       given: () => shop.enter(),
-      when: (victim, { username }) => remove(victim.caller, username, budgetMs),
+      when: (victim, { username }, withinMs) => remove(victim.caller, username, withinMs),
       before: ({ userId }, outcome) => expectTruth(outcome, userId),
       finally: async ({ username, userId, token }) => {
         const again = await outcomeOf(remove(shop.caller.client, username));
@@ -82,8 +80,8 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
         openOrders.set(user.userId, [5]);
         return user;
       },
-      when: async (victim, { username }) => {
-        const outcome = await outcomeOf(remove(victim.caller, username, budgetMs));
+      when: async (victim, { username }, withinMs) => {
+        const outcome = await outcomeOf(remove(victim.caller, username, withinMs));
         expect(['user-has-open-orders', 'unavailable', 'outcome-unknown']).toContain(outcome);
       },
       finally: async ({ username, password, userId, token }) => {

@@ -9,8 +9,6 @@ import { DueOrders } from '../checkout/due-orders.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { customer, staff, StoreHarness } from '../store.harness.js';
 
-const budgetMs = 400;
-
 describe('whatever the store loses while it works, and whenever it dies', () => {
   let shop: StoreHarness;
   let stage: Stage;
@@ -82,7 +80,7 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
       name: 'place an order',
       atLeast: 8,
       given: async () => ({ plantId: await shop.plant(10), key: randomUUID() }),
-      when: (victim, given) => placeBy(victim.caller, given, budgetMs),
+      when: (victim, given, withinMs) => placeBy(victim.caller, given, withinMs),
       before: async ({ plantId }, outcome) => expectTruth(outcome, (await ordersOf(plantId)).length === 1),
       finally: async (given, outcome) => {
         const [committed] = await ordersOf(given.plantId);
@@ -110,7 +108,7 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
       name: 'approve an order',
       atLeast: 8,
       given: placed,
-      when: (victim, { orderId }) => pay(victim.caller, orderId, budgetMs),
+      when: (victim, { orderId }, withinMs) => pay(victim.caller, orderId, withinMs),
       before: async ({ orderId }, outcome) => expectTruth(outcome, await isStill(orderId, 'approved')),
       finally: async ({ plantId, orderId }) => {
         await expect(pay(shop.caller.client, orderId)).resolves.toMatchObject({ id: orderId, status: 'approved' });
@@ -128,7 +126,7 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
       name: 'cancel an order',
       atLeast: 7,
       given: placed,
-      when: (victim, { orderId }) => cancel(victim.caller, orderId, budgetMs),
+      when: (victim, { orderId }, withinMs) => cancel(victim.caller, orderId, withinMs),
       before: async ({ orderId }, outcome) => expectTruth(outcome, await isStill(orderId, 'cancelled')),
       finally: async ({ plantId, orderId }) => {
         await expect(cancel(shop.caller.client, orderId)).resolves.toMatchObject({ id: orderId, status: 'cancelled' });

@@ -5,6 +5,10 @@ import { type Call, Run, type Strike } from './run.js';
 /** A hundred executions and more, of processes that come up and die: like any limit here, it finds what hangs. */
 export const crashLimitMs = 600_000;
 
+/** Enough to learn in; and what a caller waits for an answer that may have been lost. */
+const patient = 30_000;
+const impatient = 1_500;
+
 /** What whoever asked for it came to know. */
 export type Outcome<Answer> =
   | { readonly kind: 'answered'; readonly answer: Answer }
@@ -20,7 +24,7 @@ export interface UseCase<Given, Answer> {
   given(): Promise<Given>;
   /** What makes it due, once no other replica can be faster. */
   due?(given: Given): Promise<unknown>;
-  when(victim: Victim, given: Given): Promise<Answer>;
+  when(victim: Victim, given: Given, withinMs: number): Promise<Answer>;
   /** What must hold as soon as the outcome is known, before anything goes on by itself. */
   before?(given: Given, outcome: Outcome<Answer>): Promise<void>;
   /** What must hold in the end, with replicas that go on; told also whether the client may ask again. */
@@ -115,7 +119,7 @@ async function warmed<Given, Answer>(stage: Stage, useCase: UseCase<Given, Answe
   const given = await useCase.given();
   await stage.survivor.pause();
   await useCase.due?.(given);
-  const answer = await new Run().within(() => useCase.when(victim, given));
+  const answer = await new Run().within(() => useCase.when(victim, given, patient));
   stage.survivor.resume();
   await useCase.finally(given, { kind: 'answered', answer });
   return victim;
@@ -146,7 +150,7 @@ async function outcomeOf<Given, Answer>(
   useCase: UseCase<Given, Answer>,
   given: Given,
 ): Promise<Outcome<Answer>> {
-  const asked = run.within(() => useCase.when(victim, given)).then(
+  const asked = run.within(() => useCase.when(victim, given, run.willBeStruck ? impatient : patient)).then(
     (answer): Outcome<Answer> => ({ kind: 'answered', answer }),
     (error: unknown): Outcome<Answer> => {
       if (error instanceof CodedError) return { kind: 'refused', code: error.code };

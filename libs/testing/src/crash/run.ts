@@ -35,6 +35,10 @@ export class Run {
 
   constructor(private readonly strike?: Strike) {}
 
+  get willBeStruck(): boolean {
+    return this.strike !== undefined;
+  }
+
   /** Undefined for what no use case led to. */
   static get current(): Run | undefined {
     return current.getStore();
