@@ -1,100 +1,106 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
+import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { until } from '@plant-shop/testing/until';
-import type { Service } from '@plant-shop/platform/service/service';
-import { echoes, type Shop, startReplica, startShop } from '../gateway.spec.fixture.js';
+import { echoes, startReplica, startShop } from '../gateway.spec.fixture.js';
+import { RateLimit } from './rate-limit.js';
+import { shareCounts } from './shared-counts.js';
 
 const perMinute = 100;
+const patience = 15_000;
 
-describe('one limit for all gateways', () => {
-  let shop: Shop;
-  let urls: string[];
-  let others: Service[];
+describe('the counts of gateways', () => {
+  const closers: (() => unknown)[] = [];
   afterEach(async () => {
-    await Promise.all(others.map((one) => one.stop()));
-    await shop.stop();
+    for (const close of closers.splice(0).reverse()) await close();
   });
 
-  const start = async (gateways = 2): Promise<void> => {
-    // A test must not begin at the end of a minute, in which all counts are forgotten.
-    const left = 60_000 - (Date.now() % 60_000);
-    if (left < 20_000) await new Promise((resolve) => setTimeout(resolve, left + 50));
-    shop = await startShop(echoes, { rateLimitPerMinute: perMinute });
-    shop.identity.know('a-key', { kind: 'apiKey' });
-    shop.identity.know('other-key', { kind: 'apiKey' });
-    urls = [shop.gateway.url];
-    others = [];
-    while (urls.length < gateways) {
-      const { service, gateway } = await startReplica(shop.nats, { rateLimitPerMinute: perMinute });
-      others.push(service);
-      urls.push(gateway.url);
-    }
+  const startServer = async (): Promise<TestNats> => {
+    const server = await startNats();
+    closers.push(() => server.stop());
+    return server;
   };
-  const ask = (gateway: number, key = 'a-key'): Promise<Response> =>
-    fetch(`${urls[gateway]}/v3/store/inventory`, { headers: { api_key: key } });
-  const leftAt = async (gateway: number, key = 'a-key'): Promise<number> =>
-    Number(/r=(\d+)/.exec((await ask(gateway, key)).headers.get('ratelimit') ?? '')?.[1]);
-  const use = async (gateway: number, times: number, key?: string): Promise<number[]> => {
-    const answers = await Promise.all(Array.from({ length: times }, () => ask(gateway, key)));
-    return answers.map(({ status }) => status);
+  const connect = async ({ url }: TestNats): Promise<Nats> => {
+    const nats = await Nats.connect({ url, name: 'gateway' }, createLogger('test', 'fatal'));
+    closers.push(() => nats.close(1_000));
+    return nats;
   };
+  /** One gateway's own, in a minute that does not end. */
+  const replica = async (server: TestNats): Promise<RateLimit> => {
+    const limit = new RateLimit(perMinute, () => 0);
+    const sharing = shareCounts(await connect(server), limit);
+    closers.push(() => sharing.stop());
+    return limit;
+  };
+  const take = (limit: RateLimit, times: number, key = 'a-key'): number =>
+    Array.from({ length: times }, () => limit.take(key).left).at(-1)!;
+  /** Requests that were let in. */
+  const letIn = (limit: RateLimit, times: number): number =>
+    Array.from({ length: times }, () => limit.take('a-key').left).filter((left) => left >= 0).length;
 
-  it('holds for a credential wherever its requests come, and for each credential by itself', async () => {
-    await start(3);
-    expect(await use(0, 50)).toEqual(Array(50).fill(200));
-    await until(async () => (await leftAt(1)) < 50, 3_000);
-    expect(await use(1, 30)).toEqual(Array(30).fill(200));
-    await until(async () => (await leftAt(2)) < 25, 3_000);
-    await use(2, 30);
-    await until(async () => (await ask(0)).status === 429, 3_000);
-    for (const gateway of [0, 1, 2]) await until(async () => (await ask(gateway)).status === 429, 3_000);
-    expect((await ask(1, 'other-key')).status).toBe(200);
+  it('become one limit, wherever requests come, and one for each key', async () => {
+    const server = await startServer();
+    const [a, b, c] = [await replica(server), await replica(server), await replica(server)];
+    expect(take(a, 50)).toBe(50);
+    expect(take(b, 30)).toBeGreaterThanOrEqual(20);
+    await until(() => Promise.resolve(!c.isUsedUp('a-key') && c.take('a-key').left < 20), patience);
+    take(c, 30);
+    for (const one of [a, b, c]) await until(() => Promise.resolve(one.isUsedUp('a-key')), patience);
+    expect(b.take('other-key').left).toBe(99);
   });
 
-  it('lets in what comes within one interval on each, and no more of it', async () => {
-    await start();
-    const statuses = (await Promise.all([use(0, 200), use(1, 200)])).flat();
-    const letIn = statuses.filter((status) => status === 200).length;
-    expect(letIn).toBeGreaterThanOrEqual(perMinute);
-    expect(letIn).toBeLessThanOrEqual(2 * perMinute);
-    for (const gateway of [0, 1]) await until(async () => (await ask(gateway)).status === 429, 3_000);
+  it('let in what comes within one interval on each, and no more of it', async () => {
+    const server = await startServer();
+    const [a, b] = [await replica(server), await replica(server)];
+    const both = letIn(a, 200) + letIn(b, 200);
+    expect(both).toBe(2 * perMinute);
+    for (const one of [a, b]) await until(() => Promise.resolve(one.isUsedUp('a-key')), patience);
+    expect(letIn(a, 10) + letIn(b, 10)).toBe(0);
   });
 
-  it('is counted alone while NATS is away, and together again after it', async () => {
-    await start();
-    expect(await use(0, 1)).toEqual([200]);
-    expect(await use(1, 1)).toEqual([200]);
-    await shop.nats.stop();
-    // Of no route that asks a service: what is counted is seen all the same.
-    const counted = async (gateway: number) => (await fetch(`${urls[gateway]}/v3/store/inventory`)).headers.get('ratelimit');
-    for (let n = 0; n < 40; n++) expect(await counted(0)).toMatch(/r=/);
-    expect(await counted(1)).toMatch(/r=9\d;/);
-    await shop.nats.restart();
-    await until(async () => Number(/r=(\d+)/.exec((await counted(1)) ?? '')?.[1]) < 60, 15_000);
+  it('go on alone while NATS is away, and are told when it is back', async () => {
+    const server = await startServer();
+    const [a, b] = [await replica(server), await replica(server)];
+    await server.stop();
+    expect(take(a, 60)).toBe(40);
+    expect(take(b, 10)).toBe(90);
+    await server.restart();
+    await until(() => Promise.resolve(b.take('a-key', 0).left <= 30), patience);
+    await until(() => Promise.resolve(a.take('a-key', 0).left <= 30), patience);
   });
 
-  it('tells no credential, and counts nothing that is not a count', async () => {
-    await start(1);
-    const nats = await Nats.connect({ url: shop.nats.url, name: 'listener' }, createLogger('test', 'fatal'));
+  it('tell no credential, and hear nothing that is not a count', async () => {
+    const server = await startServer();
+    const [limit, listener] = [await replica(server), await connect(server)];
     const heard: string[] = [];
-    nats.listen('gateway.counts', (message) => heard.push(Buffer.from(message.data).toString()));
-    await nats.connection.flush();
-    expect((await ask(0)).status).toBe(200);
-    await until(async () => heard.length > 0, 3_000);
-    expect(heard.join()).toMatch(/^\{"window":\d+,"counts":\[\["[\w-]{16}",1\]\],"replica":"[\w-]{8}"\}$/);
+    listener.listen('gateway.counts', (message) => heard.push(Buffer.from(message.data).toString()));
+    await listener.connection.flush();
+    limit.take('a-key');
+    await until(() => Promise.resolve(heard.length > 0), patience);
+    expect(heard.join()).toMatch(/^\{"window":0,"counts":\[\["[\w-]{16}",1\]\],"replica":"[\w-]{8}"\}$/);
     expect(heard.join()).not.toContain('a-key');
-    const { window, counts } = JSON.parse(heard[0]!) as { window: number; counts: [[string, number]] };
+    const { counts } = JSON.parse(heard[0]!) as { counts: [[string, number]] };
     const [[hash]] = counts;
-    const replica = 'AAAAAAAA';
-    for (const bad of ['', '{', 'null', '[]', { window, replica, counts: [[hash, -50]] }, { window, replica, counts: [[hash, '50']] }, { window, replica: 5, counts }, { window, replica, counts: hash }, { window: 'x', replica, counts }]) {
-      nats.connection.publish('gateway.counts', typeof bad === 'string' ? bad : JSON.stringify(bad));
-    }
-    await nats.connection.flush();
-    const before = await leftAt(0);
-    expect(before).toBe(perMinute - 2);
-    nats.connection.publish('gateway.counts', JSON.stringify({ window, replica, counts: [[hash, 50]] }));
-    await until(async () => (await leftAt(0)) < perMinute - 50, 3_000);
-    await nats.close(1_000);
+    const [window, name] = [0, 'AAAAAAAA'];
+    const bad = ['', '{', 'null', '[]', { window, replica: name, counts: [[hash, -50]] }, { window, replica: name, counts: [[hash, '50']] }, { window, replica: 5, counts }, { window, replica: name, counts: hash }, { window: 'x', replica: name, counts }];
+    for (const one of bad) listener.connection.publish('gateway.counts', typeof one === 'string' ? one : JSON.stringify(one));
+    listener.connection.publish('gateway.counts', JSON.stringify({ window, replica: name, counts: [[hash, 50]] }));
+    await until(() => Promise.resolve(limit.take('a-key', 0).left < 99), patience);
+    expect(limit.take('a-key', 0).left).toBe(49);
+  });
+
+  it('are told and heard by a gateway as it is served', async () => {
+    const shop = await startShop(echoes);
+    closers.push(() => shop.stop());
+    const { service, gateway } = await startReplica(shop.nats);
+    closers.push(() => service.stop());
+    // Without a credential they are counted by address, whatever they are answered.
+    const leftAt = async (url: string): Promise<number> =>
+      Number(/r=(\d+)/.exec((await fetch(`${url}/v3/store/inventory`)).headers.get('ratelimit') ?? '')?.[1]);
+    await until(async () => {
+      await Promise.all(Array.from({ length: 20 }, () => leftAt(shop.gateway.url)));
+      return (await leftAt(gateway.url)) < 1_000_000 - 20;
+    }, patience);
   });
 });
