@@ -57,7 +57,7 @@ export class Pgbench {
 }
 
 /** @param {string} name */
-function binary(name) {
+export function binary(name) {
   const debian = '/usr/lib/postgresql';
   const versions = existsSync(debian) ? readdirSync(debian).sort().reverse() : [];
   const folders = [...versions.map((version) => join(debian, version, 'bin')), ...(process.env['PATH'] ?? '').split(delimiter)];

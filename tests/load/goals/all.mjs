@@ -1,7 +1,8 @@
+import { growthGoals } from './growth.mjs';
 import { orderGoals } from './orders.mjs';
 import { readGoals } from './reads.mjs';
 import { startGoals } from './start.mjs';
 import { streamGoals } from './stream.mjs';
 import { webhookGoals } from './webhooks.mjs';
 
-export const goals = { ...orderGoals, ...readGoals, ...streamGoals, ...webhookGoals, ...startGoals };
+export const goals = { ...orderGoals, ...readGoals, ...streamGoals, ...webhookGoals, ...growthGoals, ...startGoals };

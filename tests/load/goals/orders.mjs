@@ -9,7 +9,7 @@ const VENDURE_MS = 120;
 
 /**
  * Orders by POST, with a key, one unit each.
- * @param {Bench} bench @param {{ connections: number, plants: number[], seconds: number }} load
+ * @param {Pick<Bench, 'stack'>} shop @param {{ connections: number, plants: number[], seconds: number }} load
  */
 export async function placeOrders({ stack }, { connections, plants, seconds }) {
   const headers = { api_key: 'special-key', 'content-type': 'application/json' };

@@ -1,0 +1,94 @@
+/**
+ * @typedef {object} PlanNode as auto_explain writes it in JSON
+ * @property {string} [Relation Name]
+ * @property {PlanNode[]} [Plans]
+ */
+
+/**
+ * @typedef {object} Explained
+ * @property {string} database
+ * @property {string} text the statement, on one line
+ * @property {number} times how often it was seen
+ * @property {number} blocks of 8 KiB, the most that one of them read or found in memory
+ * @property {any} plan of that one
+ */
+
+/** A scan or a sort of so many rows is no look-up. */
+const MANY = 5_000;
+
+/**
+ * All statements in a part of Postgres' log, each once.
+ * @param {string} log @param {string[]} databases @returns {Explained[]}
+ */
+export function statementsIn(log, databases) {
+  /** @type {Map<string, Explained>} */
+  const found = new Map();
+  // An entry goes on in lines that begin with a tab.
+  for (const entry of log.split(/\n(?!\t)/)) {
+    const [, database = '', json] = /^(\S+) LOG: {2}duration: [\d.]+ ms {2}plan:\n([\s\S]*)$/.exec(entry) ?? [];
+    if (json === undefined || !databases.includes(database)) continue;
+    const { 'Query Text': query, Plan: plan } = JSON.parse(json);
+    const text = query.replace(/--[^\n]*\n/g, ' ').replace(/\s+/g, ' ').trim();
+    const blocks = plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+    const key = `${database} ${text}`;
+    const before = found.get(key);
+    if (!before) found.set(key, { database, text, times: 1, blocks, plan });
+    else {
+      before.times++;
+      if (blocks > before.blocks) Object.assign(before, { blocks, plan });
+    }
+  }
+  return [...found.values()].sort((a, b) => databases.indexOf(a.database) - databases.indexOf(b.database) || b.blocks - a.blocks);
+}
+
+/** @param {any} plan @returns {any[]} the node and all below it */
+const nodesOf = (plan) => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+
+const rowsOf = (/** @type {any} */ node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'];
+
+/** How the statement finds its rows: `plants by plants_by_status`, `stock as a whole`. @param {any} plan */
+function pathsOf(plan) {
+  const paths = nodesOf(plan).flatMap((node) => {
+    if (node['Node Type'] === 'Seq Scan') return [`${node['Relation Name']} as a whole`];
+    if (node['Index Name']) return [`${node['Relation Name'] ?? ''} by ${node['Index Name']}`.trim()];
+    return [];
+  });
+  return [...new Set(paths)];
+}
+
+/**
+ * Statements whose work grows with the shop.
+ * @param {Explained[]} statements @param {Record<string, Record<string, number>>} sizes rows of each table, by database
+ * @returns {{ database: string, text: string, why: string }[]}
+ */
+export function wasteful(statements, sizes) {
+  return statements.flatMap(({ database, text, plan }) => {
+    const whole = nodesOf(plan).find((node) => node['Node Type'] === 'Seq Scan' && (sizes[database]?.[node['Relation Name']] ?? 0) > MANY);
+    const many = nodesOf(plan).find((node) => rowsOf(node) > MANY);
+    if (whole) return [{ database, text, why: `reads ${whole['Relation Name']} as a whole` }];
+    if (many) return [{ database, text, why: `${many['Node Type']} of ${rowsOf(many)} rows` }];
+    return /\bOFFSET\b/i.test(text) ? [{ database, text, why: 'pages by offset' }] : [];
+  });
+}
+
+const short = (/** @type {string} */ text) => (text.length > 160 ? `${text.slice(0, 157)}…` : text).replaceAll('|', '\\|').replaceAll('`', "'");
+
+/** The page. @param {Explained[]} statements */
+export function tableOf(statements) {
+  const lines = [...new Set(statements.map(({ database }) => database))].flatMap((database) => [
+    `\n## ${database}\n`,
+    '| statement | rows found by | rows | blocks |',
+    '|---|---|---|---|',
+    ...statements
+      .filter((one) => one.database === database)
+      .map(({ text, plan, blocks }) => `| \`${short(text)}\` | ${pathsOf(plan).join(', ') || 'no table'} | ${plan['Actual Rows']} | ${blocks} |`),
+  ]);
+  return `# Query plans
+
+How Postgres answers every statement of the services, requests and background loops, at 1,000,000 plants, 5,000,000 orders and
+100,000 customers, one of whom has 200,000 orders. Written by \`npm run plans\`, which fails when one reads a large table as a whole, handles
+more than ${MANY.toLocaleString('en')} rows at once, or pages by offset. Postgres notes the plans itself (auto_explain), as prepared statements had them; of a
+statement that was seen several times, the run that touched the most blocks (8 KiB, in memory or not).
+${lines.join('\n')}
+`;
+}

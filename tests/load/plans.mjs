@@ -1,0 +1,160 @@
+// `npm run plans`: by which plans Postgres answers what the services ask it, background loops included, at 1,000,000 plants and
+// 5,000,000 orders. Postgres itself writes the plan of each statement down (auto_explain), so none is forgotten, and it is the plan
+// that the prepared statement really had.
+import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { run } from '../../tools/start/command.mjs';
+import { explain } from '../../tools/start/errors.mjs';
+import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
+import { checkPlatform, readyToolchain, ROOT } from '../../tools/start/toolchain.mjs';
+import { temporaryFolder } from '../../tools/test/folder.mjs';
+import { tableOf, statementsIn, wasteful } from './plan-log.mjs';
+
+const usage = `Writes docs/performance/query-plans.md, and fails when a statement reads what grows with the shop.
+
+  npm run plans               about 5 minutes, 3 GB of disk meanwhile`;
+
+const DATABASES = ['catalog', 'store', 'identity', 'notifications'];
+/** The slowest background loops run once a minute. */
+const LOOPS_MS = 75_000;
+
+const stop = stopOnSignals();
+process.exit(await main());
+
+/** @returns {Promise<number>} the exit code */
+async function main() {
+  const { values } = parseArgs({ options: { help: { type: 'boolean' } } });
+  if (values.help) {
+    console.log(usage);
+    return 0;
+  }
+  const shutdown = new Shutdown(/** @type {const} */ (['shop', 'temporary folder']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+  let code = 1;
+  try {
+    checkPlatform();
+    await readyToolchain({ signal: stop.signal, say: console.log });
+    code = await write(temporaryFolder(shutdown), shutdown);
+  } catch (error) {
+    console.log(`\n${explain(error)}`);
+  }
+  await shutdown.run();
+  return code;
+}
+
+/** @param {string} folder @param {import('../../tools/start/shutdown.mjs').Shutdown<'shop' | 'temporary folder'>} shutdown */
+async function write(folder, shutdown) {
+  const [{ Stack }, { clientOf }, { fillShop, PLANTS }, { binary }] = await Promise.all([
+    import('./stack.mjs'),
+    import('./client.mjs'),
+    import('./large-data.mjs'),
+    import('./anchors/pgbench.mjs'),
+  ]);
+  const stack = await Stack.start(folder, { signal: stop.signal, env: { ORDER_TTL_MS: '20000' } });
+  shutdown.add('shop', () => stack.end());
+  const { adminUrl } = stack.run.postgres;
+  const psql = (/** @type {string} */ url, /** @type {string} */ sql) =>
+    run(binary('psql'), ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', '-d', url, '-c', sql], { what: 'psql', signal: stop.signal });
+  const on = (/** @type {string} */ database) => adminUrl.replace(/\/postgres$/, `/${database}`);
+  console.log('Filling the shop …');
+  await fillShop(adminUrl, psql);
+  // Somebody who orders for a whole chain of shops.
+  const admin = (await psql(on('identity'), `SELECT user_id FROM users WHERE username = 'admin'`)).trim();
+  await psql(on('store'), `UPDATE orders SET owner_id = '${admin}' WHERE id % 25 = 7`);
+  await psql(on('store'), 'VACUUM ANALYZE orders');
+
+  const log = join(folder, 'shop', 'logs', 'postgres.log');
+  const from = statSync(log).size;
+  await explainFromNowOn(adminUrl, psql);
+  console.log('Using it …');
+  await use(clientOf(stack.gatewayUrl), PLANTS);
+  await new Promise((resolve) => setTimeout(resolve, LOOPS_MS));
+  const rows = await Promise.all(DATABASES.map(async (database) => [database, await sizesOf((sql) => psql(on(database), sql))]));
+  const statements = statementsIn(readFrom(log, from), DATABASES);
+  const file = join(ROOT, 'docs', 'performance', 'query-plans.md');
+  const bad = wasteful(statements, Object.fromEntries(rows));
+  writeFileSync(file, tableOf(statements));
+  console.log(`${statements.length} statements written to ${file}`);
+  for (const { database, text, why } of bad) console.log(`\n${database}: ${why}\n  ${text}`);
+  return bad.length === 0 ? 0 : 1;
+}
+
+/** @param {string} adminUrl @param {(url: string, sql: string) => Promise<string>} psql */
+async function explainFromNowOn(adminUrl, psql) {
+  const settings = {
+    session_preload_libraries: 'auto_explain',
+    'auto_explain.log_min_duration': 0,
+    'auto_explain.log_analyze': 'on',
+    'auto_explain.log_buffers': 'on',
+    'auto_explain.log_timing': 'off',
+    'auto_explain.log_format': 'json',
+    // The names of the database, the only thing that a plan does not say.
+    log_line_prefix: '%d ',
+  };
+  for (const [name, value] of Object.entries(settings)) await psql(adminUrl, `LOAD 'auto_explain'; ALTER SYSTEM SET ${name} = '${value}'`).catch(async () => psql(adminUrl, `ALTER SYSTEM SET ${name} = '${value}'`));
+  await psql(adminUrl, 'SELECT pg_reload_conf()');
+  // Pools connect anew, and their new sessions explain.
+  await psql(adminUrl, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname IN ('${DATABASES.join("', '")}') AND pid <> pg_backend_pid()`);
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+}
+
+/**
+ * Every list and look-up, often enough for Postgres to plan prepared statements for good.
+ * @param {(method: string, path: string, body?: object) => Promise<any>} call @param {number} plants
+ */
+async function use(call, plants) {
+  for (let n = 0; n < 8; n++) {
+    const plantId = 1 + ((n * 123_450) % plants);
+    const attempt = (/** @type {string} */ method, /** @type {string} */ path, /** @type {object} */ body) =>
+      // A refusal has asked the database too.
+      call(method, path, body).catch((error) => console.log(explain(error)));
+    const made = await call('POST', '/plant', { name: `New ${n}`, quantity: 100, tags: [{ id: 1, name: `tag ${n}` }] });
+    await call('PUT', '/plant', { id: made.id, name: 'Newer', tags: [{ id: 1, name: 'tag 5' }] });
+    for (const path of [
+      `/plant/${plantId}`,
+      `/plant/findByStatus?status=available&limit=${20 + n}`,
+      `/plant/findByStatus?status=available,pending,sold&limit=${1_000 - n}`,
+      `/plant/findByTags?tags=tag%207&limit=${20 + n}`,
+      `/plant/findByTags?tags=tag%20${n},tag%2017,nobody%20has%20it&limit=${100 + n}`,
+      `/store/inventory/${plantId}`,
+      '/store/inventory',
+      '/store/order?limit=20',
+      '/store/order?limit=1000',
+      '/store/order?status=placed&limit=20',
+      '/store/order?status=cancelled&limit=20',
+      '/store/order?status=delivered&limit=1000',
+      `/store/order/${7 + 25 * n}`,
+      `/store/order/${7 + 25 * n}/timeline`,
+      `/user/customer-${n}`,
+      '/user/admin/apiKeys',
+      '/user/admin/sessions',
+      '/webhooks',
+    ]) {
+      await attempt('GET', path, /** @type {any} */ (undefined));
+    }
+    const first = await call('POST', '/store/order', { plantId: made.id });
+    const second = await call('POST', '/store/order', { plantId: made.id });
+    await call('DELETE', `/store/order/${first.id}`);
+    await call('POST', `/store/order/${second.id}/payment`, { outcome: 'succeeded', reference: `r${n}` });
+    await call('POST', `/store/order/${second.id}/shipment`, { carrier: 'Post', trackingNumber: 'T' });
+    await attempt('DELETE', `/plant/${made.id}`, /** @type {any} */ (undefined));
+    await call('POST', `/store/order/${second.id}/delivery`);
+    await call('DELETE', `/plant/${made.id}`);
+    // One that expires.
+    await attempt('POST', '/store/order', { plantId: 10 * (n + 1) });
+    await call('POST', '/user', { username: `new-${n}`, password: 'long enough' });
+    await call('DELETE', `/user/new-${n}`);
+  }
+}
+
+/** Rows of each table. @param {(sql: string) => Promise<string>} ask @returns {Promise<Record<string, number>>} */
+async function sizesOf(ask) {
+  const text = await ask(`SELECT relname || '=' || reltuples::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`);
+  return Object.fromEntries(text.trim().split('\n').map((line) => line.split('=')).map(([name, count]) => [name, Number(count)]));
+}
+
+/** @param {string} file @param {number} from */
+function readFrom(file, from) {
+  closeSync(openSync(file, 'r'));
+  return readFileSync(file).subarray(from).toString('utf8');
+}
