@@ -1,49 +1,51 @@
 // A shop that has been open for years: 1,000,000 plants, 5,000,000 orders of 100,000 customers, most of them long delivered.
 
-export const PLANTS = 1_000_000;
-export const ORDERS = 5_000_000;
-export const CUSTOMERS = 100_000;
+/** @typedef {{ plants: number, orders: number }} Size */
+
+/** @type {Size} */
+export const LARGE = { plants: 1_000_000, orders: 5_000_000 };
+const CUSTOMERS = 100_000;
 
 const customer = (/** @type {string} */ n) => `('00000000-0000-4000-8000-' || lpad((${n})::text, 12, '0'))::uuid`;
 
 /** Ids that clients chose: assigned ones begin at 1,000,000,001. Each tag is on every thousandth plant. */
-const catalog = `
+const catalog = (/** @type {Size} */ { plants }) => `
   -- One draw for all of it, at the end.
   SET session_replication_role = replica;
   INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes)
     SELECT n, drawn, drawn, 'Plant ' || n, '{"id": 1, "name": "Foliage"}', '{}',
       jsonb_build_array(jsonb_build_object('id', 1 + n % 1000, 'name', 'tag ' || n % 1000)),
       CASE WHEN n % 10 < 8 THEN 'available' WHEN n % 10 = 8 THEN 'pending' ELSE 'sold' END, 140
-    FROM (SELECT n, nextval('plant_versions') AS drawn FROM generate_series(1, ${PLANTS}) AS n) AS t;
-  INSERT INTO plant_tags (name, incarnation) SELECT 'tag ' || id % 1000, incarnation FROM plants WHERE id <= ${PLANTS};
+    FROM (SELECT n, nextval('plant_versions') AS drawn FROM generate_series(1, ${plants}) AS n) AS t;
+  INSERT INTO plant_tags (name, incarnation) SELECT 'tag ' || id % 1000, incarnation FROM plants WHERE id <= ${plants};
   UPDATE catalogue_stamps SET stamp = gen_random_uuid();`;
 
 // So that each customer has some of each.
 const mixed = `(n + n / ${CUSTOMERS}) % 100`;
 
 /** One in fifty orders is still open: half of those wait for payment, which is due in an hour or more. */
-const store = `
+const store = (/** @type {Size} */ { plants, orders }) => `
   INSERT INTO customers (user_id) SELECT ${customer('n')} FROM generate_series(0, ${CUSTOMERS - 1}) AS n;
   INSERT INTO stock (plant_id, incarnation, listing, listing_version, free, reserved, sold, supplied)
     SELECT n, n, CASE WHEN n % 10 < 8 THEN 'available' WHEN n % 10 = 8 THEN 'pending' ELSE 'sold' END, n, 1000000, 0, 0, 1000000
-    FROM generate_series(1, ${PLANTS}) AS n;
+    FROM generate_series(1, ${plants}) AS n;
   INSERT INTO orders (id, plant_id, quantity, status, owner_id, placed_at, tracking_number, due_at, due_move)
-    SELECT n, 1 + n % ${PLANTS}, 1,
+    SELECT n, 1 + n % ${plants}, 1,
       CASE WHEN ${mixed} = 0 THEN 'placed' WHEN ${mixed} = 50 THEN 'approved' WHEN ${mixed} < 10 THEN 'cancelled' ELSE 'delivered' END,
-      ${customer(`n % ${CUSTOMERS}`)}, now() - (${ORDERS} - n) * interval '20 seconds', 'T' || n,
+      ${customer(`n % ${CUSTOMERS}`)}, now() - (${orders} - n) * interval '20 seconds', 'T' || n,
       CASE WHEN ${mixed} = 0 THEN now() + interval '1 hour' + n * interval '1 ms' END, CASE WHEN ${mixed} = 0 THEN 'expire' END
-    FROM generate_series(1, ${ORDERS}) AS n;
+    FROM generate_series(1, ${orders}) AS n;
   INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
-    SELECT id, 1, 'placed', placed_at, 'owner', 'placed', owner_id FROM orders WHERE id <= ${ORDERS};
+    SELECT id, 1, 'placed', placed_at, 'owner', 'placed', owner_id FROM orders WHERE id <= ${orders};
   UPDATE stock SET reserved = t.reserved, sold = t.sold, supplied = free + t.reserved + t.sold
     FROM (SELECT plant_id, count(*) FILTER (WHERE status = 'placed') AS reserved,
-            count(*) FILTER (WHERE status IN ('approved', 'delivered')) AS sold FROM orders WHERE id <= ${ORDERS} GROUP BY plant_id) AS t
+            count(*) FILTER (WHERE status IN ('approved', 'delivered')) AS sold FROM orders WHERE id <= ${orders} GROUP BY plant_id) AS t
     WHERE stock.plant_id = t.plant_id;
   UPDATE inventory_total SET
     available = available + t.available, pending = pending + t.pending, sold = sold + t.sold
     FROM (SELECT sum(free) FILTER (WHERE listing = 'available') AS available,
             sum(reserved + CASE WHEN listing = 'pending' THEN free ELSE 0 END) AS pending,
-            sum(sold + CASE WHEN listing = 'sold' THEN free ELSE 0 END) AS sold FROM stock WHERE plant_id <= ${PLANTS}) AS t;`;
+            sum(sold + CASE WHEN listing = 'sold' THEN free ELSE 0 END) AS sold FROM stock WHERE plant_id <= ${plants}) AS t;`;
 
 const identity = `
   INSERT INTO users (user_id, id, username, password_hash)
@@ -53,15 +55,15 @@ const identity = `
 
 /**
  * Fills the databases of a running shop that nobody uses meanwhile.
- * @param {string} adminUrl @param {(url: string, sql: string) => Promise<unknown>} psql
+ * @param {string} adminUrl @param {(url: string, sql: string) => Promise<unknown>} psql @param {Size} size
  */
-export async function fillShop(adminUrl, psql) {
+export async function fillShop(adminUrl, psql, size) {
   const load = async (/** @type {string} */ database, /** @type {string} */ sql) => {
     const url = adminUrl.replace(/\/postgres$/, `/${database}`);
     // Undurable while it loads: the checkpoint at the end writes it all.
     await psql(url, `BEGIN; SET LOCAL synchronous_commit = off; ${sql} COMMIT`);
     await psql(url, 'VACUUM (ANALYZE)');
   };
-  await Promise.all([load('store', store), load('catalog', catalog).then(() => load('identity', identity))]);
+  await Promise.all([load('store', store(size)), load('catalog', catalog(size)).then(() => load('identity', identity))]);
   await psql(adminUrl, 'CHECKPOINT');
 }

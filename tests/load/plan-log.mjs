@@ -23,9 +23,9 @@ const MANY = 5_000;
 export function statementsIn(log, databases) {
   /** @type {Map<string, Explained>} */
   const found = new Map();
-  // An entry goes on in lines that begin with a tab.
+  // Each entry begins with `<time> [<pid>] <user>@<database>`, and goes on in lines that begin with a tab.
   for (const entry of log.split(/\n(?!\t)/)) {
-    const [, database = '', json] = /^(\S+) LOG: {2}duration: [\d.]+ ms {2}plan:\n([\s\S]*)$/.exec(entry) ?? [];
+    const [, database = '', json] = /@(\S+) +LOG: {2}duration: [\d.]+ ms {2}plan:\n([\s\S]*)$/.exec(entry) ?? [];
     if (json === undefined || !databases.includes(database)) continue;
     const { 'Query Text': query, Plan: plan } = JSON.parse(json);
     const text = query.replace(/--[^\n]*\n/g, ' ').replace(/\s+/g, ' ').trim();

@@ -1,7 +1,7 @@
 // `npm run plans`: by which plans Postgres answers what the services ask it, background loops included, at 1,000,000 plants and
 // 5,000,000 orders. Postgres itself writes the plan of each statement down (auto_explain), so none is forgotten, and it is the plan
 // that the prepared statement really had.
-import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { run } from '../../tools/start/command.mjs';
@@ -44,7 +44,7 @@ async function main() {
 
 /** @param {string} folder @param {import('../../tools/start/shutdown.mjs').Shutdown<'shop' | 'temporary folder'>} shutdown */
 async function write(folder, shutdown) {
-  const [{ Stack }, { clientOf }, { fillShop, PLANTS }, { binary }] = await Promise.all([
+  const [{ Stack }, { clientOf }, { fillShop, LARGE }, { binary }] = await Promise.all([
     import('./stack.mjs'),
     import('./client.mjs'),
     import('./large-data.mjs'),
@@ -57,7 +57,7 @@ async function write(folder, shutdown) {
     run(binary('psql'), ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', '-d', url, '-c', sql], { what: 'psql', signal: stop.signal });
   const on = (/** @type {string} */ database) => adminUrl.replace(/\/postgres$/, `/${database}`);
   console.log('Filling the shop …');
-  await fillShop(adminUrl, psql);
+  await fillShop(adminUrl, psql, LARGE);
   // Somebody who orders for a whole chain of shops.
   const admin = (await psql(on('identity'), `SELECT user_id FROM users WHERE username = 'admin'`)).trim();
   await psql(on('store'), `UPDATE orders SET owner_id = '${admin}' WHERE id % 25 = 7`);
@@ -67,10 +67,10 @@ async function write(folder, shutdown) {
   const from = statSync(log).size;
   await explainFromNowOn(adminUrl, psql);
   console.log('Using it …');
-  await use(clientOf(stack.gatewayUrl), PLANTS);
+  await use(clientOf(stack.gatewayUrl), LARGE.plants);
   await new Promise((resolve) => setTimeout(resolve, LOOPS_MS));
   const rows = await Promise.all(DATABASES.map(async (database) => [database, await sizesOf((sql) => psql(on(database), sql))]));
-  const statements = statementsIn(readFrom(log, from), DATABASES);
+  const statements = statementsIn(readFileSync(log).subarray(from).toString('utf8'), DATABASES);
   const file = join(ROOT, 'docs', 'performance', 'query-plans.md');
   const bad = wasteful(statements, Object.fromEntries(rows));
   writeFileSync(file, tableOf(statements));
@@ -88,11 +88,12 @@ async function explainFromNowOn(adminUrl, psql) {
     'auto_explain.log_buffers': 'on',
     'auto_explain.log_timing': 'off',
     'auto_explain.log_format': 'json',
-    // The names of the database, the only thing that a plan does not say.
-    log_line_prefix: '%d ',
   };
-  for (const [name, value] of Object.entries(settings)) await psql(adminUrl, `LOAD 'auto_explain'; ALTER SYSTEM SET ${name} = '${value}'`).catch(async () => psql(adminUrl, `ALTER SYSTEM SET ${name} = '${value}'`));
-  await psql(adminUrl, 'SELECT pg_reload_conf()');
+  for (const [name, value] of Object.entries(settings)) {
+    await psql(adminUrl, `ALTER SYSTEM SET ${name} = '${value}'`);
+    // The library first: only a session that has it knows its settings.
+    await psql(adminUrl, 'SELECT pg_reload_conf()');
+  }
   // Pools connect anew, and their new sessions explain.
   await psql(adminUrl, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname IN ('${DATABASES.join("', '")}') AND pid <> pg_backend_pid()`);
   await new Promise((resolve) => setTimeout(resolve, 3_000));
@@ -151,10 +152,4 @@ async function use(call, plants) {
 async function sizesOf(ask) {
   const text = await ask(`SELECT relname || '=' || reltuples::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`);
   return Object.fromEntries(text.trim().split('\n').map((line) => line.split('=')).map(([name, count]) => [name, Number(count)]));
-}
-
-/** @param {string} file @param {number} from */
-function readFrom(file, from) {
-  closeSync(openSync(file, 'r'));
-  return readFileSync(file).subarray(from).toString('utf8');
 }

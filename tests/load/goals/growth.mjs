@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { clientOf, inParallel } from '../client.mjs';
 import { measure } from '../http.mjs';
-import { fillShop, ORDERS, PLANTS } from '../large-data.mjs';
+import { fillShop, LARGE } from '../large-data.mjs';
 import { spent, Stack } from '../stack.mjs';
 import { placeOrders } from './orders.mjs';
 
@@ -57,17 +57,18 @@ export const growthGoals = {
       const few = await inParallel(SMALL, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));
       const small = await costs(bench, stack, few.map(({ id }) => id));
       const begun = performance.now();
-      await fillShop(stack.run.postgres.adminUrl, (url, sql) => bench.pgbench.psql(url, sql));
+      const size = bench.quick ? { plants: LARGE.plants / 10, orders: LARGE.orders / 10 } : LARGE;
+      await fillShop(stack.run.postgres.adminUrl, (url, sql) => bench.pgbench.psql(url, sql), size);
       const filledInSeconds = (performance.now() - begun) / 1_000;
-      console.log(`P8: ${PLANTS} plants and ${ORDERS} orders in ${Math.round(filledInSeconds)} s …`);
+      console.log(`P8: ${size.plants} plants and ${size.orders} orders in ${Math.round(filledInSeconds)} s …`);
       // Eight in ten can be ordered.
-      const listed = Array.from({ length: PLANTS }, (_, n) => n + 1).filter((id) => id % 10 < 8);
+      const listed = Array.from({ length: size.plants }, (_, n) => n + 1).filter((id) => id % 10 < 8);
       const large = await costs(bench, stack, listed);
       return Object.keys(operations).map((what) => {
         const [one, other] = [small[what], large[what]];
         if (!one || !other) throw new Error(`${what} was not measured`);
-        const detail = { small: one, large: other, filledInSeconds };
-        return { goal: 'P8', what: `${what}: its CPU at 1,000,000 plants and 5,000,000 orders against 1,000 and none`, wanted: 1.3, ratio: other.cpu / one.cpu, atMost: true, detail };
+        const detail = { size, small: one, large: other, filledInSeconds };
+        return { goal: 'P8', what: `${what}: its CPU at ${size.plants / 1e6} million plants and ${size.orders / 1e6} million orders against 1,000 and none`, wanted: 1.3, ratio: other.cpu / one.cpu, atMost: true, detail };
       });
     } finally {
       await stack.end();
