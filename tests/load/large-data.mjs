@@ -26,9 +26,6 @@ const mixed = `(n + n / ${CUSTOMERS}) % 100`;
 /** One in fifty orders is still open: half of those wait for payment, which is due in an hour or more. */
 const store = (/** @type {Size} */ { plants, orders }) => `
   INSERT INTO customers (user_id) SELECT ${customer('n')} FROM generate_series(0, ${CUSTOMERS - 1}) AS n;
-  INSERT INTO stock (plant_id, incarnation, listing, listing_version, free, reserved, sold, supplied)
-    SELECT n, n, CASE WHEN n % 10 < 8 THEN 'available' WHEN n % 10 = 8 THEN 'pending' ELSE 'sold' END, n, 1000000, 0, 0, 1000000
-    FROM generate_series(1, ${plants}) AS n;
   INSERT INTO orders (id, plant_id, quantity, status, owner_id, placed_at, tracking_number, due_at, due_move)
     SELECT n, 1 + n % ${plants}, 1,
       CASE WHEN ${mixed} = 0 THEN 'placed' WHEN ${mixed} = 50 THEN 'approved' WHEN ${mixed} < 10 THEN 'cancelled' ELSE 'delivered' END,
@@ -37,12 +34,12 @@ const store = (/** @type {Size} */ { plants, orders }) => `
     FROM generate_series(1, ${orders}) AS n;
   INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
     SELECT id, 1, 'placed', placed_at, 'owner', 'placed', owner_id FROM orders WHERE id <= ${orders};
-  UPDATE stock SET reserved = t.reserved, sold = t.sold, supplied = free + t.reserved + t.sold
-    FROM (SELECT plant_id, count(*) FILTER (WHERE status = 'placed') AS reserved,
-            count(*) FILTER (WHERE status IN ('approved', 'delivered')) AS sold FROM orders WHERE id <= ${orders} GROUP BY plant_id) AS t
-    WHERE stock.plant_id = t.plant_id;
-  UPDATE inventory_total SET
-    available = available + t.available, pending = pending + t.pending, sold = sold + t.sold
+  INSERT INTO stock (plant_id, incarnation, listing, listing_version, free, reserved, sold, supplied)
+    SELECT n, n, CASE WHEN n % 10 < 8 THEN 'available' WHEN n % 10 = 8 THEN 'pending' ELSE 'sold' END, n, 1000000, reserved, sold, 1000000 + reserved + sold
+    FROM (SELECT plant_id AS n, count(*) FILTER (WHERE status = 'placed') AS reserved,
+            count(*) FILTER (WHERE status IN ('approved', 'delivered')) AS sold FROM orders WHERE id <= ${orders} GROUP BY plant_id) AS t;
+  UPDATE inventory_total AS total SET
+    available = total.available + t.available, pending = total.pending + t.pending, sold = total.sold + t.sold
     FROM (SELECT sum(free) FILTER (WHERE listing = 'available') AS available,
             sum(reserved + CASE WHEN listing = 'pending' THEN free ELSE 0 END) AS pending,
             sum(sold + CASE WHEN listing = 'sold' THEN free ELSE 0 END) AS sold FROM stock WHERE plant_id <= ${plants}) AS t;`;

@@ -23,9 +23,10 @@ const MANY = 5_000;
 export function statementsIn(log, databases) {
   /** @type {Map<string, Explained>} */
   const found = new Map();
-  // Each entry begins with `<time> [<pid>] <user>@<database>`, and goes on in lines that begin with a tab.
+  // Each entry begins with `<time> [<pid>] <user>@<database>`, and goes on in lines that begin with a tab. What the
+  // administrator asks is ours.
   for (const entry of log.split(/\n(?!\t)/)) {
-    const [, database = '', json] = /@(\S+) +LOG: {2}duration: [\d.]+ ms {2}plan:\n([\s\S]*)$/.exec(entry) ?? [];
+    const [, database = '', json] = / (?!postgres)\w+@(\S+) +LOG: {2}duration: [\d.]+ ms {2}plan:\n([\s\S]*)$/.exec(entry) ?? [];
     if (json === undefined || !databases.includes(database)) continue;
     const { 'Query Text': query, Plan: plan } = JSON.parse(json);
     const text = query.replace(/--[^\n]*\n/g, ' ').replace(/\s+/g, ' ').trim();
@@ -73,8 +74,8 @@ export function wasteful(statements, sizes) {
 
 const short = (/** @type {string} */ text) => (text.length > 160 ? `${text.slice(0, 157)}…` : text).replaceAll('|', '\\|').replaceAll('`', "'");
 
-/** The page. @param {Explained[]} statements */
-export function tableOf(statements) {
+/** The page. @param {Explained[]} statements @param {import('./large-data.mjs').Size} size */
+export function tableOf(statements, { plants, orders }) {
   const lines = [...new Set(statements.map(({ database }) => database))].flatMap((database) => [
     `\n## ${database}\n`,
     '| statement | rows found by | rows | blocks |',
@@ -85,8 +86,8 @@ export function tableOf(statements) {
   ]);
   return `# Query plans
 
-How Postgres answers every statement of the services, requests and background loops, at 1,000,000 plants, 5,000,000 orders and
-100,000 customers, one of whom has 200,000 orders. Written by \`npm run plans\`, which fails when one reads a large table as a whole, handles
+How Postgres answers every statement of the services, requests and background loops, at ${plants.toLocaleString('en')} plants, ${orders.toLocaleString('en')} orders and
+100,000 customers, one of whom has one order in 25. Written by \`npm run plans\`, which fails when one reads a large table as a whole, handles
 more than ${MANY.toLocaleString('en')} rows at once, or pages by offset. Postgres notes the plans itself (auto_explain), as prepared statements had them; of a
 statement that was seen several times, the run that touched the most blocks (8 KiB, in memory or not).
 ${lines.join('\n')}

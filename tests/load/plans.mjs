@@ -13,7 +13,8 @@ import { tableOf, statementsIn, wasteful } from './plan-log.mjs';
 
 const usage = `Writes docs/performance/query-plans.md, and fails when a statement reads what grows with the shop.
 
-  npm run plans               about 5 minutes, 3 GB of disk meanwhile`;
+  npm run plans               about 5 minutes, 3 GB of disk meanwhile
+  npm run plans -- --quick    in a shop of a tenth: for trying`;
 
 const DATABASES = ['catalog', 'store', 'identity', 'notifications'];
 /** The slowest background loops run once a minute. */
@@ -24,7 +25,7 @@ process.exit(await main());
 
 /** @returns {Promise<number>} the exit code */
 async function main() {
-  const { values } = parseArgs({ options: { help: { type: 'boolean' } } });
+  const { values } = parseArgs({ options: { quick: { type: 'boolean' }, help: { type: 'boolean' } } });
   if (values.help) {
     console.log(usage);
     return 0;
@@ -34,7 +35,7 @@ async function main() {
   try {
     checkPlatform();
     await readyToolchain({ signal: stop.signal, say: console.log });
-    code = await write(temporaryFolder(shutdown), shutdown);
+    code = await write(temporaryFolder(shutdown), shutdown, values.quick === true);
   } catch (error) {
     console.log(`\n${explain(error)}`);
   }
@@ -42,8 +43,8 @@ async function main() {
   return code;
 }
 
-/** @param {string} folder @param {import('../../tools/start/shutdown.mjs').Shutdown<'shop' | 'temporary folder'>} shutdown */
-async function write(folder, shutdown) {
+/** @param {string} folder @param {import('../../tools/start/shutdown.mjs').Shutdown<'shop' | 'temporary folder'>} shutdown @param {boolean} quick */
+async function write(folder, shutdown, quick) {
   const [{ Stack }, { clientOf }, { fillShop, LARGE }, { binary }] = await Promise.all([
     import('./stack.mjs'),
     import('./client.mjs'),
@@ -57,7 +58,8 @@ async function write(folder, shutdown) {
     run(binary('psql'), ['-X', '-q', '-t', '-A', '-v', 'ON_ERROR_STOP=1', '-d', url, '-c', sql], { what: 'psql', signal: stop.signal });
   const on = (/** @type {string} */ database) => adminUrl.replace(/\/postgres$/, `/${database}`);
   console.log('Filling the shop …');
-  await fillShop(adminUrl, psql, LARGE);
+  const size = quick ? { plants: LARGE.plants / 10, orders: LARGE.orders / 10 } : LARGE;
+  await fillShop(adminUrl, psql, size);
   // Somebody who orders for a whole chain of shops.
   const admin = (await psql(on('identity'), `SELECT user_id FROM users WHERE username = 'admin'`)).trim();
   await psql(on('store'), `UPDATE orders SET owner_id = '${admin}' WHERE id % 25 = 7`);
@@ -67,13 +69,13 @@ async function write(folder, shutdown) {
   const from = statSync(log).size;
   await explainFromNowOn(adminUrl, psql);
   console.log('Using it …');
-  await use(clientOf(stack.gatewayUrl), LARGE.plants);
+  await use(clientOf(stack.gatewayUrl), size.plants);
   await new Promise((resolve) => setTimeout(resolve, LOOPS_MS));
   const rows = await Promise.all(DATABASES.map(async (database) => [database, await sizesOf((sql) => psql(on(database), sql))]));
   const statements = statementsIn(readFileSync(log).subarray(from).toString('utf8'), DATABASES);
   const file = join(ROOT, 'docs', 'performance', 'query-plans.md');
   const bad = wasteful(statements, Object.fromEntries(rows));
-  writeFileSync(file, tableOf(statements));
+  writeFileSync(file, tableOf(statements, size));
   console.log(`${statements.length} statements written to ${file}`);
   for (const { database, text, why } of bad) console.log(`\n${database}: ${why}\n  ${text}`);
   return bad.length === 0 ? 0 : 1;

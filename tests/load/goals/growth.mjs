@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientOf, inParallel } from '../client.mjs';
 import { measure } from '../http.mjs';
@@ -51,7 +52,9 @@ async function costs(bench, stack, plants) {
 export const growthGoals = {
   P8: async (bench) => {
     // A shop of its own, that the other goals' is not larger for it.
-    const stack = await Stack.start(join(bench.folder, 'growth'), { signal: bench.signal });
+    const folder = join(bench.folder, 'growth');
+    mkdirSync(folder);
+    const stack = await Stack.start(folder, { signal: bench.signal });
     try {
       const call = clientOf(stack.gatewayUrl);
       const few = await inParallel(SMALL, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));

@@ -71,9 +71,17 @@ export class Services {
     return { entries: parsed(payload) as Entry[], next };
   }
 
-  /** What the operation answers, on nobody's behalf and for several requests, whose budget it has from now on. */
-  read<Payload>(operation: Operation<Payload, unknown>, parameters: Unvalidated<Payload>): Promise<RawAnswer> {
-    return this.rpc.callRaw(operation, parameters, new RpcContext(randomUUID(), Deadline.in(this.options.requestBudgetMs)));
+  /**
+   * What the operation answers, on nobody's behalf and for several requests, whose budget it has from now on. Logs and traces
+   * show it as that of the request `from`, where there is one.
+   */
+  read<Payload>(
+    operation: Operation<Payload, unknown>,
+    parameters: Unvalidated<Payload>,
+    from?: FastifyRequest,
+  ): Promise<RawAnswer> {
+    const deadline = Deadline.in(this.options.requestBudgetMs);
+    return this.rpc.callRaw(operation, parameters, new RpcContext(from?.id ?? randomUUID(), deadline, undefined, from?.span?.traceparent));
   }
 
   /**

@@ -56,7 +56,7 @@ export class CachedReads {
     }
     this.anew++;
     sendRead(request, reply, await this.ask(key, async () => {
-      const answer = await this.services.read(operation, parameters);
+      const answer = await this.services.read(operation, parameters, request);
       const { next } = answer;
       return toKept(answer, query && next !== undefined ? this.services.linkTo(request, query, next) : undefined);
     }));
