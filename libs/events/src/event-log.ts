@@ -14,8 +14,10 @@ export interface Watermark {
 
 type Reader = Pick<Database | Transaction, 'query'>;
 
-const watermark = `
-  SELECT w.watermark AS seq, w.epoch, l.event_id AS id FROM feed_watermark w LEFT JOIN event_log l ON l.seq = w.watermark`;
+const watermark: Statement = {
+  name: 'find-watermark',
+  text: 'SELECT w.watermark AS seq, w.epoch, l.event_id AS id FROM feed_watermark w LEFT JOIN event_log l ON l.seq = w.watermark',
+};
 
 export async function findWatermark(db: Reader): Promise<Watermark> {
   return onlyRow(await db.query<Watermark>(watermark));
@@ -35,9 +37,9 @@ const insertEvents: Statement = {
 };
 
 /** Logs events that follow on the locked watermark. */
-export async function logEvents(tx: Transaction, events: readonly FeedEvent[]): Promise<void> {
+export function logEvents(tx: Transaction, events: readonly FeedEvent[]): void {
   if (events.length === 0) return;
-  await tx.execute(insertEvents, [
+  tx.send(insertEvents, [
     events.map((one) => one.seq),
     events.map((one) => one.id),
     events.map((one) => one.subject),
@@ -61,18 +63,18 @@ export async function findOthers(tx: Transaction, events: readonly FeedEvent[]):
 }
 
 export async function lockWatermark(tx: Transaction): Promise<Watermark> {
-  await tx.query({ name: 'lock-watermark', text: 'SELECT 1 FROM feed_watermark FOR UPDATE' });
+  tx.send({ name: 'lock-watermark', text: 'SELECT 1 FROM feed_watermark FOR UPDATE' });
   // A new statement: what the one before waited for must be seen.
   return findWatermark(tx);
 }
 
-export async function setWatermark(tx: Transaction, seq: number, epoch: string): Promise<void> {
-  await tx.execute({ name: 'set-watermark', text: 'UPDATE feed_watermark SET watermark = $1, epoch = $2' }, [seq, epoch]);
+export function setWatermark(tx: Transaction, seq: number, epoch: string): void {
+  tx.send({ name: 'set-watermark', text: 'UPDATE feed_watermark SET watermark = $1, epoch = $2' }, [seq, epoch]);
 }
 
 /** Numbers between two places that no event will ever have again. */
-export async function noteGap(tx: Transaction, afterSeq: number, resumesAt: number, epoch: string): Promise<void> {
-  await tx.execute(
+export function noteGap(tx: Transaction, afterSeq: number, resumesAt: number, epoch: string): void {
+  tx.send(
     'INSERT INTO event_gaps (after_seq, resumes_at, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
     [afterSeq, resumesAt, epoch],
   );

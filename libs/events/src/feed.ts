@@ -77,16 +77,18 @@ export class Feed {
    */
   number(): Promise<FeedNudge> {
     return this.database.transaction(async (tx) => {
-      const before = await lockHead(tx);
-      const positions = (await tx.query<{ position: number }>(this.findUnnumbered)).map((row) => row.position);
-      if (positions.length === 0) return { ...before, events: [] };
-      const events = (await tx.query<EventRow>(this.setNumbers, [positions, before.head])).map(toEvent);
+      const [before, unnumbered] = await Promise.all([lockHead(tx), tx.query<{ position: number }>(this.findUnnumbered)]);
+      if (unnumbered.length === 0) return { ...before, events: [] };
+      const head = before.head + unnumbered.length;
+      tx.send({ name: 'feed-set-head', text: 'UPDATE feed_head SET head = $1' }, [head]);
+      const [rows, [previous]] = await Promise.all([
+        tx.query<EventRow>(this.setNumbers, [unnumbered.map((row) => row.position), before.head]),
+        tx.query<{ id: string }>(this.findId, [before.head]),
+      ]);
+      const events = rows.map(toEvent);
       tracing?.causedBy(events.map((one) => one.traceparent));
-      const head = before.head + events.length;
       const last = events.at(-1)?.seq;
-      if (last !== head) throw new Error(`the feed would have a hole: ${String(last)} of ${head}`);
-      await tx.execute('UPDATE feed_head SET head = $1', [head]);
-      const [previous] = await tx.query<{ id: string }>(this.findId, [before.head]);
+      if (events.length !== unnumbered.length || last !== head) throw new Error(`the feed would have a hole: ${String(last)} of ${head}`);
       return { epoch: before.epoch, head, after: { seq: before.head, ...previous }, events };
     });
   }

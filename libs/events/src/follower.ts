@@ -30,8 +30,8 @@ export interface RemoteFeed {
 
 export interface FollowerOptions {
   readonly feed: RemoteFeed;
-  /** What follows from events, in the transaction that makes the log whole up to them. */
-  readonly onAdvance: (tx: Transaction, advance: Advance) => Promise<unknown>;
+  /** What follows from events, in the transaction that makes the log whole up to them. A promise is waited for. */
+  readonly onAdvance: (tx: Transaction, advance: Advance) => unknown;
   /** After the commit. May be lost with the process: whoever needs it reads the log. */
   readonly announce: (advance: Advance) => void;
 }
@@ -126,9 +126,9 @@ export class Follower {
       const taken = takeUp(toPlace(before), stretches);
       const { events, upTo, epoch, resumesAt } = taken;
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
-      await logEvents(tx, events);
-      if (epoch !== undefined && resumesAt !== undefined) await noteGap(tx, before.seq, resumesAt, epoch);
-      if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) await setWatermark(tx, upTo, epoch);
+      logEvents(tx, events);
+      if (epoch !== undefined && resumesAt !== undefined) noteGap(tx, before.seq, resumesAt, epoch);
+      if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
       if (upTo > before.seq) await this.options.onAdvance(tx, { after: before.seq, upTo });
       return { before, taken, others };
     });

@@ -134,7 +134,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       const claimed = await claimDue(tx, rooms, lease, leaseMs);
       if (claimed.length > 0) tracing?.causedBy(claimed.map((one) => one.traceparent));
       const took = countByWebhook(claimed);
-      await endTurns(
+      endTurns(
         tx,
         rooms.map(({ turn, webhookId, room }) => {
           const count = took.get(webhookId) ?? 0;
@@ -223,9 +223,11 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const attempts = batch.map(({ job, sent }) => ({ webhookId: job.claimed.webhookId, sent }));
     const health = healthOf(attempts, attemptLimitMs * prompt);
     const { written, failing } = await this.database.transaction(async (tx) => {
-      const written = await recordOutcomes(tx, batch.map(({ outcome }) => outcome));
-      await noteHealth(tx, health, limits);
-      return { written, failing: exhausted.length === 0 ? [] : await findFailing(tx, exhausted, failingMs) };
+      const recorded = recordOutcomes(tx, batch.map(({ outcome }) => outcome));
+      noteHealth(tx, health, limits);
+      const failing = exhausted.length === 0 ? [] : findFailing(tx, exhausted, failingMs);
+      const [written, failingNow] = await Promise.all([recorded, failing]);
+      return { written, failing: failingNow };
     });
     const gone = batch.flatMap(({ job, sent }) => (isGone(sent) ? [job.claimed.webhookId] : []));
     await this.disable(gone, 'gone');

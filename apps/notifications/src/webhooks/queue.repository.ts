@@ -92,11 +92,11 @@ const endTurn: Statement = {
 };
 
 /** @param pauseMs Infinity: until somebody brings the turn forward */
-export async function endTurns(
+export function endTurns(
   tx: Transaction,
   turns: readonly { readonly webhookId: string; readonly tokens: number; readonly pauseMs: number }[],
-): Promise<void> {
-  await tx.execute(endTurn, [
+): void {
+  tx.send(endTurn, [
     turns.map((one) => one.webhookId),
     turns.map((one) => one.tokens),
     turns.map(({ pauseMs }) => (pauseMs === Infinity ? null : pauseMs)),
@@ -154,16 +154,16 @@ const moveLanes: Statement = {
 /** Writes outcomes down, as far as their leases last, and starts the successors of what has ended. @returns ids written */
 export async function recordOutcomes(tx: Transaction, outcomes: readonly Outcome[]): Promise<Set<number>> {
   const lanes = lanesOf(outcomes.flatMap(({ delivery, state }) => (state === 'pending' ? [] : [delivery])));
-  await holdLanes(tx, lanes);
-  const written = await tx.query<{ id: number }>(record, [
+  holdLanes(tx, lanes);
+  const written = tx.query<{ id: number }>(record, [
     outcomes.map((one) => one.delivery.id),
     outcomes.map((one) => one.lease),
     outcomes.map((one) => one.state),
     outcomes.map((one) => JSON.stringify(one.attempt)),
     outcomes.map((one) => one.pauseMs),
   ]);
-  await advanceLanes(tx, lanes);
-  return new Set(written.map((row) => row.id));
+  advanceLanes(tx, lanes);
+  return new Set((await written).map((row) => row.id));
 }
 
 /** Each lane once. */
@@ -176,13 +176,13 @@ export const lanesOf = (ended: readonly Pick<Claimed, 'webhookId' | 'orderId' | 
 ];
 
 /** Before anything in them is ended. */
-export async function holdLanes(tx: Transaction, lanes: readonly Lane[]): Promise<void> {
-  if (lanes.length > 0) await tx.query(lockLanes, columnsOf(lanes));
+export function holdLanes(tx: Transaction, lanes: readonly Lane[]): void {
+  if (lanes.length > 0) tx.send(lockLanes, columnsOf(lanes));
 }
 
 /** After something in them has ended: the next one is due, and a lane without a next one is gone. */
-export async function advanceLanes(tx: Transaction, lanes: readonly Lane[]): Promise<void> {
-  if (lanes.length > 0) await tx.execute(moveLanes, columnsOf(lanes));
+export function advanceLanes(tx: Transaction, lanes: readonly Lane[]): void {
+  if (lanes.length > 0) tx.send(moveLanes, columnsOf(lanes));
 }
 
 const columnsOf = (lanes: readonly Lane[]): [string[], number[]] => [
@@ -225,8 +225,8 @@ const noteHealthOf: Statement = {
     FROM health h WHERE q.webhook_id = h.webhook_id`,
 };
 
-export async function noteHealth(tx: Transaction, health: readonly Health[], limits: QueueLimits): Promise<void> {
-  await tx.execute(noteHealthOf, [
+export function noteHealth(tx: Transaction, health: readonly Health[], limits: QueueLimits): void {
+  tx.send(noteHealthOf, [
     health.map((one) => one.webhookId),
     health.map((one) => one.delivered),
     health.map((one) => one.answered),

@@ -31,14 +31,14 @@ export function findUnseeable(tx: Transaction, limit: number): Promise<Pending[]
 export async function endDeliveries(tx: Transaction, found: readonly Pending[], error: string): Promise<number> {
   if (found.length === 0) return 0;
   const lanes = lanesOf(found);
-  await holdLanes(tx, lanes);
+  holdLanes(tx, lanes);
   const attempt = JSON.stringify({ at: new Date().toISOString(), durationMs: 0, error });
   await tx.execute(
     `UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, ended_at = now(), attempts = attempts || $2::jsonb
      WHERE id = ANY($1) AND ended_at IS NULL AND lease IS NULL`,
     [found.map((one) => one.id), attempt],
   );
-  await advanceLanes(tx, lanes);
+  advanceLanes(tx, lanes);
   await bringForward(tx, [...new Set(found.map((one) => one.webhookId))]);
   return found.length;
 }

@@ -42,14 +42,13 @@ export async function moveOrders(
     const moved = addUnits(unitsByPlant.get(order.plantId) ?? noUnits, unitsMoved(request.move, order.quantity));
     unitsByPlant.set(order.plantId, moved);
   }
-  const stock = await lockStock(tx, [...unitsByPlant.keys()]);
-  const at = await clock(tx);
+  const [stock, at] = await Promise.all([lockStock(tx, [...unitsByPlant.keys()]), clock(tx)]);
 
   const moved = moving.map(({ order, request }) => movedOrder(order, request, at, policy));
   const inventory = stock.map((row) => inventoryOf(row.listing, unitsByPlant.get(row.plantId) ?? noUnits));
-  await writeMoves(tx, at, moved.map((one) => one.write));
-  await moveUnits(tx, unitsByPlant);
-  await appendInventoryDelta(tx, inventory.reduce(addInventory, noInventory));
+  writeMoves(tx, at, moved.map((one) => one.write));
+  moveUnits(tx, unitsByPlant);
+  appendInventoryDelta(tx, inventory.reduce(addInventory, noInventory));
   return moved.map((one) => one.order);
 }
 

@@ -218,8 +218,8 @@ const writeMoved: Statement = {
 };
 
 /** State and event together, in the transaction of the move. */
-export async function writeMoves(tx: Transaction, at: Date, moves: readonly WrittenMove[]): Promise<void> {
-  await tx.execute(writeMoved, [
+export function writeMoves(tx: Transaction, at: Date, moves: readonly WrittenMove[]): void {
+  tx.send(writeMoved, [
     at,
     moves.map((one) => one.orderId),
     moves.map((one) => one.version),

@@ -10,11 +10,11 @@ export async function findPayment(tx: Transaction, orderId: number, reference: s
   return row?.state;
 }
 
-export async function savePayment(
+export function savePayment(
   tx: Transaction,
   payment: { readonly orderId: number; readonly reference: string; readonly state: PaymentState },
-): Promise<void> {
-  await tx.execute(
+): void {
+  tx.send(
     `INSERT INTO payments (order_id, reference, state) VALUES ($1, $2, $3)
      ON CONFLICT (order_id, reference) DO UPDATE SET state = excluded.state, at = now()`,
     [payment.orderId, payment.reference, payment.state],

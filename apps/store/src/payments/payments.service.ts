@@ -42,11 +42,10 @@ export class PaymentsService {
     orderId: number,
     { outcome, reference }: Payment,
   ): Promise<Versioned<Order> | DomainError> {
-    const order = await lockOrder(tx, orderId);
-    const known = await findPayment(tx, orderId, reference);
+    const [order, known] = await Promise.all([lockOrder(tx, orderId), findPayment(tx, orderId, reference)]);
     const { kind, state } = decidePayment(known, outcome, canMove(order, 'approve'));
     if (kind === 'new') {
-      await savePayment(tx, { orderId, reference, state });
+      savePayment(tx, { orderId, reference, state });
       await audit(tx, actorOf(context), store.reportPayment, orderId);
     }
     if (state === 'refund-due') return notPayable(order);

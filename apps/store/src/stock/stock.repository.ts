@@ -63,9 +63,9 @@ const moveUnitsOfPlants: Statement = {
 };
 
 /** Moves units between free, reserved and sold; the CHECK constraints refuse what would lose or invent one. */
-export async function moveUnits(tx: Transaction, moved: ReadonlyMap<number, Units>): Promise<void> {
+export function moveUnits(tx: Transaction, moved: ReadonlyMap<number, Units>): void {
   const units = [...moved.values()];
-  await tx.execute(moveUnitsOfPlants, [
+  tx.send(moveUnitsOfPlants, [
     [...moved.keys()],
     units.map((one) => one.free),
     units.map((one) => one.reserved),
@@ -74,9 +74,9 @@ export async function moveUnits(tx: Transaction, moved: ReadonlyMap<number, Unit
 }
 
 /** Every transaction that changes stock appends what it changed: one row that nobody else waits for. */
-export async function appendInventoryDelta(tx: Transaction, delta: Inventory): Promise<void> {
+export function appendInventoryDelta(tx: Transaction, delta: Inventory): void {
   if (delta.available === 0 && delta.pending === 0 && delta.sold === 0) return;
-  await tx.execute(
+  tx.send(
     { name: 'append-inventory-delta', text: 'INSERT INTO inventory_deltas (available, pending, sold) VALUES ($1, $2, $3)' },
     [delta.available, delta.pending, delta.sold],
   );

@@ -101,7 +101,7 @@ export class StockService {
 async function change(tx: Transaction, before: StockState, after: StockState): Promise<number> {
   const delta = subtractInventory(inventoryOf(after.listing, after), inventoryOf(before.listing, before));
   const version = await writeStock(tx, after);
-  await appendInventoryDelta(tx, delta);
+  appendInventoryDelta(tx, delta);
   return version;
 }
 
