@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Permission } from '@plant-shop/contracts/permissions';
 import { fake } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
@@ -136,6 +137,8 @@ describe('the routes', () => {
     know('payments-key', 'apiKey', ['write:payments']);
     know('shipments-session', 'session', ['write:shipments']);
     shop.identity.know('admin-key', { kind: 'apiKey' });
+    // Until revocations are followed, no credential is judged.
+    await until(async () => (await shop.get('/v3/store/inventory', { api_key: 'made-up' })).status !== 503, 15_000);
   });
   afterAll(() => shop.stop());
 
