@@ -1,10 +1,13 @@
-// What main.mjs runs on the pinned Node, when everything is built.
-import { cpSync, existsSync } from 'node:fs';
+// What main.mjs and tools/test run, on the pinned Node and in its environment, when everything is built.
+import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { explain, StartError } from '../../tools/start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
+import { ROOT } from '../../tools/start/toolchain.mjs';
 import { temporaryFolder } from '../../tools/test/folder.mjs';
+import { BuildCopy } from './dist/prove/build-copy.js';
+import { prove } from './dist/prove/prove.js';
 import { goalNames, run } from './dist/run.js';
 import { Stack } from './stack.mjs';
 
@@ -14,7 +17,9 @@ const usage = `Does to a shop of its own what can happen to one, and judges all 
   npm run chaos -- --seed 7 --minutes 60      the plan of a seed is the same each time
   npm run chaos -- --only R2,R5
   npm run chaos -- --short                    as every build does, about 2 minutes
-  npm run chaos -- --keep-logs <folder>       the services' logs afterwards`;
+  npm run chaos -- --keep-logs <folder>       the services' logs afterwards
+  npm run chaos -- --report <file>            how many goals were reached, as JSON
+  npm run chaos -- --prove                    twelve bugs made on purpose: is each caught? (--bug <part of its name>)`;
 
 const stop = stopOnSignals();
 process.exit(await main());
@@ -31,18 +36,39 @@ async function main() {
     }
     console.log(`Seed ${options.seed}`);
     const folder = temporaryFolder(shutdown);
-    const stack = await Stack.start(join(folder, 'shop'), { signal: stop.signal });
-    shutdown.add('shop', async () => {
-      if (options.keepLogs && existsSync(stack.logs)) cpSync(stack.logs, options.keepLogs, { recursive: true });
-      await stack.end();
-    });
-    outcome = await Promise.race([run(stack, { ...options, say: console.log }), aborted(stack.signal)]);
+    outcome = await (options.proves ? proof(folder, options) : trial(folder, options, shutdown));
+    if (options.report) writeFileSync(options.report, JSON.stringify(outcome));
   } catch (error) {
     console.log(`\n${explain(error)}`);
   }
   await shutdown.run();
   console.log(`\n${outcome.passed} passed, ${outcome.failed} failed`);
   return outcome.failed === 0 ? 0 : 1;
+}
+
+/**
+ * @param {string} folder
+ * @param {NonNullable<ReturnType<typeof optionsOf>>} options
+ * @param {Shutdown<'shop' | 'temporary folder'>} shutdown
+ */
+async function trial(folder, options, shutdown) {
+  const stack = await Stack.start(join(folder, 'shop'), { signal: stop.signal });
+  shutdown.add('shop', async () => {
+    if (options.keepLogs && existsSync(stack.logs)) cpSync(stack.logs, options.keepLogs, { recursive: true });
+    await stack.end();
+  });
+  return Promise.race([run(stack, { ...options, say: console.log }), aborted(stack.signal)]);
+}
+
+/** @param {string} folder @param {NonNullable<ReturnType<typeof optionsOf>>} options */
+async function proof(folder, { seed, bug }) {
+  const copy = new BuildCopy(join(folder, 'build'), ROOT);
+  // Where tools/start takes the services' build from.
+  process.env['ARTEFACTS_DIR'] = copy.apps;
+  const replicas = { gateway: 1, catalog: 1, identity: 1 };
+  let shops = 0;
+  const openStack = () => Stack.start(join(folder, `shop-${++shops}`), { signal: stop.signal, replicas });
+  return prove({ copy, openStack, seed, only: bug, say: console.log });
 }
 
 /** @param {AbortSignal} signal @returns {Promise<never>} */
@@ -60,6 +86,9 @@ function optionsOf(args) {
       only: { type: 'string' },
       short: { type: 'boolean', default: false },
       'keep-logs': { type: 'string' },
+      prove: { type: 'boolean', default: false },
+      bug: { type: 'string' },
+      report: { type: 'string' },
       help: { type: 'boolean' },
     },
   });
@@ -70,5 +99,5 @@ function optionsOf(args) {
   const unknown = only.filter((name) => !goalNames.includes(name));
   if (unknown.length > 0) throw new StartError(`Not tried here: ${unknown.join(', ')}. There are ${goalNames.join(', ')}.`);
   if (!Number.isSafeInteger(seed) || !(minutes > 0)) throw new StartError(usage);
-  return { seed, minutes, only, isShort: values.short, keepLogs: values['keep-logs'] };
+  return { seed, minutes, only, isShort: values.short, keepLogs: values['keep-logs'], proves: values.prove, bug: values.bug, report: values.report };
 }

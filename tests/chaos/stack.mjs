@@ -1,4 +1,3 @@
-import { startProxy } from '@plant-shop/testing/proxy';
 import { ownBroker } from '../../tools/start/broker.mjs';
 import { loadCredentials } from '../../tools/start/credentials.mjs';
 import { DataDir } from '../../tools/start/data-dir.mjs';
@@ -11,8 +10,8 @@ import { serviceProcess } from '../../tools/start/service-process.mjs';
 import { environmentOf, planInstances } from '../../tools/start/services.mjs';
 import { migrate } from '../../tools/start/shop.mjs';
 import { ORDER, Shutdown, together } from '../../tools/start/shutdown.mjs';
-import { readyToolchain } from '../../tools/start/toolchain.mjs';
 import { Watch } from '../../tools/start/watch.mjs';
+import { Relays } from './relays.mjs';
 
 /** From the command to the last service's 200; many processes start at once on few cores. */
 const READY_LIMIT_MS = 180_000;
@@ -37,6 +36,7 @@ export class Stack {
   /** @type {Record<string, import('./dist/stack.js').Links>} */
   links = {};
 
+  #relays = new Relays();
   #stop = new AbortController();
   #shutdown = new Shutdown(ORDER, (step, error) => console.log(`Ending (${step}): ${error}`));
   /** @type {Map<string, NodeJS.ProcessEnv>} */
@@ -76,11 +76,8 @@ export class Stack {
     /** @type {import('../../tools/start/shop.mjs').Site} */
     const site = { stop: this.#stop, shutdown: this.#shutdown, screen: silent, dataDir, runFile, watch, credentials };
     const ports = { GATEWAY_PORT: await freePort(), STREAM_PORT: await freePort() };
-    const [inherited, databases, broker] = await together(this.#stop, [
-      readyToolchain({ signal: this.#stop.signal, say: console.log }),
-      ownDatabases(site),
-      ownBroker(site),
-    ]);
+    const [databases, broker] = await together(this.#stop, [ownDatabases(site), ownBroker(site)]);
+    const inherited = process.env;
     const two = { gateway: 2, catalog: 2, store: 2, identity: 2, notifications: 2 };
     const databaseUrls = databases.urls;
     this.instances = /** @type {any} */ (await planInstances({ ...two, ...replicas }, ports));
@@ -92,9 +89,9 @@ export class Stack {
     const processes = [];
     for (const instance of this.instances) {
       const { label, service } = instance;
-      const nats = await relayTo(broker.url);
+      const nats = await this.#relays.to(broker.url);
       const url = databaseUrls[/** @type {keyof typeof databaseUrls} */ (service)];
-      const postgres = url === undefined ? undefined : await relayTo(url);
+      const postgres = url === undefined ? undefined : await this.#relays.to(url);
       this.links[label] = { nats, ...(postgres && { postgres }) };
       const relayed = {
         ...wiring,
@@ -109,7 +106,6 @@ export class Stack {
     }
     this.#shutdown.add('services', async () => {
       await Promise.all(processes.map((one) => one.stop()));
-      for (const { nats, postgres } of Object.values(this.links)) await Promise.all([nats.stop(), postgres?.stop()]);
     });
     for (const one of processes) one.start();
     const { signal } = this.#stop;
@@ -154,14 +150,9 @@ export class Stack {
     const postgres = this.pidOf('postgres');
     if (postgres !== undefined) sendSignal(postgres, 'SIGQUIT');
     await this.#shutdown.run();
+    await this.#relays.end();
     this.dataDir.empty();
   }
-}
-
-/** @param {string} url */
-function relayTo(url) {
-  const { hostname, port } = new URL(url);
-  return startProxy({ host: hostname, port: Number(port) });
 }
 
 /** @param {string} url @param {{ port: number }} relay */

@@ -10,6 +10,7 @@ import { sendSignal } from './processes.mjs';
  * @property {string} [input] written to its standard input
  * @property {boolean} [show] pass its output through instead of keeping it
  * @property {AbortSignal} [signal] ends it with everything it started
+ * @property {number} [endLimitMs] how long its own end may take, when it has something to end itself
  */
 
 /**
@@ -20,7 +21,7 @@ import { sendSignal } from './processes.mjs';
  * @returns {Promise<{ code: number, output: string }>} output is what it printed (both streams), unless it was shown
  */
 export function attempt(command, args, options = {}) {
-  const { cwd, env, as, input, show = false, signal } = options;
+  const { cwd, env, as, input, show = false, signal, endLimitMs = 5_000 } = options;
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     // Both streams shown on one keep their order.
@@ -44,7 +45,7 @@ export function attempt(command, args, options = {}) {
     const end = () => {
       if (group === undefined) return;
       sendSignal(group, 'SIGTERM');
-      overdue = setTimeout(() => sendSignal(group, 'SIGKILL'), 5_000);
+      overdue = setTimeout(() => sendSignal(group, 'SIGKILL'), endLimitMs);
     };
     signal?.addEventListener('abort', end, { once: true });
     const settle = () => {

@@ -12,7 +12,7 @@ import { ResumingSocket } from './socket.js';
 import { instancesOf, type Stack } from './stack.js';
 
 /** The gateway's REQUEST_BUDGET_MS is its default. */
-const deadlineMs = 10_000 + 1_000;
+const usualDeadlineMs = 10_000 + 1_000;
 const snapshotEveryMs = 300;
 
 /** A shop, and where to reach it. */
@@ -48,6 +48,7 @@ export class Arena {
   readonly calls: Call[] = [];
   readonly supplied = new Map<number, number | undefined>();
   ordersExpire = false;
+  deadlineMs = usualDeadlineMs;
   /** Clients whose accounts are deleted on the way. */
   readonly leavers = new Set<string>();
   readonly staff: Client;
@@ -138,7 +139,7 @@ export class Arena {
       leavers: this.leavers,
       ordersExpire: this.ordersExpire,
       gatewayFaults: this.faults.ofGateways,
-      deadlineMs,
+      deadlineMs: this.deadlineMs,
       unsettled: [...unsettled, ...forged],
     };
     return { history, violations: check(history), recoveryMs: longestRecovery(this.calls, this.faults.done) };

@@ -11,6 +11,10 @@ interface Upstream {
   isWithdrawn: boolean;
 }
 
+/** To one gateway; more requests wait here. */
+const connectionsEach = 256;
+/** Of a rush that nobody has accepted yet. */
+const backlog = 4_096;
 const pollMs = 100;
 const pollLimitMs = 1_000;
 
@@ -26,14 +30,14 @@ export class Balancer {
 
   constructor(gateways: readonly { readonly label: string; readonly port?: number; readonly opsPort: number }[]) {
     this.upstreams = gateways.map(({ label, port = 0, opsPort }) => ({
-      label, port, opsPort, agent: new Agent({ keepAlive: true }), isReady: true, isWithdrawn: false,
+      label, port, opsPort, agent: new Agent({ keepAlive: true, maxSockets: connectionsEach, maxFreeSockets: connectionsEach }), isReady: true, isWithdrawn: false,
     }));
     this.server = createServer((incoming, outgoing) => this.pass(incoming, outgoing));
     this.server.keepAliveTimeout = 0;
   }
 
   async start(): Promise<string> {
-    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => this.server.listen({ port: 0, host: '127.0.0.1', backlog }, resolve));
     for (const upstream of this.upstreams) void this.watch(upstream);
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }

@@ -89,8 +89,8 @@ export class Client {
   private async send<B>(ask: Ask, { method, path, json, form, key }: Request): Promise<Outcome<B>> {
     const { apiKey, bearer } = this.credential;
     const from = now();
-    const done = (answer: Answered | 'lost', body: B | undefined): Outcome<B> => {
-      const call: Call = { client: this.name, ask, from, to: now(), answer };
+    const done = (answer: Answered | 'lost', body: B | undefined, why?: string): Outcome<B> => {
+      const call: Call = { client: this.name, ask, from, to: now(), answer, ...(why !== undefined && { why }) };
       this.record(call);
       return { call, body };
     };
@@ -111,8 +111,8 @@ export class Client {
       const text = await response.text();
       const body: unknown = /[/+]json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined;
       return done(answered(ask, response, body), body as B);
-    } catch {
-      return done('lost', undefined);
+    } catch (error) {
+      return done('lost', undefined, `${String(error)}: ${String((error as Error).cause)}`);
     }
   }
 }

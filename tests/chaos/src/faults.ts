@@ -20,13 +20,19 @@ export class Faults {
 
   constructor(private readonly stack: Stack, private readonly balancer: Balancer, private readonly say: (line: string) => void) {}
 
-  /** Does all of a plan, each at its time. */
-  async carryOut(plan: readonly Fault[]): Promise<void> {
+  /**
+   * Does what a plan says until the work is over, each at its time and not before the shop has come to itself after the one
+   * before: on a slow machine nothing but faults would happen otherwise.
+   */
+  async carryOut(plan: readonly Fault[], work: Promise<unknown>): Promise<void> {
+    const over = work.then(() => 'over' as const);
     const begin = now();
     for (const fault of plan) {
-      await pause(begin + fault.atMs - now());
+      const due = pause(begin + fault.atMs - now()).then(() => this.ready());
+      if ((await Promise.race([over, due])) === 'over') break;
       await this.do(fault);
     }
+    await work;
   }
 
   async do(fault: Fault): Promise<void> {

@@ -34,6 +34,8 @@ export interface Call {
   readonly from: number;
   readonly to: number;
   readonly answer: Answered | 'lost';
+  /** It was lost. */
+  readonly why?: string;
 }
 
 /** One look at the store's database, in one transaction. */

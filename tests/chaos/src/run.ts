@@ -17,7 +17,9 @@ export const goalNames = Object.keys(goals);
 
 /** Tries the goals one after the other on one shop. @returns how many were reached, and how many not */
 export async function run(stack: Stack, { seed, minutes, only, isShort, say }: Options): Promise<{ passed: number; failed: number }> {
-  const names = Object.keys(goals).filter((name) => only.length === 0 || only.includes(name));
+  const names = Object.entries(goals)
+    .filter(([name, { isLong }]) => (only.length > 0 ? only.includes(name) : !(isShort && isLong)))
+    .map(([name]) => name);
   const weights = names.reduce((sum, name) => sum + (goals[name]?.weight ?? 0), 0);
   const ground = await openGround(stack, say);
   const rows: Row[] = [];

@@ -1,5 +1,3 @@
-import type { TestProxy } from '@plant-shop/testing/proxy';
-
 export const services = ['gateway', 'catalog', 'store', 'identity', 'notifications'] as const;
 export type ServiceName = (typeof services)[number];
 
@@ -13,10 +11,19 @@ export interface Instance {
   readonly port?: number;
 }
 
+/** The network between a process and one of its servers. */
+export interface Link {
+  readonly port: number;
+  /** Ends every connection and refuses new ones. */
+  cut(): Promise<void>;
+  /** New connections are served again. */
+  restore(): Promise<void>;
+}
+
 /** The relays between an instance and its servers. The gateway has no database. */
 export interface Links {
-  readonly nats: TestProxy;
-  readonly postgres?: TestProxy;
+  readonly nats: Link;
+  readonly postgres?: Link;
 }
 
 /** A running shop (stack.mjs), in which every process that ends is started again. */

@@ -12,8 +12,8 @@ export interface TradeOptions {
   readonly perSecond?: number;
   readonly plants?: number;
   readonly unitsEach?: number;
-  /** Users come, order and want to be deleted, all at the same time. */
-  readonly leavers?: boolean;
+  /** So many at a time come, order, and want to be deleted meanwhile. */
+  readonly leavers?: number;
 }
 
 /** How long a client asks again with the same Idempotency-Key. */
@@ -27,7 +27,7 @@ const nextOrderId = (): number => 1_000 + orderIds++;
  * deliver and rename plants, and everybody looks at them.
  */
 export async function trade(arena: Arena, options: TradeOptions): Promise<void> {
-  const { seconds, customers = 8, perSecond = 8, plants = 6, unitsEach = 120, leavers = true } = options;
+  const { seconds, customers = 8, perSecond = 8, plants = 6, unitsEach = 120, leavers = 1 } = options;
   const tag = `trade${arena.random.between(1, 1e9)}`;
   const plantIds: number[] = [];
   for (let n = 0; n < plants; n++) plantIds.push(await arena.plant(unitsEach, [tag]));
@@ -45,7 +45,7 @@ export async function trade(arena: Arena, options: TradeOptions): Promise<void> 
     work(perSecond, (random) => deliver(arena.staff, random, approved)),
     rename(arena, plantIds, end),
     work(perSecond, (random) => look(arena.staff, random, plantIds, tag)),
-    ...(leavers ? [work(1, (random) => comeAndGo(arena, random, plantIds))] : []),
+    ...Array.from({ length: leavers }, () => work(2, (random) => comeAndGo(arena, random, plantIds))),
   ]);
 }
 
@@ -79,11 +79,14 @@ async function order(client: Client, random: Random, plantId: number): Promise<n
     const { call } = await client.place(wanted);
     return isDone(call) ? call.answer.order?.id : undefined;
   }
-  return placeStubbornly(client, random, wanted);
+  const key = newKey(random);
+  // The impatient send it twice at once.
+  const [id] = await Promise.all(Array.from({ length: random.chance(0.3) ? 2 : 1 }, () => placeStubbornly(client, random, wanted, key)));
+  return id;
 }
 
 /** Asks again with the same key until there is an outcome. */
-export async function placeStubbornly(client: Client, random: Random, wanted: { plantId: number; quantity: number; id?: number }, key = newKey(random)): Promise<number | undefined> {
+export async function placeStubbornly(client: Client, random: Random, wanted: { plantId: number; quantity: number; id?: number }, key: string): Promise<number | undefined> {
   const end = now() + stubbornMs;
   while (now() < end) {
     const { call } = await client.place(wanted, key);
@@ -131,16 +134,20 @@ async function look(staff: Client, random: Random, plantIds: readonly number[], 
 async function comeAndGo(arena: Arena, random: Random, plantIds: readonly number[]): Promise<void> {
   const leaver = await arena.customer(`leaver${random.between(0, 2 ** 31)}`);
   arena.leavers.add(leaver.client.name);
+  // Whoever has ordered before is known to the store, and must be locked there.
+  const { call } = await leaver.client.place({ plantId: random.pick(plantIds), quantity: 1 });
+  if (isDone(call) && call.answer.order) await leaver.client.cancel(call.answer.order.id);
   await leaveWhileOrdering(arena, leaver, random.pick(plantIds), random.between(0, 15));
 }
 
-/** @param afterMs how much later the order is sent */
+/** @param afterMs how much later than the order the deletion is sent */
 export async function leaveWhileOrdering(arena: Arena, leaver: { username: string; client: Client }, plantId: number, afterMs: number): Promise<void> {
-  const placing = pause(afterMs).then(() => leaver.client.place({ plantId, quantity: 1 }));
-  await arena.staff.other('DELETE', `/v3/user/${leaver.username}`);
+  const placing = leaver.client.place({ plantId, quantity: 1 });
+  await pause(afterMs);
+  const { call: deleted } = await arena.staff.other('DELETE', `/v3/user/${leaver.username}`);
   const { call } = await placing;
-  if (!isDone(call)) return;
-  // It is there, so the deletion was refused: when the order is closed it is not any more.
+  // Where both were accepted the order stays open, for the snapshots to see.
+  if (!isDone(call) || isDone(deleted)) return;
   const orderId = call.answer.order?.id;
   if (orderId !== undefined) await arena.staff.cancel(orderId);
 }

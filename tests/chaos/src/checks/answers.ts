@@ -12,7 +12,7 @@ export function checkAnswers({ calls, deadlineMs, gatewayFaults, leavers }: Hist
   const excused = (call: Call): boolean => gatewayFaults.some(({ from, to }) => call.from <= to && call.to >= from);
   return calls.flatMap((call): Violation[] => {
     const found = (what: string): Violation[] => [{ rule: 'answers', what: `${describe(call)}: ${what}` }];
-    if (!isAnswered(call)) return excused(call) ? [] : found('no answer');
+    if (!isAnswered(call)) return excused(call) ? [] : found(`no answer (${call.why ?? ''})`);
     const { status, code, hasRetryAfter } = call.answer;
     if (status === 401 && leavers.has(call.client)) return [];
     if (!allowed.includes(status)) return found(`${status} ${code ?? ''}`);

@@ -16,6 +16,8 @@ export interface Goal {
   readonly what: string;
   /** Its share of the minutes, in parts of all. 0: it takes the time it takes. */
   readonly weight: number;
+  /** Takes too long for every build, however short. */
+  readonly isLong?: boolean;
   readonly run: (trial: Trial) => Promise<Row[]>;
 }
 

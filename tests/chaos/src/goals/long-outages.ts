@@ -1,4 +1,3 @@
-import type { TestProxy } from '@plant-shop/testing/proxy';
 import type { Arena } from '../arena.js';
 import { settleLimitMs } from '../arena.js';
 import { checkEvents } from '../checks/events.js';
@@ -8,7 +7,7 @@ import type { Violation } from '../checks/violation.js';
 import { now, pause, until } from '../clock.js';
 import { type Follower, type History, isDone } from '../history.js';
 import type { Row } from '../report.js';
-import { instancesOf, type Links } from '../stack.js';
+import { instancesOf, type Link, type Links } from '../stack.js';
 import { trade } from '../trade.js';
 import { type Goal, inParallel, judged, openArena, type Trial } from './goal.js';
 
@@ -19,6 +18,7 @@ const slack = 3;
 const longest: Goal = {
   what: 'NATS away for long; notifications away; the store restored from a backup',
   weight: 4,
+  isLong: true,
   run: async (trial): Promise<Row[]> => [await natsAway(trial), await notificationsAway(trial), await storeRestored(trial)],
 };
 
@@ -27,10 +27,8 @@ async function natsAway(trial: Trial): Promise<Row> {
   const what = 'NATS away for long, back empty';
   const forMs = trial.isShort ? 10_000 : Math.min(600_000, Math.max(30_000, trial.seconds * 600));
   const arena = await openArena(trial);
-  await Promise.all([
-    trade(arena, { seconds: forMs / 1_000 + 10, leavers: false, perSecond: 2 }),
-    arena.faults.carryOut([{ kind: 'away', atMs: 4_000, targets: ['nats'], forMs }]),
-  ]);
+  const trading = trade(arena, { seconds: forMs / 1_000 + 10, leavers: 0, perSecond: 2 });
+  await arena.faults.carryOut([{ kind: 'away', atMs: 4_000, targets: ['nats'], forMs }], trading);
   return judged('R6', `${what} (${forMs / 1_000} s)`, arena, await lateArrival(arena));
 }
 
@@ -63,7 +61,7 @@ async function storeRestored(trial: Trial): Promise<Row> {
   const seconds = trial.isShort ? 4 : 20;
   const stores = instancesOf(stack, 'store').map(({ label }) => label);
   const arena = await openArena(trial);
-  const some = { seconds, leavers: false, perSecond: 4 };
+  const some = { seconds, leavers: 0, perSecond: 4 };
   await trade(arena, some);
   trial.ground.say('  backup of the store');
   await arena.faults.withoutPostgres(stores, () => databases.backUpStore());
@@ -119,7 +117,7 @@ function whatStaysTrue(history: History): Violation[] {
   ];
 }
 
-const linksOf = (links: Links | undefined): TestProxy[] => [links?.nats, links?.postgres].flatMap((link) => link ?? []);
+const linksOf = (links: Links | undefined): Link[] => [links?.nats, links?.postgres].flatMap((link) => link ?? []);
 
 /** From now on until everything is in the log and at every socket. */
 async function lateArrival(arena: Arena): Promise<Violation[]> {

@@ -22,7 +22,7 @@ const storm = (goal: string, what: string, { kinds, services }: Storm): Goal => 
       ...(trial.isShort && { restMs: 2_500, longestPauseMs: 4_000 }),
     });
     for (const fault of plan) trial.ground.say(`  plan  ${describeFault(fault)}`);
-    await Promise.all([trade(arena, { seconds: trial.seconds }), arena.faults.carryOut(plan)]);
+    await arena.faults.carryOut(plan, trade(arena, { seconds: trial.seconds }));
     return [await judged(goal, what, arena)];
   },
 });

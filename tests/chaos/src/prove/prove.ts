@@ -1,0 +1,86 @@
+import { Arena, openGround } from '../arena.js';
+import type { Violation } from '../checks/violation.js';
+import type { Fault } from '../plan.js';
+import { Random } from '../random.js';
+import { describeViolations } from '../report.js';
+import type { Stack } from '../stack.js';
+import { trade } from '../trade.js';
+import { type Bug, bugs } from './bugs.js';
+import type { BuildCopy } from './build-copy.js';
+
+export interface Proof {
+  readonly copy: BuildCopy;
+  /** A new shop on new data, run from the copy. */
+  readonly openStack: () => Promise<Stack>;
+  readonly seed: number;
+  /** Parts of the names of bugs, between commas. */
+  readonly only: string | undefined;
+  readonly say: (line: string) => void;
+}
+
+const seconds = 10;
+/** What is stuck is stuck: nobody waits a minute for it twelve times. */
+const settleLimitMs = 12_000;
+
+/**
+ * A checker that never says no proves nothing: each bug must be caught, by a rule that is about it, and the same short trial of
+ * the code as it is must find nothing, with the faults of all of them.
+ */
+export async function prove(proof: Proof): Promise<{ passed: number; failed: number }> {
+  const { say, only } = proof;
+  const lines: { readonly name: string; readonly isGood: boolean; readonly found: string }[] = [];
+  const chosen = bugs.filter(({ name }) => only === undefined || only.split(',').some((part) => name.includes(part)));
+  const faults = [...new Map(bugs.flatMap((bug) => bug.faults ?? []).map((fault) => [fault.atMs, fault])).values()].sort((a, b) => a.atMs - b.atMs);
+  const clean = await trial(proof, faults, {});
+  lines.push({ name: 'the code as it is', isGood: clean.length === 0, found: clean.length === 0 ? 'nothing' : rulesOf(clean) });
+  if (clean.length > 0) say(describeViolations(clean));
+  for (const bug of chosen) {
+    say(bug.name);
+    const { isGood, found } = await attempt(proof, bug);
+    say(`  ${isGood ? 'caught' : 'NOT CAUGHT'}: ${found}`);
+    lines.push({ name: bug.name, isGood, found: found.split('\n')[0] ?? '' });
+  }
+  const width = Math.max(...lines.map(({ name }) => name.length));
+  say(`\n${lines.map(({ name, isGood, found }) => `${isGood ? 'ok    ' : 'WRONG '} ${name.padEnd(width)}  ${found}`).join('\n')}`);
+  const failed = lines.filter(({ isGood }) => !isGood).length;
+  return { passed: lines.length - failed, failed };
+}
+
+async function attempt(proof: Proof, { edits, breaks, faults = [], trade }: Bug): Promise<{ isGood: boolean; found: string }> {
+  let undo: () => void;
+  try {
+    undo = proof.copy.apply(edits);
+  } catch (error) {
+    return { isGood: false, found: String(error instanceof Error ? error.message : error) };
+  }
+  try {
+    const violations = await trial(proof, faults, trade ?? {});
+    const isGood = violations.some(({ rule }) => breaks.includes(rule));
+    return { isGood, found: violations.length === 0 ? 'nothing' : rulesOf(violations) };
+  } finally {
+    undo();
+  }
+}
+
+async function trial({ openStack, seed, say }: Proof, faults: readonly Fault[], options: Bug['trade']): Promise<readonly Violation[]> {
+  const stack = await openStack();
+  const ground = await openGround(stack, () => undefined);
+  try {
+    const arena = await Arena.open(ground, new Random(seed), { receivers: 1, sockets: 2 });
+    const whole = { seconds, customers: 6, perSecond: 12, plants: 2, unitsEach: 400, ...options };
+    await arena.faults.carryOut(faults, trade(arena, whole));
+    const { violations } = await arena.judge(settleLimitMs);
+    return violations;
+  } catch (error) {
+    say(`  ${String(error)}`);
+    return [{ rule: 'settled', what: `the trial broke off: ${String(error)}` }];
+  } finally {
+    ground.balancer.stop();
+    await stack.end();
+  }
+}
+
+function rulesOf(violations: readonly Violation[]): string {
+  const counts = Map.groupBy(violations, ({ rule }) => rule);
+  return [...counts].map(([rule, { length }]) => `${rule} ${length}`).join(', ');
+}
