@@ -2,7 +2,7 @@ import { ownBroker } from '../../tools/start/broker.mjs';
 import { loadCredentials } from '../../tools/start/credentials.mjs';
 import { DataDir } from '../../tools/start/data-dir.mjs';
 import { ownDatabases } from '../../tools/start/databases.mjs';
-import { freePort } from '../../tools/start/ports.mjs';
+import { nextFreePort } from '../../tools/start/ports.mjs';
 import { sendSignal } from '../../tools/start/processes.mjs';
 import { answers } from '../../tools/start/readiness.mjs';
 import { RunFile } from '../../tools/start/run-file.mjs';
@@ -75,13 +75,12 @@ export class Stack {
     const credentials = loadCredentials(dataDir.credentials, { needed: false });
     /** @type {import('../../tools/start/shop.mjs').Site} */
     const site = { stop: this.#stop, shutdown: this.#shutdown, screen: silent, dataDir, runFile, watch, credentials };
-    const ports = { GATEWAY_PORT: await freePort(), STREAM_PORT: await freePort() };
     const [databases, broker] = await together(this.#stop, [ownDatabases(site), ownBroker(site)]);
     const inherited = process.env;
     const two = { gateway: 2, catalog: 2, store: 2, identity: 2, notifications: 2 };
     const databaseUrls = databases.urls;
-    this.instances = /** @type {any} */ (await planInstances({ ...two, ...replicas }, ports));
-    const publicUrl = `http://127.0.0.1:${ports.GATEWAY_PORT}`;
+    this.instances = await withOwnPorts({ ...two, ...replicas });
+    const publicUrl = `http://127.0.0.1:${this.instances.find(({ service }) => service === 'gateway')?.port}`;
     const wiring = { instances: this.instances, databaseUrls, broker, credentials, publicUrl };
     const direct = this.instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, { ...inherited, ...settings }) }));
     await migrate(site, direct, databases);
@@ -153,6 +152,21 @@ export class Stack {
     await this.#relays.end();
     this.dataDir.empty();
   }
+}
+
+/**
+ * On ports below those that the system gives to connections: a process that is started again must get the same ones, while
+ * thousands of connections come and go.
+ * @param {Parameters<typeof planInstances>[0]} replicas
+ * @returns {Promise<import('./dist/stack.js').Instance[]>}
+ */
+async function withOwnPorts(replicas) {
+  let last = 12_000 + Math.floor(Math.random() * 15_000);
+  const next = async () => (last = await nextFreePort(last + 1));
+  const planned = await planInstances(replicas, { GATEWAY_PORT: await next(), STREAM_PORT: await next() });
+  const instances = [];
+  for (const { port, ...one } of planned) instances.push({ ...one, opsPort: await next(), ...(port !== undefined && { port: await next() }) });
+  return instances;
 }
 
 /** @param {string} url @param {{ port: number }} relay */

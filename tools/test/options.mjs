@@ -1,7 +1,7 @@
 import { namedTests } from '../security/table.mjs';
 import { StartError } from '../start/errors.mjs';
 
-export const STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'deploy', 'artefacts']);
+export const STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'chaos', 'deploy', 'artefacts']);
 
 /** Those that take too long for every run. */
 export const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'adjacent']);

@@ -42,6 +42,13 @@ export function tallyOfJest({ code, report }) {
   return code !== 0 && tally.failed === 0 ? { ...tally, failed: 1 } : tally;
 }
 
+/** Each goal that was tried is one. @param {{ code: number, report: string | undefined }} outcome @returns {Tally} */
+export function tallyOfChaos({ code, report }) {
+  if (report === undefined) return check(false);
+  const tally = { ...NOTHING, ...JSON.parse(report) };
+  return code !== 0 && tally.failed === 0 ? { ...tally, failed: 1 } : tally;
+}
+
 /**
  * Counts what Node's own test runner ran, by the closing lines of its TAP report.
  * @param {{ code: number, report: string | undefined }} outcome

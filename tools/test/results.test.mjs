@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { check, succeeded, sum, summary, tallyOfJest, tallyOfTap } from './results.mjs';
+import { check, succeeded, sum, summary, tallyOfChaos, tallyOfJest, tallyOfTap } from './results.mjs';
 
 const jestReport = (changes = {}) =>
   JSON.stringify({ numPassedTests: 5, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, numRuntimeErrorTestSuites: 0, ...changes });
@@ -19,11 +19,17 @@ test('a run that failed without a failed test is a failure', () => {
   assert.equal(tallyOfJest({ code: 1, report: jestReport() }).failed, 1);
   assert.equal(tallyOfJest({ code: 134, report: undefined }).failed, 1);
   assert.equal(tallyOfTap({ code: 1, report: '# pass 3\n# fail 0\n' }).failed, 1);
+  assert.equal(tallyOfChaos({ code: 1, report: '{"passed":9,"failed":0}' }).failed, 1);
+  assert.equal(tallyOfChaos({ code: 1, report: undefined }).failed, 1);
 });
 
 test('the closing lines of a TAP report are its counts', () => {
   const report = '# pass 3 is no count\n# tests 6\n# pass 3\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 0\n';
   assert.deepEqual(tallyOfTap({ code: 1, report }), { passed: 3, failed: 2, skipped: 1 });
+});
+
+test('each goal that chaos tried is counted', () => {
+  assert.deepEqual(tallyOfChaos({ code: 1, report: '{"passed":9,"failed":2}' }), { passed: 9, failed: 2, skipped: 0 });
 });
 
 test('a run in which nothing was tested has not succeeded', () => {

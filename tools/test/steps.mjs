@@ -6,7 +6,7 @@ import { readRelease } from '../release/release.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
 import { pinnedNode, ROOT } from '../start/toolchain.mjs';
-import { check, sum, tallyOfJest, tallyOfTap } from './results.mjs';
+import { check, sum, tallyOfChaos, tallyOfJest, tallyOfTap } from './results.mjs';
 import { startServers } from './servers.mjs';
 import { startShop } from './shop.mjs';
 
@@ -35,6 +35,13 @@ export const steps = {
   unit: async (bench) => jest(bench, 'unit', ['--maxWorkers=3'], await startServers(bench)),
 
   acceptance: (bench) => acceptance(bench),
+
+  // What happens to a shop, in short (npm run chaos); the seed is always the same.
+  chaos: async (bench) => {
+    const file = join(bench.folder, 'chaos.json');
+    const code = await node(bench, ['tests/chaos/chaos.mjs', '--short', '--report', file], {}, { endLimitMs: 45_000 });
+    return tallyOfChaos({ code, report: contentOf(file) });
+  },
 
   deploy: (bench) => nodeTests(bench, 'deploy', 'tests/deploy/*.test.mjs'),
 
@@ -105,12 +112,18 @@ async function jest(bench, name, args, env) {
   return tallyOfJest({ code, report: contentOf(file) });
 }
 
-/** @param {Bench} bench @param {string[]} args @param {Record<string, string>} [env] @returns {Promise<number>} */
-async function node({ env: base, stop }, args, env = {}) {
+/**
+ * @param {Bench} bench
+ * @param {string[]} args
+ * @param {Record<string, string>} [env]
+ * @param {{ endLimitMs?: number }} [more]
+ * @returns {Promise<number>}
+ */
+async function node({ env: base, stop }, args, env = {}, more = {}) {
   const limit = AbortSignal.timeout(LONGEST_MS);
   try {
     const signal = AbortSignal.any([stop.signal, limit]);
-    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: true, signal })).code;
+    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: true, signal, ...more })).code;
   } catch (error) {
     if (stop.signal.aborted || !limit.aborted) throw error;
     console.log(`It hung: not over after ${LONGEST_MS / 60_000} minutes. ${explain(error)}`);
