@@ -15,7 +15,7 @@ const slack = 3;
 
 /** A new release, one process after the other, while everybody goes on. */
 const rolling: Goal = {
-  what: 'rolling SIGTERM of everything at 100 requests a second',
+  what: 'rolling SIGTERM of everything at a fixed rate',
   weight: 0,
   run: async (trial): Promise<Row[]> => {
     const arena = await openArena(trial, { sockets: 20 });
