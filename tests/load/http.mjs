@@ -1,4 +1,5 @@
 import autocannon from 'autocannon';
+import { findWrk, runWrk } from './wrk.mjs';
 
 /**
  * @typedef {object} Load
@@ -8,12 +9,25 @@ import autocannon from 'autocannon';
  * @property {(connection: number) => autocannon.Request[]} requests what a connection sends, in turn
  */
 
+/** How many lists of requests wrk chooses from. */
+const LISTS = 20;
+
 /**
- * Closed-loop load. Every answer must be a 200: a refusal is no order.
+ * Closed-loop load, by wrk where it can be had, else by autocannon. Every answer must be a 200: a refusal is no order.
  * @param {Load} load
  * @returns {Promise<{ requests: number, perSecond: number, p50: number, p99: number }>} latencies in milliseconds
  */
-export async function measure({ url, connections, seconds, requests }) {
+export async function measure(load) {
+  const wrk = await findWrk();
+  if (!wrk) return byAutocannon(load);
+  const requests = Array.from({ length: LISTS }, (_, n) => load.requests(n)).flat();
+  const { wrong, seconds, ...result } = await runWrk(wrk, { ...load, requests });
+  if (wrong > 0) throw new Error(`${wrong} of ${result.requests} requests to ${load.url} failed`);
+  return { requests: result.requests, perSecond: result.requests / seconds, p50: result.p50, p99: result.p99 };
+}
+
+/** @param {Load} load */
+async function byAutocannon({ url, connections, seconds, requests }) {
   let connection = 0;
   const result = await autocannon({
     url,
