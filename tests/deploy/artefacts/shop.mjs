@@ -25,11 +25,19 @@ const USER = process.getuid?.() === 0 ? { uid: 10_001, gid: 10_001 } : undefined
 const MOUNTED = '/run/secrets/shop';
 
 /**
+ * A further process of a service.
+ * @typedef {object} Replica
+ * @property {string} name
+ * @property {{ ops: number, http?: number }} ports
+ * @property {() => Promise<number | null>} stop SIGTERM; resolves with the exit code
+ */
+
+/**
  * The five artefacts as a cluster would run them: the environment of image and production overlay and no other variable, secrets
  * in files, NATS with its accounts, a user who owns nothing. Only addresses differ, since all are on this machine.
  */
 export class ProductionShop {
-  /** @type {Map<ServiceName, import('node:child_process').ChildProcess>} */
+  /** By service, or by the name of a further replica. @type {Map<string, import('node:child_process').ChildProcess>} */
   processes = new Map();
   /** @type {Record<string, { ops: number, http?: number }>} */
   ports = {};
@@ -88,9 +96,28 @@ export class ProductionShop {
     return run(this.node, args, { what: `${service}: node ${args.join(' ')}`, cwd: join(this.artefacts, service), env, as: USER, signal: this.signal });
   }
 
-  /** @param {ServiceName} service @returns {Record<string, string>} */
-  environment(service) {
-    const { ops, http } = this.ports[service] ?? { ops: 0 };
+  /**
+   * One more process of a service, once it is ready.
+   * @param {ServiceName} service @returns {Promise<Replica>}
+   */
+  async addReplica(service) {
+    const ports = { ops: await freePort(), ...(this.ports[service]?.http !== undefined && { http: await freePort() }) };
+    const name = `${service}-${ports.ops}`;
+    const child = this.#spawn(service, name, ports);
+    await answers(`http://127.0.0.1:${ports.ops}/readyz`, { limitMs: 120_000, signal: this.signal });
+    return { name, ports, stop: () => this.#end(name, child) };
+  }
+
+  /** The process that was there from the start. @param {ServiceName} service @returns {Replica} */
+  first(service) {
+    const child = this.processes.get(service);
+    if (!child) throw new Error(`${service} does not run`);
+    return { name: service, ports: this.ports[service] ?? { ops: 0 }, stop: () => this.#end(service, child) };
+  }
+
+  /** @param {ServiceName} service @param {{ ops: number, http?: number }} [ports] @returns {Record<string, string>} */
+  environment(service, ports = this.ports[service] ?? { ops: 0 }) {
+    const { ops, http } = ports;
     /** @type {Partial<Record<ServiceName, Record<string, string>>>} */
     const own = {
       gateway: { GATEWAY_HOST: '127.0.0.1', GATEWAY_PORT: `${http}`, IDENTITY_HTTP_URL: `http://127.0.0.1:${this.ports['identity']?.http}` },
@@ -113,16 +140,7 @@ export class ProductionShop {
    * @returns {Promise<Record<string, number | null>>} exit codes by service
    */
   async stopServices() {
-    const ends = [...this.processes].map(async ([service, child]) => {
-      if (child.exitCode === null && child.signalCode === null) {
-        const gone = once(child, 'exit');
-        child.kill('SIGTERM');
-        const overdue = setTimeout(() => child.kill('SIGKILL'), 20_000);
-        await gone;
-        clearTimeout(overdue);
-      }
-      return [service, child.exitCode];
-    });
+    const ends = [...this.processes].map(async ([name, child]) => [name, await this.#end(name, child)]);
     return Object.fromEntries(await Promise.all(ends));
   }
 
@@ -138,10 +156,29 @@ export class ProductionShop {
 
   /** @param {ServiceName} service */
   #startService(service) {
-    const log = openSync(join(this.folder, `${service}.log`), 'w', 0o600);
-    const child = spawn(this.node, ['dist/main.js'], { cwd: join(this.artefacts, service), env: this.environment(service), ...USER, stdio: ['ignore', log, log] });
+    this.#spawn(service, service, this.ports[service] ?? { ops: 0 });
+  }
+
+  /** @param {ServiceName} service @param {string} name @param {{ ops: number, http?: number }} ports */
+  #spawn(service, name, ports) {
+    const log = openSync(join(this.folder, `${name}.log`), 'w', 0o600);
+    const child = spawn(this.node, ['dist/main.js'], { cwd: join(this.artefacts, service), env: this.environment(service, ports), ...USER, stdio: ['ignore', log, log] });
     closeSync(log);
-    this.processes.set(service, child);
+    this.processes.set(name, child);
+    return child;
+  }
+
+  /** @param {string} name @param {import('node:child_process').ChildProcess} child */
+  async #end(name, child) {
+    if (child.exitCode === null && child.signalCode === null) {
+      const gone = once(child, 'exit');
+      child.kill('SIGTERM');
+      const overdue = setTimeout(() => child.kill('SIGKILL'), 20_000);
+      await gone;
+      clearTimeout(overdue);
+    }
+    this.processes.delete(name);
+    return child.exitCode;
   }
 
   /** @param {ServiceName} service */

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const PER_SECOND = 100;
+/** Within which Kubernetes' other parts learn that a pod goes, while it still serves (preStop). */
+const PRE_STOP_MS = 1_000;
+const RECONNECT_MS = 50;
+
+/** Customers at 100 requests a second: half of them read, a quarter orders, a quarter reports payments. */
+export class Traffic {
+  /** @type {string[]} */
+  failures = [];
+  answered = 0;
+  /** Orders that were answered as approved. @type {Set<number>} */
+  approved = new Set();
+  #agent = new Agent({ keepAlive: true });
+  #isOver = false;
+  /** @type {number[]} */
+  #unpaid = [];
+  /** @type {Promise<void>} */
+  #running;
+
+  /** @param {{ url: string, key: string, plantId: number }} means */
+  constructor(means) {
+    this.means = means;
+    this.#running = this.#run();
+  }
+
+  async stop() {
+    this.#isOver = true;
+    await this.#running;
+    this.#agent.destroy();
+  }
+
+  async #run() {
+    const begun = performance.now();
+    /** @type {Promise<void>[]} */
+    const all = [];
+    for (let n = 0; !this.#isOver; n++) {
+      all.push(this.#one(n).catch((error) => void this.failures.push(String(error))));
+      await pause(Math.max(0, begun + ((n + 1) * 1_000) / PER_SECOND - performance.now()));
+    }
+    await Promise.all(all);
+  }
+
+  /** @param {number} n */
+  async #one(n) {
+    const { plantId } = this.means;
+    const unpaid = n % 4 === 3 ? this.#unpaid.shift() : undefined;
+    if (unpaid !== undefined) {
+      const { status } = await this.#send('POST', `/v3/store/order/${unpaid}/payment`, { outcome: 'succeeded', reference: `rolling-${unpaid}` });
+      if (status === 200) this.approved.add(unpaid);
+    } else if (n % 4 === 1) {
+      const { status, body } = await this.#send('POST', '/v3/store/order', { plantId });
+      if (status === 200) this.#unpaid.push(body.id);
+    } else await this.#send('GET', n % 4 === 0 ? `/v3/plant/${plantId}` : '/v3/store/inventory');
+  }
+
+  /** One attempt: whoever must ask again was not served. @param {string} method @param {string} path @param {object} [json] */
+  async #send(method, path, json) {
+    const headers = { api_key: this.means.key, ...(json && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }) };
+    /** @type {{ status: number, text: string }} */
+    const { status, text } = await new Promise((resolve, reject) => {
+      const asked = request(this.means.url + path, { method, headers, agent: this.#agent }, (answer) => {
+        let text = '';
+        answer.setEncoding('utf8').on('data', (part) => (text += part));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text })).on('error', reject);
+      });
+      asked.on('error', reject).end(json && JSON.stringify(json));
+    });
+    this.answered++;
+    if (status !== 200) this.failures.push(`${method} ${path}: ${status} ${text.slice(0, 200)}`);
+    return { status, body: status === 200 ? JSON.parse(text) : undefined };
+  }
+}
+
+/** A client of the stream that comes again with its last cursor, to whichever replica is left. */
+export class Listener {
+  /** @type {number[]} */
+  closes = [];
+  /** @type {Set<number>} */
+  orders = new Set();
+  /** @type {unknown[]} */
+  gaps = [];
+  #isOver = false;
+  /** @type {Promise<void>} */
+  #running;
+  #cursor = 'latest';
+
+  /** @param {() => string} address of a replica that is ready @param {string} key */
+  constructor(address, key) {
+    this.address = address;
+    this.key = key;
+    this.#running = this.#run();
+  }
+
+  async stop() {
+    this.#isOver = true;
+    await this.#running;
+  }
+
+  async #run() {
+    while (!this.#isOver) {
+      const socket = new WebSocket(`${this.address()}/v1/orders/updates?api_key=${this.key}&cursor=${this.#cursor}`);
+      let isOpen = false;
+      socket.onopen = () => (isOpen = true);
+      socket.onmessage = ({ data }) => {
+        const { event, cursor, data: about } = JSON.parse(data);
+        this.#cursor = cursor;
+        if (event === 'stream.gap') this.gaps.push(about);
+        else this.orders.add(about.orderId);
+      };
+      const closed = new Promise((resolve) => (socket.onclose = resolve));
+      const over = (async () => {
+        while (!this.#isOver) await pause(RECONNECT_MS);
+      })();
+      const { code } = (await Promise.race([closed, over])) ?? {};
+      if (code === undefined) socket.close();
+      else if (isOpen) this.closes.push(code);
+      await pause(RECONNECT_MS);
+    }
+  }
+}
+
+/**
+ * Ends one replica as Kubernetes does: nothing new comes to it, then it is told to end.
+ * @param {import('./shop.mjs').Replica} replica
+ * @param {{ remove: () => void }} way
+ */
+export async function retire(replica, way) {
+  way.remove();
+  await pause(PRE_STOP_MS);
+  const begun = performance.now();
+  const code = await replica.stop();
+  const ms = performance.now() - begun;
+  assert.equal(code, 0, replica.name);
+  assert.ok(ms < 15_000, `${replica.name} took ${Math.round(ms)} ms to end`);
+}
