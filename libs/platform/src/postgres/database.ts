@@ -68,7 +68,6 @@ const statementLimits = {
  */
 const planning = { options: '-c jit=off' };
 
-
 /** A service's own database: one pool of connections, and SQL. */
 export class Database {
   private constructor(
