@@ -101,7 +101,7 @@ export class ImagesService {
     if (!image) throw uploadNotFound();
     if (isAttached(image)) return stored;
     await attachImage(tx, id, content);
-    await audit(tx, actorOf(context), catalog.finishImage, `${plant.id}/${id}`);
+    audit(tx, actorOf(context), catalog.finishImage, `${plant.id}/${id}`);
     if (content.contentType !== opaque.contentType) await writePlant(tx, plant, withPhoto(plant, stored.url));
     return stored;
   }

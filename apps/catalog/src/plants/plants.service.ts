@@ -160,7 +160,7 @@ export class PlantsService {
     const { answer, pending } = await this.database.transaction(async (tx) => {
       const written = await once(tx, context.idempotency, async () => {
         const plant = await work(tx);
-        await audit(tx, actorOf(context), operation, plant.id);
+        audit(tx, actorOf(context), operation, plant.id);
         return versioned(plant);
       });
       const { id } = written.value as Plant;

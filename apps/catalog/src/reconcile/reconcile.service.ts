@@ -68,7 +68,7 @@ export class ReconcileService {
     for (const one of wanted) {
       const result = await this.database.transaction(async (tx) => {
         const raising = await raiseSequence(tx, one, { dryRun });
-        if (raising && !dryRun) await audit(tx, actorOf(context), catalog.raiseNumbers, one.sequence);
+        if (raising && !dryRun) audit(tx, actorOf(context), catalog.raiseNumbers, one.sequence);
         return raising;
       });
       if (result) raised.push(result);
@@ -158,7 +158,7 @@ export class ReconcileService {
     const intent = await this.database.transaction(async (tx) => {
       const found = await lockUnchanged(tx, plant);
       if (!found) return undefined;
-      await audit(tx, actorOf(context), catalog.reconcilePlants, plant.id);
+      audit(tx, actorOf(context), catalog.reconcilePlants, plant.id);
       return intend(tx, found);
     });
     if (!intent) return undefined;
@@ -190,7 +190,7 @@ export class ReconcileService {
     { plantId, incarnation }: { readonly plantId: number; readonly incarnation: number },
   ): Promise<Mended> {
     const attempt = await this.database.transaction(async (tx) => {
-      await audit(tx, actorOf(context), catalog.reconcilePlants, plantId);
+      audit(tx, actorOf(context), catalog.reconcilePlants, plantId);
       return drawRetireAttempt(tx);
     });
     const { openOrders } = await this.rpc.call(store.retirePlant, { plantId, incarnation, attempt }, context);

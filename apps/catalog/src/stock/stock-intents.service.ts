@@ -67,7 +67,7 @@ export class StockIntentsService {
     const deleted = await this.database.transaction(async (tx) => {
       const askedBy = await findWhoAsked(tx, incarnation);
       const isGone = await deletePlant(tx, incarnation);
-      if (isGone) await audit(tx, askedBy ?? actorOf(context), catalog.deletePlant, plantId);
+      if (isGone) audit(tx, askedBy ?? actorOf(context), catalog.deletePlant, plantId);
       return isGone;
     });
     return { deleted, openOrders };

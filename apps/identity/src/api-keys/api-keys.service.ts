@@ -59,7 +59,7 @@ export class ApiKeysService {
       const { name, expiresAt } = apiKey;
       const created = await insertKey(tx, { ...made, userId: user.userId, name, permissions, expiresAt });
       if (!created) throw new Error('two random keys are the same');
-      await auditOthers(tx, context, identity.createApiKey, user.userId, `${user.userId}/${made.id}`);
+      auditOthers(tx, context, identity.createApiKey, user.userId, `${user.userId}/${made.id}`);
       return { ...toApiKey(created), key };
     });
   }
@@ -75,7 +75,7 @@ export class ApiKeysService {
       const key = await revokeKey(tx, userId, apiKeyId);
       if (!key) throw apiKeyNotFound();
       await appendRevocations(tx, [{ kind: 'apiKey', id: apiKeyId }]);
-      await auditOthers(tx, context, identity.revokeApiKey, userId, `${userId}/${apiKeyId}`);
+      auditOthers(tx, context, identity.revokeApiKey, userId, `${userId}/${apiKeyId}`);
       return key;
     });
     this.revocations.nudge();
@@ -92,7 +92,7 @@ export class ApiKeysService {
       const created = await insertSuccessor(tx, apiKeyId, made);
       await endAfterGrace(tx, apiKeyId, created.id, graceSeconds);
       await appendRevocations(tx, [rotationRevocation(userId, apiKeyId, graceSeconds)]);
-      await auditOthers(tx, context, identity.rotateApiKey, userId, `${userId}/${apiKeyId}`);
+      auditOthers(tx, context, identity.rotateApiKey, userId, `${userId}/${apiKeyId}`);
       return { ...toApiKey(created), key };
     });
     this.revocations.nudge();

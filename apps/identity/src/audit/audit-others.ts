@@ -3,12 +3,12 @@ import type { Transaction } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 
 /** What users do to their own account needs no more than being themselves, and is not written down. */
-export async function auditOthers(
+export function auditOthers(
   tx: Transaction,
   context: RpcContext,
   operation: { readonly pattern: string },
   userId: string,
   target: string = userId,
-): Promise<void> {
-  if (context.caller.subject !== userId) await audit(tx, actorOf(context), operation, target);
+): void {
+  if (context.caller.subject !== userId) audit(tx, actorOf(context), operation, target);
 }

@@ -58,7 +58,7 @@ export class OAuthClientsService {
           secretId: secret?.secretId ?? null,
           secretHash: secret?.secretHash ?? null,
         });
-        await audit(tx, actorOf(context), identity.createOAuthClient, clientId);
+        audit(tx, actorOf(context), identity.createOAuthClient, clientId);
         return withSecret(there(await findClient(tx, clientId)), secret?.secret);
       }),
     );
@@ -81,7 +81,7 @@ export class OAuthClientsService {
       const client = there(await lockClient(tx, clientId));
       await deleteClient(tx, clientId);
       await appendRevocations(tx, [{ kind: 'client', id: clientId }]);
-      await audit(tx, actorOf(context), identity.deleteOAuthClient, clientId);
+      audit(tx, actorOf(context), identity.deleteOAuthClient, clientId);
       return client;
     });
     this.revocations.nudge();
@@ -99,7 +99,7 @@ export class OAuthClientsService {
         }
         await replaceSecret(tx, clientId, kept);
         await appendRevocations(tx, [{ kind: 'clientSecret', id: client.secretId }]);
-        await audit(tx, actorOf(context), identity.rotateOAuthClientSecret, clientId);
+        audit(tx, actorOf(context), identity.rotateOAuthClientSecret, clientId);
         return withSecret(client, secret);
       }),
     );

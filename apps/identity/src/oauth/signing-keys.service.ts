@@ -64,7 +64,7 @@ export class SigningKeysService {
       const made = await this.generate();
       await insertSigningKey(tx, made, publishedAheadSeconds);
       await endSigningKeys(tx, made.kid, verifiesOnSeconds);
-      await audit(tx, actor, { pattern: 'identity.rotate-signing-key' }, made.kid);
+      audit(tx, actor, { pattern: 'identity.rotate-signing-key' }, made.kid);
       return made.kid;
     });
   }

@@ -47,7 +47,7 @@ export class ReconcileService {
     const wanted = { sequence: 'deletion_attempts', known: closeAttempt, margin: attemptMargin };
     const raised = await this.database.transaction(async (tx) => {
       const raising = await raiseSequence(tx, wanted, { dryRun });
-      if (raising && !dryRun) await audit(tx, actorOf(context), identity.raiseNumbers, wanted.sequence);
+      if (raising && !dryRun) audit(tx, actorOf(context), identity.raiseNumbers, wanted.sequence);
       return raising;
     });
     if (raised) this.logger.info({ raised, dryRun }, 'numbers behind the store');
@@ -128,7 +128,7 @@ export class ReconcileService {
 
   private async closeCustomer(context: RpcContext, userId: string): Promise<Mended> {
     const attempt = await this.database.transaction(async (tx) => {
-      await audit(tx, actorOf(context), identity.reconcileUsers, userId);
+      audit(tx, actorOf(context), identity.reconcileUsers, userId);
       return drawDeletionAttempt(tx);
     });
     const { openOrders } = await this.rpc.call(store.closeCustomer, { userId, attempt }, context);

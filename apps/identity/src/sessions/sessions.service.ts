@@ -78,7 +78,7 @@ export class SessionsService {
       const { userId } = managed(context.caller, await findUser(tx, username));
       if (!(await endSessionOf(tx, userId, sessionId))) throw sessionNotFound();
       await appendRevocations(tx, [{ kind: 'session', id: sessionId }]);
-      await auditOthers(tx, context, identity.endSession, userId, `${userId}/${sessionId}`);
+      auditOthers(tx, context, identity.endSession, userId, `${userId}/${sessionId}`);
     });
     this.revocations.nudge();
     return { ended: sessionId };
@@ -90,7 +90,7 @@ export class SessionsService {
       const { userId } = managed(context.caller, await findUser(tx, username));
       const logins = await endLogins(tx, userId, undefined);
       await appendRevocations(tx, logins);
-      await auditOthers(tx, context, identity.endSessions, userId);
+      auditOthers(tx, context, identity.endSessions, userId);
       return logins.filter(({ kind }) => kind === 'session').length;
     });
     this.revocations.nudge();

@@ -25,7 +25,7 @@ export function changeRole(database: Database, actor: Actor, username: string, r
     if (user.role !== role) {
       await setRole(tx, user.userId, role);
       await appendRevocations(tx, [{ kind: 'userChanged', id: user.userId }]);
-      await audit(tx, actor, { pattern: 'identity.set-role' }, `${user.userId}: ${user.role} to ${role}`);
+      audit(tx, actor, { pattern: 'identity.set-role' }, `${user.userId}: ${user.role} to ${role}`);
     }
     return { userId: user.userId, username: user.username, before: user.role, after: role };
   });

@@ -153,7 +153,7 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
       if (isGone) {
         const others = clients.map((id) => ({ kind: 'client', id }) as const);
         await appendRevocations(tx, [...others, { kind: 'user', id: userId }]);
-        if (askedBy.subject !== userId) await audit(tx, askedBy, identity.deleteUser, userId);
+        if (askedBy.subject !== userId) audit(tx, askedBy, identity.deleteUser, userId);
       }
       return isGone;
     });

@@ -118,7 +118,7 @@ export class UsersService {
         const kept = ownSession === undefined ? undefined : fromDigest(ownSession);
         await appendRevocations(tx, await endLogins(tx, userId, kept));
       }
-      await auditOthers(tx, context, identity.updateUser, userId);
+      auditOthers(tx, context, identity.updateUser, userId);
       return record;
     });
     if (passwordHash !== undefined) this.revocations.nudge();

@@ -74,6 +74,21 @@ describe('the audit log of the store', () => {
     expect(done).toEqual([]);
   });
 
+  it('undoes the write that it cannot write down', async () => {
+    const plantId = await shop.plant();
+    const { id: orderId } = await placed();
+    await shop.sql.query('ALTER TABLE audit_log ADD CONSTRAINT no_entry CHECK (false) NOT VALID');
+    try {
+      await expect(shop.caller.call(store.setStock, { plantId, stock: { free: 4_711 } }, staff)).rejects.toMatchObject({ code: 'internal' });
+      const payment = { outcome: 'succeeded' as const, reference: `payment of ${orderId}` };
+      await expect(shop.caller.call(store.reportPayment, { orderId, payment }, staff)).rejects.toMatchObject({ code: 'internal' });
+    } finally {
+      await shop.sql.query('ALTER TABLE audit_log DROP CONSTRAINT no_entry');
+    }
+    expect(await shop.caller.call(store.getStock, { plantId })).not.toMatchObject({ free: 4_711 });
+    expect(await shop.caller.call(store.getOrder, { orderId }, staff)).toMatchObject({ status: 'placed' });
+  });
+
   it('is walked through once by its cursors, and filtered', async () => {
     const plantId = await shop.plant();
     for (let free = 0; free < 7; free++) await shop.caller.call(store.setStock, { plantId, stock: { free } }, staff);

@@ -107,7 +107,7 @@ export class OrdersService {
         if (!isOpen(order.status)) throw transitionRefused(order, 'only open orders are transferred');
         const transferred = { ...order, ownerId: userId, version: order.version + 1 };
         await amendOrder(tx, transferred, { actor: context.caller.subject, reason: 'transferred' });
-        await audit(tx, actorOf(context), store.transferOrder, orderId);
+        audit(tx, actorOf(context), store.transferOrder, orderId);
         return versioned(transferred);
       }),
     );
@@ -128,7 +128,7 @@ export class OrdersService {
         { orderId, move: 'cancel', actor: caller.subject, reason: 'cancelled' },
       ]);
       if (!cancelled) throw notCancellable(order);
-      if (order.ownerId !== caller.subject) await audit(tx, actorOf(context), store.cancelOrder, orderId);
+      if (order.ownerId !== caller.subject) audit(tx, actorOf(context), store.cancelOrder, orderId);
       return versioned(cancelled);
     });
     this.feed.moved();

@@ -46,7 +46,7 @@ export class PaymentsService {
     const { kind, state } = decidePayment(known, outcome, canMove(order, 'approve'));
     if (kind === 'new') {
       savePayment(tx, { orderId, reference, state });
-      await audit(tx, actorOf(context), store.reportPayment, orderId);
+      audit(tx, actorOf(context), store.reportPayment, orderId);
     }
     if (state === 'refund-due') return notPayable(order);
     if (kind === 'known' || state === 'failed') return new Versioned(toOrder(order), order.version);

@@ -32,7 +32,7 @@ export class ShipmentsService {
         const { carrier, trackingNumber } = shipment;
         const shipped = { ...order, carrier, trackingNumber, version: order.version + 1 };
         await amendOrder(tx, shipped, { actor: context.caller.subject, reason: 'shipped' });
-        await audit(tx, actorOf(context), store.shipOrder, orderId);
+        audit(tx, actorOf(context), store.shipOrder, orderId);
         return new Versioned(toOrder(shipped), shipped.version);
       }),
     );
@@ -49,7 +49,7 @@ export class ShipmentsService {
           { orderId, move: 'deliver', actor: context.caller.subject, reason: 'delivered' },
         ]);
         if (!delivered) throw transitionRefused(order, 'only approved orders are delivered');
-        await audit(tx, actorOf(context), store.deliverOrder, orderId);
+        audit(tx, actorOf(context), store.deliverOrder, orderId);
         return new Versioned(toOrder(delivered), delivered.version);
       }),
     );

@@ -50,7 +50,7 @@ export class StockService {
       }
       const after = { ...stock, free };
       const version = await change(tx, stock, after);
-      await audit(tx, actorOf(context), store.setStock, plantId);
+      audit(tx, actorOf(context), store.setStock, plantId);
       return versioned(after, version);
     });
   }

@@ -57,15 +57,16 @@ export const nobody = (requestId: string): Actor => ({ requestId, credentials: [
 
 /**
  * Writes down who did what. Called beside the write that it belongs to, in its transaction; where an answer is saved for an
- * Idempotency-Key, inside `once`, since what is only repeated takes no effect.
+ * Idempotency-Key, inside `once`, since what is only repeated takes no effect. Nobody waits for it: an entry that cannot be
+ * written fails the transaction.
  */
-export async function audit(
+export function audit(
   tx: Transaction,
   { requestId, subject, credentials }: Actor,
   operation: { readonly pattern: string },
   target: string | number,
-): Promise<void> {
-  await tx.execute(append, [operation.pattern, requestId, subject ?? null, credentials, String(target)]);
+): void {
+  tx.send(append, [operation.pattern, requestId, subject ?? null, credentials, String(target)]);
 }
 
 /**
