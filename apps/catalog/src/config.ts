@@ -1,20 +1,15 @@
-import { choice, type Config, flag, integer, neededWith, type Setting, text, url } from '@plant-shop/platform/config';
-import { serviceSettings } from '@plant-shop/platform/service/settings';
+import { choice, type Config, flag, neededWith, type Setting, text, url } from '@plant-shop/platform/config';
+import { databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 import { imageStoreNames } from './images/image-store.js';
 
 export const databaseSetting = {
-  databaseUrl: url('CATALOG_DATABASE_URL', ['postgres', 'postgresql'], { description: "The catalog's own database" }),
+  databaseUrl: databaseUrl('CATALOG_DATABASE_URL', "The catalog's own database"),
 };
 
 /** What `migrate.ts` reads. */
 export const migrationSettings = {
   ...databaseSetting,
-  ownerUrl: url('CATALOG_MIGRATION_DATABASE_URL', ['postgres', 'postgresql'], {
-    description:
-      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
-      'and its audit log is append-only by triggers alone',
-    default: '',
-  }),
+  ownerUrl: ownerUrl('CATALOG_MIGRATION_DATABASE_URL'),
 };
 
 const imageStore = choice('IMAGE_STORE', imageStoreNames, {
@@ -50,12 +45,7 @@ export const catalogSettings = {
     description: '`true`: the bucket stands in the path of addresses; `false`: in the host name',
     default: 'true',
   }),
-  maxInFlight: integer('MAX_IN_FLIGHT', {
-    description: 'Calls carried out at the same time; beyond it callers are told to come back',
-    default: '500',
-    min: 1,
-    max: 100_000,
-  }),
+  maxInFlight: maxInFlight(500),
 };
 
 export type CatalogConfig = Config<typeof catalogSettings>;

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { type Config, integer, list, port, text, url } from '@plant-shop/platform/config';
-import { serviceSettings } from '@plant-shop/platform/service/settings';
+import { corsOrigins, serviceSettings } from '@plant-shop/platform/service/settings';
 
 function isNetwork(entry: string): boolean {
   const [address = '', prefix, ...rest] = entry.split('/');
@@ -30,11 +30,7 @@ export const gatewaySettings = {
     each: 'addresses or networks',
     isValid: isNetwork,
   }),
-  corsOrigins: list('CORS_ORIGINS', {
-    description: 'Origins whose pages may call the API, or `*` for all; none by default',
-    each: 'origins (https://shop.example) or *',
-    isValid: (entry) => entry === '*' || (URL.canParse(entry) && new URL(entry).origin === entry),
-  }),
+  corsOrigins: corsOrigins('Origins whose pages may call the API, or `*` for all; none by default'),
   maxInFlight: integer('MAX_IN_FLIGHT', {
     description: 'Requests worked on at the same time; beyond it clients are told to come back (503)',
     default: '5000',

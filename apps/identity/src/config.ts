@@ -1,19 +1,14 @@
 import { type Config, flag, integer, port, secret, text, url } from '@plant-shop/platform/config';
-import { serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const databaseSetting = {
-  databaseUrl: url('IDENTITY_DATABASE_URL', ['postgres', 'postgresql'], { description: "Identity's own database" }),
+  databaseUrl: databaseUrl('IDENTITY_DATABASE_URL', "Identity's own database"),
 };
 
 /** What `migrate.ts` reads. */
 export const migrationSettings = {
   ...databaseSetting,
-  ownerUrl: url('IDENTITY_MIGRATION_DATABASE_URL', ['postgres', 'postgresql'], {
-    description:
-      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
-      'and its audit log is append-only by triggers alone',
-    default: '',
-  }),
+  ownerUrl: ownerUrl('IDENTITY_MIGRATION_DATABASE_URL'),
 };
 
 export const secretSetting = {
@@ -71,12 +66,7 @@ export const identitySettings = {
       'refused in production',
     default: 'false',
   }),
-  maxInFlight: integer('MAX_IN_FLIGHT', {
-    description: 'Calls carried out at the same time; beyond it callers are told to come back',
-    default: '2000',
-    min: 1,
-    max: 100_000,
-  }),
+  maxInFlight: maxInFlight(2_000),
 };
 
 export type IdentityConfig = Config<typeof identitySettings>;

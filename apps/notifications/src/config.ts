@@ -1,20 +1,15 @@
-import { type Config, integer, list, port, text, url } from '@plant-shop/platform/config';
-import { serviceSettings } from '@plant-shop/platform/service/settings';
+import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
+import { corsOrigins, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 import { webhookSettings } from './webhooks/settings.js';
 
 export const databaseSetting = {
-  databaseUrl: url('NOTIFICATIONS_DATABASE_URL', ['postgres', 'postgresql'], { description: "Notifications' own database" }),
+  databaseUrl: databaseUrl('NOTIFICATIONS_DATABASE_URL', "Notifications' own database"),
 };
 
 /** What `migrate.ts` reads. */
 export const migrationSettings = {
   ...databaseSetting,
-  ownerUrl: url('NOTIFICATIONS_MIGRATION_DATABASE_URL', ['postgres', 'postgresql'], {
-    description:
-      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
-      'and its audit log is append-only by triggers alone',
-    default: '',
-  }),
+  ownerUrl: ownerUrl('NOTIFICATIONS_MIGRATION_DATABASE_URL'),
 };
 
 export const notificationsSettings = {
@@ -50,11 +45,7 @@ export const notificationsSettings = {
     min: 2,
     max: 300,
   }),
-  corsOrigins: list('CORS_ORIGINS', {
-    description: 'Origins whose pages may read the stream other than by WebSocket, or `*` for all; none by default',
-    each: 'origins (https://shop.example) or *',
-    isValid: (entry) => entry === '*' || (URL.canParse(entry) && new URL(entry).origin === entry),
-  }),
+  corsOrigins: corsOrigins('Origins whose pages may read the stream other than by WebSocket, or `*` for all; none by default'),
   eventLogRetentionDays: integer('EVENT_LOG_RETENTION_DAYS', {
     description: 'How long events stay in the log at least, for clients that resume, in days',
     default: '30',

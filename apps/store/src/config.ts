@@ -1,20 +1,14 @@
-import { choice, integer, url } from '@plant-shop/platform/config';
-import type { Config } from '@plant-shop/platform/config';
-import { serviceSettings } from '@plant-shop/platform/service/settings';
+import { choice, type Config, integer } from '@plant-shop/platform/config';
+import { databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const databaseSetting = {
-  databaseUrl: url('STORE_DATABASE_URL', ['postgres', 'postgresql'], { description: "The store's own database" }),
+  databaseUrl: databaseUrl('STORE_DATABASE_URL', "The store's own database"),
 };
 
 /** What `migrate.ts` reads. */
 export const migrationSettings = {
   ...databaseSetting,
-  ownerUrl: url('STORE_MIGRATION_DATABASE_URL', ['postgres', 'postgresql'], {
-    description:
-      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
-      'and its audit log is append-only by triggers alone',
-    default: '',
-  }),
+  ownerUrl: ownerUrl('STORE_MIGRATION_DATABASE_URL'),
 };
 
 const milliseconds = (variable: string, description: string, byDefault: number) =>
@@ -47,12 +41,7 @@ export const storeSettings = {
     min: 1,
     max: 64,
   }),
-  maxInFlight: integer('MAX_IN_FLIGHT', {
-    description: 'Calls carried out at the same time; beyond it callers are told to come back',
-    default: '5000',
-    min: 1,
-    max: 100_000,
-  }),
+  maxInFlight: maxInFlight(5_000),
 };
 
 export type StoreConfig = Config<typeof storeSettings>;

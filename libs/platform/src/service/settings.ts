@@ -1,4 +1,4 @@
-import { choice, port, text, url } from '../config.js';
+import { choice, integer, list, port, type Setting, text, url } from '../config.js';
 
 /** What every service reads. An app spreads it into its own settings. */
 export const serviceSettings = {
@@ -16,3 +16,34 @@ export const serviceSettings = {
   opsHost: text('OPS_HOST', { description: 'Address of the operations port', default: '127.0.0.1' }),
   opsPort: port('OPS_PORT', { description: 'Port of /livez, /readyz and /metrics', default: '9090' }),
 };
+
+const postgres = ['postgres', 'postgresql'];
+
+/** Where a service finds its own database, logging in as the role that it runs as. */
+export const databaseUrl = (variable: string, description: string): Setting<string> => url(variable, postgres, { description });
+
+/** Where `migrate.ts` finds the same database, logging in as another role; empty if there is only one. */
+export const ownerUrl = (variable: string): Setting<string> =>
+  url(variable, postgres, {
+    description:
+      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
+      'and could do more to them than change rows',
+    default: '',
+  });
+
+/** How many calls over NATS a service carries out at once. */
+export const maxInFlight = (byDefault: number): Setting<number> =>
+  integer('MAX_IN_FLIGHT', {
+    description: 'Calls carried out at the same time; beyond it callers are told to come back',
+    default: String(byDefault),
+    min: 1,
+    max: 100_000,
+  });
+
+/** Of a service that browsers call. `description` says what foreign pages may do with it. */
+export const corsOrigins = (description: string): Setting<readonly string[]> =>
+  list('CORS_ORIGINS', {
+    description,
+    each: 'origins (https://shop.example) or *',
+    isValid: (entry) => entry === '*' || (URL.canParse(entry) && new URL(entry).origin === entry),
+  });
