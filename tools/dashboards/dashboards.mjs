@@ -84,6 +84,8 @@ export const dashboards = [
       ...calls('store'),
       panel('Orders that wait for a batch', 'short', 'Per replica. Alert OrdersWait from 1,000 on', ['store_orders_waiting', '{{instance}}']),
       sizes('Orders in one batch', 'At most 256; each batch is one transaction', 'store_batch_orders_bucket'),
+      panel('Payment reports that wait for a batch', 'short', 'Per replica', ['store_payments_waiting', '{{instance}}']),
+      sizes('Payment reports in one batch', 'At most 256; each batch is one transaction', 'store_batch_payments_bucket'),
       pool('store'),
       panel('Feed: events without a number', 'short', 'Nobody can follow them; more than a few for a minute and nobody numbers', ['max(feed_unnumbered)', 'events']),
       panel('Feed: events not passed', 'short', 'By follower', ['max by (follower) (feed_follower_lag)', '{{follower}}']),

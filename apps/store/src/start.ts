@@ -4,11 +4,14 @@ import type { StoreConfig } from './config.js';
 import { storeDatabase } from './database.js';
 import { toOptions } from './options.js';
 import { OrdersService } from './orders/orders.service.js';
+import { PaymentsService } from './payments/payments.service.js';
 import { StoreModule } from './store.module.js';
 
 export async function startStore(service: Service, config: Omit<StoreConfig, keyof ServiceConfig>): Promise<void> {
   await service.useDatabase(storeDatabase(config.databaseUrl, config.placingLanes + 12));
   const app = await service.answer(StoreModule.with(toOptions(config)), { maxInFlight: config.maxInFlight });
   const orders = app.get(OrdersService);
+  const payments = app.get(PaymentsService);
   gauge(service.metrics, 'store_orders_waiting', 'Orders that wait for a batch', () => orders.waiting);
+  gauge(service.metrics, 'store_payments_waiting', 'Payment reports that wait for a batch', () => payments.waiting);
 }

@@ -2,6 +2,8 @@ import { identity } from '@plant-shop/contracts/identity';
 import { permissions } from '@plant-shop/contracts/permissions';
 import { store } from '@plant-shop/contracts/store';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
 import type { Service } from '@plant-shop/platform/service/service';
 import { Stage } from '@plant-shop/testing/crash/every-point';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
@@ -9,7 +11,7 @@ import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres'
 import { fake, startFake, startService, TestCaller, testConfig } from '@plant-shop/testing/service';
 import pg from 'pg';
 import type { StoreConfig } from './config.js';
-import { migrationsFolder } from './database.js';
+import { migrationsFolder, storeDatabase } from './database.js';
 import { startStore } from './start.js';
 
 const user = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
@@ -69,6 +71,11 @@ export class StoreHarness {
   /** For tests that let replicas die; to be stopped by the test. */
   crashStage(): Promise<Stage> {
     return Stage.of('store', this.nats.url, (service) => startStore(service, this.config));
+  }
+
+  /** For tests that look at the steps of one transaction; to be closed by the test. */
+  database(): Promise<Database> {
+    return Database.connect(storeDatabase(this.config.databaseUrl, 1), createLogger('store', 'warn'));
   }
 
   /** A plant listed available that nobody else in the file uses. */

@@ -1,4 +1,6 @@
+import { unavailable } from './errors.js';
 import { isDataError } from './postgres/sqlstate.js';
+import type { Deadline } from './rpc/deadline.js';
 import { failureOf, type OpenSpan, type Tracing, tracing } from './telemetry/tracing.js';
 
 export interface LanesOptions {
@@ -20,6 +22,19 @@ interface Waiting<Request, Result> {
 
 /** Results in the order of the requests; an Error among them rejects its own request only. */
 export type RunBatch<Request, Result> = (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>;
+
+/** Leaves out who waited in the lane past their deadline: they were told that the outcome is unknown, and the kindest is none. */
+export function whoStillWait<Request extends { readonly deadline: Deadline }, Result>(
+  service: string,
+  run: RunBatch<Request, Result>,
+): RunBatch<Request, Result> {
+  return async (batch) => {
+    const waiting = batch.filter((one) => !one.deadline.isPast);
+    const results = waiting.length === 0 ? [] : await run(waiting);
+    const resultOf = new Map(waiting.map((one, n) => [one, results[n]]));
+    return batch.map((one) => resultOf.get(one) ?? unavailable(service));
+  };
+}
 
 /**
  * Joins requests into batches without a timer: what comes in while a lane's batch is under way forms its next one, and a

@@ -4,7 +4,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { OrderFeed } from '../feed/order-feed.js';
-import { moveOrders } from '../orders/move-orders.js';
+import { LockedOrders } from '../orders/locked-orders.js';
 import { takeDueOrders } from '../orders/orders.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import type { CheckoutPolicy, Due } from './checkout.js';
@@ -32,11 +32,10 @@ export class DueOrders extends BackgroundLoop {
 async function moveDueOrders(database: Database, feed: OrderFeed, policy: CheckoutPolicy): Promise<boolean> {
   const taken = await database.transaction(async (tx) => {
     const due = await takeDueOrders(tx, batch);
-    await moveOrders(
-      tx,
-      policy,
-      due.map(({ id, move }) => ({ orderId: id, move, actor: 'store', reason: reasons[move] })),
-    );
+    if (due.length === 0) return 0;
+    const orders = await LockedOrders.lock(tx, due.map(({ id }) => id));
+    for (const { id, move } of due) orders.move({ orderId: id, move, actor: 'store', reason: reasons[move] }, policy);
+    orders.write(tx);
     return due.length;
   });
   if (taken > 0) feed.moved();

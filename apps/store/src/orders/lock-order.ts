@@ -16,7 +16,7 @@ export function visible(caller: Principal, orderId: number, order: OrderState | 
  */
 export async function lockOrder(tx: Transaction, orderId: number, ifVersion?: number): Promise<OrderState> {
   const [order] = await lockOrders(tx, [orderId]);
-  if (!order) throw new DomainError('order-not-found', `There is no order ${orderId}.`);
+  if (!order) throw orderNotFound(orderId);
   assertVersion(order, ifVersion);
   return order;
 }
@@ -26,6 +26,10 @@ export function assertVersion(order: OrderState, ifVersion?: number): void {
   if (ifVersion === undefined || ifVersion === order.version) return;
   throw new DomainError('precondition-failed', `The order is at version ${order.version} by now. Read it again.`);
 }
+
+/** For those who may see all orders. */
+export const orderNotFound = (orderId: number): DomainError =>
+  new DomainError('order-not-found', `There is no order ${orderId}.`);
 
 export const transitionRefused = (order: OrderState, why: string): DomainError =>
   new DomainError('order-transition-refused', `Order ${order.id} is ${order.status}: ${why}.`);

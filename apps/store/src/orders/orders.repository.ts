@@ -165,13 +165,13 @@ export function writePlacedOrders(tx: Transaction, placings: readonly Placing[],
 
 const findCauses: Statement = {
   name: 'find-causes-of-orders',
-  text: `SELECT t.traceparent FROM unnest($1::bigint[], $2::bigint[]) AS o (id, version)
-         JOIN order_transitions t ON t.order_id = o.id AND t.order_version = o.version WHERE t.traceparent IS NOT NULL`,
+  text: `SELECT t.traceparent FROM orders o JOIN order_transitions t ON t.order_id = o.id AND t.order_version = o.version
+         WHERE o.id = ANY($1) AND t.traceparent IS NOT NULL`,
 };
 
 /** The spans in which orders became what they are. */
-export async function causesOf(db: Reader, orders: readonly OrderState[]): Promise<string[]> {
-  const rows = await db.query<{ traceparent: string }>(findCauses, [orders.map((one) => one.id), orders.map((one) => one.version)]);
+export async function causesOf(db: Reader, orderIds: readonly number[]): Promise<string[]> {
+  const rows = await db.query<{ traceparent: string }>(findCauses, [orderIds]);
   return rows.map((row) => row.traceparent);
 }
 
@@ -190,6 +190,8 @@ export interface WrittenMove {
   readonly eventId: string;
   /** The event's bytes, serialised once. */
   readonly body: string;
+  /** The span that it was moved in, when that is sampled. */
+  readonly traceparent: string | null;
 }
 
 // `position` is drawn here, after the orders were locked: per order it goes up with the version.
@@ -198,13 +200,13 @@ const writeMoved: Statement = {
   text: `
     WITH moved AS (
       SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::uuid[], $7::text[], $8::boolean[],
-                           $9::bigint[], $10::text[], $11::text[], $12::text[], $13::uuid[], $14::text[])
+                           $9::bigint[], $10::text[], $11::text[], $12::text[], $13::uuid[], $14::text[], $15::text[])
         AS t (id, version, previous_status, new_status, owner_id, tracking_number, paid,
-              due_in, due_move, actor, reason, event_id, body)
+              due_in, due_move, actor, reason, event_id, body, traceparent)
     ), timeline AS (
       INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, reason, owner_id,
                                      event_id, body, traceparent)
-      SELECT id, version, previous_status, new_status, $1, actor, reason, owner_id, event_id, body, $15::text
+      SELECT id, version, previous_status, new_status, $1, actor, reason, owner_id, event_id, body, traceparent
       FROM moved ORDER BY id
     )
     UPDATE orders SET
@@ -234,7 +236,7 @@ export function writeMoves(tx: Transaction, at: Date, moves: readonly WrittenMov
     moves.map((one) => one.reason),
     moves.map((one) => one.eventId),
     moves.map((one) => one.body),
-    ifSampled(tracing?.active?.traceparent),
+    tracing ? moves.map((one) => one.traceparent) : null,
   ]);
 }
 

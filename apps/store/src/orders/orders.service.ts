@@ -3,9 +3,8 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import { type ListOrders, type NewOrder, type Order, store, type TimelineEntry, type TransferOrder } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { unavailable } from '@plant-shop/platform/errors';
 import { once } from '@plant-shop/platform/idempotency/saved-answers';
-import { Lanes } from '@plant-shop/platform/lanes';
+import { Lanes, whoStillWait } from '@plant-shop/platform/lanes';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf, sqlStateOf, uniqueViolation } from '@plant-shop/platform/postgres/sqlstate';
@@ -19,11 +18,11 @@ import { type CheckoutPolicy, dueAfterPlacing } from '../checkout/checkout.js';
 import { shareCustomers } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+import { LockedOrders } from './locked-orders.js';
 import { assertVersion, lockOrder, transitionRefused, visible } from './lock-order.js';
-import { moveOrders } from './move-orders.js';
 import { isOpen, type OrderState, toOrder, toTimelineEntry } from './order.js';
 import { OrderIds } from './order-ids.js';
-import { amendOrder, findOrder, findTransitions, listOrdersOf, lockOrders } from './orders.repository.js';
+import { amendOrder, findOrder, findTransitions, listOrdersOf } from './orders.repository.js';
 import { type BatchEntry, type BatchResult, placeBatch } from './place-batch.js';
 import { customerClosed } from './placing.js';
 
@@ -33,6 +32,8 @@ interface PlaceRequest extends Omit<BatchEntry, 'orderId'> {
   readonly deadline: Deadline;
 }
 
+type Answer = Versioned<Order> | Replayed;
+
 const maxBatch = 256;
 const idAttempts = 5;
 /** Whichever of the two the write meets first. */
@@ -40,7 +41,7 @@ const idConstraints = ['orders_pkey', 'one_row_per_version'];
 
 @Injectable()
 export class OrdersService {
-  private readonly lanes: Lanes<PlaceRequest, Versioned<Order> | Replayed>;
+  private readonly lanes: Lanes<PlaceRequest, Answer>;
   private readonly ids: OrderIds;
   private readonly policy: CheckoutPolicy;
 
@@ -55,7 +56,10 @@ export class OrdersService {
     this.ids = new OrderIds(database);
     const onBatch = sizes(metrics, 'store_batch_orders', 'Orders that were placed together');
     const lanes = { name: 'place orders', count: options.placingLanes, maxBatch, onBatch };
-    this.lanes = new Lanes<PlaceRequest, Versioned<Order> | Replayed>(lanes, (batch) => this.placeAll(batch));
+    this.lanes = new Lanes<PlaceRequest, Answer>(
+      lanes,
+      whoStillWait<PlaceRequest, Answer>('store', (batch) => this.placeAll(batch)),
+    );
   }
 
   /** Orders that wait for a batch. */
@@ -64,7 +68,7 @@ export class OrdersService {
   }
 
   /** Joins the next batch of its plant's lane; answered after that batch has committed. */
-  place({ caller, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): Promise<Versioned<Order> | Replayed> {
+  place({ caller, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): Promise<Answer> {
     const chosenId = order.id === 0 ? undefined : order.id;
     return this.lanes.submit(order.plantId, {
       chosenId,
@@ -97,7 +101,7 @@ export class OrdersService {
   }
 
   /** Hands an open order to another user: events so far stay the former owner's, later ones are the new one's. */
-  async transfer(context: RpcContext, { orderId, transfer, ifVersion }: TransferOrder): Promise<Versioned<Order> | Replayed> {
+  async transfer(context: RpcContext, { orderId, transfer, ifVersion }: TransferOrder): Promise<Answer> {
     const { userId } = await this.rpc.call(identity.resolveUsername, { username: transfer.username }, context);
     return this.database.transaction((tx) =>
       once(tx, context.idempotency, async () => {
@@ -117,17 +121,17 @@ export class OrdersService {
   async cancel(context: RpcContext, orderId: number, ifVersion?: number): Promise<Versioned<Order>> {
     const { caller } = context;
     const cancelled = await this.database.transaction(async (tx) => {
-      const [locked] = await lockOrders(tx, [orderId]);
-      const order = visible(caller, orderId, locked);
+      const orders = await LockedOrders.lock(tx, [orderId]);
+      const order = visible(caller, orderId, orders.get(orderId));
       if (order.ownerId !== caller.subject && !caller.permissions.includes('manage:orders')) {
         throw new DomainError('forbidden', "Cancelling another user's order needs the permission manage:orders.");
       }
       assertVersion(order, ifVersion);
       if (order.status === 'cancelled') return versioned(order);
-      const [cancelled] = await moveOrders(tx, this.policy, [
-        { orderId, move: 'cancel', actor: caller.subject, reason: 'cancelled' },
-      ]);
+      const move = { orderId, move: 'cancel', actor: caller.subject, reason: 'cancelled' } as const;
+      const cancelled = orders.move(move, this.policy);
       if (!cancelled) throw notCancellable(order);
+      orders.write(tx);
       if (order.ownerId !== caller.subject) audit(tx, actorOf(context), store.cancelOrder, orderId);
       return versioned(cancelled);
     });
@@ -136,14 +140,6 @@ export class OrdersService {
   }
 
   private async placeAll(batch: readonly PlaceRequest[]): Promise<BatchResult[]> {
-    // Whoever waited here past their deadline was told that the outcome is unknown; the kindest outcome is none.
-    const live = batch.filter((one) => !one.deadline.isPast);
-    const results = live.length === 0 ? [] : await this.placeLive(live);
-    const resultOf = new Map(live.map((one, n) => [one, results[n]]));
-    return batch.map((one) => resultOf.get(one) ?? unavailable('store'));
-  }
-
-  private async placeLive(batch: readonly PlaceRequest[]): Promise<BatchResult[]> {
     for (let attempt = 1; ; attempt++) {
       const entries = await Promise.all(
         batch.map(async (one): Promise<BatchEntry> => ({ ...one, orderId: one.chosenId ?? (await this.ids.draw()) })),

@@ -1,22 +1,39 @@
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { PaymentState } from './payment.js';
 
-/** Call under the lock of the order. */
-export async function findPayment(tx: Transaction, orderId: number, reference: string): Promise<PaymentState | undefined> {
-  const [row] = await tx.query<{ state: PaymentState }>(
-    'SELECT state FROM payments WHERE order_id = $1 AND reference = $2',
-    [orderId, reference],
-  );
-  return row?.state;
+/** What a payment is known by: providers draw references for each order. */
+export interface PaymentId {
+  readonly orderId: number;
+  readonly reference: string;
 }
 
-export function savePayment(
-  tx: Transaction,
-  payment: { readonly orderId: number; readonly reference: string; readonly state: PaymentState },
-): void {
-  tx.send(
-    `INSERT INTO payments (order_id, reference, state) VALUES ($1, $2, $3)
-     ON CONFLICT (order_id, reference) DO UPDATE SET state = excluded.state, at = now()`,
-    [payment.orderId, payment.reference, payment.state],
-  );
+export interface KnownPayment extends PaymentId {
+  readonly state: PaymentState;
+}
+
+const findByReferences: Statement = {
+  name: 'find-payments',
+  text: `SELECT p.order_id AS "orderId", p.reference, p.state FROM unnest($1::bigint[], $2::text[]) AS t (order_id, reference)
+         JOIN payments p ON p.order_id = t.order_id AND p.reference = t.reference`,
+};
+
+/** Those of them that were heard of. Call under the locks of their orders. */
+export function findPayments(tx: Transaction, payments: readonly PaymentId[]): Promise<KnownPayment[]> {
+  return tx.query(findByReferences, [payments.map((one) => one.orderId), payments.map((one) => one.reference)]);
+}
+
+const write: Statement = {
+  name: 'save-payments',
+  text: `INSERT INTO payments (order_id, reference, state) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
+         ON CONFLICT (order_id, reference) DO UPDATE SET state = excluded.state, at = now()`,
+};
+
+/** Each payment once. */
+export function savePayments(tx: Transaction, payments: readonly KnownPayment[]): void {
+  if (payments.length === 0) return;
+  tx.send(write, [
+    payments.map((one) => one.orderId),
+    payments.map((one) => one.reference),
+    payments.map((one) => one.state),
+  ]);
 }

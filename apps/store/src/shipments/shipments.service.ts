@@ -7,8 +7,8 @@ import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { lockOrder, transitionRefused } from '../orders/lock-order.js';
-import { moveOrders } from '../orders/move-orders.js';
+import { assertVersion, lockOrder, orderNotFound, transitionRefused } from '../orders/lock-order.js';
+import { LockedOrders } from '../orders/locked-orders.js';
 import { toOrder } from '../orders/order.js';
 import { amendOrder } from '../orders/orders.repository.js';
 
@@ -44,11 +44,14 @@ export class ShipmentsService {
   ): Promise<Versioned<Order> | Replayed> {
     const delivered = await this.database.transaction((tx) =>
       once(tx, context.idempotency, async () => {
-        const order = await lockOrder(tx, orderId, ifVersion);
-        const [delivered] = await moveOrders(tx, this.options.checkout, [
-          { orderId, move: 'deliver', actor: context.caller.subject, reason: 'delivered' },
-        ]);
+        const orders = await LockedOrders.lock(tx, [orderId]);
+        const order = orders.get(orderId);
+        if (!order) throw orderNotFound(orderId);
+        assertVersion(order, ifVersion);
+        const move = { orderId, move: 'deliver', actor: context.caller.subject, reason: 'delivered' } as const;
+        const delivered = orders.move(move, this.options.checkout);
         if (!delivered) throw transitionRefused(order, 'only approved orders are delivered');
+        orders.write(tx);
         audit(tx, actorOf(context), store.deliverOrder, orderId);
         return new Versioned(toOrder(delivered), delivered.version);
       }),

@@ -25,6 +25,18 @@ export function lockStock(tx: Transaction, plantIds: readonly number[]): Promise
   return tx.query<StockState>(lockByPlant, [plantIds]);
 }
 
+// An order's plant never changes, so an order that somebody moves meanwhile still names the right row.
+const lockByOrder: Statement = {
+  name: 'lock-stock-of-orders',
+  text: `SELECT ${columns} FROM stock WHERE plant_id IN (SELECT plant_id FROM orders WHERE id = ANY($1))
+         ORDER BY plant_id FOR NO KEY UPDATE`,
+};
+
+/** The same for the plants of orders. */
+export function lockStockOfOrders(tx: Transaction, orderIds: readonly number[]): Promise<StockState[]> {
+  return tx.query<StockState>(lockByOrder, [orderIds]);
+}
+
 /** The row of one plant, locked; a plant that was never heard of gets a tombstone of incarnation 0 to lock. */
 export async function lockOrMakeStock(tx: Transaction, plantId: number): Promise<StockState> {
   await tx.execute(
@@ -64,6 +76,7 @@ const moveUnitsOfPlants: Statement = {
 
 /** Moves units between free, reserved and sold; the CHECK constraints refuse what would lose or invent one. */
 export function moveUnits(tx: Transaction, moved: ReadonlyMap<number, Units>): void {
+  if (moved.size === 0) return;
   const units = [...moved.values()];
   tx.send(moveUnitsOfPlants, [
     [...moved.keys()],

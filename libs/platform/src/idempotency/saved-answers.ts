@@ -34,7 +34,9 @@ interface SavedRow {
 
 /** What is saved under some keys, all of which this transaction holds from now on. */
 export class SavedAnswers {
-  private constructor(private readonly rows: ReadonlyMap<string, SavedRow>) {}
+  private readonly given: SavedRow[] = [];
+
+  private constructor(private readonly rows: Map<string, SavedRow>) {}
 
   /** Waits for twins that are under way: what they did is seen, or they did nothing. The first locks of a transaction. */
   static async lock(tx: Transaction, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
@@ -64,6 +66,33 @@ export class SavedAnswers {
     return new Replayed(value, facts);
   }
 
+  /**
+   * `once` for one request of a batch, whose requests are decided one after the other: what is answered here is saved by
+   * `write`, and counts for those that come after.
+   * @returns refusals, those of the key included, instead of throwing them: they are nobody else's in the batch
+   */
+  settle<T extends object>(key: IdempotencyKey | undefined, work: () => T | CodedError): T | Replayed | CodedError {
+    if (!key) return work();
+    try {
+      const saved = this.of(key);
+      if (saved) return saved;
+    } catch (error) {
+      if (error instanceof CodedError) return error;
+      throw error;
+    }
+    const answer = work();
+    if (answer instanceof CodedError) return answer;
+    const row = rowOf(key, answer);
+    this.rows.set(key.id, row);
+    this.given.push(row);
+    return answer;
+  }
+
+  /** Saves what `settle` answered, in the transaction of its effects. */
+  write(tx: Transaction): void {
+    saveRows(tx, this.given);
+  }
+
   private static async read(reader: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
     const rows = await reader.query<SavedRow>(find, [keys.map((key) => key.hash)]);
     return new SavedAnswers(new Map(rows.map((row) => [row.hash.toString('hex'), row])));
@@ -75,15 +104,17 @@ export function saveAnswers(
   tx: Transaction,
   answers: readonly { readonly key: IdempotencyKey; readonly answer: unknown }[],
 ): void {
-  if (answers.length === 0) return;
-  tx.send(insert, [
-    answers.map(({ key }) => key.hash),
-    answers.map(({ key }) => key.fingerprint),
-    answers.map(({ key, answer }) => {
-      const { value, facts } = partsOf(answer);
-      return key.seal({ value, facts });
-    }),
-  ]);
+  saveRows(tx, answers.map(({ key, answer }) => rowOf(key, answer)));
+}
+
+function rowOf(key: IdempotencyKey, answer: unknown): SavedRow {
+  const { value, facts } = partsOf(answer);
+  return { hash: key.hash, fingerprint: key.fingerprint, answer: key.seal({ value, facts }) };
+}
+
+function saveRows(tx: Transaction, rows: readonly SavedRow[]): void {
+  if (rows.length === 0) return;
+  tx.send(insert, [rows.map((row) => row.hash), rows.map((row) => row.fingerprint), rows.map((row) => row.answer)]);
 }
 
 /**

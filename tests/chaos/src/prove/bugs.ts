@@ -23,7 +23,7 @@ export interface Bug {
 
 const repository = 'apps/store/dist/orders/orders.repository.js';
 const stockRepository = 'apps/store/dist/stock/stock.repository.js';
-const moves = 'apps/store/dist/orders/move-orders.js';
+const moves = 'apps/store/dist/orders/locked-orders.js';
 const orders = 'apps/store/dist/orders/orders.service.js';
 
 const withoutStockLock: Edit = {
@@ -40,10 +40,15 @@ export const bugs: readonly Bug[] = [
     edits: [
       withoutStockLock,
       {
+        file: stockRepository,
+        find: 'WHERE id = ANY($1))\n         ORDER BY plant_id FOR NO KEY UPDATE',
+        replace: 'WHERE id = ANY($1))\n         ORDER BY plant_id',
+      },
+      {
         file: moves,
-        find: 'moveUnits(tx, unitsByPlant);',
-        replace: `for (const row of stock) {
-          const units = unitsByPlant.get(row.plantId);
+        find: 'moveUnits(tx, this.unitsByPlant);',
+        replace: `for (const row of this.stock) {
+          const units = this.unitsByPlant.get(row.plantId) ?? noUnits;
           tx.send('UPDATE stock SET free = $2, reserved = $3, sold = $4 WHERE plant_id = $1',
             [row.plantId, row.free + units.free, row.reserved + units.reserved, row.sold + units.sold]);
         }`,
