@@ -77,6 +77,7 @@ export async function startGateway(service: Service, options: GatewayOptions): P
       return app.close();
     },
   });
+  service.beforeAnswering();
   await app.listen(options.port, options.host);
   service.started();
   logger.info({ host: options.host, port: options.port }, 'answering');

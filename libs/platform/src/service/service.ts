@@ -15,6 +15,7 @@ import { listenForOperations } from './operations-server.js';
 import { partsModule } from './parts.module.js';
 import { Readiness } from './readiness.js';
 import type { serviceSettings } from './settings.js';
+import { giveBackStartUpMemory } from './start-up-memory.js';
 import { shutDown, type ShutdownPhase } from './shutdown.js';
 
 export type ServiceConfig = Config<typeof serviceSettings>;
@@ -59,6 +60,8 @@ export class Service {
   rpc!: RpcClient;
   database: Database | undefined;
   private operations: Server | undefined;
+  /** Call when everything is loaded, right before callers are let in. */
+  beforeAnswering: () => void = () => undefined;
 
   /** For a process that is this service: SIGTERM and SIGINT lead to an ordered end. */
   static async start(name: string, config: ServiceConfig): Promise<Service> {
@@ -69,6 +72,7 @@ export class Service {
     if (faults.length > 0) logger.warn({ faults }, 'tracing is off: its settings are not understood');
     tracing?.logTo((text) => logger.warn({ reason: text }, 'spans not sent'));
     service.handleSignals();
+    service.beforeAnswering = giveBackStartUpMemory;
     await service.comeUp();
     return service;
   }
@@ -133,6 +137,7 @@ export class Service {
       },
     });
     this.onClose({ name: 'stop background work', limitMs: 2_500, run: () => app.close() });
+    this.beforeAnswering();
     await app.listen();
     this.started();
     this.logger.info('answering');
