@@ -234,5 +234,5 @@ export const echoes: Answers = {
     fake(identity.updateUser, ({ username }) => ({ id: 1, username })),
     fake(identity.deleteUser, ({ username }) => ({ username })),
   ],
-  notifications: Object.values<Operation<object, unknown>>(notifications as never).map((one) => fake(one)),
+  notifications: Object.values<Operation<object, unknown>>(notifications).map((one) => fake(one)),
 };

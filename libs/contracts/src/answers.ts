@@ -37,6 +37,7 @@ export const meaning = <T>(schema: AnswerSchema<T>, description: string): Answer
 export const objectOf =
   <T extends object>(name: string, description?: string) =>
   (members: Members<T>): AnswerSchema<T> => {
+    // The compiler does not look into the members of a T that it does not know.
     const all = Object.entries<AnswerSchema<unknown> | OptionalMember<unknown>>(members as never).map(([key, one]) =>
       'optional' in one ? { key, schema: one.optional, isRequired: false } : { key, schema: one, isRequired: true },
     );

@@ -17,7 +17,7 @@ const agreed: Readonly<Record<string, string>> = {};
 const folder = new URL('../samples/previous/', import.meta.url);
 const operations = new Map<string, Operation<object, unknown>>(
   [catalog, store, identity, notifications].flatMap((one) =>
-    Object.values<Operation<object, unknown>>(one as never).map((operation) => [operation.pattern, operation] as const),
+    Object.values<Operation<object, unknown>>(one).map((operation) => [operation.pattern, operation] as const),
   ),
 );
 const before = readdirSync(folder)

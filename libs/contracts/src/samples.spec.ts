@@ -37,7 +37,7 @@ const read = (name: string, folder: URL): unknown => JSON.parse(readFileSync(new
 const filesIn = (folder: URL): string[] => readdirSync(folder).filter((name) => name.endsWith('.json')).sort();
 
 const operations: readonly Operation<object, unknown>[] = [catalog, store, identity, notifications].flatMap((one) =>
-  Object.values<Operation<object, unknown>>(one as never),
+  Object.values<Operation<object, unknown>>(one),
 );
 /** Those without a sample are named by the first test, once. */
 const byPattern = operations

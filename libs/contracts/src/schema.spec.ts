@@ -48,7 +48,7 @@ describe('a payload class as JSON Schema', () => {
 });
 
 const operations: readonly Operation<object, unknown>[] = [catalog, store, identity].flatMap((one) =>
-  Object.values<Operation<object, unknown>>(one as never),
+  Object.values<Operation<object, unknown>>(one),
 );
 
 describe('every operation', () => {

@@ -1,6 +1,6 @@
 import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
+import { createLocalJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
 import { CredentialRefused } from './credential-refused.js';
 import { revocationKey } from './revocation-log.js';
 
@@ -81,7 +81,7 @@ export class AccessTokens {
 
   private async readKeys(): Promise<JWTVerifyGetKey> {
     const { keys } = await this.options.readKeys();
-    this.keys = createLocalJWKSet({ keys } as unknown as JSONWebKeySet);
+    this.keys = createLocalJWKSet({ keys: [...keys] });
     this.fetchedAt = this.now();
     return this.keys;
   }

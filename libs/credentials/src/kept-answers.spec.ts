@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Revocation } from '@plant-shop/contracts/identity';
 import { KeptAnswers } from './kept-answers.js';
-import type { RevocationListener, RevocationLog } from './revocation-log.js';
+import type { RevocationListener } from './revocation-log.js';
 
 interface Answer {
   readonly id: string;
@@ -37,7 +37,7 @@ describe('kept answers', () => {
     now = 1_000;
     asked = 0;
     kept = new KeptAnswers<Answer>(
-      log as unknown as RevocationLog,
+      log,
       {
         max: 3,
         keepMs: 60_000,

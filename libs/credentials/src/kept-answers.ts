@@ -35,7 +35,7 @@ export class KeptAnswers<T extends Positioned> {
   private readonly asking = new Map<string, Asking<T>>();
 
   constructor(
-    private readonly log: RevocationLog,
+    private readonly log: Pick<RevocationLog, 'listen' | 'position' | 'generation'>,
     private readonly options: KeptAnswersOptions<T>,
     private readonly now: () => number = () => Date.now(),
   ) {

@@ -22,7 +22,7 @@ export const digestOf = (secret: string): string => hash('sha256', secret, 'base
  * @param apiKeyInQuery for the stream, whose specification has the key in the query
  * @throws CredentialRefused `unauthorized` when a credential cannot be read, or two of one kind are shown
  */
-export function shownBy(request: IncomingMessage, apiKeyInQuery?: string): Shown | undefined {
+export function shownBy(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>, apiKeyInQuery?: string): Shown | undefined {
   const { authorization, api_key: apiKeyInHeader, session_token: session } = request.headers;
   if (apiKeyInHeader !== undefined && apiKeyInQuery !== undefined) throw unreadable('Show one API key, not two.');
   const apiKey = apiKeyInHeader ?? apiKeyInQuery;

@@ -4,9 +4,15 @@ export interface FieldFault {
   readonly detail: string;
 }
 
+/** A fault outside of a body, where no pointer leads: of a parameter of the path or query, or of a header. */
+export type RequestFault =
+  | { readonly parameter: string; readonly detail: string }
+  | { readonly header: string; readonly detail: string };
+
 /** What an error carries beside its text. Owners add their own members (`available`, `orders`, …). */
 export interface ErrorDetails {
-  readonly errors?: readonly FieldFault[];
+  /** `RequestFault` only where clients are served: between services there are payloads and nothing else. */
+  readonly errors?: readonly (FieldFault | RequestFault)[];
   readonly [member: string]: unknown;
 }
 

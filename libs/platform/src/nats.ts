@@ -176,6 +176,7 @@ export class Nats {
    * vanished, that flush ends with TCP's own patience: after about 15 minutes.
    */
   private cutStaleSocket(): void {
+    // Its types say nothing of the socket; without it, as after another version, all that is lost is the haste.
     const { protocol } = this.connection as unknown as { protocol?: { transport?: { socket?: Socket } } };
     const socket = protocol?.transport?.socket;
     setTimeout(() => socket?.destroy(), staleSocketMs).unref();

@@ -1,5 +1,6 @@
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
+import type { Returned } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
@@ -65,15 +66,15 @@ export const contextFor = (principal?: Principal, budgetMs = 10_000): RpcContext
 
 /** An operation of a service that is not there, and what it answers instead. */
 export interface Fake {
-  readonly operation: Operation<never, unknown>;
+  readonly operation: Operation<unknown, unknown>;
   readonly answer: (payload: never, context: RpcContext) => unknown;
 }
 
 /** Without an answer of the test's own, it answers what the contract's sample message says. */
 export const fake = <Payload, Answer>(
   operation: Operation<Payload, Answer>,
-  answer: (payload: Payload, context: RpcContext) => Promise<Answer> | Answer = () => sampleOf(operation).answer,
-): Fake => ({ operation, answer }) as unknown as Fake;
+  answer: (payload: Payload, context: RpcContext) => Promise<Returned<Answer>> | Returned<Answer> = () => sampleOf(operation).answer,
+): Fake => ({ operation, answer });
 
 /** Another service, answering over real NATS with the contract's payloads validated; only its inside is made up. */
 export async function startFake(natsUrl: string, service: string, fakes: readonly Fake[]): Promise<{ stop: () => Promise<void> }> {

@@ -26,6 +26,7 @@ interface PathItem {
 export interface Document {
   readonly servers: readonly { readonly url: string }[];
   readonly paths: Readonly<Record<string, PathItem>>;
+  readonly components: { readonly responses: Readonly<Record<string, Response>>; readonly [kind: string]: unknown };
 }
 
 interface Received {
@@ -79,7 +80,7 @@ export class DocumentJudge {
     if (method === 'HEAD' && received.status === 405) return received.headers.has('allow') ? [] : ['the header Allow is missing'];
     const found = [...expected, ...beforeRoutes].find((one) => one === code);
     if (found === undefined) return [`it is not documented, and was answered ${received.status} (${String(code)})`];
-    const { responses } = (this.document as unknown as { components: { responses: Record<string, Response> } }).components;
+    const { responses } = this.document.components;
     return this.faultsIn(this.resolved(responses[found]!), 'GET', received);
   }
 

@@ -168,7 +168,7 @@ describe('OAuth 2.0 for an application that people log in to', () => {
   it('a public client needs no secret, and is told by oauth4webapi', async () => {
     const { clientId } = await register({ public: true, name: fresh('browser app') });
     const issuer = new URL(gatewayUrl());
-    // eslint-disable-next-line @typescript-eslint/no-deprecated
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so that it is noticed: this shop has no TLS
     const options = { [oauth.allowInsecureRequests]: true };
     const discovered = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...options });
     const server = await oauth.processDiscoveryResponse(issuer, discovered);

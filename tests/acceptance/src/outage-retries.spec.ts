@@ -15,10 +15,10 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 /** Asks until there is an outcome, as a careful client does. */
 async function placeSurely(plantId: number, key: string): Promise<{ id: number; tries: number }> {
   for (let tries = 1; ; tries++) {
-    const answer = send<Order>('POST', '/v3/store/order', { as: staff, json: { plantId }, headers: { 'idempotency-key': key } });
+    const answer = send<Order & { readonly code: string }>('POST', '/v3/store/order', { as: staff, json: { plantId }, headers: { 'idempotency-key': key } });
     const { status, body } = await answer;
     if (status === 200) return { id: body.id, tries };
-    const { code } = await problem(answer, 503, (body as unknown as { code: string }).code);
+    const { code } = await problem(answer, 503, body.code);
     expect(['unavailable', 'outcome-unknown']).toContain(code);
     await pause(100 + Math.random() * 200);
   }

@@ -108,7 +108,7 @@ export async function sentEvents(count: number, headers: Record<string, string> 
   const events: { id: string; data: string }[] = [];
   const decoder = new TextDecoder();
   let rest = '';
-  for await (const part of response.body as unknown as AsyncIterable<Uint8Array>) {
+  for await (const part of response.body!) {
     const blocks = (rest + decoder.decode(part, { stream: true })).split('\n\n');
     rest = blocks.pop() ?? '';
     for (const block of blocks) {

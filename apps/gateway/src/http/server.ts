@@ -45,6 +45,7 @@ export function createAdapter(parts: {
     return503OnClosing: false,
     routerOptions: {
       maxParamLength: 2_048,
+      // Whatever it makes is what handlers get; only the types want a plain object.
       querystringParser: ((text: string) => (text === '' ? UrlEncoded.empty : UrlEncoded.parse(text))) as never,
     },
     clientErrorHandler: answerConnectionError(parts.publicUrl),

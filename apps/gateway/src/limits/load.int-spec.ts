@@ -37,7 +37,7 @@ describe('more than there is room for', () => {
 
   it('is turned away at once with 503, and what was let in is answered', async () => {
     const plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' as const };
-    const slow = fake(catalog.getPlant, () => new Promise<typeof plant>((resolve) => setTimeout(() => resolve(plant), 300)) as never);
+    const slow = fake(catalog.getPlant, () => new Promise<typeof plant>((resolve) => setTimeout(() => resolve(plant), 300)));
     shop = await startShop({ ...echoes, catalog: [slow] }, { maxInFlight: 20 });
     const answers = await Promise.all(Array.from({ length: 200 }, () => shop.get('/v3/plant/1')));
     const refused = answers.filter(({ status }) => status === 503);
@@ -50,7 +50,7 @@ describe('more than there is room for', () => {
   }, 20_000);
 
   it('does not keep out who asks how the gateway is', async () => {
-    const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
+    const never = fake(catalog.getPlant, () => new Promise<never>(() => undefined));
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
     void speak('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
     await until(async () => (await shop.get('/v3/plant/2')).status === 503);

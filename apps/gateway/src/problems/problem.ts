@@ -1,9 +1,9 @@
 import { HttpException } from '@nestjs/common';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
-import { CodedError, type FieldFault } from '@plant-shop/platform/errors';
+import { CodedError, type FieldFault, type RequestFault } from '@plant-shop/platform/errors';
 import type { BodyRule } from '../http/rule.js';
 import { isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
-import { type ParameterFault, Refusal } from './refusal.js';
+import { Refusal } from './refusal.js';
 
 /** What the answer says about the request, beside the error. */
 export interface Occurrence {
@@ -64,7 +64,9 @@ function headersOf(error: CodedError, status: number): Record<string, string> {
  * Owners point into their payload, of which the client's body is one member: `/order/quantity` is the client's
  * `/quantity`. What points elsewhere came from the path or the query.
  */
-export function clientsFault({ pointer, detail }: FieldFault, body: BodyRule | undefined): FieldFault | ParameterFault {
+export function clientsFault(fault: FieldFault | RequestFault, body: BodyRule | undefined): FieldFault | RequestFault {
+  if (!('pointer' in fault)) return fault;
+  const { pointer, detail } = fault;
   const end = pointer.indexOf('/', 1);
   const first = pointer.slice(1, end === -1 ? undefined : end);
   if (body?.kind === 'json' && first === body.member) return { pointer: end === -1 ? '' : pointer.slice(end), detail };

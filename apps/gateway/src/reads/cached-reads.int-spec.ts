@@ -31,7 +31,6 @@ class FakeCatalogue {
   }
 
   fakes(): Fake[] {
-    // What travels beside an answer is no part of the contract's type.
     return [
       fake(catalog.readStamps, async () => {
         this.checks++;
@@ -42,7 +41,7 @@ class FakeCatalogue {
         return this.late(() => {
           const found = this.plants.get(plantId);
           if (!found) throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);
-          return new Versioned(found.plant, found.version, this.parts[plantId & 15]) as unknown as Plant;
+          return new Versioned(found.plant, found.version, this.parts[plantId & 15]);
         });
       }),
       fake(catalog.findPlantsByStatus, async ({ limit = 1_000, cursor }) => {
@@ -50,7 +49,7 @@ class FakeCatalogue {
         return this.late(() => {
           const plants = [...this.plants.values()].map(({ plant }) => plant).filter(({ id }) => id > Number(cursor ?? 0));
           const page = plants.slice(0, limit);
-          return new Page(page, plants.length > limit ? String(page.at(-1)?.id) : undefined, this.all) as unknown as Plant[];
+          return new Page(page, plants.length > limit ? String(page.at(-1)?.id) : undefined, this.all);
         });
       }),
     ];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { notifications } from '@plant-shop/contracts/notifications';
 import { Page, Versioned } from '@plant-shop/platform/rpc/answer';
-import type { Fake } from '@plant-shop/testing/service';
+import { type Fake, fake } from '@plant-shop/testing/service';
 import { sampleOf } from '@plant-shop/testing/samples';
 import { echoes, publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
 
@@ -13,12 +13,11 @@ describe('webhooks at the gateway', () => {
   let shop: Shop;
   beforeAll(async () => {
     const { getWebhook, replaceWebhook, listDeliveries } = notifications;
-    const versioned = [getWebhook, replaceWebhook].map((one) => ({
-      operation: one,
-      answer: () => new Versioned(sampleOf(one).answer, 3),
-    }));
-    const page = { operation: listDeliveries, answer: () => new Page(sampleOf(listDeliveries).answer, 'W10') };
-    const own = [...versioned, page] as unknown as Fake[];
+    const own = [
+      fake(getWebhook, () => new Versioned(sampleOf(getWebhook).answer, 3)),
+      fake(replaceWebhook, () => new Versioned(sampleOf(replaceWebhook).answer, 3)),
+      fake(listDeliveries, () => new Page(sampleOf(listDeliveries).answer, 'W10')),
+    ];
     const isOwn = ({ operation }: Fake): boolean => own.some((one) => one.operation.pattern === operation.pattern);
     const bare = (echoes['notifications'] ?? []).filter((one) => !isOwn(one));
     shop = await startShop({ notifications: [...bare, ...own] });

@@ -16,6 +16,7 @@ describe('the OAuth pages while something is away', () => {
 
   async function answerWhen(failure: Error): Promise<Response> {
     const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+    // Of each part only what a request meets on its way to the failure.
     const failing = { of: () => ({ find: () => Promise.reject(failure) }) } as unknown as Adapters;
     const keys = {
       open: async () => ({ signingKid: 'one', jwks: [{ ...(await exportJWK(privateKey)), kid: 'one', use: 'sig' }] }),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { permissions } from '@plant-shop/contracts/permissions';
-import { createLocalJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify, type JWTPayload } from 'jose';
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose';
 import { TestIdentity } from '../identity.spec.fixture.js';
 
 interface TokenAnswer {
@@ -40,8 +40,8 @@ describe('OAuth 2.0 client credentials', () => {
   const demo = basic('plant-admin', 'plant-secret');
 
   async function verified(token: string): Promise<JWTPayload> {
-    const keys = await shop.call(identity.readSigningKeys, {});
-    const { payload } = await jwtVerify(token, createLocalJWKSet(keys as unknown as JSONWebKeySet), {
+    const { keys } = await shop.call(identity.readSigningKeys, {});
+    const { payload } = await jwtVerify(token, createLocalJWKSet({ keys: [...keys] }), {
       issuer: 'http://shop.test',
       audience: 'http://shop.test/v3',
       typ: 'at+jwt',

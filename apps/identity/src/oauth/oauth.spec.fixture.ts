@@ -149,7 +149,7 @@ interface Options {
 
 /** The library sees the public address, which only this test's identity serves. */
 const optionsFor = ({ httpPort }: TestIdentity): Options => ({
-  // eslint-disable-next-line @typescript-eslint/no-deprecated
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
   [oauth.allowInsecureRequests]: true,
   [oauth.customFetch]: (address, init) =>
     fetch(address.replace(issuer, `http://127.0.0.1:${httpPort}`), init),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { until } from '@plant-shop/testing/until';
-import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, type JSONWebKeySet, jwtVerify } from 'jose';
+import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { testEnvironment, TestIdentity } from '../identity.spec.fixture.js';
 import { type Ended, runEntry } from '../process.spec.fixture.js';
 
@@ -33,9 +33,9 @@ describe('node dist/rotate-signing-key.js', () => {
   };
   /** By whoever reads the public keys of a replica, and by the gateway. */
   async function isVerified(jwt: string): Promise<boolean> {
-    const own = await shop.call(identity.readSigningKeys, {});
+    const { keys } = await shop.call(identity.readSigningKeys, {});
     const sets = [
-      createLocalJWKSet(own as unknown as JSONWebKeySet),
+      createLocalJWKSet({ keys: [...keys] }),
       ...ports.map((port) => createRemoteJWKSet(jwksUrl(port))),
     ];
     const options = { audience: 'http://shop.test/v3' };

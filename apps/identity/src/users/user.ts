@@ -25,18 +25,16 @@ export interface UserRecord {
  */
 export const usernameKey = (username: string): string => username.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase());
 
-type Fields = Pick<UserRecord, 'id' | 'username'> & { readonly [K in keyof User]?: User[K] | null };
-
-const present = (fields: Fields): User =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as unknown as User;
+const present = <T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as { [K in keyof T]?: NonNullable<T[K]> };
 
 /** What everybody may see. */
 export const publicProfile = ({ id, username, firstName, lastName, userStatus }: UserRecord): User =>
-  present({ id, username, firstName, lastName, userStatus });
+  ({ id, username, ...present({ firstName, lastName, userStatus }) });
 
 /** What the user and `write:users` see. */
 export const fullProfile = ({ id, username, firstName, lastName, email, phone, userStatus }: UserRecord): User =>
-  present({ id, username, firstName, lastName, email, phone, userStatus });
+  ({ id, username, ...present({ firstName, lastName, email, phone, userStatus }) });
 
 /**
  * Whether the caller may see and change everything of this user: the user in person, with a session, or `write:users`.

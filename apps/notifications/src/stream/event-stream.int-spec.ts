@@ -4,6 +4,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { until } from '@plant-shop/testing/until';
 import { type Replica, Shop, updates } from './stream.spec.fixture.js';
 
+interface Message {
+  readonly id?: string;
+  readonly event?: string;
+  readonly data: string;
+}
+
 /** A client of Server-Sent Events, as small as it can be. */
 class Listener {
   text = '';
@@ -27,9 +33,9 @@ class Listener {
     return new Listener(asked, response);
   }
 
-  get messages(): { id?: string; event?: string; data: string }[] {
+  get messages(): Message[] {
     const blocks = this.text.split('\n\n').filter((block) => block.startsWith('id:') || block.startsWith('event:'));
-    return blocks.map((block) => Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s).slice(0, 2))) as never);
+    return blocks.map((block) => Object.fromEntries(block.split('\n').map((line) => line.split(/: (.*)/s).slice(0, 2))) as Message);
   }
 
   has(count: number): Promise<void> {

@@ -45,7 +45,7 @@ export class Refusal extends CodedError {
 
 export const badParameter = (parameter: string, must: string): CodedError =>
   new CodedError('invalid-input', `Correct the parameter ${parameter} and send the request again.`, {
-    errors: [{ parameter, detail: `${parameter} ${must}` }] as never,
+    errors: [{ parameter, detail: `${parameter} ${must}` }],
   });
 
 /** Whether an error is a defect of ours, to be logged. */

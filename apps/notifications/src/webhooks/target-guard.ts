@@ -110,5 +110,5 @@ export function isPublic(text: string): boolean {
   // Mapped, NAT64, 6to4, Teredo and their like have ranges of their own: an IPv4 address is written as one, or refused.
   if (address.range() !== 'unicast') return false;
   if (address.kind() === 'ipv6' && !address.match(globalV6)) return false;
-  return !blocked.some(([range, bits]) => range.kind() === address.kind() && address.match([range, bits] as never));
+  return !blocked.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits));
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Type } from 'class-transformer';
 import { IsArray, IsInt, IsObject, IsOptional, IsString, ValidateNested } from 'class-validator';
 import fc from 'fast-check';
-import { CodedError, type FieldFault } from '../errors.js';
+import { CodedError, type ErrorDetails } from '../errors.js';
 import { NoPayload } from './operation.js';
 import { parseJson, validated } from './validation.js';
 
@@ -37,7 +37,7 @@ class Whole {
   list?: Part[];
 }
 
-const faultsOf = (value: unknown): readonly FieldFault[] => {
+const faultsOf = (value: unknown): NonNullable<ErrorDetails['errors']> => {
   try {
     validated(Whole, value);
     return [];
@@ -46,7 +46,7 @@ const faultsOf = (value: unknown): readonly FieldFault[] => {
     throw error;
   }
 };
-const pointersOf = (value: unknown): string[] => faultsOf(value).map((fault) => fault.pointer);
+const pointersOf = (value: unknown): string[] => faultsOf(value).map((fault) => ('pointer' in fault ? fault.pointer : 'no field'));
 const fromText = (text: string): unknown => parseJson(Buffer.from(text));
 const nested = (levels: number): unknown => {
   let value: unknown = 1;

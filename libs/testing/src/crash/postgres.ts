@@ -19,7 +19,8 @@ export class TroubledDatabase {
   private isGone = false;
 
   constructor(database: Database) {
-    const { pool } = database as unknown as { pool: pg.Pool };
+    // eslint-disable-next-line @typescript-eslint/dot-notation -- private to all others; so its type is still known here
+    const pool = database['pool'];
     const connect = pool.connect.bind(pool) as () => Promise<Client>;
     pool.connect = (() => this.take(connect)) as typeof pool.connect;
   }

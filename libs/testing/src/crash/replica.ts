@@ -69,6 +69,7 @@ export class Victim extends Replica {
     const nats = await Nats.connect({ url: natsUrl, name: 'gateway' }, logger);
     const publish = nats.connection.publish.bind(nats.connection);
     nats.connection.publish = (subject, data, options) => {
+      // The server reads no more of a message than these.
       if (subject === callsSubject(name)) calls.take({ subject, data, reply: options?.reply } as never);
       else publish(subject, data, options);
     };

@@ -42,9 +42,8 @@ export class Workshop {
     const nats = await Nats.connect({ url, name: 'workshop' }, logger);
     const server = new RpcServer(nats, { service: 'workshop', maxInFlight: 1_000, ...options }, logger);
     const add = (operation: Operation<Job, unknown>, handler: Handler): void => {
-      const handle = async (job: unknown, context: unknown): Promise<unknown> =>
-        of(await handler(job as Job, context as RpcContext));
-      server.addHandler(operation.pattern, handle as never, false, { operation });
+      const handle = async (job: unknown, context: unknown) => of(await handler(job as Job, context as RpcContext));
+      server.addHandler(operation.pattern, handle, false, { operation });
     };
     add(look, handlers.look ?? ((job) => ({ seen: job.name })));
     add(work, handlers.work ?? ((job) => ({ done: job.name })));
