@@ -49,6 +49,18 @@ describe('more than there is room for', () => {
     expect((await shop.get('/v3/plant/1')).status).toBe(200);
   }, 20_000);
 
+  it('ends the connection on which it is turned away, and no other', async () => {
+    const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
+    shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
+    const served = speak('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
+    await until(async () => (await shop.get('/v3/plant/2')).status === 503);
+    const refused = await speak('GET /v3/plant/2 HTTP/1.1\r\nhost: x\r\n\r\n');
+    expect(refused).toMatch(/^HTTP\/1\.1 503 /);
+    expect(refused.toLowerCase()).toContain('\r\nconnection: close\r\n');
+    expect(refused).toContain('"code":"overloaded"');
+    expect(await Promise.race([served, Promise.resolve('still open')])).toBe('still open');
+  });
+
   it('does not keep out who asks how the gateway is', async () => {
     const never = fake(catalog.getPlant, () => new Promise<never>(() => undefined));
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
