@@ -94,7 +94,7 @@ export class Arena {
   }
 
   /** A new user, logged in. */
-  async customer(name: string): Promise<{ readonly username: string; readonly client: Client }> {
+  async customer(name: string): Promise<{ readonly username: string; readonly token: string; readonly client: Client }> {
     const password = 'a long enough password';
     const anybody = this.client(name, {});
     // Another name each time: the one before may be taken, though its answer was lost.
@@ -104,7 +104,7 @@ export class Arena {
       return anybody.other('POST', '/v3/user', { username, password });
     });
     const { message } = await this.surely(() => anybody.other<{ message: string }>('GET', `/v3/user/login?username=${username}&password=${encodeURIComponent(password)}`));
-    return { username, client: this.client(name, { bearer: message }) };
+    return { username, token: message, client: this.client(name, { bearer: message }) };
   }
 
   /** For what must be there before a trial begins: asked again while the shop comes to itself. */
@@ -139,6 +139,7 @@ export class Arena {
       leavers: this.leavers,
       ordersExpire: this.ordersExpire,
       gatewayFaults: this.faults.ofGateways,
+      withoutGateway: this.faults.withoutGateway,
       deadlineMs: this.deadlineMs,
       unsettled: [...unsettled, ...forged],
     };
@@ -167,9 +168,7 @@ export class Arena {
   }
 
   private async leftToDo(): Promise<string[]> {
-    const { unnumbered, head, logged, deliveries, intents } = await this.ground.databases.underWay();
-    const final = await this.ground.databases.final([...this.supplied.keys()]);
-    const events = final.orders.reduce((sum, { transitions }) => sum + transitions.filter(({ eventId }) => eventId !== null).length, 0);
+    const { unnumbered, head, logged, deliveries, intents, events } = await this.ground.databases.underWay([...this.supplied.keys()]);
     const behind = this.sockets.filter((socket) => new Set(socket.events.map(({ id }) => id)).size < events);
     return [
       ...(unnumbered > 0 ? [`${unnumbered} events have no number`] : []),

@@ -1,6 +1,8 @@
 import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { pause } from './clock.js';
+import { noGateway } from './history.js';
 
 interface Upstream {
   readonly label: string;
@@ -17,10 +19,10 @@ const connectionsEach = 256;
 const backlog = 4_096;
 const pollMs = 100;
 const pollLimitMs = 1_000;
-
 /**
- * What stands in front of gateways: it sends each request to one that is ready, by turns. It never sends one twice; where no
- * answer comes it breaks its own connection, so that a client sees what happened.
+ * What stands in front of gateways: it sends each request to one that is ready, by turns. A request goes to another one only when
+ * it cannot have reached the first, which refused the connection; when all refuse, the client is told so. Where a request was sent
+ * and no answer comes it breaks its own connection, so that a client sees what happened.
  */
 export class Balancer {
   private readonly server: Server;
@@ -32,7 +34,7 @@ export class Balancer {
     this.upstreams = gateways.map(({ label, port = 0, opsPort }) => ({
       label, port, opsPort, agent: new Agent({ keepAlive: true, maxSockets: connectionsEach, maxFreeSockets: connectionsEach }), isReady: true, isWithdrawn: false,
     }));
-    this.server = createServer((incoming, outgoing) => this.pass(incoming, outgoing));
+    this.server = createServer((incoming, outgoing) => void this.pass(incoming, outgoing));
     this.server.keepAliveTimeout = 0;
   }
 
@@ -58,25 +60,40 @@ export class Balancer {
     for (const { agent } of this.upstreams) agent.destroy();
   }
 
-  private pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const upstream = this.choose();
-    const { method, url: path, headers } = incoming;
-    const forward = request({ host: '127.0.0.1', port: upstream.port, agent: upstream.agent, method, path, headers });
-    const lose = (): unknown => outgoing.destroy();
-    forward.on('response', (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
-      answer.on('error', lose).pipe(outgoing);
-    });
-    forward.on('error', lose);
-    outgoing.on('close', () => forward.destroy());
-    incoming.on('error', lose).pipe(forward);
+  private async pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    try {
+      const body = await buffer(incoming);
+      for (const upstream of this.inTurn()) {
+        if (await this.forward(upstream, incoming, body, outgoing)) return;
+      }
+      outgoing.writeHead(503, { 'retry-after': '1', 'content-type': 'application/problem+json' }).end(JSON.stringify({ code: noGateway }));
+    } catch {
+      outgoing.destroy();
+    }
   }
 
-  private choose(): Upstream {
+  /** @returns false when it refused the connection, and so has nothing of the request */
+  private forward(upstream: Upstream, { method, url: path, headers }: IncomingMessage, body: Buffer, outgoing: ServerResponse): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const forward = request({ host: '127.0.0.1', port: upstream.port, agent: upstream.agent, method, path, headers });
+      forward.on('response', (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
+        answer.on('error', () => outgoing.destroy()).pipe(outgoing);
+        resolve(true);
+      });
+      forward.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNREFUSED' ? resolve(false) : reject(error)));
+      outgoing.on('close', () => forward.destroy());
+      forward.end(body);
+    });
+  }
+
+  /** Whom to ask, those first of whom it is known that they are ready. */
+  private inTurn(): readonly Upstream[] {
     const usable = this.upstreams.filter((one) => !one.isWithdrawn);
-    const ready = usable.filter((one) => one.isReady);
-    const among = ready.length > 0 ? ready : usable.length > 0 ? usable : this.upstreams;
-    return among[this.turn++ % among.length]!;
+    const among = usable.length > 0 ? usable : this.upstreams;
+    const turn = this.turn++ % among.length;
+    const turned = [...among.slice(turn), ...among.slice(0, turn)];
+    return turned.sort((a, b) => Number(b.isReady) - Number(a.isReady));
   }
 
   private async watch(upstream: Upstream): Promise<void> {

@@ -98,17 +98,18 @@ export class Databases {
     });
   }
 
-  /** What is still on its way: events without a number, or beyond the log, and webhook deliveries. */
-  async underWay(): Promise<{ unnumbered: number; head: number; logged: number; deliveries: number; intents: number }> {
-    const one = async (name: Name, text: string): Promise<number> =>
-      this.in(name, async (client) => (await client.query<{ n: number }>(text)).rows[0]?.n ?? 0);
-    const [unnumbered, head, logged, deliveries, intents] = await Promise.all([
+  /** What is still on its way: events without a number, or beyond the log, and webhook deliveries; and how many events these plants' orders have. */
+  async underWay(plantIds: readonly number[]): Promise<Record<'unnumbered' | 'head' | 'logged' | 'deliveries' | 'intents' | 'events', number>> {
+    const one = async (name: Name, text: string, values: readonly unknown[] = []): Promise<number> =>
+      this.in(name, async (client) => (await client.query<{ n: number }>(text, [...values])).rows[0]?.n ?? 0);
+    const [unnumbered, head, logged, deliveries, intents, events] = await Promise.all([
       one('store', 'SELECT count(*) AS n FROM order_transitions WHERE feed_seq IS NULL AND event_id IS NOT NULL'),
       one('store', 'SELECT head AS n FROM feed_head'),
       one('notifications', 'SELECT watermark AS n FROM feed_watermark'),
       one('notifications', `SELECT count(*) AS n FROM webhook_deliveries WHERE state = 'pending'`),
       one('catalog', 'SELECT count(*) AS n FROM stock_intents'),
+      one('store', `SELECT count(event_id) AS n FROM order_transitions JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1)`, [plantIds]),
     ]);
-    return { unnumbered, head, logged, deliveries, intents };
+    return { unnumbered, head, logged, deliveries, intents, events };
   }
 }

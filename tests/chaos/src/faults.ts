@@ -1,8 +1,8 @@
 import type { Balancer } from './balancer.js';
 import { now, pause, until } from './clock.js';
 import type { Window } from './history.js';
-import { describeFault, type Fault } from './plan.js';
-import type { Stack } from './stack.js';
+import { type Fault, nameOf } from './plan.js';
+import { instancesOf, type Stack } from './stack.js';
 
 /** A fault as it was. */
 export interface Done extends Window {
@@ -15,6 +15,8 @@ const startLimitMs = 60_000;
 
 export class Faults {
   readonly done: Done[] = [];
+  /** Of each gateway: from its kill until it was ready again. */
+  private readonly deaths = new Map<string, Window[]>();
   /** How long processes took from SIGTERM to their end, in milliseconds. */
   readonly endings: number[] = [];
 
@@ -37,8 +39,8 @@ export class Faults {
 
   async do(fault: Fault): Promise<void> {
     this.stack.signal.throwIfAborted();
-    this.say(describeFault(fault));
     const from = now();
+    this.say(`${(from / 1_000).toFixed(2).padStart(8)} s  ${nameOf(fault)}`);
     await this.begin(fault);
     this.done.push({ fault, from, to: now() });
   }
@@ -51,10 +53,16 @@ export class Faults {
       .map(({ from, to }) => ({ from, to: to + 500 }));
   }
 
+  /** When all gateways were dead at the same time. */
+  get withoutGateway(): Window[] {
+    const [first = [], ...others] = instancesOf(this.stack, 'gateway').map(({ label }) => this.deaths.get(label) ?? []);
+    return others.reduce(overlaps, first);
+  }
+
   private async begin(fault: Fault): Promise<void> {
     switch (fault.kind) {
       case 'kill':
-        for (const target of fault.targets) this.signal(target, 'SIGKILL');
+        for (const target of fault.targets) this.kill(target);
         return;
       case 'pause': {
         const pids = fault.targets.flatMap((target) => this.signal(target, 'SIGSTOP') ?? []);
@@ -125,9 +133,26 @@ export class Faults {
     await Promise.all(links.map((link) => link.restore()));
   }
 
+  private kill(target: string): void {
+    const death: { from: number; to: number } = { from: now(), to: Infinity };
+    const pid = this.signal(target, 'SIGKILL');
+    const deaths = this.deaths.get(target) ?? [];
+    this.deaths.set(target, [...deaths, death]);
+    void until(() => this.stack.pidOf(target) !== pid, startLimitMs, 10)
+      .then(() => this.ready([target]))
+      .then(() => (death.to = now()));
+  }
+
   private signal(target: string, signal: NodeJS.Signals): number | undefined {
     const pid = this.stack.pidOf(target);
     if (pid !== undefined) process.kill(pid, signal);
     return pid;
   }
 }
+
+/** When both were the case. */
+export const overlaps = (some: readonly Window[], others: readonly Window[]): Window[] =>
+  some.flatMap((one) =>
+    others
+      .map((other) => ({ from: Math.max(one.from, other.from), to: Math.min(one.to, other.to) }))
+      .filter(({ from, to }) => from < to));

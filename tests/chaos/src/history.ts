@@ -12,6 +12,9 @@ export type Ask =
   | { readonly kind: 'inventory' }
   | { readonly kind: 'other'; readonly what: string };
 
+/** The balancer's answer when no gateway took the connection. */
+export const noGateway = 'no-gateway';
+
 /** An answer by HTTP. */
 export interface Answered {
   readonly status: number;
@@ -113,6 +116,8 @@ export interface History {
   readonly leavers: ReadonlySet<string>;
   /** When a gateway was killed, paused or cut off from its clients: requests that it had may be lost or late. */
   readonly gatewayFaults: readonly Window[];
+  /** From the kill of the last gateway to the return of the first: there is nobody to ask. */
+  readonly withoutGateway: readonly Window[];
   /** How long an answer may take: the gateway's budget and 1 s. */
   readonly deadlineMs: number;
   /** What did not come to rest in time after the last fault. */

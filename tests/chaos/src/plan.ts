@@ -83,10 +83,13 @@ function turns<T>(random: Random, values: readonly T[]): () => T {
 /** When what it did is over; a process that was killed comes back by itself. */
 export const endOf = (fault: Fault): number => fault.atMs + ('forMs' in fault ? fault.forMs : 0);
 
-export function describeFault(fault: Fault): string {
+/** With its time in the plan. */
+export const describeFault = (fault: Fault): string => `${(fault.atMs / 1_000).toFixed(1).padStart(6)} s  ${nameOf(fault)}`;
+
+export function nameOf(fault: Fault): string {
   const targets = fault.targets.join(' and ');
   const seconds = 'forMs' in fault ? `${(fault.forMs / 1_000).toFixed(1)} s` : '';
-  const what = {
+  return {
     kill: `kill -9 ${targets}`,
     pause: `SIGSTOP ${targets} for ${seconds}`,
     cut: `cut ${targets} off from ${'from' in fault ? fault.from : ''} for ${seconds}`,
@@ -94,5 +97,4 @@ export function describeFault(fault: Fault): string {
     roll: `SIGTERM ${targets}`,
     away: `${targets} away for ${seconds}`,
   }[fault.kind];
-  return `${(fault.atMs / 1_000).toFixed(1).padStart(6)} s  ${what}`;
 }

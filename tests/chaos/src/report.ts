@@ -21,13 +21,19 @@ export function tableOf(rows: readonly Row[]): string {
   return all.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()).join('\n');
 }
 
-/** What is wrong, by rule, a few of each. */
+/** What is wrong, by rule, a few of each: the first, the last, and one from between, which are often of different moments. */
 export function describeViolations(violations: readonly Violation[]): string {
   const byRule = Map.groupBy(violations, ({ rule }) => rule);
   return [...byRule]
     .flatMap(([rule, same]) => [
       `  ${rule}: ${same.length}`,
-      ...same.slice(0, shownOfEach).map(({ what }) => `    ${what}`),
+      ...spread(same, shownOfEach).map(({ what }) => `    ${what}`),
     ])
     .join('\n');
+}
+
+/** So many of all at even distances, from the first to the last. */
+function spread<T>(all: readonly T[], count: number): readonly T[] {
+  if (all.length <= count) return all;
+  return Array.from({ length: count }, (_, n) => all[Math.floor((n * (all.length - 1)) / (count - 1))] as T);
 }

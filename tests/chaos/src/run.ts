@@ -9,9 +9,13 @@ export interface Options {
   readonly seed: number;
   readonly minutes: number;
   readonly only: readonly string[];
+  /** Without the goals that are nothing in a short time. */
   readonly isShort: boolean;
   readonly say: (line: string) => void;
 }
+
+/** Seconds for the shop's start and end, of all the minutes. */
+const aroundSeconds = 30;
 
 export const goalNames = Object.keys(goals);
 
@@ -27,10 +31,10 @@ export async function run(stack: Stack, { seed, minutes, only, isShort, say }: O
     for (const name of names) {
       const goal = goals[name];
       if (!goal) continue;
-      const seconds = weights === 0 ? 0 : (minutes * 60 * goal.weight) / weights;
-      say(`\n${name}: ${goal.what} (seed ${seed}${seconds > 0 ? `, ${Math.round(seconds)} s` : ''})`);
+      const seconds = ((minutes * 60 - aroundSeconds) * goal.weight) / weights;
+      say(`\n${name}: ${goal.what} (seed ${seed}, ${Math.round(seconds)} s)`);
       const begun = now();
-      const found = await attempt(name, goal.what, say, () => goal.run({ ground, random: new Random(seed + numberOf(name)), seconds, isShort }));
+      const found = await attempt(name, goal.what, say, () => goal.run({ ground, random: new Random(seed + numberOf(name)), seconds }));
       rows.push(...found);
       const violations = found.flatMap((row) => row.violations);
       if (violations.length > 0) say(describeViolations(violations));
@@ -39,7 +43,7 @@ export async function run(stack: Stack, { seed, minutes, only, isShort, say }: O
     }
   } finally {
     ground.balancer.stop();
-    say(`\n${tableOf(rows)}`);
+    say(`\n${tableOf(rows)}\n${(now() / 60_000).toFixed(1)} of ${minutes} minutes`);
   }
   const failed = rows.filter(({ violations }) => violations.length > 0).length;
   return { passed: rows.length - failed, failed };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Answered, Ask, Call, FinalOrder, History, OrderStatus, SeenEvent, Snapshot } from '../history.js';
+import { type Answered, type Ask, type Call, type FinalOrder, type History, noGateway, type OrderStatus, type SeenEvent, type Snapshot } from '../history.js';
 import { check } from './check.js';
 
 const plantId = 7;
@@ -57,6 +57,7 @@ function history(): { -readonly [Part in keyof History]: History[Part] } {
     leavers: new Set(),
     ordersExpire: false,
     gatewayFaults: [{ from: 30, to: 45 }],
+    withoutGateway: [{ from: 31, to: 3_000 }],
     deadlineMs: 11_000,
     unsettled: [],
     final: {
@@ -93,6 +94,8 @@ describe.each<[string, string, (changing: Changing) => void]>([
   ['a 503 that does not say when to come back', 'answers', add(call(50, 51, { kind: 'inventory' }, { ...unavailable, hasRetryAfter: false }))],
   ['an answer after the deadline', 'answers', add(call(50, 11_051, { kind: 'inventory' }, unavailable))],
   ['no answer, though no gateway was away', 'answers', add(call(50, 60, { kind: 'inventory' }, 'lost'))],
+  ['no gateway that takes a connection, though one is alive', 'answers', add(call(3_001, 3_002, { kind: 'inventory' }, { ...unavailable, code: noGateway }))],
+  ['no answer long after the kill of all gateways', 'answers', add(call(2_000, 2_001, { kind: 'inventory' }, 'lost'))],
   ['an acknowledged order that is not there', 'acknowledged', add(call(50, 51, place(3), answer({ order: { id: 3, status: 'placed' } })))],
   ['an acknowledged order of another quantity', 'acknowledged', (it) => inTheEnd({ orders: it.final.orders.map((one) => (one.id === 1 ? { ...one, quantity: 1 } : one)) })(it)],
   ['an order that was refused as unavailable, and is there', 'unavailable-did-nothing', (it) => {
@@ -148,6 +151,12 @@ describe.each<[string, string, (changing: Changing) => void]>([
   ['something that never came to rest', 'settled', (it) => (it.unsettled = ['3 events have no number'])],
 ])('%s', (_what, rule, change) => {
   it(`breaks the rule "${rule}" and no other`, () => expect(rulesAfter(change)).toEqual([rule]));
+});
+
+describe('while all gateways are dead', () => {
+  it('nobody can be asked, and clients are told so', () => {
+    expect(rulesAfter(add(call(2_000, 2_001, { kind: 'inventory' }, { ...unavailable, code: noGateway })))).toEqual([]);
+  });
 });
 
 describe('what a gateway had when it was killed', () => {

@@ -8,7 +8,8 @@ import type { Rule, Violation } from './violation.js';
 export function checkEvents({ final }: History): Violation[] {
   const expected = expectedEvents(final.orders);
   const bodies = new Map(final.log.map(({ id, body }) => [id, body]));
-  const ours = (events: readonly SeenEvent[]): SeenEvent[] => events.filter(({ id, body }) => expected.has(id) || isOf(final.orders, body));
+  const orderIds = new Set(final.orders.map(({ id }) => id));
+  const ours = (events: readonly SeenEvent[]): SeenEvent[] => events.filter(({ id, body }) => expected.has(id) || isOf(orderIds, body));
   const check = (rule: Rule, { name, events }: Follower, once: boolean): Violation[] =>
     compare(expected, bodies, ours(events), once).map((what) => ({ rule, what: `${name}: ${what}` }));
   return [
@@ -32,9 +33,9 @@ const expectedEvents = (orders: readonly FinalOrder[]): ReadonlyMap<string, Expe
   );
 
 /** A made-up event of one of the orders that are looked at. */
-function isOf(orders: readonly FinalOrder[], body: string): boolean {
+function isOf(orderIds: ReadonlySet<number>, body: string): boolean {
   const { data } = JSON.parse(body) as { data?: { orderId: number } };
-  return orders.some(({ id }) => id === data?.orderId);
+  return data !== undefined && orderIds.has(data.orderId);
 }
 
 function compare(expected: ReadonlyMap<string, Expected>, bodies: ReadonlyMap<string, string>, events: readonly SeenEvent[], once: boolean): string[] {

@@ -1,22 +1,21 @@
 import { Arena, type Ground } from '../arena.js';
 import type { Violation } from '../checks/violation.js';
+import { now } from '../clock.js';
 import type { Row } from '../report.js';
 import type { Random } from '../random.js';
 
 export interface Trial {
   readonly ground: Ground;
   readonly random: Random;
-  /** How long it may go on; it takes a little more, since the last of it must come to rest. */
+  /** All that it may take, until it is judged: it is more of the same the longer it goes on. */
   readonly seconds: number;
-  /** The short form, for every build: fewer of everything. */
-  readonly isShort: boolean;
 }
 
 export interface Goal {
   readonly what: string;
-  /** Its share of the minutes, in parts of all. 0: it takes the time it takes. */
+  /** Its share of the minutes, in parts of all. */
   readonly weight: number;
-  /** Takes too long for every build, however short. */
+  /** Is nothing without minutes of its own, which not every build has. */
   readonly isLong?: boolean;
   readonly run: (trial: Trial) => Promise<Row[]>;
 }
@@ -32,6 +31,25 @@ export async function judged(goal: string, what: string, arena: Arena, more: rea
 
 export const openArena = ({ ground, random }: Trial, options?: { receivers?: number; sockets?: number }): Promise<Arena> =>
   Arena.open(ground, random.fork(), options);
+
+/** What coming to rest and judging takes of a trial; the rest is for what is tried. */
+const restShare = 0.2;
+
+/** Seconds for what is tried, after what came before it. */
+export const busySeconds = ({ seconds }: Trial): number => seconds * (1 - restShare);
+
+/** Does `work` again and again until it is `end`, so many at the same time. */
+export async function again<R>(width: number, end: number, work: (n: number) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    do {
+      results.push(await work(next++));
+    } while (now() < end);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+  return results;
+}
 
 /** Does `work` with each, at most so many at the same time. */
 export async function inParallel<T, R>(all: readonly T[], width: number, work: (one: T, n: number) => Promise<R>): Promise<R[]> {

@@ -1,68 +1,121 @@
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 import type { Arena } from '../arena.js';
+import { describe } from '../checks/answers.js';
 import type { Violation } from '../checks/violation.js';
 import { now, until } from '../clock.js';
+import { isDone } from '../history.js';
 import type { Row } from '../report.js';
 import { instancesOf, type Stack } from '../stack.js';
-import { type Goal, judged, openArena } from './goal.js';
+import { steady } from '../steady.js';
+import { busySeconds, type Goal, judged, openArena, type Trial } from './goal.js';
 
 /** So many connections, each with its next request as soon as it is answered, keep the shop fully busy: bench's P1. */
 const busy = 256;
 const times = 10;
 const recoveryLimitMs = 5_000;
 const quickMs = 1_000;
+/** Twice what an answer may take. */
+const patienceSeconds = 20;
 /** No process may need more at its worst: the manifests' limits are twice that and more. */
 const memoryLimitMiB = 512;
+/** What somebody else asks for a second, while one asks for too much. */
+const othersPerSecond = 4;
 
-/** Ten times as many clients as keep the shop fully busy. */
+/** What keeps too much out. Each is tried alone, and so low that ten times as many clients as keep the shop busy meet it. */
+interface Limit {
+  readonly what: string;
+  /** Of gateways; those that they have otherwise are in `usual`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** What those who are too many are told. */
+  readonly told?: '503' | '429';
+}
+
+const usual = { MAX_IN_FLIGHT: '5000', RATE_LIMIT_PER_MINUTE: '6000000' };
+
+const limits: readonly Limit[] = [
+  { what: 'nobody is turned away' },
+  { what: `each gateway lets ${busy / 2} in`, settings: { MAX_IN_FLIGHT: `${busy / 2}` }, told: '503' },
+  { what: 'one credential, 6,000 a minute', settings: { RATE_LIMIT_PER_MINUTE: '6000' }, told: '429' },
+];
+
 const overload: Goal = {
   what: `${times} times as many clients as keep it busy`,
-  weight: 0,
+  weight: 4,
   run: async (trial): Promise<Row[]> => {
-    const { stack, gatewayUrl, say } = trial.ground;
-    const arena = await openArena(trial, { receivers: 0, sockets: 0 });
-    const plantId = await arena.plant(100_000_000);
-    const urls = instancesOf(stack, 'gateway').map(({ port }) => `http://127.0.0.1:${port ?? 0}`);
-    const peaks = new Map<string, number>();
-    const watching = setInterval(() => notePeaks(stack, peaks), 250);
-    const results = await Promise.all(urls.map((url) => load(url, plantId, trial.isShort ? 5 : 30, (busy * times) / urls.length)));
-    clearInterval(watching);
-    const recoveryMs = await timeToServe(arena, plantId);
-    const codes = new Map<string, number>();
-    for (const { statusCodeStats = {} } of results) for (const [code, { count }] of Object.entries(statusCodeStats)) codes.set(code, (codes.get(code) ?? 0) + (count ?? 0));
-    const errors = results.reduce((sum, { errors, timeouts }) => sum + errors + timeouts, 0);
-    const worst = [...peaks].sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
-    say(`  ${gatewayUrl}: ${JSON.stringify(Object.fromEntries(codes))}, ${errors} without an answer; most memory: ${worst[0]} ${worst[1]} MiB`);
-    const wrong: Violation[] = [
-      ...[...codes].filter(([code]) => !['200', '429', '503'].includes(code)).map(([code, count]): Violation => ({ rule: 'answers', what: `${count} answers ${code}` })),
-      ...(errors > 0 ? [{ rule: 'answers', what: `${errors} requests got no answer` } as const] : []),
-      ...(recoveryMs > recoveryLimitMs ? [{ rule: 'settled', what: `quick again after ${(recoveryMs / 1_000).toFixed(1)} s` } as const] : []),
-      ...(worst[1] > memoryLimitMiB ? [{ rule: 'settled', what: `${worst[0]} took ${worst[1]} MiB` } as const] : []),
-    ];
-    const requests = results.reduce((sum, one) => sum + one.requests.total, 0);
-    // What the load generator ordered is not in the record: of it, only the snapshots are judged.
-    arena.supplied.clear();
-    arena.calls.length = 0;
-    const row = await judged('R11', overload.what, arena, wrong);
-    return [{ ...row, tried: `${requests} requests on ${busy * times} connections`, recoveryMs }];
+    const rows: Row[] = [];
+    for (const limit of limits) rows.push(await flood(trial, limit));
+    return rows;
   },
 };
 
+async function flood(trial: Trial, { what, settings, told }: Limit): Promise<Row> {
+  const { stack, say } = trial.ground;
+  const arena = await openArena(trial, { receivers: 0, sockets: 0 });
+  const setTo = async (values: Readonly<Record<string, string>>): Promise<void> => {
+    stack.set('gateway', values);
+    await Promise.all(instancesOf(stack, 'gateway').map(({ label }) => arena.faults.roll(label)));
+  };
+  if (settings) await setTo(settings);
+  const plantId = await arena.plant(100_000_000);
+  const { token } = await arena.customer('greedy');
+  const headers = told === '429' ? { authorization: `Bearer ${token}` } : { api_key: 'special-key' };
+  const seconds = Math.min(30, Math.max(4, busySeconds(trial) / 5));
+  const urls = instancesOf(stack, 'gateway').map(({ port }) => `http://127.0.0.1:${port ?? 0}`);
+  const peaks = new Map<string, number>();
+  const watching = setInterval(() => notePeaks(stack, peaks), 250);
+  const loading = Promise.all(urls.map((url) => load(url, plantId, headers, seconds, (busy * times) / urls.length)));
+  const others = told === '429' ? await steady(arena, othersPerSecond, loading) : [];
+  const results = await loading;
+  clearInterval(watching);
+  const recoveryMs = await timeToServe(arena, plantId);
+  const codes = countCodes(results);
+  // Those that timed out are among them.
+  const errors = results.reduce((sum, one) => sum + one.errors, 0);
+  const timeouts = results.reduce((sum, one) => sum + one.timeouts, 0);
+  const worst = [...peaks].sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
+  say(`  ${what}: ${JSON.stringify(Object.fromEntries(codes))}, ${errors} without an answer (${timeouts} after ${patienceSeconds} s); most memory: ${worst[0]} ${worst[1]} MiB`);
+  const allowed = ['200', ...(told === undefined ? ['503'] : [told])];
+  const wrong: Violation[] = [
+    ...[...codes].filter(([code]) => !allowed.includes(code)).map(([code, count]): Violation => ({ rule: 'answers', what: `${count} answers ${code}` })),
+    ...(told !== undefined && !codes.has(told) ? [{ rule: 'answers', what: `nobody was told ${told}: this was not too much` } as const] : []),
+    ...(errors > 0 ? [{ rule: 'answers', what: `${errors} requests got no answer` } as const] : []),
+    ...others.filter((call) => !isDone(call)).map((call): Violation => ({ rule: 'answers', what: `somebody else, ${describe(call)}: ${JSON.stringify(call.answer)}` })),
+    ...(recoveryMs > recoveryLimitMs ? [{ rule: 'settled', what: `quick again after ${(recoveryMs / 1_000).toFixed(1)} s` } as const] : []),
+    ...(worst[1] > memoryLimitMiB ? [{ rule: 'settled', what: `${worst[0]} took ${worst[1]} MiB` } as const] : []),
+  ];
+  // What the load generator ordered is not in the record: of it, only the snapshots are judged.
+  arena.supplied.clear();
+  arena.calls.length = 0;
+  const row = await judged('R11', `${overload.what}: ${what}`, arena, wrong);
+  if (settings) await setTo(usual);
+  const answers = [...codes].map(([code, count]) => `${count} × ${code}`).join(', ');
+  return { ...row, tried: `${busy * times} connections, ${seconds.toFixed(0)} s: ${answers}; at most ${worst[1]} MiB`, recoveryMs };
+}
+
 /** From a process of its own: the relays are in this one. */
-function load(url: string, plantId: number, seconds: number, connections: number): Promise<autocannon.Result> {
+function load(url: string, plantId: number, headers: Readonly<Record<string, string>>, seconds: number, connections: number): Promise<autocannon.Result> {
   return autocannon({
     url,
     connections,
     duration: seconds,
-    timeout: 20,
+    timeout: patienceSeconds,
     workers: 1,
     requests: [
-      { method: 'POST', path: '/v3/store/order', headers: { api_key: 'special-key', 'content-type': 'application/json' }, body: JSON.stringify({ plantId }) },
-      { method: 'GET', path: '/v3/store/inventory', headers: { api_key: 'special-key' } },
-      { method: 'GET', path: `/v3/plant/${plantId}` },
+      { method: 'POST', path: '/v3/store/order', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify({ plantId }) },
+      { method: 'GET', path: '/v3/store/inventory', headers },
+      { method: 'GET', path: `/v3/plant/${plantId}`, headers },
     ],
   });
+}
+
+/** How often each status was answered. */
+function countCodes(results: readonly autocannon.Result[]): ReadonlyMap<string, number> {
+  const codes = new Map<string, number>();
+  for (const { statusCodeStats = {} } of results) {
+    for (const [code, { count = 0 }] of Object.entries(statusCodeStats)) codes.set(code, (codes.get(code) ?? 0) + count);
+  }
+  return codes;
 }
 
 /** From the end of the load until ten requests in a row are answered quickly. */

@@ -1,12 +1,13 @@
-import { isDone } from '../history.js';
 import { describe } from '../checks/answers.js';
 import type { Violation } from '../checks/violation.js';
-import type { Fault } from '../plan.js';
+import { now } from '../clock.js';
+import { isDone } from '../history.js';
+import { describeFault, type Fault } from '../plan.js';
 import type { Row } from '../report.js';
 import { services } from '../stack.js';
 import { steady } from '../steady.js';
 import { trade } from '../trade.js';
-import { type Goal, judged, openArena } from './goal.js';
+import { busySeconds, type Goal, judged, openArena } from './goal.js';
 
 const endLimitMs = 15_000;
 /** What the goal says; a machine that builds something else as well gets thrice that. */
@@ -16,15 +17,19 @@ const slack = 3;
 /** A new release, one process after the other, while everybody goes on. */
 const rolling: Goal = {
   what: 'rolling SIGTERM of everything at a fixed rate',
-  weight: 0,
+  weight: 5,
   run: async (trial): Promise<Row[]> => {
+    const { ground, random } = trial;
+    const end = now() + busySeconds(trial) * 1_000;
     const arena = await openArena(trial, { sockets: 20 });
-    const labels = trial.ground.stack.instances.map(({ label }) => label);
-    const all = trial.isShort ? services.map((service) => `${service}-1`) : labels;
+    // One of each service first: a short trial has no time for the others.
+    const turns = [1, 2].flatMap((n) => random.shuffle(services.map((service) => `${service}-${n}`)));
     const roll = async (): Promise<void> => {
-      for (const target of trial.random.shuffle(all)) await arena.faults.do({ kind: 'roll', atMs: 0, targets: [target] });
+      for (let n = 0; n < services.length || now() < end; n++) {
+        await arena.faults.do({ kind: 'roll', atMs: 0, targets: [turns[n % turns.length]!] });
+      }
     };
-    const calls = await steady(arena, trial.isShort ? 50 : 100, roll());
+    const calls = await steady(arena, 100, roll());
     const failed = calls.filter((call) => !isDone(call));
     const closes = arena.sockets.flatMap((socket) => socket.closes);
     const wrong: Violation[] = [
@@ -33,24 +38,31 @@ const rolling: Goal = {
       ...(closes.length === 0 ? [{ rule: 'sockets', what: 'no socket was told that its replica drains' } as const] : []),
       ...arena.faults.endings.filter((ms) => ms > endLimitMs).map((ms): Violation => ({ rule: 'settled', what: `a process took ${(ms / 1_000).toFixed(1)} s to end` })),
     ];
-    trial.ground.say(`  ${calls.length} requests at a fixed rate, ${failed.length} failed; ${closes.length} sockets closed; longest end ${(Math.max(...arena.faults.endings) / 1_000).toFixed(1)} s`);
+    ground.say(`  ${calls.length} requests at a fixed rate, ${failed.length} failed; ${closes.length} sockets closed; longest end ${(Math.max(...arena.faults.endings) / 1_000).toFixed(1)} s`);
     return [await judged('R9', rolling.what, arena, wrong)];
   },
 };
 
-/** NATS, then Postgres, gone for everybody, and back. */
+/** NATS, then Postgres, gone for everybody, and back: again and again, at most for the time that the goal says. */
 const outages: Goal = {
   what: 'NATS away, Postgres away',
-  weight: 0,
+  weight: 4,
   run: async (trial): Promise<Row[]> => {
-    const [natsMs, postgresMs, restMs] = trial.isShort ? [5_000, 5_000, 5_000] : [60_000, 30_000, 15_000];
+    const seconds = busySeconds(trial);
+    const natsMs = Math.min(60_000, Math.max(5_000, seconds * 400));
+    const postgresMs = natsMs / 2;
+    const restMs = Math.min(15_000, Math.max(5_000, seconds * 100));
+    const plan: Fault[] = [];
+    let atMs = 2_000;
+    do {
+      plan.push({ kind: 'away', atMs, targets: ['nats'], forMs: natsMs });
+      atMs += natsMs + restMs;
+      plan.push({ kind: 'away', atMs, targets: ['postgres'], forMs: postgresMs });
+      atMs += postgresMs + restMs;
+    } while (atMs + natsMs + postgresMs + 2 * restMs < seconds * 1_000);
+    for (const fault of plan) trial.ground.say(`  plan  ${describeFault(fault)}`);
     const arena = await openArena(trial);
-    const plan: Fault[] = [
-      { kind: 'away', atMs: 2_000, targets: ['nats'], forMs: natsMs },
-      { kind: 'away', atMs: 2_000 + natsMs + restMs, targets: ['postgres'], forMs: postgresMs },
-    ];
-    const seconds = (2_000 + natsMs + restMs + postgresMs + restMs) / 1_000;
-    await arena.faults.carryOut(plan, trade(arena, { seconds, leavers: 0, perSecond: 4 }));
+    await arena.faults.carryOut(plan, trade(arena, { seconds: atMs / 1_000, leavers: 0, perSecond: 4 }));
     const row = await judged('R10', outages.what, arena);
     if ((row.recoveryMs ?? 0) <= recoveryLimitMs * slack) return [row];
     return [{ ...row, violations: [...row.violations, { rule: 'settled', what: `served again ${((row.recoveryMs ?? 0) / 1_000).toFixed(1)} s after the return` }] }];

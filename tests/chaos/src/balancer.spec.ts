@@ -1,0 +1,72 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Balancer } from './balancer.js';
+import { pause } from './clock.js';
+
+const servers: Server[] = [];
+let balancer: Balancer | undefined;
+
+/** A gateway that answers so, and is always ready. */
+async function gateway(answer: RequestListener): Promise<{ label: string; port: number; opsPort: number; server: Server }> {
+  const server = createServer((request, response) => (request.url === '/readyz' ? void response.end() : answer(request, response)));
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return { label: `gateway-${servers.length}`, port, opsPort: port, server };
+}
+
+const named = (name: string): Promise<Awaited<ReturnType<typeof gateway>>> => gateway((_request, response) => void response.end(name));
+/** Ends when the balancer has seen the ends of its connections: what is sent on one of them is lost. */
+async function kill({ server }: { server: Server }): Promise<void> {
+  server.close();
+  server.closeAllConnections();
+  await pause(50);
+}
+
+/** What each of some requests is told, one after the other. */
+async function ask(url: string, times: number): Promise<string[]> {
+  const told: string[] = [];
+  for (let n = 0; n < times; n++) {
+    told.push(await fetch(url, { method: 'POST', body: 'an order' }).then(async (response) => `${response.status} ${await response.text()}`, () => 'lost'));
+  }
+  return told;
+}
+
+describe('a balancer', () => {
+  afterEach(async () => {
+    balancer?.stop();
+    for (const server of servers.splice(0)) await kill({ server });
+  });
+
+  it('asks the other gateway when one refuses the connection', async () => {
+    const [first, second] = [await named('first'), await named('second')];
+    balancer = new Balancer([first, second]);
+    const url = await balancer.start();
+    expect(new Set(await ask(url, 4))).toEqual(new Set(['200 first', '200 second']));
+    await kill(first);
+    expect(new Set(await ask(url, 4))).toEqual(new Set(['200 second']));
+  });
+
+  it('says so when no gateway takes a connection', async () => {
+    const gateways = [await named('first'), await named('second')];
+    balancer = new Balancer(gateways);
+    const url = await balancer.start();
+    await Promise.all(gateways.map(kill));
+    const answer = await fetch(url);
+    expect([answer.status, answer.headers.get('retry-after'), await answer.json()]).toEqual([503, '1', { code: 'no-gateway' }]);
+  });
+
+  it('never sends again what a gateway had, and lets the client see that it is lost', async () => {
+    let taken = 0;
+    const dying = await gateway((request) => {
+      taken++;
+      request.socket.destroy();
+    });
+    const other = await named('other');
+    balancer = new Balancer([dying, other]);
+    const url = await balancer.start();
+    expect((await ask(url, 4)).sort()).toEqual(['200 other', '200 other', 'lost', 'lost']);
+    expect(taken).toBe(2);
+  });
+});
