@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { environmentOf } from './dockerfile.mjs';
+import { ingressPolicies } from './ingress.mjs';
 import { ofKind, podOf, policies } from './policies.mjs';
 import { renderers } from './render.mjs';
 import { schemaFaults } from './schemas.mjs';
@@ -21,7 +22,8 @@ for (const { name } of programs) console.log(`Manifests are rendered by ${name}`
 
 /** @type {Map<string, Manifest[]>} */
 const rendered = new Map();
-const folders = [...SERVICES, 'shared', 'postgres'].flatMap((name) => OVERLAYS.map((overlay) => `deploy/${name}/overlays/${overlay}`));
+const ingresses = ['deploy/ingress/overlays/production', 'deploy/ingress/overlays/production-cert-manager'];
+const folders = [...[...SERVICES, 'shared', 'postgres'].flatMap((name) => OVERLAYS.map((overlay) => `deploy/${name}/overlays/${overlay}`)), ...ingresses];
 
 before(async () => {
   for (const folder of folders) if (program) rendered.set(folder, await program.render(folder));
@@ -56,7 +58,7 @@ describe('every overlay', () => {
     });
 
     check(`${folder} is all in one namespace`, () => {
-      const namespace = folder.endsWith('production') ? 'plant-shop' : 'plant-shop-dev';
+      const namespace = folder.includes('/production') ? 'plant-shop' : 'plant-shop-dev';
       for (const { kind, metadata } of rendered.get(folder) ?? []) assert.equal(kind === 'Namespace' ? metadata.name : metadata.namespace, namespace);
     });
   }
@@ -135,6 +137,30 @@ describe('every service', () => {
 
 /** @param {any} container @returns {Record<string, string>} */
 const own = (container) => Object.fromEntries(container.env.map((/** @type {any} */ one) => [one.name, one.value]));
+
+describe('what clients come in by', () => {
+  for (const folder of ingresses) {
+    for (const [promise, policy] of Object.entries(ingressPolicies)) {
+      check(`${folder}: ${promise}`, () => {
+        assert.deepEqual(policy(rendered.get(folder) ?? [], (service) => manifestsOf(service, 'production')), []);
+      });
+    }
+  }
+
+  check('no service needs it: each overlay applies where there is no ingress controller', () => {
+    for (const service of SERVICES) for (const overlay of OVERLAYS) assert.deepEqual(ofKind(manifestsOf(service, overlay), 'Ingress'), []);
+  });
+
+  check('certificates are asked for by an annotation, and nothing else is another one then', () => {
+    const [plain = [], asking = []] = ingresses.map((folder) => rendered.get(folder));
+    for (const { metadata, ...rest } of asking) {
+      const { 'cert-manager.io/cluster-issuer': issuer, ...annotations } = /** @type {any} */ (metadata)['annotations'];
+      assert.equal(issuer, 'letsencrypt');
+      assert.deepEqual({ ...rest, metadata: { ...metadata, annotations } }, plain.find((one) => one.metadata.name === metadata.name));
+    }
+    assert.equal(asking.length, plain.length);
+  });
+});
 
 describe('what services share', () => {
   check('a namespace refuses pods that are not restricted, and lets nobody talk that has no policy', () => {

@@ -31,7 +31,7 @@ const selects = (selector, labels) => Object.entries(selector).every(([name, val
  * @param {Manifest} manifest
  * @param {Record<string, boolean>} wanted what ought to be, in words
  */
-const unmet = ({ kind, metadata }, wanted) =>
+export const unmet = ({ kind, metadata }, wanted) =>
   Object.entries(wanted).filter(([, holds]) => !holds).map(([what]) => `${kind} ${metadata.name}: ${what}`);
 
 /** @type {Record<string, Policy>} */

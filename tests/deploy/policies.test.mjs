@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ingressPolicies } from './ingress.mjs';
 import { policies } from './policies.mjs';
 import { renderers } from './render.mjs';
 import { schemaFaults } from './schemas.mjs';
@@ -68,4 +69,42 @@ test('the schemas object to fields that nobody knows, and to values that cannot 
   assert.deepEqual(schemaFaults(deployment), ['/spec/template/spec/containers/0/readynessProbe is no field']);
   deployment['spec'].replicas = 'two';
   assert.notDeepEqual(schemaFaults(deployment), []);
+});
+
+const entrances = program ? await program.render('deploy/ingress/overlays/production') : [];
+const behind = new Map(program ? await Promise.all(['gateway', 'notifications'].map(async (service) => /** @type {const} */ ([service, await program.render(`deploy/${service}/overlays/production`)]))) : []);
+
+/** @type {[keyof typeof ingressPolicies, (broken: Record<'gateway' | 'stream', any> & { behind: Record<string, any> }) => void][]} */
+const ingressBreakages = [
+  ['each host is served with TLS only, by a certificate of its own', ({ gateway }) => void delete gateway.spec.tls],
+  ['each host is served with TLS only, by a certificate of its own', ({ gateway }) => void delete gateway.spec.tls[0].secretName],
+  ['each host is served with TLS only, by a certificate of its own', ({ stream }) => void (stream.spec.tls[0].hosts = ['shop.example'])],
+  ['each host is served with TLS only, by a certificate of its own', ({ gateway }) => void delete gateway.spec.rules[0].host],
+  ['each host is served with TLS only, by a certificate of its own', ({ gateway }) => void (gateway.metadata.annotations['nginx.org/redirect-to-https'] = 'False')],
+  ['hosts are those that clients are told', ({ behind: { gateway } }) => void (gateway.ConfigMap.data.PUBLIC_URL = 'https://another.example')],
+  ['hosts are those that clients are told', ({ behind: { notifications } }) => void (notifications.ConfigMap.data.STREAM_PUBLIC_URL = 'ws://events.shop.example')],
+  ['it leads to what is there for clients, and never to operations ports', ({ gateway }) => void (gateway.spec.rules[0].http.paths[0].backend.service.port.name = 'ops')],
+  ['it leads to what is there for clients, and never to operations ports', ({ gateway }) => void (gateway.spec.rules[0].http.paths[0].backend.service.name = 'identity')],
+  ['the controller is let in where it leads to', ({ behind: { notifications } }) => void notifications.NetworkPolicy.spec.ingress.shift()],
+  ['the controller is let in where it leads to', ({ behind: { gateway } }) => void gateway.NetworkPolicy.spec.ingress[0].ports.push({ port: 9090 })],
+  ['the controller is believed when it says who asks', ({ behind: { gateway } }) => void delete gateway.ConfigMap.data.TRUSTED_PROXIES],
+  ['it waits for, and takes in, what the services do', ({ gateway }) => void delete gateway.metadata.annotations['nginx.org/client-max-body-size']],
+  ['it waits for, and takes in, what the services do', ({ gateway }) => void (gateway.metadata.annotations['nginx.org/proxy-read-timeout'] = '30s')],
+  ['it waits for, and takes in, what the services do', ({ stream }) => void delete stream.metadata.annotations['nginx.org/websocket-services']],
+  ['it waits for, and takes in, what the services do', ({ stream }) => void (stream.metadata.annotations['nginx.org/proxy-read-timeout'] = '60s')],
+];
+
+for (const [promise, spoil] of ingressBreakages) {
+  test(`"${promise}" objects to ${String(spoil).replace(/^.*?=> /, '')}`, { skip }, () => {
+    const [broken, parts] = [copyOf(entrances), new Map([...behind].map(([service, manifests]) => [service, copyOf(manifests)]))];
+    const [gateway, stream] = ['gateway', 'notifications'].map((name) => broken.find(({ metadata }) => metadata.name === name));
+    const byKind = Object.fromEntries([...parts].map(([service, manifests]) => [service, Object.fromEntries(manifests.filter(({ metadata }) => !metadata.name.endsWith('-migrate')).map((one) => [one.kind, one]))]));
+    spoil({ gateway, stream, behind: byKind });
+    assert.deepEqual(ingressPolicies[promise]?.(entrances, (service) => behind.get(service) ?? []), []);
+    assert.notDeepEqual(ingressPolicies[promise]?.(broken, (service) => parts.get(service) ?? []), []);
+  });
+}
+
+test('every policy of the way in is seen to object', () => {
+  assert.deepEqual(Object.keys(ingressPolicies).filter((promise) => !ingressBreakages.some(([name]) => name === promise)), []);
 });
