@@ -151,6 +151,13 @@ describe('what clients come in by', () => {
     for (const service of SERVICES) for (const overlay of OVERLAYS) assert.deepEqual(ofKind(manifestsOf(service, overlay), 'Ingress'), []);
   });
 
+  test('an NGINX lets the headers of credentials through, and writes no query down', () => {
+    const { 'http-snippets': http, 'log-format': log } = yamlOf('deploy/ingress/nginx-values.yaml').controller.config.entries;
+    assert.match(http, /^underscores_in_headers on;$/);
+    assert.match(log, /\$uri\b/);
+    assert.doesNotMatch(log, /\$(request|request_uri|args|query_string|arg_\w+|http_\w+)\b(?!_)/);
+  });
+
   check('certificates are asked for by an annotation, and nothing else is another one then', () => {
     const [plain = [], asking = []] = ingresses.map((folder) => rendered.get(folder));
     for (const { metadata, ...rest } of asking) {
