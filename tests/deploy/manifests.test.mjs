@@ -192,6 +192,19 @@ describe('what services share', () => {
     assert.equal(ofKind(databases, 'Cluster').length, SERVICES.filter(migrates).length);
   });
 
+  check('a database is talked to by its own authority alone, and NATS can be', () => {
+    for (const service of SERVICES) {
+      for (const workload of [...ofKind(manifestsOf(service, 'production'), 'Deployment'), ...ofKind(manifestsOf(service, 'production'), 'Job')]) {
+        const { containers: [container], volumes } = podOf(workload).spec;
+        const files = new Map(volumes[0].projected.sources.map((/** @type {any} */ { secret }) => [`/run/secrets/shop/${secret.items[0].path}`, secret]));
+        if (migrates(service)) assert.equal(files.get(own(container)['PGSSLROOTCERT'])?.name, `${service}-db-ca`);
+        if (migrates(service)) assert.equal(files.get(own(container)['PGSSLROOTCERT'])?.items[0].key, 'ca.crt');
+        if (workload.kind === 'Deployment') assert.ok(files.get('/run/secrets/shop/nats-ca')?.optional);
+      }
+    }
+    assert.match(textOf('deploy/nats/tls-values.yaml'), /`nats-ca`.*NATS_URL=tls:\/\/nats:4222 and\n# NATS_CA=\/run\/secrets\/shop\/nats-ca /);
+  });
+
   check('databases are synchronous in production, and single in dev', () => {
     for (const cluster of ofKind(manifestsOf('postgres', 'production'), 'Cluster')) {
       assert.equal(cluster['spec'].instances, 3);

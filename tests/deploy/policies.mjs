@@ -162,6 +162,7 @@ export const policies = {
       const { spec } = podOf(workload);
       const mounted = spec.volumes
         .flatMap((/** @type {any} */ volume) => volume.projected?.sources ?? [])
+        .filter((/** @type {any} */ source) => !source.secret?.optional)
         .flatMap((/** @type {any} */ source) => source.secret?.items ?? [])
         .map((/** @type {any} */ item) => `/run/secrets/shop/${item.path}`);
       const named = spec.containers[0].env.map((/** @type {any} */ one) => one.value);

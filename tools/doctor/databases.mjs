@@ -15,14 +15,24 @@ const CLOCK_LIMIT_MS = 1_000;
  * Whether each service's database answers, has this checkout's schema, and has our time.
  * @param {string} root
  * @param {Partial<Record<string, string>>} urls by service
+ * @param {string} [ca] file with the authorities of their certificates, as services take it (PGSSLROOTCERT)
  * @returns {Promise<Finding[]>}
  */
-export async function checkDatabases(root, urls) {
+export async function checkDatabases(root, urls, ca) {
   const named = DATABASES.filter((name) => urls[name]);
   if (named.length === 0) return [unknown('databases', 'not looked at, none is known', 'start the shop, or name them by <SERVICE>_DATABASE_URL')];
   const Client = clientOf(root);
   if (!Client) return [unknown('databases', 'not looked at, the driver is not installed', 'npm start installs it')];
-  return (await Promise.all(named.map((name) => checkDatabase(root, name, urls[name] ?? '', Client)))).flat();
+  return (await Promise.all(named.map((name) => checkDatabase(root, name, addressOf(urls[name] ?? '', ca), Client)))).flat();
+}
+
+/** As libs/platform/src/postgres/address.ts has it, which may not be built. @param {string} url @param {string | undefined} ca */
+function addressOf(url, ca) {
+  if (!ca) return url;
+  const address = new URL(url);
+  address.searchParams.set('sslmode', 'verify-full');
+  address.searchParams.set('sslrootcert', ca);
+  return address.href;
 }
 
 /** The driver that the services use. @param {string} root @returns {typeof import('pg').Client | undefined} */

@@ -29,7 +29,8 @@ export async function* examine(root, env) {
     yield* await checkParts(shop);
   }
   const running = 'state' in shop ? undefined : shop;
-  yield* await checkDatabases(root, running?.postgres?.urls ?? givenDatabases(env));
+  const ofShop = running?.postgres?.urls;
+  yield* await checkDatabases(root, ofShop ?? givenDatabases(env), ofShop ? undefined : env['PGSSLROOTCERT']);
   yield* await checkNats(root, running?.nats ?? givenNats(env));
   yield* await checkLag(running ? operationsOf(running) : []);
 }
@@ -54,5 +55,5 @@ function givenNats(env) {
     const password = env[`${user.toUpperCase()}_NATS_PASSWORD`];
     return password ? [[user, password]] : [];
   });
-  return { url: env['NATS_URL'], users: Object.fromEntries(users) };
+  return { url: env['NATS_URL'], users: Object.fromEntries(users), ca: env['NATS_CA'] };
 }

@@ -10,7 +10,7 @@ const LIMIT_MS = 3_000;
 /**
  * Whether the server lets in everybody whose password is known. What a service may hear, its readiness says.
  * @param {string} root
- * @param {{ url: string, users: Record<string, string> } | undefined} server
+ * @param {{ url: string, users: Record<string, string>, ca?: string | undefined } | undefined} server ca: file with the authorities of its certificate
  * @returns {Promise<Finding[]>}
  */
 export async function checkNats(root, server) {
@@ -18,7 +18,7 @@ export async function checkNats(root, server) {
   const connect = clientOf(root);
   if (!connect) return [unknown('NATS', 'not looked at, the client is not installed', 'npm start installs it')];
   const logins = Object.entries(server.users).map(([user, pass]) => ({ user, pass }));
-  const findings = await Promise.all((logins.length > 0 ? logins : [{}]).map((login) => checkLogin(server.url, login, connect)));
+  const findings = await Promise.all((logins.length > 0 ? logins : [{}]).map((login) => checkLogin(server, login, connect)));
   const [first] = findings;
   // A server that is away is away for all of them.
   const isAway = first?.state === 'wrong' && findings.length > 1 && findings.every(({ says }) => says === first.says);
@@ -32,15 +32,16 @@ function clientOf(root) {
 }
 
 /**
- * @param {string} url
+ * @param {{ url: string, ca?: string | undefined }} server
  * @param {{ user?: string, pass?: string }} login
  * @param {typeof import('@nats-io/transport-node').connect} connect
  * @returns {Promise<Finding>}
  */
-async function checkLogin(url, login, connect) {
+async function checkLogin({ url, ca }, login, connect) {
+  const tls = url.startsWith('tls:') || ca ? { tls: ca ? { caFile: ca } : {} } : {};
   const about = `NATS ${login.user ?? 'without a password'}`;
   try {
-    const connection = await connect({ servers: url, name: 'doctor', timeout: LIMIT_MS, reconnect: false, ...(url.startsWith('tls:') && { tls: {} }), ...login });
+    const connection = await connect({ servers: url, name: 'doctor', timeout: LIMIT_MS, reconnect: false, ...tls, ...login });
     await connection.flush();
     await connection.close();
     return well(about, `let in at ${withoutCredentials(url)}`);

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { provisioning } from '../start/databases.mjs';
 import { findNats } from '../start/nats-binary.mjs';
@@ -14,39 +14,52 @@ const signal = AbortSignal.timeout(60_000);
 const say = () => {};
 const onEnd = () => false;
 
-/** Real servers as `npm start` has them: four databases, accounts, passwords. */
-export async function startServers() {
+/** @typedef {{ crt: string, key: string }} Certificate files */
+
+/**
+ * Real servers as `npm start` has them: four databases, accounts, passwords.
+ * @param {(folder: string, user: import('../start/system-user.mjs').SystemUser | undefined) => Certificate} [certify] makes what they show; then
+ * they take nobody without TLS
+ */
+export async function startServers(certify) {
   const folder = mkdtempSync('/tmp/plant-shop-doctor-');
   chmodSync(folder, 0o711);
-  const [postgres, nats] = await Promise.all([startPostgres(folder), startNats(folder)]);
+  const certificate = certify?.(folder, postgresUser());
+  const [postgres, nats] = await Promise.all([startPostgres(folder, certificate), startNats(folder, certificate)]);
   const stop = async () => {
     await Promise.all([postgres.server.stop(), nats.server.stop()]);
     rmSync(folder, { recursive: true });
   };
-  return { folder, urls: postgres.urls, nats: { url: nats.url, users: nats.users }, postgres: postgres.server, stop };
+  return { folder, urls: postgres.urls, nats: { url: nats.url, users: nats.users }, postgres: postgres.server, broker: nats.server, stop };
 }
 
-/** @param {string} folder */
-async function startPostgres(folder) {
+/** @param {string} folder @param {Certificate} [certificate] */
+async function startPostgres(folder, certificate) {
   const user = postgresUser();
   const cluster = { folder: join(folder, 'postgres'), binaries: await findPostgres({ user, signal, say }), user };
   const databases = { catalog: 'c', store: 's', identity: 'i', notifications: 'n' };
   const credentials = { admin: 'a', databases, identitySecret: '', notificationsSecret: '' };
   await createCluster(cluster, { statements: provisioning(credentials), durable: false, signal });
+  if (certificate) writeFileSync(join(cluster.folder, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
   const port = await freePort();
-  const server = serverOf(cluster, { port, logFile: join(folder, 'postgres.log'), settings: { fsync: 'off' }, onEnd });
+  const tls = certificate ? { ssl: 'on', ssl_cert_file: certificate.crt, ssl_key_file: certificate.key } : {};
+  const server = serverOf(cluster, { port, logFile: join(folder, 'postgres.log'), settings: { fsync: 'off', ...tls }, onEnd });
   server.start();
   await serverReady(cluster.folder, server, signal);
   const urls = Object.fromEntries(Object.entries(databases).map(([name, password]) => [name, `postgresql://${name}:${password}@127.0.0.1:${port}/${name}`]));
   return { server, urls };
 }
 
-/** @param {string} folder */
-async function startNats(folder) {
+/** @param {string} folder @param {Certificate} [certificate] */
+async function startNats(folder, certificate) {
   const port = await freePort();
   const users = Object.fromEntries(NATS_USERS.map((user) => [user, `p${user}`]));
   const passwords = Object.fromEntries(NATS_USERS.map((user) => [`${user.toUpperCase()}_NATS_PASSWORD`, `p${user}`]));
-  const config = join(ROOT, 'deploy', 'nats', 'nats.conf');
+  const accounts = join(ROOT, 'deploy', 'nats', 'nats.conf');
+  const config = certificate ? join(folder, 'nats.conf') : accounts;
+  if (certificate) {
+    writeFileSync(config, `${readFileSync(accounts, 'utf8')}\ntls { cert_file: "${certificate.crt}", key_file: "${certificate.key}" }\n`);
+  }
   const server = natsServer(await findNats({ signal, say }), { port, config, passwords, logFile: join(folder, 'nats.log'), onEnd });
   server.start();
   await natsReady(port, signal);

@@ -70,18 +70,18 @@ async function refuseTooMany(call) {
 
 /**
  * @template T
- * @param {{ url: string, password: string | undefined }} server
+ * @param {ReturnType<typeof natsOf>} server
  * @param {(call: import('./reconcile.mjs').Call) => Promise<T>} work
  * @returns {Promise<T>}
  */
-async function connected({ url, password }, work) {
+async function connected({ url, password, ca }, work) {
   const logger = createLogger(USER, 'error', process.stderr);
   const limit = new AbortController();
   const overdue = setTimeout(() => {
     limit.abort(new StartError(`No connection to ${url} within ${CONNECT_LIMIT_MS / 1_000} s: is it there, and does it know the user ${USER} with this password?`));
   }, CONNECT_LIMIT_MS);
   const login = password === undefined ? {} : { user: USER, password };
-  const nats = await Nats.connect({ url, name: USER, ...login }, logger, limit.signal).finally(() => clearTimeout(overdue));
+  const nats = await Nats.connect({ url, name: USER, ...(ca && { ca }), ...login }, logger, limit.signal).finally(() => clearTimeout(overdue));
   const client = new RpcClient(nats, USER, logger);
   try {
     const requestId = `reconcile-${randomUUID()}`;

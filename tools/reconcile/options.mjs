@@ -10,7 +10,8 @@ export const usage = `Finds and mends what no longer fits together after one of 
   npm run reconcile -- --json        one JSON line for each finding, and a last one with the totals
 
 Exit code: 0 nothing is left, 1 something is left to you, 2 it could not run.
-It finds the shop of npm start by RUN_FILE or DATA_DIR, any other by NATS_URL and OPERATOR_NATS_PASSWORD.
+It finds the shop of npm start by RUN_FILE or DATA_DIR, any other by NATS_URL and OPERATOR_NATS_PASSWORD,
+and with TLS by NATS_CA.
 See docs/operations/reconcile.md`;
 
 /**
@@ -35,10 +36,11 @@ export function parseOptions(args) {
 /**
  * Where the shop's NATS is, and what lets us in.
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ url: string, password: string | undefined }} no password: a server that wants none
+ * @returns {{ url: string, password: string | undefined, ca?: string }} no password: a server that wants none
  */
 export function natsOf(env) {
-  if (env['NATS_URL']) return { url: env['NATS_URL'], password: env['OPERATOR_NATS_PASSWORD'] };
+  const { NATS_URL: given, NATS_CA: ca } = env;
+  if (given) return { url: given, password: env['OPERATOR_NATS_PASSWORD'], ...(ca && { ca }) };
   const { nats, path } = runningShop(env, 'its NATS server by NATS_URL');
   if (!nats) throw new StartError(`The shop of ${path} uses a NATS server of yours: name it by NATS_URL and OPERATOR_NATS_PASSWORD.`);
   return { url: nats.url, password: nats.users['operator'] };

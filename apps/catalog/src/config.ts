@@ -1,9 +1,10 @@
 import { choice, type Config, flag, neededWith, type Setting, text, url } from '@plant-shop/platform/config';
-import { databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseCa, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 import { imageStoreNames } from './images/image-store.js';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('CATALOG_DATABASE_URL', "The catalog's own database"),
+  databaseCa,
 };
 
 /** What `migrate.ts` reads. */

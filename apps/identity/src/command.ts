@@ -4,6 +4,7 @@ import { type Actor, nobody } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import { createLogger, type Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
+import type { IdentityConfig } from './config.js';
 import { identityDatabase } from './database.js';
 
 /**
@@ -12,14 +13,14 @@ import { identityDatabase } from './database.js';
  * from the audit log's entry.
  */
 export async function runCommand(
-  databaseUrl: string,
+  { databaseUrl, databaseCa }: Pick<IdentityConfig, 'databaseUrl' | 'databaseCa'>,
   command: (database: Database, actor: Actor, logger: Logger) => Promise<string>,
 ): Promise<void> {
   const requestId = randomUUID();
   const logger = createLogger('identity', 'info', process.stderr).child({ host: hostname(), requestId });
   let database: Database | undefined;
   try {
-    database = await Database.connect(identityDatabase(databaseUrl, 1), logger);
+    database = await Database.connect({ ...identityDatabase(databaseUrl, 1), ca: databaseCa }, logger);
     if (await database.hasPendingMigrations()) throw new CodedError('unavailable', 'Run migrate first.');
     process.stdout.write(`${await command(database, nobody(requestId), logger)}\n`);
   } catch (error) {

@@ -1,8 +1,9 @@
 import { type Config, flag, integer, port, secret, text, url } from '@plant-shop/platform/config';
-import { databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseCa, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('IDENTITY_DATABASE_URL', "Identity's own database"),
+  databaseCa,
 };
 
 /** What `migrate.ts` reads. */

@@ -165,6 +165,7 @@ const testSecret = 'a secret of the tests, 32 characters or more';
 
 const testConfig = (databaseUrl: string): Config => ({
   databaseUrl,
+  databaseCa: '',
   publicUrl: 'http://shop.test',
   httpHost: '127.0.0.1',
   httpPort: 0,

@@ -7,9 +7,9 @@ import { SigningKeysService } from './oauth/signing-keys.service.js';
 
 if (process.argv.length > 2) exitWithUsage('node dist/rotate-signing-key.js');
 
-const { databaseUrl, identitySecret } = configOrExit({ ...databaseSetting, ...secretSetting });
-await runCommand(databaseUrl, async (database, actor, logger) => {
-  const kid = await new SigningKeysService(database, new Cipher(identitySecret)).rotate(actor);
+const config = configOrExit({ ...databaseSetting, ...secretSetting });
+await runCommand(config, async (database, actor, logger) => {
+  const kid = await new SigningKeysService(database, new Cipher(config.identitySecret)).rotate(actor);
   logger.info({ kid }, 'signing key rotated');
   return (
     `Key ${kid} is published now and signs in ${publishedAheadSeconds} s. ` +

@@ -10,7 +10,7 @@ if (username === undefined || role === undefined || others.length > 0) {
   exitWithUsage(`node dist/set-role.js <username> <${roles.join('|')}>`);
 }
 
-await runCommand(configOrExit(databaseSetting).databaseUrl, async (database, actor, logger) => {
+await runCommand(configOrExit(databaseSetting), async (database, actor, logger) => {
   const { before, after, ...user } = await changeRole(database, actor, username, role);
   if (before === after) return `${user.username} is ${after} already; nothing was changed.`;
   logger.info({ ...user, before, after }, 'role changed');

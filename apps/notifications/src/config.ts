@@ -1,9 +1,10 @@
 import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
-import { corsOrigins, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { corsOrigins, databaseCa, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 import { webhookSettings } from './webhooks/settings.js';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('NOTIFICATIONS_DATABASE_URL', "Notifications' own database"),
+  databaseCa,
 };
 
 /** What `migrate.ts` reads. */

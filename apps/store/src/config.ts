@@ -1,8 +1,9 @@
 import { choice, type Config, integer } from '@plant-shop/platform/config';
-import { databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseCa, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('STORE_DATABASE_URL', "The store's own database"),
+  databaseCa,
 };
 
 /** What `migrate.ts` reads. */

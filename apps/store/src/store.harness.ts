@@ -40,6 +40,7 @@ export class StoreHarness {
     const config: StoreConfig = {
       ...testConfig(nats.url),
       databaseUrl: database.serviceUrl,
+      databaseCa: '',
       initialStock: 100,
       orderTtlMs: 3_600_000,
       paymentProvider: 'external',

@@ -13,6 +13,8 @@ export interface NatsSettings {
   readonly name: string;
   readonly user?: string;
   readonly password?: string;
+  /** File with the certificates of authorities (PEM) that count instead of those that Node knows; empty: those of Node. */
+  readonly ca?: string;
   /** How often an idle server is asked for a sign of life; the third silence in a row ends the connection. */
   readonly pingIntervalMs?: number;
 }
@@ -60,7 +62,7 @@ export class Nats {
       noAsyncTraces: true,
       ignoreAuthErrorAbort: true,
       // The client ignores the scheme: without this it would go on in plain text with a server that offers no TLS.
-      ...(settings.url.startsWith('tls:') && { tls: {} }),
+      ...((settings.url.startsWith('tls:') || settings.ca) && { tls: settings.ca ? { caFile: settings.ca } : {} }),
       ...(settings.user !== undefined && { user: settings.user, pass: settings.password ?? '' }),
     };
     const nats = new Nats(await firstConnection(options, logger, signal), logger);

@@ -16,6 +16,7 @@ export const testConfig = (natsUrl: string): ServiceConfig => ({
   nodeEnv: 'test',
   logLevel: process.env['TEST_LOG_LEVEL'] === 'debug' ? 'debug' : 'error',
   natsUrl,
+  natsCa: '',
   natsUser: '',
   natsPassword: '',
   opsHost: '127.0.0.1',

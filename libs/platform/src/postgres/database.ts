@@ -1,6 +1,7 @@
 import pg, { type Pool, type PoolClient, type QueryResultRow } from 'pg';
 import { unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
+import { addressOf, type DatabaseAddress } from './address.js';
 import { migrationNames } from './migration-files.js';
 import { traceStatements } from './sql-spans.js';
 import { type DatabasePhase, isConnectionError, isRetryable, translateDatabaseError } from './sqlstate.js';
@@ -13,8 +14,7 @@ pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
   return value;
 });
 
-export interface DatabaseSettings {
-  readonly url: string;
+export interface DatabaseSettings extends DatabaseAddress {
   /** Shown by Postgres in `pg_stat_activity`. */
   readonly applicationName: string;
   readonly poolSize: number;
@@ -80,7 +80,7 @@ export class Database {
   static async connect(settings: DatabaseSettings, logger: Logger): Promise<Database> {
     const { url, applicationName, poolSize } = settings;
     const pool = new pg.Pool({
-      connectionString: url,
+      connectionString: addressOf(settings),
       application_name: applicationName,
       max: poolSize,
       // Statements are sent without waiting for the answers to those before.

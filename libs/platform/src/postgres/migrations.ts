@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { DataSource, MigrationExecutor, type MigrationInterface, type QueryRunner } from 'typeorm';
 import type { Logger } from '../logging.js';
+import { addressOf } from './address.js';
 import type { DatabaseSettings } from './database.js';
 import { listMigrations, type MigrationFile, readMigration } from './migration-files.js';
 import { grantAhead, grantAll } from './service-role.js';
@@ -37,11 +38,12 @@ export async function runMigrations(
   }
 }
 
-async function open({ url, applicationName, migrations }: DatabaseSettings, logger: Logger, extra: object): Promise<DataSource> {
+async function open(settings: DatabaseSettings, logger: Logger, extra: object): Promise<DataSource> {
+  const { applicationName, migrations } = settings;
   const files = await listMigrations(migrations);
   const dataSource = new DataSource({
     type: 'postgres',
-    url,
+    url: addressOf(settings),
     migrations: await Promise.all(files.map(async (one) => toMigration(one, await readMigration(migrations, one)))),
     migrationsTableName: 'migrations',
     applicationName,

@@ -198,7 +198,12 @@ export class Service {
       this.metrics,
     );
     this.nats = await Nats.connect(
-      { url: config.natsUrl, name: this.name, ...(config.natsUser && { user: config.natsUser, password: config.natsPassword }) },
+      {
+        url: config.natsUrl,
+        name: this.name,
+        ca: config.natsCa,
+        ...(config.natsUser && { user: config.natsUser, password: config.natsPassword }),
+      },
       logger,
       this.stopped.signal,
     );

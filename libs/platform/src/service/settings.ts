@@ -10,7 +10,11 @@ export const serviceSettings = {
     description: 'Lowest level that is logged',
     default: 'info',
   }),
-  natsUrl: url('NATS_URL', ['nats', 'tls'], { description: 'The NATS server' }),
+  natsUrl: url('NATS_URL', ['nats', 'tls'], { description: 'The NATS server; with `tls:` no word is said in plain text' }),
+  natsCa: text('NATS_CA', {
+    description: 'File with the certificates of authorities (PEM), of which it must then have one for its host. Empty: those that Node knows',
+    default: '',
+  }),
   natsUser: text('NATS_USER', { description: 'User of this service in the NATS accounts', default: '' }),
   natsPassword: text('NATS_PASSWORD', { description: 'Its password', default: '' }),
   opsHost: text('OPS_HOST', { description: 'Address of the operations port', default: '127.0.0.1' }),
@@ -21,6 +25,14 @@ const postgres = ['postgres', 'postgresql'];
 
 /** Where a service finds its own database, logging in as the role that it runs as. */
 export const databaseUrl = (variable: string, description: string): Setting<string> => url(variable, postgres, { description });
+
+/** Whose word for the database server's certificate counts, by the name that Postgres' own programs have for it. */
+export const databaseCa = text('PGSSLROOTCERT', {
+  description:
+    'File with the certificates of authorities (PEM), of which the database server must then have one for its host. Empty: as ' +
+    '`sslmode` of the address says',
+  default: '',
+});
 
 /** Where `migrate.ts` finds the same database, logging in as another role; empty if there is only one. */
 export const ownerUrl = (variable: string): Setting<string> =>

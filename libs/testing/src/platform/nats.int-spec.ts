@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { connect } from '@nats-io/transport-node';
 import { createLogger } from '@plant-shop/platform/logging';
@@ -143,12 +144,15 @@ describe('a connection', () => {
     closing(await connecting, (one) => one.close(1_000));
   });
 
-  it('refuses to speak without TLS when its address asks for it', async () => {
+  it.each([
+    ['its address asks for it', { scheme: 'tls:' }],
+    ['it is told whose certificates count', { scheme: 'nats:', ca: fileURLToPath(import.meta.url) }],
+  ])('refuses to speak without TLS when %s', async (_, { scheme, ...authority }) => {
     const log: string[] = [];
     const nats = closing(await startNats(), (one) => one.stop());
     const enough = new AbortController();
     const connecting = Nats.connect(
-      { url: nats.url.replace('nats:', 'tls:'), name: 'store' },
+      { url: nats.url.replace('nats:', scheme), name: 'store', ...authority },
       createLogger('test', 'warn', { write: (line: string) => void log.push(line) }),
       enough.signal,
     );

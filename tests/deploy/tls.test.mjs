@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { attempt } from '../../tools/start/command.mjs';
+import { checkDatabases } from '../../tools/doctor/databases.mjs';
+import { line } from '../../tools/doctor/finding.mjs';
+import { checkNats } from '../../tools/doctor/nats.mjs';
+import { checkHealth } from '../../tools/doctor/parts.mjs';
+import { startServers } from '../../tools/doctor/servers.harness.mjs';
+import { natsReady } from '../../tools/start/nats.mjs';
+import { freePort } from '../../tools/start/ports.mjs';
+import { sleep } from '../../tools/start/processes.mjs';
+import { postgresUser } from '../../tools/start/system-user.mjs';
+import { pinnedNode, ROOT } from '../../tools/start/toolchain.mjs';
+import { Authority } from './authority.mjs';
+import { SERVICES } from './services.mjs';
+
+// Services with a Postgres and a NATS server that take nobody without TLS, whose certificates an authority of the operator signed.
+
+const { Client } = createRequire(join(ROOT, 'libs/platform/package.json'))('pg');
+const DATABASES = SERVICES.filter((service) => service !== 'gateway');
+
+const folder = mkdtempSync(join(tmpdir(), 'plant-shop-tls-'));
+const ours = new Authority(folder, 'ours');
+const stranger = new Authority(folder, 'stranger');
+/** What services are given: it may be replaced while they run. */
+const known = join(folder, 'known.crt');
+/** @type {{ crt: string, key: string }} */
+let shown;
+/** @type {Awaited<ReturnType<typeof startServers>>} */
+let servers;
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const processes = new Set();
+
+before(async () => {
+  copyFileSync(ours.file, known);
+  servers = await startServers((place, owner) => {
+    shown = { crt: join(place, 'server.crt'), key: join(place, 'server.key') };
+    ours.certify(shown, 'localhost', owner);
+    return shown;
+  });
+});
+after(async () => {
+  for (const one of processes) one.kill('SIGKILL');
+  await servers?.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** @param {string} name of a service and its database */
+const databaseUrl = (name) => (servers.urls[name] ?? '').replace('127.0.0.1', 'localhost');
+const natsUrl = () => servers.nats.url.replace('nats://127.0.0.1', 'tls://localhost');
+
+/** @param {string} service @param {Record<string, string>} given */
+const environmentOf = (service, given) => ({
+  PATH: process.env['PATH'] ?? '',
+  NATS_URL: natsUrl(),
+  NATS_CA: known,
+  NATS_USER: service,
+  NATS_PASSWORD: servers.nats.users[service] ?? '',
+  PGSSLROOTCERT: known,
+  [`${service.toUpperCase()}_DATABASE_URL`]: service === 'gateway' ? '' : databaseUrl(service),
+  PUBLIC_URL: 'http://127.0.0.1',
+  GATEWAY_PORT: '0',
+  STREAM_PORT: '0',
+  IDENTITY_HTTP_PORT: '0',
+  IDENTITY_HTTP_URL: 'http://127.0.0.1',
+  IDENTITY_SECRET: 's'.repeat(40),
+  NOTIFICATIONS_SECRET: 's'.repeat(40),
+  ...given,
+});
+
+/** A real process of a service. @param {string} service @param {Record<string, string>} [given] */
+async function start(service, given = {}) {
+  const port = await freePort();
+  const env = environmentOf(service, { ...given, OPS_PORT: `${port}` });
+  const child = spawn(pinnedNode(), [join(ROOT, 'apps', service, 'dist', 'main.js')], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  processes.add(child);
+  let log = '';
+  child.stdout.on('data', (text) => (log += text));
+  const health = async () => (await checkHealth(service, `http://127.0.0.1:${port}`, 'logs')).map(line).join('\n');
+  return {
+    health,
+    isThere: () => child.exitCode === null && child.signalCode === null,
+    log: () => log,
+    stop: async () => {
+      processes.delete(child);
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+  };
+}
+
+/** @param {string} service @param {Record<string, string>} [given] */
+const migrate = (service, given = {}) =>
+  attempt(pinnedNode(), [join(ROOT, 'apps', service, 'dist', 'migrate.js')], { cwd: ROOT, env: environmentOf(service, given) });
+
+/** @param {() => string | Promise<string>} read @param {RegExp} wanted */
+async function becomes(read, wanted) {
+  let last = '';
+  for (const end = Date.now() + 30_000; Date.now() < end; await sleep(100)) if (wanted.test((last = await read()))) return;
+  assert.match(last, wanted);
+}
+
+/** What a service says of a certificate that it does not take. */
+const REFUSED = /self-signed certificate in certificate chain|unable to (verify the first|get local issuer) certificate|certificate signature failure/;
+
+describe('TLS inside', () => {
+  test('servers take nobody without it', async () => {
+    await assert.rejects(new Client({ connectionString: databaseUrl('store') }).connect(), /no encryption/);
+  });
+
+  test('schemas are migrated and all services are ready, by an authority of the operator', async () => {
+    for (const { code, output } of await Promise.all(DATABASES.map((service) => migrate(service)))) assert.equal(code, 0, output);
+    const started = await Promise.all(SERVICES.map((service) => start(service)));
+    for (const { health } of started) await becomes(health, /^ok {5}\w+ \/readyz: has what it requires/);
+    await Promise.all(started.map(({ stop }) => stop()));
+  });
+
+  test('the doctor looks at both, and says when it knows the authority not', async () => {
+    const looked = async (/** @type {string | undefined} */ ca) =>
+      [...(await checkDatabases(ROOT, { store: databaseUrl('store') }, ca)), ...(await checkNats(ROOT, { ...servers.nats, url: natsUrl(), ca }))].map(line).join('\n');
+    assert.doesNotMatch(await looked(known), /WRONG/);
+    const wrong = await looked(stranger.file);
+    assert.match(wrong, /WRONG {2}database store: .*certificate/);
+    assert.match(wrong, /WRONG {2}NATS: .*certificate/);
+  });
+
+  for (const [what, authority] of /** @type {const} */ ([['signed by somebody else', 'stranger'], ['of an authority that nobody named', 'none']])) {
+    test(`a database whose certificate is ${what} gets no password, nor any statement`, async () => {
+      const refusing = authority === 'none'
+        ? { PGSSLROOTCERT: '', CATALOG_DATABASE_URL: `${databaseUrl('catalog')}?sslmode=verify-full` }
+        : { PGSSLROOTCERT: stranger.file };
+      const { code, output } = await migrate('catalog', refusing);
+      assert.notEqual(code, 0);
+      assert.match(output, REFUSED);
+      const catalog = await start('catalog', refusing);
+      await becomes(catalog.health, REFUSED);
+      assert.match(await catalog.health(), /WRONG {2}catalog requires database/);
+      await catalog.stop();
+    });
+
+    test(`a NATS server whose certificate is ${what} is not logged in to`, async () => {
+      const catalog = await start('catalog', { NATS_CA: authority === 'none' ? '' : stranger.file });
+      await becomes(catalog.log, REFUSED);
+      assert.match(await catalog.health(), /WRONG {2}catalog requires nats: not connected/);
+      await catalog.stop();
+    });
+  }
+
+  test('certificates for another host are refused, whoever signed them', async () => {
+    await serve(ours, 'another.example');
+    const catalog = await start('catalog');
+    await becomes(catalog.log, /does not match certificate's altnames.*nats not there yet/);
+    await catalog.stop();
+    const { code, output } = await migrate('catalog');
+    assert.notEqual(code, 0);
+    assert.match(output, /does not match certificate's altnames/);
+    await serve(ours, 'localhost');
+  });
+
+  test('an authority is replaced while services run, which do not end for it', async () => {
+    const [catalog, gateway] = [await start('catalog'), await start('gateway')];
+    for (const { health } of [catalog, gateway]) await becomes(health, /^ok {5}\w+ \/readyz/);
+    const next = new Authority(folder, 'next');
+    copyFileSync(next.file, known);
+    await serve(next, 'localhost');
+    await cutConnections();
+    for (const { health } of [catalog, gateway]) await becomes(health, /^ok {5}\w+ \/readyz/);
+    assert.ok(catalog.isThere() && gateway.isThere());
+    await becomes(catalog.log, /nats disconnected[^]*nats reconnected/);
+    await Promise.all([catalog.stop(), gateway.stop()]);
+  });
+});
+
+/** Both servers show another certificate from now on. NATS begins anew, so that nobody is left from before. @param {Authority} authority @param {string} host */
+async function serve(authority, host) {
+  authority.certify(shown, host, postgresUser());
+  process.kill(servers.postgres.mark?.pid ?? 0, 'SIGHUP');
+  const broker = servers.broker.mark;
+  process.kill(broker?.pid ?? 0, 'SIGKILL');
+  while (servers.broker.mark) await sleep(20);
+  servers.broker.start();
+  await natsReady(Number(new URL(servers.nats.url).port), AbortSignal.timeout(10_000));
+}
+
+/** Of the catalog with its database. */
+async function cutConnections() {
+  const client = new Client({ connectionString: `${databaseUrl('catalog')}?sslmode=verify-full&sslrootcert=${known}` });
+  await client.connect();
+  await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()');
+  await client.end();
+}
