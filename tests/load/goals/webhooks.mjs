@@ -1,10 +1,13 @@
 import { startChild } from '../anchors/child.mjs';
 import { clientOf, pause } from '../client.mjs';
+import { Stack } from '../stack.mjs';
 import { openOrders, pay } from './stream.mjs';
 
 /** @typedef {import('../bench.mjs').Bench} Bench */
 
 const IN_FLIGHT = 64;
+/** What a slow receiver takes to answer, in milliseconds. */
+const SLOW_MS = 100;
 
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */
 export const webhookGoals = {
@@ -29,6 +32,7 @@ export const webhookGoals = {
           ratio: ours / ((before + after) / 2),
           detail: { perSecond: ours, bare: [before, after] },
         },
+        ...(await byReplicas(bench, receiver, events / 2)),
       ];
     } finally {
       await poster.stop();
@@ -36,6 +40,33 @@ export const webhookGoals = {
     }
   },
 };
+
+/**
+ * How much more two and three replicas deliver to a slow receiver than one does.
+ * @param {Bench} bench @param {Awaited<ReturnType<typeof startChild>>} receiver @param {number} events
+ * @returns {Promise<import('../bench.mjs').Row[]>}
+ */
+async function byReplicas(bench, receiver, events) {
+  await receiver.ask({ delayMs: SLOW_MS });
+  const perSecond = [];
+  for (const replicas of [1, 2, 3]) {
+    await restart(bench, ['--notifications', `${replicas}`]);
+    perSecond.push(await deliver(bench, receiver, events));
+  }
+  await restart(bench);
+  const [one = NaN, two = NaN, three = NaN] = perSecond;
+  const detail = { perSecond };
+  return [
+    { goal: 'P7', what: `a receiver that takes ${SLOW_MS} ms: two replicas against one`, wanted: 1.8, ratio: two / one, detail },
+    { goal: 'P7', what: 'the same: three replicas against one', wanted: 2.5, ratio: three / one, detail },
+  ];
+}
+
+/** @param {Bench} bench @param {string[]} [args] */
+async function restart(bench, args = []) {
+  await bench.stack.stop();
+  bench.stack = await Stack.start(bench.folder, { signal: bench.signal, args });
+}
 
 /**
  * Events are held while the webhook is disabled; enabling it lets them all go at once.
