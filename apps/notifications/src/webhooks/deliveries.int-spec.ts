@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Delivery, notifications, type Webhook as Endpoint } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { type Change, customer, Receiver, TestWebhooks } from './webhooks.spec.fixture.js';
 
@@ -38,6 +39,11 @@ const allDelivered = (count: number): Promise<void> =>
     const now = await states();
     return now.length === count && now.every((state) => state === 'delivered');
   }, 20_000);
+const allEnded = (count: number): Promise<void> =>
+  until(async () => {
+    const now = await states();
+    return now.length === count && now.every((state) => state === 'delivered' || state === 'failed');
+  });
 /** Ids of an order's events, as they came. */
 const idsOf = (orderId: number): string[] =>
   receiver.received.filter(({ body }) => body.includes(`"orderId":${orderId},`)).map(({ headers }) => headers['webhook-id'] ?? '');
@@ -179,5 +185,31 @@ describe('deliveries, a million times as fast', () => {
     happen({ orderId: 3 });
     await until(async () => (await states()).filter((one) => one === 'failed').length === 2);
     expect(await endpoint()).toMatchObject({ state: 'enabled' });
+  });
+
+  it('are listed newest first, by state, page by page', async () => {
+    receiver.answer = ({ body }, response) => response.writeHead(body.includes('"orderId":1,') ? 500 : 200).end();
+    happen({ orderId: 1 }, { orderId: 2 }, { orderId: 3 }, { orderId: 4 }, { orderId: 5 });
+    await allEnded(5);
+    const all = await deliveries();
+    expect(all.map(({ id }) => id)).toEqual([...all.map(({ id }) => id)].sort((a, b) => b - a));
+    const of = (state: Delivery['state']) => shop.call(notifications.listDeliveries, { webhookId: webhook.id, state }, principal);
+    expect((await of('failed')).map(({ orderId }) => orderId)).toEqual([1]);
+    expect((await of('delivered')).map(({ orderId }) => orderId)).toEqual([5, 4, 3, 2]);
+    expect([await of('pending'), await of('held')]).toEqual([[], []]);
+    const page = await shop.caller.client.callRaw(notifications.listDeliveries, { webhookId: webhook.id, limit: 3 }, contextFor(principal));
+    const rest = await shop.call(notifications.listDeliveries, { webhookId: webhook.id, limit: 3, cursor: page.next! }, principal);
+    expect([...(JSON.parse(Buffer.from(page.payload).toString()) as Delivery[]), ...rest]).toEqual(all);
+    await expect(
+      shop.call(notifications.listDeliveries, { webhookId: webhook.id, state: 'failed', cursor: page.next! }, principal),
+    ).rejects.toMatchObject({ code: 'invalid-cursor' });
+  });
+
+  it('are kept as long as the setting says after their end', async () => {
+    happen({ orderId: 1 }, { orderId: 2 });
+    await allEnded(2);
+    await shop.sql.query(`UPDATE webhook_deliveries SET ended_at = ended_at - interval '31 days' WHERE webhook_id = $1 AND order_id = 1`, [webhook.id]);
+    await until(async () => (await deliveries()).length === 1);
+    expect((await deliveries()).map(({ orderId }) => orderId)).toEqual([2]);
   });
 });
