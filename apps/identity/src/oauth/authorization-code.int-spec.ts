@@ -1,11 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { identity } from '@plant-shop/contracts/identity';
-import { store } from '@plant-shop/contracts/store';
 import { left, shown } from '@plant-shop/testing/browser';
-import { fake, startFake } from '@plant-shop/testing/service';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import type { TokenEndpointResponse } from 'oauth4webapi';
-import { manager } from '../identity.spec.fixture.js';
 import { type Asked, redirectUri, TestOAuth } from './oauth.spec.fixture.js';
 
 type Client = Awaited<ReturnType<TestOAuth['register']>>;
@@ -17,22 +12,13 @@ describe('OAuth 2.0 authorization code', () => {
   let oauth: TestOAuth;
   let client: Client;
   let user: User;
-  let orders: { stop(): Promise<void> };
   beforeAll(async () => {
     oauth = await TestOAuth.start({ loginLimitPerUser: 5 });
-    orders = await startFake(oauth.shop.natsUrl, 'store', [fake(store.closeCustomer, () => ({ openOrders: [] }))]);
     client = await oauth.register();
     user = await oauth.shop.enter();
   });
-  afterAll(async () => {
-    await orders.stop();
-    await oauth.shop.stop();
-  });
+  afterAll(() => oauth.shop.stop());
 
-  async function tokensFor(by: Client = client, scope = 'write:orders', whose: User = user): Promise<TokenEndpointResponse> {
-    const asked = await oauth.request(by, { scope });
-    return oauth.redeem(by, asked, await oauth.authorize(oauth.browser(), asked, whose));
-  }
   const isActive = async (token: string): Promise<boolean> => (await oauth.introspect(client, token)).active;
   const refused = (error: string): object => ({ error });
   /** The application's request, answered to the application. */
@@ -63,7 +49,7 @@ describe('OAuth 2.0 authorization code', () => {
   });
 
   it('gives an ID token with openid, which names the user and nothing else', async () => {
-    const tokens = await tokensFor(client, 'openid write:orders');
+    const tokens = await oauth.tokens(client, user, 'openid write:orders');
     const claims = decodeJwt(tokens.id_token ?? '');
     expect(claims).toMatchObject({ iss: 'http://shop.test', aud: client.clientId, sub: user.userId });
     expect(Object.keys(claims).sort()).toEqual(['aud', 'exp', 'iat', 'iss', 'sub']);
@@ -246,182 +232,6 @@ describe('OAuth 2.0 authorization code', () => {
       const { asked, back } = await codeFor(client);
       await oauth.shop.sql.query(`UPDATE oauth_payloads SET expires_at = now() WHERE model = 'AuthorizationCode'`);
       await expect(oauth.redeem(client, asked, back)).rejects.toMatchObject(refused('invalid_grant'));
-    });
-  });
-
-  describe('of refresh tokens', () => {
-    it('is replaced with each use', async () => {
-      const first = await tokensFor();
-      const second = await oauth.refresh(client, first.refresh_token ?? '');
-      const third = await oauth.refresh(client, second.refresh_token ?? '');
-      expect(new Set([first, second, third].map((one) => one.refresh_token)).size).toBe(3);
-      expect(await isActive(third.access_token)).toBe(true);
-    });
-
-    it('is refused, and not used up, where 2,000 of its grant were used within their 30 days', async () => {
-      const asked = await oauth.request(client);
-      const first = await oauth.redeem(client, asked, await oauth.authorize(oauth.browser(), asked, user));
-      const grantId = decodeJwt(first.access_token)['grant_id'] as string;
-      const fill = (count: number) =>
-        oauth.shop.sql.query(
-          `INSERT INTO oauth_payloads (model, id_hash, payload, grant_id, consumed_at, expires_at)
-           SELECT 'RefreshToken', sha256(($1 || n)::bytea), '', $1, now(), now() + interval '1 day' FROM generate_series(1, $2::int) n`,
-          [grantId, count],
-        );
-      await fill(2_000);
-      await expect(oauth.refresh(client, first.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
-      await oauth.shop.sql.query(`DELETE FROM oauth_payloads WHERE grant_id = $1 AND id_hash = sha256(($1 || 1)::bytea)`, [grantId]);
-      await expect(oauth.refresh(client, first.refresh_token ?? '')).resolves.toMatchObject({ token_type: 'bearer' });
-    });
-
-    it('used twice ends the grant: what came of it before and after', async () => {
-      const first = await tokensFor();
-      const second = await oauth.refresh(client, first.refresh_token ?? '');
-      const grantId = decodeJwt(first.access_token)['grant_id'] as string;
-      const head = await oauth.head();
-      await expect(oauth.refresh(client, first.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
-      expect(await oauth.revocations(head)).toEqual([`grant:${grantId}`]);
-      for (const { access_token: token } of [first, second]) expect(await isActive(token)).toBe(false);
-      await expect(oauth.refresh(client, second.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
-    });
-
-    it('of another client is refused, and ends nothing', async () => {
-      const tokens = await tokensFor();
-      const other = await oauth.register();
-      await expect(oauth.refresh(other, tokens.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
-      expect(await isActive(tokens.access_token)).toBe(true);
-    });
-
-    it('are not given to clients that were registered without', async () => {
-      const without = await oauth.register({ grantTypes: ['authorization_code'] });
-      expect(await tokensFor(without)).not.toHaveProperty('refresh_token');
-    });
-  });
-
-  describe('of revocation and introspection', () => {
-    it('an access token that is revoked ends with its grant, and another client can do neither', async () => {
-      const tokens = await tokensFor();
-      const other = await oauth.register();
-      await expect(oauth.revoke(other, tokens.access_token)).rejects.toMatchObject(refused('invalid_request'));
-      expect(await oauth.introspect(other, tokens.access_token)).toEqual({ active: false });
-      expect(await isActive(tokens.access_token)).toBe(true);
-      const head = await oauth.head();
-      await oauth.revoke(client, tokens.access_token);
-      const { jti, grant_id: grantId } = decodeJwt(tokens.access_token);
-      expect(await oauth.revocations(head)).toEqual([`accessToken:${jti}`, `grant:${grantId as string}`]);
-      expect(await isActive(tokens.access_token)).toBe(false);
-    });
-
-    it('tell of live tokens what they say', async () => {
-      const { access_token: token, refresh_token: refresh = '' } = await tokensFor();
-      const { jti, exp, iat } = decodeJwt(token);
-      expect(await oauth.introspect(client, token)).toEqual({
-        active: true,
-        client_id: client.clientId,
-        sub: user.userId,
-        scope: 'write:orders',
-        iss: 'http://shop.test',
-        aud: 'http://shop.test/v3',
-        token_type: 'Bearer',
-        jti,
-        exp,
-        iat,
-      });
-      expect(await oauth.introspect(client, refresh)).toMatchObject({ active: true, sub: user.userId });
-    });
-
-    it.each(['nonsense', 'a.b.c', 'eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.e30.'])('of %p tell nothing', async (token) => {
-      expect(await oauth.introspect(client, token)).toEqual({ active: false });
-    });
-
-    it('take no endless form', async () => {
-      const response = await fetch(`${oauth.servedAt}/oauth/revoke`, {
-        method: 'POST',
-        body: new URLSearchParams({ token: 'x'.repeat(60_000), client_id: client.clientId }),
-      });
-      expect(response.status).toBe(413);
-    });
-  });
-
-  describe('ends', () => {
-    const ends: [string, (whose: User, by: Client) => Promise<unknown>][] = [
-      [
-        'with a new password',
-        ({ username }) => oauth.shop.call(identity.updateUser, { username, user: { password: 'another-password' } }, manager),
-      ],
-      ['with the user', ({ username }) => oauth.shop.call(identity.deleteUser, { username }, manager)],
-      ['everywhere at once', ({ username }) => oauth.shop.call(identity.endSessions, { username }, manager)],
-      ['with the client', (_, { clientId }) => oauth.shop.call(identity.deleteOAuthClient, { clientId }, manager)],
-    ];
-
-    it.each(ends)('%s', async (_, end) => {
-      const whose = await oauth.shop.enter();
-      const own = await oauth.register();
-      const browser = oauth.browser();
-      const asked = await oauth.request(own);
-      const tokens = await oauth.redeem(own, asked, await oauth.authorize(browser, asked, whose));
-      const begun = await oauth.request(own, { prompt: 'consent' });
-      const consent = shown(await browser.open(begun.url));
-      const head = await oauth.head();
-      await end(whose, own);
-      const { grant_id: grantId } = decodeJwt(tokens.access_token);
-      const entries = [`grant:${grantId as string}`, `user:${whose.userId}`, `client:${own.clientId}`];
-      expect((await oauth.revocations(head)).filter((one) => entries.includes(one))).toHaveLength(1);
-      await expect(oauth.refresh(own, tokens.refresh_token ?? '')).rejects.toBeDefined();
-      // Neither does a page that was open, nor the browser's login, bring anything any more.
-      const then = await browser.submit(consent, 'action=allow');
-      expect('left' in then && then.left.searchParams.has('code')).toBe(false);
-      const again = await browser.open((await oauth.request(own)).url);
-      expect('left' in again && again.left.searchParams.has('code')).toBe(false);
-    });
-
-    it('with the owner of a client that acts alone as well', async () => {
-      const owner = await oauth.shop.enter();
-      const both = await oauth.register({
-        grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
-        owner: owner.username,
-      });
-      const tokens = await tokensFor(both);
-      const head = await oauth.head();
-      await oauth.shop.call(identity.deleteUser, { username: owner.username }, manager);
-      expect(await oauth.revocations(head)).toEqual([`client:${both.clientId}`, `user:${owner.userId}`]);
-      await expect(oauth.refresh(both, tokens.refresh_token ?? '')).rejects.toBeDefined();
-    });
-
-    it('the oldest of 101 of one user to one application', async () => {
-      const whose = await oauth.shop.enter();
-      const own = await oauth.register();
-      const grant = async (): Promise<{ refreshToken: string; id: unknown }> => {
-        const asked = await oauth.request(own);
-        const tokens = await oauth.redeem(own, asked, await oauth.authorize(oauth.browser(), asked, whose));
-        return { refreshToken: tokens.refresh_token ?? '', id: decodeJwt(tokens.access_token)['grant_id'] };
-      };
-      const oldest = await grant();
-      await oauth.shop.sql.query(
-        `INSERT INTO oauth_payloads (model, id_hash, payload, grant_id, user_id, client_id, expires_at)
-         SELECT model, pg_catalog.sha256(n::text::bytea), payload, 'made ' || n, user_id, client_id, expires_at + interval '1 ms'
-         FROM oauth_payloads, generate_series(1, 99) n WHERE model = 'Grant' AND user_id = $1`,
-        [whose.userId],
-      );
-      const head = await oauth.head();
-      const newest = await grant();
-      expect(await oauth.revocations(head)).toEqual([`grant:${oldest.id as string}`]);
-      await expect(oauth.refresh(own, oldest.refreshToken)).rejects.toMatchObject(refused('invalid_grant'));
-      await expect(oauth.refresh(own, newest.refreshToken)).resolves.toBeDefined();
-    });
-
-    it('also where a new password races with logging in and allowing', async () => {
-      for (let round = 0; round < 8; round++) {
-        const whose = await oauth.shop.enter();
-        const asked = await oauth.request(client);
-        const way = oauth.authorize(oauth.browser(), asked, whose).catch(() => undefined);
-        await new Promise((resolve) => setTimeout(resolve, round * 15));
-        const password = 'raced-password';
-        await oauth.shop.call(identity.updateUser, { username: whose.username, user: { password } }, manager);
-        const back = await way;
-        if (!back?.searchParams.has('code')) continue;
-        await expect(oauth.redeem(client, asked, back)).rejects.toMatchObject(refused('invalid_grant'));
-      }
     });
   });
 });

@@ -90,6 +90,12 @@ export class TestOAuth {
     return oauth.processAuthorizationCodeResponse(this.server, at, response);
   }
 
+  /** What the application has in the end of a user's login and consent. */
+  async tokens(client: CreatedOAuthClient, user: Registered, scope = 'write:orders'): Promise<oauth.TokenEndpointResponse> {
+    const asked = await this.request(client, { scope });
+    return this.redeem(client, asked, await this.authorize(this.browser(), asked, user));
+  }
+
   async refresh(client: CreatedOAuthClient, refreshToken: string): Promise<oauth.TokenEndpointResponse> {
     const at = { client_id: client.clientId };
     const response = await oauth.refreshTokenGrantRequest(
