@@ -4,7 +4,7 @@ import { type ListStock, type OpenOrders, type OpenStock, type RetirePlant, stor
 import { unavailable } from '@plant-shop/platform/errors';
 import { fake, startFake } from '@plant-shop/testing/service';
 
-interface Shelf {
+export interface Shelf {
   incarnation: number;
   listing: PlantStatus | 'retired';
   listingVersion: number;
