@@ -4,7 +4,7 @@ import type { Arena } from '../arena.js';
 import { describe } from '../checks/answers.js';
 import type { Violation } from '../checks/violation.js';
 import { now, until } from '../clock.js';
-import { isDone } from '../history.js';
+import { type Call, isDone } from '../history.js';
 import type { Row } from '../report.js';
 import { instancesOf, type Stack } from '../stack.js';
 import { steady } from '../steady.js';
@@ -75,12 +75,14 @@ async function flood(trial: Trial, { what, settings, told }: Limit): Promise<Row
   const timeouts = results.reduce((sum, one) => sum + one.timeouts, 0);
   const worst = [...peaks].sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
   say(`  ${what}: ${JSON.stringify(Object.fromEntries(codes))}, ${errors} without an answer (${timeouts} after ${patienceSeconds} s); most memory: ${worst[0]} ${worst[1]} MiB`);
-  const allowed = ['200', ...(told === undefined ? ['503'] : [told])];
+  const allowed = ['200', '503', told];
+  const served = others.filter(isDone).length;
   const wrong: Violation[] = [
     ...[...codes].filter(([code]) => !allowed.includes(code)).map(([code, count]): Violation => ({ rule: 'answers', what: `${count} answers ${code}` })),
     ...(told !== undefined && !codes.has(told) ? [{ rule: 'answers', what: `nobody was told ${told}: this was not too much` } as const] : []),
     ...(errors > 0 ? [{ rule: 'answers', what: `${errors} requests got no answer` } as const] : []),
-    ...others.filter((call) => !isDone(call)).map((call): Violation => ({ rule: 'answers', what: `somebody else, ${describe(call)}: ${JSON.stringify(call.answer)}` })),
+    ...others.filter(isLimited).map((call): Violation => ({ rule: 'answers', what: `somebody else, ${describe(call)}: 429` })),
+    ...(served < others.length / 2 ? [{ rule: 'answers', what: `of ${others.length} requests of somebody else ${served} were served` } as const] : []),
     ...(recoveryMs > recoveryLimitMs ? [{ rule: 'settled', what: `quick again after ${(recoveryMs / 1_000).toFixed(1)} s` } as const] : []),
     ...(worst[1] > memoryLimitMiB ? [{ rule: 'settled', what: `${worst[0]} took ${worst[1]} MiB` } as const] : []),
   ];
@@ -90,8 +92,11 @@ async function flood(trial: Trial, { what, settings, told }: Limit): Promise<Row
   const row = await judged('R11', `${overload.what}: ${what}`, arena, wrong);
   if (settings) await setTo(usual);
   const answers = [...codes].map(([code, count]) => `${count} × ${code}`).join(', ');
-  return { ...row, tried: `${busy * times} connections, ${seconds.toFixed(0)} s: ${answers}; at most ${worst[1]} MiB`, recoveryMs };
+  const ofOthers = others.length > 0 ? `; ${served} of ${others.length} others served` : '';
+  return { ...row, tried: `${busy * times} connections, ${seconds.toFixed(0)} s: ${answers}${ofOthers}; at most ${worst[1]} MiB`, recoveryMs };
 }
+
+const isLimited = ({ answer }: Call): boolean => answer !== 'lost' && answer.status === 429;
 
 /** From a process of its own: the relays are in this one. */
 function load(url: string, plantId: number, headers: Readonly<Record<string, string>>, seconds: number, connections: number): Promise<autocannon.Result> {
