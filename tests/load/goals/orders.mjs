@@ -1,5 +1,6 @@
 import { measure } from '../http.mjs';
 import { spent } from '../stack.mjs';
+import { loneOrder } from './lone-order.mjs';
 
 /** @typedef {import('../bench.mjs').Bench} Bench */
 
@@ -53,6 +54,7 @@ export const orderGoals = {
       row('P2', 'POST order, 64 connections, against pgbench', 0.7, ours.perSecond / anchor, { ours, anchors }),
       { ...row('P2', "its CPU against bare Fastify's, 64 connections", 9, ours.cpu / bare.cpu, { ours, bare }), atMost: true },
       { ...row('P2', "its CPU against bare Fastify's, 256 connections", 6, many.cpu / bare.cpu, { many, bare }), atMost: true },
+      await loneOrder(bench),
     ];
   },
   P3: async (bench) => {

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { Lanes } from '../../../libs/platform/dist/lanes.js';
+import { createLogger } from '../../../libs/platform/dist/logging.js';
+import { Database } from '../../../libs/platform/dist/postgres/database.js';
+import { storeDatabase } from '../../../apps/store/dist/database.js';
+import { OrderIds } from '../../../apps/store/dist/orders/order-ids.js';
+import { placeBatch } from '../../../apps/store/dist/orders/place-batch.js';
+import { percentile } from '../client.mjs';
+
+const ORDERS = 500;
+const due = /** @type {const} */ ({ move: 'expire', inMs: 900_000 });
+
+/**
+ * An order that comes alone, placed by the store's lane and by a plain transaction of one statement a row, in turns on the
+ * same database: batching must not make it wait.
+ * @param {import('../bench.mjs').Bench} bench
+ * @returns {Promise<import('../bench.mjs').Row>}
+ */
+export async function loneOrder({ stack, plants }) {
+  const url = stack.run.postgres.adminUrl.replace(/\/postgres$/, '/store');
+  const database = await Database.connect(storeDatabase(url, 2), createLogger('bench', 'warn'));
+  try {
+    const ids = new OrderIds(database);
+    const lanes = new Lanes({ name: 'place orders', count: 1, maxBatch: 256 }, (batch) =>
+      database.transaction((tx) => placeBatch(tx, /** @type {any[]} */ (batch), due)),
+    );
+    /** @type {number[]} */
+    const batched = [];
+    /** @type {number[]} */
+    const plain = [];
+    for (let n = 0; n < ORDERS; n++) {
+      const order = { orderId: await ids.draw(), plantId: plants[n % plants.length] ?? NaN, ownerId: randomUUID() };
+      batched.push(await took(() => lanes.submit(order.plantId, { ...order, quantity: 1, shipDate: null, idIsChosen: false, idempotency: undefined })));
+      const other = { ...order, orderId: await ids.draw() };
+      plain.push(await took(() => placePlainly(database, other)));
+    }
+    const [ours, anchor] = [percentile(batched, 0.5), percentile(plain, 0.5)];
+    return {
+      goal: 'P2',
+      what: 'a lone order in the store, against a plain transaction, median time',
+      wanted: 1.3,
+      ratio: ours / anchor,
+      atMost: true,
+      detail: { milliseconds: { batched: ours, plain: anchor } },
+    };
+  } finally {
+    await database.close();
+  }
+}
+
+/** @param {() => Promise<unknown>} work @returns {Promise<number>} milliseconds */
+async function took(work) {
+  const begun = performance.now();
+  await work();
+  return performance.now() - begun;
+}
+
+/** @param {Database} database @param {{ orderId: number, plantId: number, ownerId: string }} order */
+function placePlainly(database, { orderId, plantId, ownerId }) {
+  return database.transaction(async (tx) => {
+    const [stock] = await tx.query({ name: 'plain-lock', text: 'SELECT free FROM stock WHERE plant_id = $1 FOR UPDATE' }, [plantId]);
+    if (!stock || stock['free'] < 1) throw new Error(`no unit of ${plantId} is left`);
+    await tx.execute(
+      {
+        name: 'plain-order',
+        text: `INSERT INTO orders (id, plant_id, quantity, status, owner_id, due_at, due_move)
+               VALUES ($1, $2, 1, 'placed', $3, now() + interval '15 minutes', 'expire')`,
+      },
+      [orderId, plantId, ownerId],
+    );
+    await tx.execute(
+      {
+        name: 'plain-transition',
+        text: `INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
+               VALUES ($1, 1, 'placed', now(), $2, 'placed', $2::text::uuid)`,
+      },
+      [orderId, ownerId],
+    );
+    await tx.execute({ name: 'plain-delta', text: 'INSERT INTO inventory_deltas (available, pending, sold) VALUES (-1, 1, 0)' });
+    await tx.execute(
+      { name: 'plain-stock', text: 'UPDATE stock SET free = free - 1, reserved = reserved + 1, version = version + 1 WHERE plant_id = $1' },
+      [plantId],
+    );
+  });
+}
