@@ -1,5 +1,6 @@
 import { type AnswersOf, id, instant, integer, listOf, meaning, objectOf, oneOf, optional, text, truth, uuid } from './answers.js';
-import type { ApiKey, CreatedApiKey, identity, User } from './identity.js';
+import type { identity, User } from './identity.js';
+import type { ApiKey, CreatedApiKey } from './identity.api-keys.js';
 import { type CreatedOAuthClient, type GrantType, grantTypes, type OAuthClient } from './identity.oauth.js';
 import type { OpenSession } from './identity.sessions.js';
 import { type Permission, permissions } from './permissions.js';

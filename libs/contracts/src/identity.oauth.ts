@@ -94,7 +94,6 @@ export const oauthClientOperations = {
   deleteOAuthClient: write<OAuthClient>()('deleteOAuthClient', DeleteOAuthClient, {
     errors: ['forbidden', 'oauth-client-not-found'],
   }),
-  /** `invalid-input` for a public client. */
   rotateOAuthClientSecret: write<CreatedOAuthClient>()('rotateOAuthClientSecret', RotateOAuthClientSecret, {
     errors: ['forbidden', 'oauth-client-not-found', 'oauth-client-public', 'idempotency-key-reused'],
   }),

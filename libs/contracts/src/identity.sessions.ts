@@ -1,17 +1,13 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import type { ErrorCode } from './errors.js';
-import { Formed, Text, Uuid } from './fields.js';
+import { Formed, Uuid } from './fields.js';
+import { OfUser } from './identity.of-user.js';
 
 // Sessions that a user has open, for the user in person and with `write:users`.
 
 export const Digest = (): PropertyDecorator =>
   Formed(/^[\w-]{43}$/, 'must be a SHA-256 in base64url', { pattern: '^[\\w-]{43}$' });
-
-class OfUser {
-  @Text()
-  username: string;
-}
 
 export class ListSessions extends OfUser {
   /** SHA-256 of the session token that the caller showed, if any: the one that is `current`. */

@@ -1,28 +1,27 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { ArrayUnique, IsOptional, Matches } from 'class-validator';
+import { IsOptional, Matches } from 'class-validator';
 import { readAuditOf } from './audit.js';
 import type { ErrorCode } from './errors.js';
 import {
-  DateTime,
   ExpectedVersion,
   Formed,
   IdToAssign,
   IdToChange,
   Integer,
-  ListOf,
   ObjectOf,
   ObjectsOf,
   OneOf,
-  SomeOf,
   Text,
   Texts,
   Uuid,
 } from './fields.js';
+import { apiKeyOperations } from './identity.api-keys.js';
 import { oauthClientOperations } from './identity.oauth.js';
+import { OfUser } from './identity.of-user.js';
 import { Digest, sessionOperations } from './identity.sessions.js';
-import { type CredentialKind, type Permission, permissions } from './permissions.js';
+import type { CredentialKind, Permission } from './permissions.js';
 import { type RaisedNumber, RaiseNumbers, type Reconciled, ReconcileUsers, type UserFinding } from './reconcile.js';
-import { Described, Means } from './schema.js';
+import { Means } from './schema.js';
 
 /** Published by identity (core NATS, may be lost) when the revocation log has grown; followers then read it. */
 export const revocationsSubject = 'identity.revocations';
@@ -86,30 +85,6 @@ export class UserChanges extends Profile {
   password?: string;
 }
 
-export class NewApiKey {
-  @Text()
-  name: string;
-
-  /** More than the user may do is `forbidden`. */
-  @IsOptional()
-  @ListOf(permissions.length, 1)
-  @ArrayUnique({ message: 'must not repeat a permission' })
-  @SomeOf(permissions, `must hold some of ${permissions.join(', ')}`)
-  @Described({ uniqueItems: true, description: 'Absent: all that the user may do. Never more than that.' })
-  permissions?: Permission[];
-
-  @IsOptional()
-  @DateTime()
-  expiresAt?: string;
-}
-
-export class ApiKeyRotation {
-  @IsOptional()
-  @Means('How long the old key goes on beside its successor, in seconds. Absent: a day. 0: it ends at once.')
-  @Integer(0, 2_592_000)
-  graceSeconds?: number;
-}
-
 // What services ask
 
 export class CreateUser {
@@ -120,12 +95,6 @@ export class CreateUser {
 export class CreateUsers {
   @ObjectsOf(() => NewUser, { size: 500, min: 1 })
   users: NewUser[];
-}
-
-class OfUser {
-  /** Any text: a name that cannot exist is `user-not-found`, like one that does not. */
-  @Text()
-  username: string;
 }
 
 export class GetUser extends OfUser {}
@@ -169,30 +138,6 @@ export class Login {
 export class Logout {
   @Digest()
   digest: string;
-}
-
-export class CreateApiKey extends OfUser {
-  @ObjectOf(() => NewApiKey)
-  apiKey: NewApiKey;
-}
-
-export class ListApiKeys extends OfUser {}
-
-export class RevokeApiKey extends OfUser {
-  @Uuid()
-  apiKeyId: string;
-}
-
-/**
- * Makes a successor with the name and the permissions of a key, and a life as long as the key was given. The old one ends
- * after the grace, or before if it would have anyway. At most these two live: neither can be rotated again meanwhile.
- */
-export class RotateApiKey extends OfUser {
-  @Uuid()
-  apiKeyId: string;
-
-  @ObjectOf(() => ApiKeyRotation)
-  rotation: ApiKeyRotation;
 }
 
 /** From whoever was shown a secret: its SHA-256, never itself. Access tokens are checked where they are shown. */
@@ -250,20 +195,6 @@ export interface Session {
   /** Logins that the name may still fail in the present window. */
   readonly attemptsLeft: number;
 }
-
-export interface ApiKey {
-  readonly id: string;
-  readonly name: string;
-  /** First characters of the key, to recognise it by. */
-  readonly prefix: string;
-  readonly permissions: readonly Permission[];
-  readonly createdAt: string;
-  readonly expiresAt?: string;
-  readonly lastUsedAt?: string;
-}
-
-/** `key` is shown once and kept only as a hash. */
-export type CreatedApiKey = ApiKey & { readonly key: string };
 
 /** What a live credential leads to. */
 export interface Credential {
@@ -327,17 +258,7 @@ export const identity = {
   login: write<Session>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
   logout: write<{ ended: boolean }>()('logout', Logout),
   ...sessionOperations,
-  createApiKey: write<CreatedApiKey>()('createApiKey', CreateApiKey, {
-    errors: ['user-not-found', 'forbidden', 'too-many-api-keys', 'idempotency-key-reused'],
-  }),
-  listApiKeys: read<ApiKey[]>()('listApiKeys', ListApiKeys, { errors: ['user-not-found', 'forbidden'] }),
-  revokeApiKey: write<ApiKey>()('revokeApiKey', RevokeApiKey, {
-    errors: ['user-not-found', 'forbidden', 'api-key-not-found'],
-  }),
-  /** Answers the successor. `too-many-api-keys` while the key is being replaced already. */
-  rotateApiKey: write<CreatedApiKey>()('rotateApiKey', RotateApiKey, {
-    errors: ['user-not-found', 'forbidden', 'api-key-not-found', 'too-many-api-keys', 'idempotency-key-reused'],
-  }),
+  ...apiKeyOperations,
   ...oauthClientOperations,
 
   checkCredential: read<Credential>()('checkCredential', CheckCredential, { errors: ['credential-refused'] }),

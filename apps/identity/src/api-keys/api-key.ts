@@ -1,5 +1,5 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { ApiKey, NewApiKey } from '@plant-shop/contracts/identity';
+import type { ApiKey, NewApiKey } from '@plant-shop/contracts/identity.api-keys';
 import { type Permission, permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
 import { invalidInput } from '@plant-shop/platform/errors';
 import type { Revoked } from '../revocations/revocations.repository.js';

@@ -1,13 +1,6 @@
 import { Controller } from '@nestjs/common';
-import {
-  type ApiKey,
-  type CreateApiKey,
-  type CreatedApiKey,
-  identity,
-  type ListApiKeys,
-  type RevokeApiKey,
-  type RotateApiKey,
-} from '@plant-shop/contracts/identity';
+import { identity } from '@plant-shop/contracts/identity';
+import type { ApiKey, CreateApiKey, CreatedApiKey, ListApiKeys, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity.api-keys';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';

@@ -1,14 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
-import {
-  type ApiKey,
-  type CreateApiKey,
-  type CreatedApiKey,
-  identity,
-  type RevokeApiKey,
-  type RotateApiKey,
-} from '@plant-shop/contracts/identity';
+import { identity } from '@plant-shop/contracts/identity';
+import type { ApiKey, CreateApiKey, CreatedApiKey, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity.api-keys';
 import { once } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type CreatedApiKey, identity, type NewApiKey } from '@plant-shop/contracts/identity';
+import { identity } from '@plant-shop/contracts/identity';
+import type { CreatedApiKey, NewApiKey } from '@plant-shop/contracts/identity.api-keys';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { until } from '@plant-shop/testing/until';
 import { Follower } from '../credentials/follower.spec.fixture.js';

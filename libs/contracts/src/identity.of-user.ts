@@ -1,0 +1,8 @@
+import { Text } from './fields.js';
+
+/** What is asked about a user, by name. */
+export class OfUser {
+  /** Any text: a name that cannot exist is `user-not-found`, like one that does not. */
+  @Text()
+  username: string;
+}
