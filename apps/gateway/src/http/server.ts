@@ -1,11 +1,11 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { Logger } from '@plant-shop/platform/logging';
+import { requestIdOf } from '@plant-shop/platform/request-id';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Load } from '../limits/load.js';
 import { answerConnectionError } from '../problems/connection-errors.js';
 import { sendProblem } from '../problems/send-problem.js';
 import { bodyReader } from './body.js';
-import { requestIdOf } from './request-id.js';
 import { UrlEncoded } from './url-encoded.js';
 
 /**

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { CodedError } from '@plant-shop/platform/errors';
@@ -19,14 +18,6 @@ const table: Readonly<Record<string, { readonly status: number; readonly title: 
   'outcome-unknown': { status: 503, title: 'Outcome unknown' },
   internal: { status: 500, title: 'Internal error' },
 };
-
-const saneRequestId = /^[A-Za-z0-9._-]{1,128}$/;
-
-/** The client's own id for its request when it is sane, else one of ours. */
-export function requestIdOf(request: IncomingMessage): string {
-  const given = request.headers['x-request-id'];
-  return typeof given === 'string' && saneRequestId.test(given) ? given : randomUUID();
-}
 
 /** The path without its query, which holds the key. */
 export const pathOf = (request: IncomingMessage): string => (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
@@ -51,9 +42,16 @@ export const badParameter = (parameter: string, must: string): CodedError =>
 /** Whether an error is a defect of ours, to be logged. */
 export const isDefect = (error: unknown): boolean => !(error instanceof CodedError) || (table[error.code]?.status ?? 500) === 500;
 
+/** What the answer says about the request, beside the error. */
+export interface Occurrence {
+  readonly publicUrl: string;
+  readonly requestId: string;
+  /** The path without its query. */
+  readonly instance: string;
+}
+
 /** RFC 9457. @returns the code that was answered */
-export function sendProblem(error: unknown, request: IncomingMessage, response: ServerResponse, publicUrl: string): string {
-  const requestId = requestIdOf(request);
+export function sendProblem(error: unknown, { publicUrl, requestId, instance }: Occurrence, response: ServerResponse): string {
   const coded = error instanceof CodedError && !isDefect(error) ? error : new CodedError('internal', '');
   const { status, title } = table[coded.code] ?? { status: 500, title: 'Internal error' };
   const standard = {
@@ -61,7 +59,7 @@ export function sendProblem(error: unknown, request: IncomingMessage, response: 
     title,
     status,
     ...(status !== 500 && { detail: coded.message }),
-    instance: pathOf(request),
+    instance,
     code: coded.code,
     requestId,
   };

@@ -73,6 +73,15 @@ describe('what the stream refuses', () => {
     expect(JSON.parse(body)).toMatchObject({ code: 'method-not-allowed' });
   });
 
+  it('names a request by the same id to its client and to others, also when the client gave it none', async () => {
+    for (const headers of [handshake, {}, { accept: 'text/event-stream' }]) {
+      const answer = await replica.ask(`${updates}?api_key=nobody-has-this`, headers);
+      expect(shop.identity.requestId).toMatch(/^[0-9a-f-]{36}$/);
+      expect(answer.headers['x-request-id']).toBe(shop.identity.requestId);
+      expect(JSON.parse(answer.body)).toMatchObject({ requestId: shop.identity.requestId });
+    }
+  });
+
   it('says which handshake it wants', async () => {
     const old = await replica.ask(`${updates}?api_key=key`, { ...handshake, 'sec-websocket-version': '8' });
     expect(old).toMatchObject({ status: 400, headers: { 'sec-websocket-version': '13' } });

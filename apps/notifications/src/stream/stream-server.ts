@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
+import { requestIdOf } from '@plant-shop/platform/request-id';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { makeDocument } from '../asyncapi/document.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
@@ -14,7 +15,7 @@ import { beginEventStream, wantsEventStream } from './event-stream.js';
 import { StreamMetrics } from './metrics.js';
 import { closeLimitMs } from './outlet.js';
 import { Pages } from './pages.js';
-import { isDefect, pathOf, Refusal, requestIdOf, securityHeaders, sendProblem } from './problems.js';
+import { isDefect, pathOf, Refusal, securityHeaders, sendProblem } from './problems.js';
 import { readRequest, type StreamRequest, updatesPath } from './request.js';
 import { type StartingPlace, StartingPlaces } from './starting-places.js';
 import { checkHandshake, offersResumable, WebSockets } from './websocket.js';
@@ -45,14 +46,16 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     this.webSockets = new WebSockets(connections);
     this.document = JSON.stringify(makeDocument(options.stream.publicUrl));
     this.server = createServer({ ...limits, shouldUpgradeCallback: isWebSocket }, (request, response) => {
-      this.answer(request, response).catch((error: unknown) => {
-        this.refuse(error, request, response);
+      const requestId = requestIdOf(request);
+      this.answer(request, response, requestId).catch((error: unknown) => {
+        this.refuse(error, request, response, requestId);
       });
     });
     this.server.on('upgrade', (request: IncomingMessage, socket: Socket, head) => {
       socket.on('error', destroy);
-      this.upgrade(request, socket, head).catch((error: unknown) => {
-        this.refuseUpgrade(error, request, socket);
+      const requestId = requestIdOf(request);
+      this.upgrade(request, socket, head, requestId).catch((error: unknown) => {
+        this.refuseUpgrade(error, request, socket, requestId);
       });
     });
   }
@@ -85,7 +88,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     return (this.server.address() as AddressInfo | null)?.port ?? 0;
   }
 
-  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async answer(request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> {
     const cors = corsHeaders(request, this.options.stream.corsOrigins);
     for (const [name, value] of Object.entries(cors)) response.setHeader(name, value);
     if (isPreflight(request) && cors['access-control-allow-origin'] !== undefined && isServed(pathOf(request))) {
@@ -93,7 +96,6 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
       return;
     }
     checkRoute(request);
-    const requestId = requestIdOf(request);
     const headers = { ...securityHeaders, 'x-request-id': requestId };
     if (pathOf(request) === asyncApiPath) {
       response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(this.document);
@@ -112,13 +114,13 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     response.writeHead(200, { ...headers, 'content-type': 'application/json; charset=utf-8' }).end(page);
   }
 
-  private async upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+  private async upgrade(request: IncomingMessage, socket: Socket, head: Buffer, requestId: string): Promise<void> {
     checkRoute(request);
     if (pathOf(request) !== updatesPath) throw noRoute();
     checkHandshake(request);
     const asked = readRequest(request);
     const form = asked.start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
-    await this.admit(asked, requestIdOf(request), (connection, start) => {
+    await this.admit(asked, requestId, (connection, start) => {
       this.webSockets.accept(request, socket, head, connection, form, start);
     });
   }
@@ -140,23 +142,23 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  private refuse(error: unknown, request: IncomingMessage, response: ServerResponse): void {
-    if (isDefect(error)) this.logger.error({ err: error, requestId: requestIdOf(request) }, 'defect');
+  private refuse(error: unknown, request: IncomingMessage, response: ServerResponse, requestId: string): void {
+    if (isDefect(error)) this.logger.error({ err: error, requestId }, 'defect');
     if (response.headersSent) {
       response.destroy();
       return;
     }
-    const code = sendProblem(error, request, response, this.options.publicUrl);
+    const code = sendProblem(error, { publicUrl: this.options.publicUrl, requestId, instance: pathOf(request) }, response);
     this.metrics.refusals.inc({ code });
   }
 
   /** A full HTTP answer, on the socket that Node no longer looks after. */
-  private refuseUpgrade(error: unknown, request: IncomingMessage, socket: Socket): void {
+  private refuseUpgrade(error: unknown, request: IncomingMessage, socket: Socket, requestId: string): void {
     const response = new ServerResponse(request);
     response.assignSocket(socket);
     socket.setTimeout(closeLimitMs, () => socket.destroy());
     response.once('finish', () => socket.destroySoon());
-    this.refuse(error, request, response);
+    this.refuse(error, request, response, requestId);
   }
 }
 

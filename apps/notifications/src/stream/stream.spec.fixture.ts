@@ -43,6 +43,8 @@ export class FakeIdentity {
   log: Revocation[] = [];
   /** While set, nothing is answered. */
   isSilent = false;
+  /** Of the request that a credential was asked about for. */
+  requestId = '';
 
   know(secret: string, credential: Partial<KnownCredential> = {}): void {
     const id = this.credentials.get(digestOf(secret))?.id ?? userId(900 + this.credentials.size);
@@ -78,8 +80,9 @@ export class FakeIdentity {
       return answer();
     };
     return [
-      fake(identity.checkCredential, ({ digest, kind }) =>
+      fake(identity.checkCredential, ({ digest, kind }, { requestId }) =>
         answered(() => {
+          this.requestId = requestId;
           const known = this.credentials.get(digest);
           if (known?.kind !== kind) throw new DomainError('credential-refused', 'The credential is not valid.');
           return { ...known, position: this.log.length };
