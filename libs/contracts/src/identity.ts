@@ -14,6 +14,7 @@ import {
   Text,
   Texts,
   Uuid,
+  uuidForm,
 } from './fields.js';
 import { apiKeyOperations } from './identity.api-keys.js';
 import { oauthClientOperations } from './identity.oauth.js';
@@ -159,7 +160,7 @@ export class ResolveUsername extends OfUser {}
 
 export class ResolveUserIds {
   @Texts(1_000, 36)
-  @Matches(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, { each: true, message: 'must hold UUIDs' })
+  @Matches(uuidForm, { each: true, message: 'must hold UUIDs' })
   userIds: string[];
 }
 

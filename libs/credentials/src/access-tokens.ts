@@ -1,3 +1,4 @@
+import { uuidForm } from '@plant-shop/contracts/fields';
 import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { createLocalJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
@@ -30,7 +31,6 @@ const algorithms = ['ES256', 'RS256', 'PS256', 'EdDSA'];
 const refetchPauseMs = 5_000;
 /** A key that identity has withdrawn is no longer trusted after this. */
 const keysForMs = 300_000;
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Verifies JWT access tokens (RFC 9068) here, with keys that identity publishes. */
 export class AccessTokens {
@@ -93,7 +93,7 @@ function toAccessToken(claims: JWTPayload): AccessToken {
     jti === undefined ||
     exp === undefined ||
     sub === undefined ||
-    !uuid.test(sub) ||
+    !uuidForm.test(sub) ||
     typeof clientId !== 'string' ||
     !isTextOrAbsent(scope) ||
     !isTextOrAbsent(grantId) ||

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { NamedAuditEntry } from '@plant-shop/contracts/audit';
 import { catalog } from '@plant-shop/contracts/catalog';
+import { uuidForm } from '@plant-shop/contracts/fields';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
 import type { AuditRequested } from '@plant-shop/platform/audit/audit-log';
@@ -11,7 +12,6 @@ import { mergeAudit } from './merge-audit.js';
 /** Those that keep a log; staff do nothing in the others. */
 const logs = [catalog.readAudit, identity.readAudit, store.readAudit];
 const maxLimit = 1_000;
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** One page out of those of all services. */
 @Injectable()
@@ -32,7 +32,7 @@ export class AuditPages {
   }
 
   private async subjectOf(request: FastifyRequest, subject: string): Promise<string> {
-    if (uuid.test(subject)) return subject;
+    if (uuidForm.test(subject)) return subject;
     return (await this.services.call(request, identity.resolveUsername, { username: subject })).userId;
   }
 }

@@ -3,7 +3,7 @@ import { imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import { badField, Refusal } from '../problems/refusal.js';
 
 /** Text beside the file; names and free text have at most 200 characters, metadata 1,000. */
-const maxMetadataLength = 1_000;
+export const maxMetadataLength = 1_000;
 
 /** Where the chunks of a file go, one after the other. */
 export interface ImageSink<Stored> {

@@ -1,8 +1,7 @@
 import type { BodyRule } from '../http/rule.js';
+import { maxMetadataLength } from '../images/upload.js';
 import type { Fields } from './parameters.js';
 import type { Schemas } from './schemas.js';
-
-const maxMetadataLength = 1_000;
 
 /** The body that a route takes. JSON and forms are members of the payload; the upload has its own reader. */
 export function requestBodyOf(body: BodyRule, fields: Fields, schemas: Schemas): object {
