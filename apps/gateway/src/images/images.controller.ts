@@ -22,9 +22,8 @@ export class ImagesController {
       const { data } = await this.services.call(request, catalog.readImageChunk, { imageId, index });
       return Buffer.from(data, 'base64');
     };
-    reply.headers(imageHeaders(head));
-    if (isKnown(request.headers['if-none-match'], etagOf(head))) void reply.code(304).send();
-    else if (request.method === 'HEAD') void reply.header('content-length', head.bytes).send(Readable.from([]));
+    if (isKnown(request.headers['if-none-match'], etagOf(head))) void reply.code(304).headers(imageHeaders(head)).send();
+    else if (request.method === 'HEAD') void reply.headers(imageHeaders(head)).header('content-length', head.bytes).send(Readable.from([]));
     else await sendPart(reply, head, partOf(request.headers, { bytes: head.bytes, etag: etagOf(head) }), readChunk);
   }
 }
@@ -34,12 +33,12 @@ type ReadChunk = (index: number) => Promise<Buffer>;
 async function sendPart(reply: FastifyReply, head: ImageHead, asked: ReturnType<typeof partOf>, readChunk: ReadChunk): Promise<void> {
   const { bytes } = head;
   if (asked === 'unsatisfiable') {
-    // They describe the image, not the refusal.
-    for (const name of Object.keys(imageHeaders(head))) reply.removeHeader(name);
     throw new Refusal('range-not-satisfiable', `The image has ${bytes} bytes.`, {}, { 'content-range': `bytes */${bytes}` });
   }
   const part = asked === 'whole' ? { first: 0, last: bytes - 1 } : asked;
   const content = await streamOf(part, readChunk);
+  // Only now: an error up to here is not the image, and must not carry its tag.
+  reply.headers(imageHeaders(head));
   if (asked !== 'whole') reply.code(206).header('content-range', `bytes ${part.first}-${part.last}/${bytes}`);
   void reply.header('content-length', part.last - part.first + 1).send(content);
 }

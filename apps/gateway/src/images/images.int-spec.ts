@@ -55,6 +55,8 @@ describe('images at the gateway', () => {
   let waiting = 0;
   let mostWaiting = 0;
   let chunksRead: number;
+  /** The chunk that cannot be had. */
+  let lost: number | undefined;
 
   beforeAll(async () => {
     shop = await startShop({
@@ -89,7 +91,7 @@ describe('images at the gateway', () => {
         }),
         fake(catalog.readImageChunk, ({ index }) => {
           chunksRead++;
-          if (index === 1 && stored.length === 3 * imageChunkBytes) throw new DomainError('image-not-found', 'It is gone.');
+          if (index === lost) throw new DomainError('image-not-found', 'It is gone.');
           return { data: stored.subarray(index * imageChunkBytes, (index + 1) * imageChunkBytes).toString('base64') };
         }),
       ],
@@ -101,7 +103,7 @@ describe('images at the gateway', () => {
     written = [];
     finished = begun = chunksRead = mostWaiting = 0;
     held = Promise.resolve();
-    refusal = undefined;
+    refusal = lost = undefined;
     stored = Buffer.from('a small image');
   });
 
@@ -278,8 +280,20 @@ describe('images at the gateway', () => {
       expect(response.headers.get('cache-control')).toBe('private, no-cache');
     });
 
+    it('says nothing of the image beside an error when the first part cannot be had', async () => {
+      lost = 0;
+      const response = await image({ range: 'bytes=1-2' });
+      expect(response.status).toBe(404);
+      expect(response.headers.get('content-type')).toContain('application/problem+json');
+      expect(response.headers.get('cache-control')).toBe('private, no-cache');
+      for (const name of ['etag', 'content-disposition', 'accept-ranges', 'content-range', 'cross-origin-resource-policy']) {
+        expect([name, response.headers.get(name)]).toEqual([name, null]);
+      }
+    });
+
     it('breaks off when a later part cannot be had: never a whole answer with half an image', async () => {
       stored = Buffer.alloc(3 * imageChunkBytes);
+      lost = 1;
       await expect(image().then((response) => response.arrayBuffer())).rejects.toThrow();
     });
 
