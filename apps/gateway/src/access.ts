@@ -15,6 +15,9 @@ export type Needs =
   | { readonly kind: 'caller' }
   | { readonly kind: 'permission'; readonly anyOf: readonly Permission[]; readonly orAny?: CredentialKind };
 
+/** Whether requests are counted, and answered 429 beyond the limit. */
+export const isCounted = (needs: Needs): boolean => needs.kind !== 'open' || needs.countsAs !== undefined;
+
 const open: Needs = { kind: 'open' };
 const countedByAddress = (countsAs: number): Needs => ({ kind: 'open', countsAs });
 const anyone: Needs = { kind: 'anyone' };
@@ -22,7 +25,7 @@ const caller: Needs = { kind: 'caller' };
 const permission = (...anyOf: Permission[]): Needs => ({ kind: 'permission', anyOf });
 const anyKeyOr = (...anyOf: Permission[]): Needs => ({ kind: 'permission', anyOf, orAny: 'apiKey' });
 
-/** Who may do what, by operation. Source: 1-api-decisions, "Who may do what". A route without a line does not start. */
+/** Who may do what, by operation. A route without a line does not start. Why so: docs/decisions/credentials-and-permissions.md. */
 export const access = {
   createPlant: permission('write:plants'),
   replacePlant: permission('write:plants'),
@@ -50,8 +53,8 @@ export const access = {
   createUser: anyone,
   createUsers: anyone,
   login: anyone,
-  // Answers 200 also without a live session, so it reads the token itself.
-  logout: open,
+  // Answers 200 also without a live session, so it reads the token itself. Each that is shown is looked for by identity.
+  logout: countedByAddress(1),
   getUser: anyone,
   updateUser: caller,
   deleteUser: caller,

@@ -296,6 +296,8 @@ describe('the rate limit at the gateway', () => {
     expect(shop.identity.checks).toBe(checks);
     expect((await shop.get('/v3/store/inventory', { api_key: 'other-key' })).status).toBe(200);
     expect((await shop.get('/v3/plant/1')).status).toBe(429);
+    // A session that is to end is looked for, too.
+    expect((await shop.get('/v3/user/logout', { session_token: 'guess' })).status).toBe(429);
   });
 
   it('does not count health', async () => {

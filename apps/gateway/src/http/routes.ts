@@ -1,5 +1,6 @@
 import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
+import { isCounted } from '../access.js';
 import type { Load } from '../limits/load.js';
 import { Refusal } from '../problems/refusal.js';
 import { routeNotFound } from '../problems/problem.js';
@@ -84,7 +85,7 @@ export class Routes {
         // The router matches an empty segment to a parameter; nothing has an empty name.
         if (hasParameters && hasEmpty(request.params as Record<string, string>)) throw routeNotFound();
         // Who watches the gateway is answered also when there is too much to do.
-        if (rule.needs.kind !== 'open' || rule.needs.countsAs !== undefined || rule.body) request.taken = this.load.enter(reply.raw);
+        if (isCounted(rule.needs) || rule.body) request.taken = this.load.enter(reply.raw);
         const admitted = this.entrance.admit(rule.needs, request, reply);
         if (admitted === undefined) enterInput(rule, request, done);
         else admitted.then(() => enterInput(rule, request, done), done);

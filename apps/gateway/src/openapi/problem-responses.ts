@@ -1,3 +1,4 @@
+import { isCounted } from '../access.js';
 import { exampleOf } from '../problems/problem-example.js';
 import { type ProblemCode, problemTable } from '../problems/problem-table.js';
 import type { ServedRoute } from '../http/routes.js';
@@ -54,7 +55,8 @@ export function codesOf({ rule, url, method }: ServedRoute, docs: OperationDocs)
   add(hasPath || docs.query !== undefined || rule.body !== undefined || rule.conditional, 'invalid-input');
   add(rule.body !== undefined, 'unsupported-media-type', 'payload-too-large');
   add(rule.body?.kind === 'json', 'malformed-json');
-  add(rule.needs.kind !== 'open', 'unauthorized', 'credential-refused', 'too-many-requests', 'unavailable');
+  add(rule.needs.kind !== 'open', 'unauthorized', 'credential-refused', 'unavailable');
+  add(isCounted(rule.needs), 'too-many-requests');
   add(rule.needs.kind === 'permission', 'forbidden');
   add(calls.length > 0, 'unavailable', 'overloaded', 'unknown-operation');
   add(calls.some(({ effect }) => effect === 'write'), 'outcome-unknown');

@@ -1,3 +1,4 @@
+import { isCounted } from '../access.js';
 import type { ServedRoute } from '../http/routes.js';
 import { type HeaderName, headerRefs } from './headers.js';
 import type { OperationDocs } from './operation-docs.js';
@@ -22,7 +23,7 @@ export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, pa
   const isPage = docs.query?.includes('cursor') ?? false;
   const headers = headerRefs(
     'X-Request-Id',
-    ...when(rule.needs.kind !== 'open', 'RateLimit', 'RateLimit-Policy'),
+    ...when(isCounted(rule.needs), 'RateLimit', 'RateLimit-Policy'),
     ...when(parts.versioned, 'ETag'),
     ...when(isPage, 'Link'),
     ...when(parts.takesKey, 'Idempotency-Replayed'),

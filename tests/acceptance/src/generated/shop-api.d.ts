@@ -3620,6 +3620,8 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     [name: string]: unknown;
                 };
                 content: {
@@ -3635,6 +3637,7 @@ export interface operations {
             };
             400: components["responses"]["malformed-request"];
             408: components["responses"]["request-timeout"];
+            429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
