@@ -14,6 +14,8 @@ export interface TradeOptions {
   readonly unitsEach?: number;
   /** So many at a time come, order, and want to be deleted meanwhile. */
   readonly leavers?: number;
+  /** How long after their order their deletion is sent, at most. */
+  readonly leaveWithinMs?: number;
 }
 
 /** How long a client asks again with the same Idempotency-Key. */
@@ -27,7 +29,9 @@ const nextOrderId = (): number => 1_000 + orderIds++;
  * deliver and rename plants, and everybody looks at them.
  */
 export async function trade(arena: Arena, options: TradeOptions): Promise<void> {
-  const { seconds, customers = 8, perSecond = 8, plants = 6, unitsEach = 120, leavers = 1 } = options;
+  const { seconds, customers = 8, perSecond = 8, plants = 6, leavers = 1, leaveWithinMs = 15 } = options;
+  // Little enough that some plants are sold out in the end, and enough that orders go on until then.
+  const { unitsEach = Math.max(120, Math.round(seconds * 5)) } = options;
   const tag = `trade${arena.random.between(1, 1e9)}`;
   const plantIds: number[] = [];
   for (let n = 0; n < plants; n++) plantIds.push(await arena.plant(unitsEach, [tag]));
@@ -45,7 +49,7 @@ export async function trade(arena: Arena, options: TradeOptions): Promise<void> 
     work(perSecond, (random) => deliver(arena.staff, random, approved)),
     rename(arena, plantIds, end),
     work(perSecond, (random) => look(arena.staff, random, plantIds, tag)),
-    ...Array.from({ length: leavers }, () => work(2, (random) => comeAndGo(arena, random, plantIds))),
+    ...Array.from({ length: leavers }, () => work(2, (random) => comeAndGo(arena, random, plantIds, leaveWithinMs))),
   ]);
 }
 
@@ -131,13 +135,13 @@ async function look(staff: Client, random: Random, plantIds: readonly number[], 
 }
 
 /** A user who is being deleted places an order at the same time: one of the two is refused. */
-async function comeAndGo(arena: Arena, random: Random, plantIds: readonly number[]): Promise<void> {
+async function comeAndGo(arena: Arena, random: Random, plantIds: readonly number[], leaveWithinMs: number): Promise<void> {
   const leaver = await arena.customer(`leaver${random.between(0, 2 ** 31)}`);
   arena.leavers.add(leaver.client.name);
   // Whoever has ordered before is known to the store, and must be locked there.
   const { call } = await leaver.client.place({ plantId: random.pick(plantIds), quantity: 1 });
   if (isDone(call) && call.answer.order) await leaver.client.cancel(call.answer.order.id);
-  await leaveWhileOrdering(arena, leaver, random.pick(plantIds), random.between(0, 15));
+  await leaveWhileOrdering(arena, leaver, random.pick(plantIds), random.between(0, leaveWithinMs));
 }
 
 /** @param afterMs how much later than the order the deletion is sent */
