@@ -32,11 +32,8 @@ export async function judged(goal: string, what: string, arena: Arena, more: rea
 export const openArena = ({ ground, random }: Trial, options?: { receivers?: number; sockets?: number }): Promise<Arena> =>
   Arena.open(ground, random.fork(), options);
 
-/** What coming to rest and judging takes of a trial; the rest is for what is tried. */
-const restShare = 0.2;
-
-/** Seconds for what is tried, after what came before it. */
-export const busySeconds = ({ seconds }: Trial): number => seconds * (1 - restShare);
+/** Seconds for what is tried; the others, a fifth and at most 15, are for coming to rest and judging. */
+export const busySeconds = ({ seconds }: Trial): number => seconds - Math.min(seconds / 5, 15);
 
 /** Does `work` again and again until it is `end`, so many at the same time. */
 export async function again<R>(width: number, end: number, work: (n: number) => Promise<R>): Promise<R[]> {

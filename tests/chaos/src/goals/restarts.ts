@@ -43,23 +43,28 @@ const rolling: Goal = {
   },
 };
 
+/** NATS away for the 60 s that the goal says, Postgres for 30 s, and 15 s after each to look whether all is served. */
+const longestRoundSeconds = 120;
+
 /** NATS, then Postgres, gone for everybody, and back: again and again, at most for the time that the goal says. */
 const outages: Goal = {
   what: 'NATS away, Postgres away',
   weight: 4,
   run: async (trial): Promise<Row[]> => {
     const seconds = busySeconds(trial);
-    const natsMs = Math.min(60_000, Math.max(5_000, seconds * 400));
+    const rounds = Math.max(1, Math.round(seconds / longestRoundSeconds));
+    const roundMs = (seconds / rounds) * 1_000;
+    const natsMs = Math.min(60_000, Math.max(5_000, roundMs / 2));
     const postgresMs = natsMs / 2;
-    const restMs = Math.min(15_000, Math.max(5_000, seconds * 100));
+    const restMs = Math.max(5_000, (roundMs - natsMs - postgresMs) / 2);
     const plan: Fault[] = [];
     let atMs = 2_000;
-    do {
+    for (let round = 0; round < rounds; round++) {
       plan.push({ kind: 'away', atMs, targets: ['nats'], forMs: natsMs });
       atMs += natsMs + restMs;
       plan.push({ kind: 'away', atMs, targets: ['postgres'], forMs: postgresMs });
       atMs += postgresMs + restMs;
-    } while (atMs + natsMs + postgresMs + 2 * restMs < seconds * 1_000);
+    }
     for (const fault of plan) trial.ground.say(`  plan  ${describeFault(fault)}`);
     const arena = await openArena(trial);
     await arena.faults.carryOut(plan, trade(arena, { seconds: atMs / 1_000, leavers: 0, perSecond: 4 }));
