@@ -18,7 +18,7 @@ import {
 } from 'class-validator';
 import { Described, Means, type FieldSchema } from './schema.js';
 
-// The bounds of 1-api-decisions, "General", each once. The texts are read by the people who sent the value.
+// The bounds of what clients send, each once. The texts are read by the people who sent the value.
 
 /** First of the ids that the services assign; smaller ones stay free for clients. */
 export const firstAssignedId = 1_000_000_001;

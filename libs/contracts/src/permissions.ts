@@ -1,4 +1,4 @@
-/** What a credential may do; the same names are OAuth scopes. Source: 1-api-decisions, "Who may do what". */
+/** What a credential may do; the same names are OAuth scopes. What each is needed for: apps/gateway/src/access.ts. */
 export const permissions = [
   'write:plants',
   'write:stock',

@@ -65,3 +65,8 @@ export const outcomeUnknown = (what: string, cause?: unknown): CodedError =>
 
 export const overloaded = (what: string): CodedError =>
   new CodedError('overloaded', `${what} has more work than it can take. Nothing happened; try again later.`);
+
+const passingCodes = ['unavailable', 'outcome-unknown', 'overloaded'];
+
+/** Whether somebody was away or busy, which passes; every other error is a refusal or a defect. */
+export const isPassing = (error: unknown): boolean => error instanceof CodedError && passingCodes.includes(error.code);

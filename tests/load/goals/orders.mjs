@@ -5,7 +5,7 @@ import { loneOrder } from './lone-order.mjs';
 /** @typedef {import('../bench.mjs').Bench} Bench */
 
 const PLANTS = 1_000;
-/** CPU of one order at Vendure 3.7, measured once: 4-quality-bars, P4. */
+/** CPU of one order at Vendure 3.7, measured once; goal P4 (docs/performance.md). */
 const VENDURE_MS = 120;
 
 /**

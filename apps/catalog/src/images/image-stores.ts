@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { CodedError } from '@plant-shop/platform/errors';
+import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
@@ -44,6 +44,6 @@ export class ImageStores implements OnModuleInit, OnApplicationShutdown {
     const found = this.stores.get(store);
     if (found) return found;
     this.logger.warn({ store }, 'an image is in a store without settings');
-    throw new CodedError('unavailable', 'The image store cannot be reached. Nothing happened; try again.');
+    throw unavailable('The image store');
   }
 }

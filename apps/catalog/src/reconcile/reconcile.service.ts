@@ -9,7 +9,7 @@ import type {
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { CodedError } from '@plant-shop/platform/errors';
+import { isPassing } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { raiseSequence, type SequenceToRaise } from '@plant-shop/platform/postgres/sequences';
@@ -37,8 +37,6 @@ import { drawRetireAttempt, findPlantsToCompare } from './reconcile.repository.j
 /** Versions that changed no status were never told to the store, and a backup may be old. Of 2^53 this is nothing. */
 const versionMargin = 1_000_000_000;
 const attemptMargin = 1_000_000;
-
-const comesBack = ['unavailable', 'outcome-unknown', 'overloaded'];
 
 type Mended = Pick<PlantFinding, 'outcome' | 'openOrders'>;
 const mended: Mended = { outcome: 'mended' };
@@ -109,7 +107,7 @@ export class ReconcileService {
     try {
       return await this.mend(context, drift);
     } catch (error) {
-      if (!(error instanceof CodedError) || !comesBack.includes(error.code)) throw error;
+      if (!isPassing(error)) throw error;
       this.logger.warn({ err: error, plantId: plantIdOf(drift) }, 'drift not mended yet');
       return { outcome: 'unfinished' };
     }

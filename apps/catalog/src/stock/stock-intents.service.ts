@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { CodedError } from '@plant-shop/platform/errors';
+import { CodedError, isPassing } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
@@ -19,9 +19,6 @@ export interface Retired {
 }
 
 const maxLeaseMs = 30_000;
-
-/** What a store or a database that is away or busy answers; everything else is a defect. */
-const expectedCodes = ['unavailable', 'outcome-unknown', 'overloaded'];
 
 /**
  * Tells the store what happened to plants. What is to be told was committed with the change itself, so whatever fails here
@@ -81,8 +78,7 @@ export class StockIntentsService {
     try {
       return await work();
     } catch (cause) {
-      const isExpected = cause instanceof CodedError && expectedCodes.includes(cause.code);
-      this.logger[isExpected ? 'warn' : 'error']({ err: cause, incarnation }, 'the store was not told yet, going on later');
+      this.logger[isPassing(cause) ? 'warn' : 'error']({ err: cause, incarnation }, 'the store was not told yet, going on later');
       await this.release(incarnation);
       throw new CodedError('outcome-unknown', text, {}, { cause });
     }

@@ -83,10 +83,10 @@ export class Entrance {
   }
 
   private count(key: string, reply: FastifyReply, requests = 1): void {
-    const taken = this.limit.take(key, requests);
+    const standing = this.limit.take(key, requests);
     reply.header('ratelimit-policy', this.policy);
-    reply.header('ratelimit', limitHeader(taken));
-    if (taken.left < 0) throw tooManyRequests(taken.resetSeconds);
+    reply.header('ratelimit', limitHeader(standing));
+    if (standing.left < 0) throw tooManyRequests(standing.resetSeconds);
   }
 }
 

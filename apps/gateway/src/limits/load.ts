@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { overloaded } from '@plant-shop/platform/errors';
+import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Registry } from 'prom-client';
-import { Gauge } from 'prom-client';
 
 /** What one request has taken of the process; until it is over. */
 export interface Taken {
@@ -46,17 +46,7 @@ export class Load {
   }
 
   observe(metrics: Registry): void {
-    const gauge = (name: string, help: string, read: () => number): void => {
-      new Gauge({
-        name,
-        help,
-        registers: [metrics],
-        collect() {
-          this.set(read());
-        },
-      });
-    };
-    gauge('http_requests_in_flight', 'Requests that were let in and are not answered yet', () => this.requests);
-    gauge('http_body_bytes_in_flight', 'Bytes of their bodies in memory', () => this.bodyBytes);
+    gauge(metrics, 'http_requests_in_flight', 'Requests that were let in and are not answered yet', () => this.requests);
+    gauge(metrics, 'http_body_bytes_in_flight', 'Bytes of their bodies in memory', () => this.bodyBytes);
   }
 }

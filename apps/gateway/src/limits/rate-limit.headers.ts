@@ -1,11 +1,11 @@
 import { Refusal } from '../problems/refusal.js';
-import type { Taken } from './rate-limit.js';
+import type { Standing } from './rate-limit.js';
 
 // draft-ietf-httpapi-ratelimit-headers: one policy, named "requests".
 
 export const policyHeader = (perMinute: number): string => `"requests";q=${perMinute};w=60`;
 
-export const limitHeader = ({ left, resetSeconds }: Taken): string =>
+export const limitHeader = ({ left, resetSeconds }: Standing): string =>
   `"requests";r=${Math.max(0, left)};t=${resetSeconds}`;
 
 export const tooManyRequests = (resetSeconds: number): Refusal =>

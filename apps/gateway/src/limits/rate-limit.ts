@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 
-export interface Taken {
+/** Where a key stands after a request. */
+export interface Standing {
   /** Requests left in this window; negative when this one was too many. */
   readonly left: number;
   /** Seconds until the window ends. */
@@ -53,7 +54,7 @@ export class RateLimit {
   }
 
   /** @param requests as how many this one counts; where there are never so many, as all of them */
-  take(key: string, requests = 1): Taken {
+  take(key: string, requests = 1): Standing {
     const resetSeconds = this.turnWindow();
     const tally = this.byKey.get(key) ?? this.tallyOf(key);
     // What is used up already is used up everywhere, and told no more.

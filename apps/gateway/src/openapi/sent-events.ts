@@ -57,7 +57,7 @@ const responses = {
   },
 };
 
-/** `webhooks` of the document: what receivers get, and what their answers mean. Source: 3-events, "Webhooks". */
+/** `webhooks` of the document: what receivers get, and what their answers mean. Source: apps/notifications/README.md, "Webhooks". */
 export const sentEvents = (schemas: Schemas): object => ({
   'order.status_changed': posted({
     operationId: 'orderStatusChanged',

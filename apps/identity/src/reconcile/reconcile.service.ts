@@ -9,7 +9,7 @@ import type {
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { CodedError } from '@plant-shop/platform/errors';
+import { isPassing } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { raiseSequence } from '@plant-shop/platform/postgres/sequences';
@@ -23,8 +23,6 @@ import { type Drift, driftsOf, seenTwice } from './drift.js';
 import { drawDeletionAttempt, findUsersToCompare } from './reconcile.repository.js';
 
 const attemptMargin = 1_000_000;
-
-const comesBack = ['unavailable', 'outcome-unknown', 'overloaded'];
 
 type Mended = Pick<UserFinding, 'outcome' | 'openOrders'>;
 
@@ -95,7 +93,7 @@ export class ReconcileService {
         ? await this.deleteAgain(context, drift.userId)
         : await this.closeCustomer(context, drift.userId);
     } catch (error) {
-      if (!(error instanceof CodedError) || !comesBack.includes(error.code)) throw error;
+      if (!isPassing(error)) throw error;
       this.logger.warn({ err: error, userId: drift.userId }, 'drift not mended yet');
       return { outcome: 'unfinished' };
     }

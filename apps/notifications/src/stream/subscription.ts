@@ -21,7 +21,7 @@ export interface Subscription {
   readonly filter: Filter;
 }
 
-/** Source: 1-api-decisions, "Who may do what"; the same as for reading an order at the gateway. */
+/** The same as for reading an order at the gateway (apps/gateway/src/access.ts). */
 export const mayReadOrders = ({ permissions, shown }: Principal): boolean =>
   shown.includes('apiKey') || permissions.includes('write:orders') || permissions.includes('read:orders');
 
