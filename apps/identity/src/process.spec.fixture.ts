@@ -18,7 +18,7 @@ const launch = (entry: string, args: readonly string[], environment: Record<stri
 
 /** Runs a command of an operator to its end. */
 export async function runEntry(
-  entry: 'set-role' | 'rotate-signing-key',
+  entry: 'set-role' | 'rotate-signing-key' | 'revoke-signing-key',
   args: readonly string[],
   environment: Record<string, string>,
 ): Promise<Ended> {

@@ -211,14 +211,15 @@ export interface Credential {
 
 /**
  * What is revoked for ever: a key, a session, a user with all credentials, an OAuth client; an access token (`jti`), all
- * that were issued under what a user granted (claim `grant_id`), or to who showed a client secret (claim `secret_id`).
+ * that were issued under what a user granted (claim `grant_id`), to who showed a client secret (claim `secret_id`), or that a
+ * signing key signed (header `kid`): then another key is published from the same moment on.
  *
  * `userChanged` ends nothing: what the credentials of this user lead to (permissions, expiry) is another thing than was
  * answered before. Forget those answers and ask anew; what was opened with them goes on as far as the new answers allow.
  */
 export interface Revocation {
   readonly position: number;
-  readonly kind: 'apiKey' | 'session' | 'user' | 'accessToken' | 'client' | 'grant' | 'clientSecret' | 'userChanged';
+  readonly kind: 'apiKey' | 'session' | 'user' | 'accessToken' | 'client' | 'grant' | 'clientSecret' | 'signingKey' | 'userChanged';
   readonly id: string;
 }
 

@@ -56,11 +56,11 @@ describe('access tokens', () => {
     });
   });
 
-  it('end with themselves, their client, what was granted to it, and the secret that it showed', async () => {
+  it('end with themselves, the key that signed them, their client, what was granted to it, and the secret that it showed', async () => {
     const plain = await tokens.verify(await signed());
-    expect(revocationKeysOf(plain)).toEqual(['accessToken:j1', 'client:c1']);
+    expect(revocationKeysOf(plain)).toEqual(['accessToken:j1', 'signingKey:one', 'client:c1']);
     const granted = await tokens.verify(await signed({ grant_id: 'g1', secret_id: 's1' }));
-    expect(revocationKeysOf(granted)).toEqual(['accessToken:j1', 'client:c1', 'grant:g1', 'clientSecret:s1']);
+    expect(revocationKeysOf(granted)).toEqual(['accessToken:j1', 'signingKey:one', 'client:c1', 'grant:g1', 'clientSecret:s1']);
   });
 
   it('without a scope permit nothing', async () => {
@@ -83,6 +83,7 @@ describe('access tokens', () => {
     ['the type of an ID token', {}, { typ: 'JWT' }],
     ['no type', {}, { typ: undefined }],
     ['an unknown key id', {}, { kid: 'nine' }],
+    ['no key id, though there is only one key', {}, { kid: undefined }],
   ])('are refused with %s', async (_, payload, header) => {
     await expect(tokens.verify(await signed(payload, header))).rejects.toMatchObject({ code: 'credential-refused' });
   });
@@ -127,6 +128,13 @@ describe('access tokens', () => {
       await expect(tokens.verify(await signed({}, { kid: `made-up-${n}` }))).rejects.toMatchObject({ code: 'credential-refused' });
     }
     expect(reads).toBeLessThanOrEqual(2);
+  });
+
+  it('of a key that takes over at once are accepted as soon as the old keys are forgotten', async () => {
+    await tokens.verify(await signed());
+    published = [otherJwk];
+    tokens.forgetKeys();
+    await expect(tokens.verify(await signed({}, { kid: 'two' }, otherKey))).resolves.toMatchObject({ kid: 'two' });
   });
 
   it('of a withdrawn key are refused within five minutes', async () => {

@@ -8,6 +8,8 @@ import { revocationKey } from './revocation-log.js';
 /** What a valid access token says. */
 export interface AccessToken {
   readonly jti: string;
+  /** The key that signed it. */
+  readonly kid: string;
   readonly clientId: string;
   readonly userId: string;
   /** What a user granted to the client; absent in tokens that a client got for itself. */
@@ -49,7 +51,7 @@ export class AccessTokens {
    */
   async verify(token: string): Promise<AccessToken> {
     try {
-      const { payload } = await jwtVerify(token, (header, jws) => this.keyFor(header, jws), {
+      const { payload, protectedHeader } = await jwtVerify(token, (header, jws) => this.keyFor(header, jws), {
         issuer: this.options.publicUrl,
         audience: `${this.options.publicUrl}/v3`,
         typ: 'at+jwt',
@@ -57,11 +59,16 @@ export class AccessTokens {
         clockTolerance: 5,
         requiredClaims: ['sub', 'jti', 'exp', 'client_id'],
       });
-      return toAccessToken(payload);
+      return toAccessToken(payload, protectedHeader.kid);
     } catch (error) {
       if (error instanceof errors.JOSEError) throw refused();
       throw error;
     }
+  }
+
+  /** Another set of keys is published: the next token is verified with that. */
+  forgetKeys(): void {
+    this.keys = undefined;
   }
 
   private async keyFor(...key: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
@@ -87,9 +94,11 @@ export class AccessTokens {
   }
 }
 
-function toAccessToken(claims: JWTPayload): AccessToken {
+function toAccessToken(claims: JWTPayload, kid: string | undefined): AccessToken {
   const { jti, sub, exp, client_id: clientId, scope, grant_id: grantId, secret_id: secretId } = claims;
   if (
+    // Without it nobody could say whether its key was revoked.
+    kid === undefined ||
     jti === undefined ||
     exp === undefined ||
     sub === undefined ||
@@ -104,6 +113,7 @@ function toAccessToken(claims: JWTPayload): AccessToken {
   const scopes = new Set(scope?.split(' '));
   return {
     jti,
+    kid,
     clientId,
     userId: sub,
     ...(grantId !== undefined && { grantId }),
@@ -116,8 +126,9 @@ function toAccessToken(claims: JWTPayload): AccessToken {
 const isTextOrAbsent = (claim: unknown): claim is string | undefined => claim === undefined || typeof claim === 'string';
 
 /** The entries of the revocation log that end it, but for the one that names its user. */
-export const revocationKeysOf = ({ jti, clientId, grantId, secretId }: AccessToken): string[] => [
+export const revocationKeysOf = ({ jti, kid, clientId, grantId, secretId }: AccessToken): string[] => [
   revocationKey('accessToken', jti),
+  revocationKey('signingKey', kid),
   revocationKey('client', clientId),
   ...(grantId === undefined ? [] : [revocationKey('grant', grantId)]),
   ...(secretId === undefined ? [] : [revocationKey('clientSecret', secretId)]),

@@ -51,6 +51,12 @@ export class Credentials {
       publicUrl: options.publicUrl,
       readKeys: () => this.rpc.call(identity.readSigningKeys, {}, this.context('keys')),
     });
+    log.listen({
+      revoked: (entries) => {
+        if (entries.some(({ kind }) => kind === 'signingKey')) this.tokens.forgetKeys();
+      },
+      forget: () => this.tokens.forgetKeys(),
+    });
     this.opaque = new KeptAnswers(log, {
       max: maxKept,
       keepMs,

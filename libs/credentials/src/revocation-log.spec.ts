@@ -204,7 +204,7 @@ describe('the follower of the revocation log', () => {
     expect(log.isFresh).toBe(true);
   });
 
-  it.each(['accessToken', 'client', 'grant', 'clientSecret'] as const)('remembers what ended access tokens: %s', async (kind) => {
+  it.each(['accessToken', 'client', 'grant', 'clientSecret', 'signingKey'] as const)('remembers what ended access tokens: %s', async (kind) => {
     await follow(2, entry(1, kind, 'one'), entry(2, 'apiKey', 'two'));
     expect(log.isRevoked(`${kind}:one`)).toBe(true);
     expect(log.isRevoked(`${kind}:two`)).toBe(false);

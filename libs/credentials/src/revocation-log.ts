@@ -16,7 +16,7 @@ export interface RevocationListener {
 export const revocationKey = (kind: Revocation['kind'], id: string): string => `${kind}:${id}`;
 
 /** What ends access tokens. */
-const endsTokens: ReadonlySet<Revocation['kind']> = new Set(['accessToken', 'client', 'grant', 'clientSecret']);
+const endsTokens: ReadonlySet<Revocation['kind']> = new Set(['accessToken', 'client', 'grant', 'clientSecret', 'signingKey']);
 
 export const pullIntervalMs = 250;
 /** A kept answer counts only while the log was seen whole this recently. */

@@ -14,6 +14,7 @@ import { answers } from '../../../tools/start/readiness.mjs';
 import { NATS_USERS } from '../../../tools/start/services.mjs';
 import { canReach, postgresUser } from '../../../tools/start/system-user.mjs';
 import { pinnedNode, ROOT } from '../../../tools/start/toolchain.mjs';
+import { Authority } from '../authority.mjs';
 import { environmentOf } from '../dockerfile.mjs';
 import { configMapOf, SERVICES, yamlOf } from '../services.mjs';
 
@@ -34,7 +35,8 @@ const MOUNTED = '/run/secrets/shop';
 
 /**
  * The five artefacts as a cluster would run them: the environment of image and production overlay and no other variable, secrets
- * in files, NATS with its accounts, a user who owns nothing. Only addresses differ, since all are on this machine.
+ * in files, NATS with its accounts, databases that are talked to by TLS alone, a user who owns nothing. Only addresses differ, since
+ * all are on this machine.
  */
 export class ProductionShop {
   /** By service, or by the name of a further replica. @type {Map<string, import('node:child_process').ChildProcess>} */
@@ -56,6 +58,7 @@ export class ProductionShop {
     this.folder = folder;
     this.signal = signal;
     this.node = nodeFor(folder);
+    this.authority = new Authority(folder, 'authority');
   }
 
   /** Brings up the servers, migrates by the Jobs' command, and starts the services. */
@@ -67,11 +70,12 @@ export class ProductionShop {
     for (const service of SERVICES) {
       const withHttp = ['gateway', 'identity', 'notifications'].includes(service);
       this.ports[service] = { ops: await freePort(), ...(withHttp && { http: await freePort() }) };
-      const database = (/** @type {string} */ role, /** @type {string | undefined} */ password) => `postgresql://${role}:${password}@127.0.0.1:${this.#postgresPort}/${service}`;
+      const database = (/** @type {string} */ role, /** @type {string | undefined} */ password) => `postgresql://${role}:${password}@localhost:${this.#postgresPort}/${service}`;
       const all = {
         'nats-password': natsPasswords[service] ?? '',
         'database-url': database(`${service}_service`, passwords[service]),
         'owner-database-url': database(service, owners[service]),
+        'database-ca': readFileSync(this.authority.file, 'utf8'),
         'identity-secret': secret(),
         'notifications-secret': secret(),
       };
@@ -209,8 +213,11 @@ export class ProductionShop {
     const cluster = { folder: join(this.folder, 'postgres'), binaries, user };
     const credentials = { admin: secret(), databases: /** @type {any} */ (owners), services: /** @type {any} */ (passwords), identitySecret: '', notificationsSecret: '' };
     await createCluster(cluster, { statements: provisioning(credentials), durable: false, signal: this.signal });
+    writeFileSync(join(cluster.folder, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
+    const shown = { crt: join(this.folder, 'server.crt'), key: join(this.folder, 'server.key') };
+    this.authority.certify(shown, 'localhost', user);
     this.#postgresPort = await freePort();
-    const settings = { fsync: 'off', max_connections: 200 };
+    const settings = { fsync: 'off', max_connections: 200, ssl: 'on', ssl_cert_file: shown.crt, ssl_key_file: shown.key };
     const server = serverOf(cluster, { port: this.#postgresPort, logFile: join(this.folder, 'postgres.log'), settings, onEnd: () => false });
     this.#servers.push(() => server.stop());
     server.start();

@@ -122,6 +122,81 @@ test('the first admin is made by command, makes a key, lists a plant, and sells 
   staff = { key, plantId: plant.body.id };
 });
 
+test('a leaked signing key is ended by a command: what it signed is refused within a second, at the API and at the stream', async () => {
+  const { key, plantId } = staff ?? assert.fail('nobody was made who may sell');
+  assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { key, json: { free: 1_000_000 } })).status, 200);
+  const asked = { name: 'planner', grantTypes: ['client_credentials'], scopes: ['write:orders'], owner: 'first-admin' };
+  const { status, body: client } = await send('POST', '/v3/oauth/clients', { key, json: asked });
+  assert.equal(status, 200, JSON.stringify(client));
+  const tokenNow = async () => {
+    const authorization = `Basic ${Buffer.from(`${client.clientId}:${client.secret}`).toString('base64')}`;
+    const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' };
+    const asking = await fetch(`${shop.url}/oauth/token`, { method: 'POST', headers, body: 'grant_type=client_credentials' });
+    const answer = /** @type {any} */ (await asking.json());
+    const jwt = answer.access_token ?? assert.fail(JSON.stringify(answer));
+    return { jwt, kid: JSON.parse(Buffer.from(jwt.split('.')[0], 'base64url').toString()).kid };
+  };
+  const order = async (/** @type {string} */ bearer) => (await send('POST', '/v3/store/order', { bearer, json: { plantId } })).status;
+  const leaked = await tokenNow();
+  assert.equal(await order(leaked.jwt), 200);
+  const headers = { authorization: `Bearer ${leaked.jwt}`, accept: 'text/event-stream' };
+  const stream = await fetch(`http://127.0.0.1:${shop.ports['notifications']?.http}/v1/orders/updates`, { headers });
+  assert.equal(stream.status, 200);
+  const lastWords = stream.text();
+
+  const said = await shop.command('identity', ['dist/revoke-signing-key.js', leaked.kid]);
+  const begun = performance.now();
+  assert.match(said, new RegExp(`What ${leaked.kid} signed is refused within a second`));
+  for (; (await order(leaked.jwt)) !== 401; await setTimeout(20)) assert.ok(performance.now() - begun < 1_000);
+  assert.match(await lastWords, /event: close\ndata: {"code":4001,/);
+  assert.ok(performance.now() - begun < 1_500);
+
+  for (; (await tokenNow()).kid === leaked.kid; await setTimeout(100)) assert.ok(performance.now() - begun < 5_000);
+  assert.equal(await order((await tokenNow()).jwt), 200);
+});
+
+test('a second replica of notifications is added and removed under load, and no event is lost', { timeout: 120_000 }, async (context) => {
+  const { key, plantId } = staff ?? assert.fail('nobody was made who may sell');
+  assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { key, json: { free: 1_000_000 } })).status, 200);
+  const replicas = [shop.first('notifications')];
+  let turn = 0;
+  const listen = () => new Listener(() => `ws://127.0.0.1:${replicas[turn++ % replicas.length]?.ports.http}`, key);
+  const early = Array.from({ length: 6 }, listen);
+  await setTimeout(1_000);
+  const traffic = new Traffic({ url: shop.url, key, plantId });
+  /** @type {Listener[]} */
+  let late = [];
+  /** @type {ReadonlySet<number>} */
+  let before = new Set();
+  try {
+    await setTimeout(2_000);
+    replicas.push(await shop.addReplica('notifications'));
+    late = Array.from({ length: 6 }, listen);
+    await setTimeout(1_000);
+    before = new Set(traffic.approved);
+    await setTimeout(3_000);
+    const [, added] = replicas.splice(0, 2, shop.first('notifications'));
+    await retire(added ?? assert.fail('nothing was added'), { remove: () => {} });
+    await setTimeout(2_000);
+  } finally {
+    await traffic.stop();
+  }
+  const missed = () => [
+    ...early.flatMap(({ orders }) => [...traffic.approved].filter((id) => !orders.has(id))),
+    ...late.flatMap(({ orders }) => [...traffic.approved].filter((id) => !before.has(id) && !orders.has(id))),
+  ];
+  for (let waited = 0; waited < 100 && missed().length > 0; waited++) await setTimeout(100);
+  await Promise.all([...early, ...late].map((one) => one.stop()));
+  context.diagnostic(`${traffic.answered} requests, ${traffic.approved.size} events, ${before.size} of them before the second replica had clients`);
+  assert.deepEqual(traffic.failures, []);
+  assert.ok(traffic.approved.size - before.size > 50, `${traffic.approved.size}, ${before.size}`);
+  assert.deepEqual(missed(), []);
+  assert.deepEqual([...early, ...late].flatMap(({ gaps }) => gaps), []);
+  // Half of the late ones were on the replica that went, and were told to come again; nobody else was.
+  const toldTo = (/** @type {Listener[]} */ some) => some.flatMap(({ closes }) => closes).filter((code) => code === 4200).length;
+  assert.deepEqual([toldTo(early), toldTo(late)], [0, 3]);
+});
+
 test('every service is restarted, one replica after the other, at 100 requests a second, and nobody notices', { timeout: 400_000 }, async (context) => {
   const { key, plantId } = staff ?? assert.fail('nobody was made who may sell');
   assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { key, json: { free: 1_000_000 } })).status, 200);

@@ -63,6 +63,7 @@ describe('credentials at the gateway', () => {
     return shop.asked.filter(({ operation }) => operation === 'identity.getUser').at(-1)?.context.principal;
   };
   let tokens = 0;
+  let kid: string | undefined = 'one';
   const tokenFor = (user: string, payload: JWTPayload = {}): Promise<string> =>
     new SignJWT({
       iss: publicUrl,
@@ -74,7 +75,7 @@ describe('credentials at the gateway', () => {
       exp: Math.floor(Date.now() / 1_000) + 600,
       ...payload,
     })
-      .setProtectedHeader({ alg: 'ES256', kid: 'one', typ: 'at+jwt' })
+      .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', ...(kid !== undefined && { kid }) })
       .sign(key);
   const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
@@ -125,6 +126,24 @@ describe('credentials at the gateway', () => {
 
     it('are refused when they have ended', async () => {
       expect(await createPlant(bearer(await tokenFor(userId(3), { exp: 1 })))).toBe(401);
+    });
+
+    it('are refused within a second when their signing key is revoked, and those of its successor are accepted at once', async () => {
+      const token = await tokenFor(userId(3));
+      expect(await createPlant(bearer(token))).toBe(200);
+      const pair = await generateKeyPair('ES256', { extractable: true });
+      const former = { key, signingKeys: shop.identity.signingKeys };
+      [key, kid] = [pair.privateKey, 'two'];
+      shop.identity.signingKeys = [{ ...(await exportJWK(pair.publicKey)), kid, alg: 'ES256', use: 'sig' }];
+      shop.identity.revoke('signingKey', 'one');
+      expect(await until(1_500, async () => (await createPlant(bearer(token))) === 401)).toBeLessThan(1_000);
+      expect(await createPlant(bearer(await tokenFor(userId(3))))).toBe(200);
+      // One that it signs from now on, and one whose header leaves out whose it is.
+      [key, kid] = [former.key, 'one'];
+      expect(await createPlant(bearer(await tokenFor(userId(3))))).toBe(401);
+      kid = undefined;
+      expect(await createPlant(bearer(await tokenFor(userId(3))))).toBe(401);
+      [key, kid] = [pair.privateKey, 'two'];
     });
 
     it.each(['accessToken', 'client', 'user', 'grant', 'clientSecret'] as const)('are refused within a second when the %s is revoked', async (kind) => {

@@ -27,13 +27,13 @@ export function accessTokenReader(publicUrl: string, { jwks }: KeyRing): AccessT
   const keys = createLocalJWKSet({ keys: jwks.map(publicPart) });
   return async (value) => {
     try {
-      const { payload } = await jwtVerify(structured(value), keys, {
+      const { payload, protectedHeader } = await jwtVerify(structured(value), keys, {
         issuer: publicUrl,
         audience: resourceOf(publicUrl),
         typ: 'at+jwt',
         algorithms: [signingAlgorithm],
       });
-      return toRead(payload);
+      return toRead(payload, protectedHeader.kid);
     } catch (error) {
       if (error instanceof errors.JOSEError) return undefined;
       throw error;
@@ -47,7 +47,7 @@ function publicPart(jwk: JWK): JWK {
   return shown;
 }
 
-function toRead(claims: JWTPayload): ReadAccessToken {
+function toRead(claims: JWTPayload, kid = ''): ReadAccessToken {
   const { jti = '', iat, exp, aud, sub } = claims;
   const [clientId, scope, grantId, secretId] = ['client_id', 'scope', 'grant_id', 'secret_id'].map((name) => {
     const value = claims[name];
@@ -68,6 +68,7 @@ function toRead(claims: JWTPayload): ReadAccessToken {
     },
     endedBy: [
       { kind: 'accessToken', id: jti },
+      { kind: 'signingKey', id: kid },
       ...(grantId === undefined ? [] : [{ kind: 'grant', id: grantId } as const]),
       ...(secretId === undefined ? [] : [{ kind: 'clientSecret', id: secretId } as const]),
     ],

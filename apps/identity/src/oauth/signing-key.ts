@@ -6,8 +6,11 @@ export const signingAlgorithm = 'ES256';
 /** Seconds that an access token lives. The revocation log keeps its entries longer than that. */
 export const accessTokenTtl = 3_600;
 
-/** How often replicas look for keys that came, began to sign, or ended. */
-export const keysLookMs = 10_000;
+/**
+ * How often replicas look for keys that came, began to sign, or ended. What a revoked key signs until then is refused, so clients
+ * that ask for a token meanwhile have to ask again.
+ */
+export const keysLookMs = 1_000;
 
 /**
  * A new key is shown by every replica before any of them signs with it: whoever verifies a token may ask another

@@ -5,7 +5,7 @@ import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, jwtVerify
 import { testEnvironment, TestIdentity } from '../identity.spec.fixture.js';
 import { type Ended, runEntry } from '../process.spec.fixture.js';
 
-describe('node dist/rotate-signing-key.js', () => {
+describe('signing keys', () => {
   let shop: TestIdentity;
   let ports: readonly number[];
   beforeAll(async () => {
@@ -16,6 +16,7 @@ describe('node dist/rotate-signing-key.js', () => {
 
   const run = (changed: Record<string, string> = {}): Promise<Ended> =>
     runEntry('rotate-signing-key', [], { ...testEnvironment(shop.databaseUrl), ...changed });
+  const revoke = (...args: string[]): Promise<Ended> => runEntry('revoke-signing-key', args, testEnvironment(shop.databaseUrl));
 
   async function tokenFrom(port: number): Promise<{ readonly jwt: string; readonly kid: string | undefined }> {
     const response = await fetch(`http://127.0.0.1:${port}/oauth/token`, {
@@ -25,6 +26,14 @@ describe('node dist/rotate-signing-key.js', () => {
     });
     const { access_token: jwt } = (await response.json()) as { access_token: string };
     return { jwt, kid: decodeProtectedHeader(jwt).kid };
+  }
+  async function isActiveAt(port: number, jwt: string): Promise<boolean> {
+    const response = await fetch(`http://127.0.0.1:${port}/oauth/introspect`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('plant-admin:plant-secret').toString('base64')}` },
+      body: new URLSearchParams({ token: jwt }),
+    });
+    return ((await response.json()) as { active: boolean }).active;
   }
   const jwksUrl = (port: number): URL => new URL(`http://127.0.0.1:${port}/oauth/jwks`);
   const publishedBy = async (port: number): Promise<string[]> => {
@@ -64,61 +73,128 @@ describe('node dist/rotate-signing-key.js', () => {
     }
   }
 
-  it('brings a key that signs on all replicas without a restart, while tokens of the old one stay good', async () => {
-    const [port = 0, other = 0] = ports;
-    const before = await tokenFrom(port);
-    const { code, stdout, stderr } = await run();
-    expect(code).toBe(0);
-    const { kid: made } = JSON.parse(stderr) as { kid: string };
-    expect(made).not.toBe(before.kid);
-    expect(JSON.parse(stderr)).toMatchObject({ service: 'identity', msg: 'signing key rotated' });
-    expect(stdout).toContain(`Key ${made} is published now and signs in 30 s.`);
+  describe('node dist/rotate-signing-key.js', () => {
+    it('brings a key that signs on all replicas without a restart, while tokens of the old one stay good', async () => {
+      const [port = 0, other = 0] = ports;
+      const before = await tokenFrom(port);
+      const { code, stdout, stderr } = await run();
+      expect(code).toBe(0);
+      const { kid: made } = JSON.parse(stderr) as { kid: string };
+      expect(made).not.toBe(before.kid);
+      expect(JSON.parse(stderr)).toMatchObject({ service: 'identity', msg: 'signing key rotated' });
+      expect(stdout).toContain(`Key ${made} is published now and signs in 30 s.`);
 
-    // Published everywhere, before anything is signed with it.
-    await inAll(async (one) => (await publishedBy(one)).includes(made));
-    for (const one of ports) expect(await publishedBy(one)).toEqual([before.kid, made]);
-    for (const one of ports) expect((await tokenFrom(one)).kid).toBe(before.kid);
+      // Published everywhere, before anything is signed with it.
+      await inAll(async (one) => (await publishedBy(one)).includes(made));
+      for (const one of ports) expect(await publishedBy(one)).toEqual([before.kid, made]);
+      for (const one of ports) expect((await tokenFrom(one)).kid).toBe(before.kid);
 
-    await pass('signs_from = now()', made);
-    await inAll(async (one) => (await tokenFrom(one)).kid === made);
-    const after = await tokenFrom(other);
-    expect(await isVerified(after.jwt)).toBe(true);
-    expect(await isVerified(before.jwt)).toBe(true);
-    const { rows } = await shop.sql.query<{ kid: string; minutes: number | null }>(
-      `SELECT kid, (extract(epoch FROM verifies_until - now()) / 60)::int AS minutes FROM signing_keys`,
-    );
-    expect(new Map(rows.map((row) => [row.kid, row.minutes]))).toEqual(
-      new Map([
-        [before.kid, expect.closeTo(70, -1)],
-        [made, null],
-      ]),
-    );
+      await pass('signs_from = now()', made);
+      await inAll(async (one) => (await tokenFrom(one)).kid === made);
+      const after = await tokenFrom(other);
+      expect(await isVerified(after.jwt)).toBe(true);
+      expect(await isVerified(before.jwt)).toBe(true);
+      const { rows } = await shop.sql.query<{ kid: string; minutes: number | null }>(
+        `SELECT kid, (extract(epoch FROM verifies_until - now()) / 60)::int AS minutes FROM signing_keys`,
+      );
+      expect(new Map(rows.map((row) => [row.kid, row.minutes]))).toEqual(
+        new Map([
+          [before.kid, expect.closeTo(70, -1)],
+          [made, null],
+        ]),
+      );
 
-    await pass('verifies_until = now()', before.kid!);
-    await inAll(async (one) => (await publishedBy(one)).length === 1);
-    expect(await isVerified(before.jwt)).toBe(false);
-    expect(await isVerified(after.jwt)).toBe(true);
+      await pass('verifies_until = now()', before.kid!);
+      await inAll(async (one) => (await publishedBy(one)).length === 1);
+      expect(await isVerified(before.jwt)).toBe(false);
+      expect(await isVerified(after.jwt)).toBe(true);
+    });
+
+    it('can be run twice at once, and none of the keys ends before its tokens', async () => {
+      const { kid: first } = await tokenFrom(ports[0]!);
+      const runs = await bothAtOnce();
+      const made = runs.map(({ stderr }) => (JSON.parse(stderr) as { kid: string }).kid);
+      await inAll(async (one) => (await publishedBy(one)).length === 3);
+      const { rows } = await shop.sql.query<{ kid: string }>('SELECT kid FROM signing_keys WHERE verifies_until IS NULL');
+      expect(rows).toHaveLength(1);
+      const [{ kid: last }] = rows as [{ kid: string }];
+      expect(made).toContain(last);
+      await shop.sql.query(`UPDATE signing_keys SET signs_from = signs_from - interval '31 seconds'`);
+      await inAll(async (one) => (await tokenFrom(one)).kid === last);
+      expect((await publishedBy(ports[0]!)).sort()).toEqual([first, ...made].sort());
+    });
+
+    it('makes no key that the replicas could not read', async () => {
+      const keys = async (): Promise<number | null> => (await shop.sql.query('SELECT 1 FROM signing_keys')).rowCount;
+      const before = await keys();
+      const wrong = await run({ IDENTITY_SECRET: 'another secret of 32 characters, or more' });
+      expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('IDENTITY_SECRET') });
+      expect(await keys()).toBe(before);
+    });
   });
 
-  it('can be run twice at once, and none of the keys ends before its tokens', async () => {
-    const { kid: first } = await tokenFrom(ports[0]!);
-    const runs = await bothAtOnce();
-    const made = runs.map(({ stderr }) => (JSON.parse(stderr) as { kid: string }).kid);
-    await inAll(async (one) => (await publishedBy(one)).length === 3);
-    const { rows } = await shop.sql.query<{ kid: string }>('SELECT kid FROM signing_keys WHERE verifies_until IS NULL');
-    expect(rows).toHaveLength(1);
-    const [{ kid: last }] = rows as [{ kid: string }];
-    expect(made).toContain(last);
-    await shop.sql.query(`UPDATE signing_keys SET signs_from = signs_from - interval '31 seconds'`);
-    await inAll(async (one) => (await tokenFrom(one)).kid === last);
-    expect((await publishedBy(ports[0]!)).sort()).toEqual([first, ...made].sort());
-  });
+  describe('node dist/revoke-signing-key.js', () => {
+    const revokedSince = async (position: number): Promise<{ kind: string; id: string }[]> => {
+      const { entries } = await shop.call(identity.readRevocations, { after: position });
+      return entries.map(({ kind, id }) => ({ kind, id }));
+    };
+    const head = async (): Promise<number> => (await shop.call(identity.readRevocations, { after: 0 })).head;
 
-  it('makes no key that the replicas could not read', async () => {
-    const keys = async (): Promise<number | null> => (await shop.sql.query('SELECT 1 FROM signing_keys')).rowCount;
-    const before = await keys();
-    const wrong = await run({ IDENTITY_SECRET: 'another secret of 32 characters, or more' });
-    expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('IDENTITY_SECRET') });
-    expect(await keys()).toBe(before);
+    it('ends what the key signed at once, on every replica, and another one signs without a restart', async () => {
+      const [port = 0] = ports;
+      const { jwt, kid = '' } = await tokenFrom(port);
+      const position = await head();
+      for (const one of ports) expect(await isActiveAt(one, jwt)).toBe(true);
+      const { code, stdout, stderr } = await revoke(kid);
+      expect(code).toBe(0);
+      const { signing } = JSON.parse(stderr) as { signing: string };
+      expect(JSON.parse(stderr)).toMatchObject({ msg: 'signing keys revoked', revoked: [kid] });
+      expect(stdout).toBe(`What ${kid} signed is refused within a second, here and everywhere. ${signing} signs from now on.\n`);
+      // For gateways, and for whoever asks identity, before it has another ring of keys.
+      expect(await revokedSince(position)).toEqual([{ kind: 'signingKey', id: kid }]);
+      for (const one of ports) expect(await isActiveAt(one, jwt)).toBe(false);
+      await inAll(async (one) => (await tokenFrom(one)).kid === signing);
+      for (const one of ports) expect(await publishedBy(one)).not.toContain(kid);
+      const { rows } = await shop.sql.query(`SELECT operation, target FROM audit_log WHERE operation LIKE '%revoke-signing-key'`);
+      expect(rows).toEqual([{ operation: 'identity.revoke-signing-key', target: kid }]);
+    });
+
+    it('lets a key that was only published sign from now on, rather than one that is on its way out', async () => {
+      const { kid = '' } = await tokenFrom(ports[0]!);
+      await run();
+      const made = JSON.parse((await run()).stderr) as { kid: string };
+      const { code, stderr } = await revoke(kid);
+      expect(code).toBe(0);
+      expect(JSON.parse(stderr)).toMatchObject({ signing: made.kid });
+      await inAll(async (one) => (await tokenFrom(one)).kid === made.kid);
+    });
+
+    it('makes a key where the newest one is revoked, although an older one still verifies', async () => {
+      const { kid: newest = '' } = await tokenFrom(ports[0]!);
+      const before = await publishedBy(ports[0]!);
+      expect(before.length).toBeGreaterThan(1);
+      const { signing } = JSON.parse((await revoke(newest)).stderr) as { signing: string };
+      expect(before).not.toContain(signing);
+      await inAll(async (one) => (await tokenFrom(one)).kid === signing);
+    });
+
+    it('ends all of them where nobody knows which one it is', async () => {
+      const { jwt } = await tokenFrom(ports[0]!);
+      const before = await publishedBy(ports[0]!);
+      const position = await head();
+      const { stderr } = await revoke('all');
+      const { signing } = JSON.parse(stderr) as { signing: string };
+      expect((await revokedSince(position)).map(({ id }) => id).sort()).toEqual([...before].sort());
+      await inAll(async (one) => (await publishedBy(one)).join() === signing);
+      expect(await isVerified(jwt)).toBe(false);
+    });
+
+    it('does nothing for a key that there is not, and says which there are', async () => {
+      const position = await head();
+      const [known] = await publishedBy(ports[0]!);
+      expect(await revoke('unknown')).toEqual({ code: 1, stdout: '', stderr: `There is no key unknown. There are: ${known}\n` });
+      expect(await revoke()).toMatchObject({ code: 64, stderr: expect.stringContaining('usage: node dist/revoke-signing-key.js') });
+      expect(await head()).toBe(position);
+    });
   });
 });

@@ -45,6 +45,20 @@ export async function endSigningKeys(tx: Transaction, successorKid: string, inSe
   );
 }
 
+/** @returns ids of those that were there */
+export async function deleteSigningKeys(tx: Transaction, kids: readonly string[]): Promise<string[]> {
+  const deleted = await tx.query<{ kid: string }>('DELETE FROM signing_keys WHERE kid = ANY ($1) RETURNING kid', [kids]);
+  return deleted.map(({ kid }) => kid);
+}
+
+/** The one without a successor signs from now on, if it does not yet. @returns its id, if there is one */
+export async function signAtOnce(tx: Transaction): Promise<string | undefined> {
+  const [key] = await tx.query<{ kid: string }>(
+    'UPDATE signing_keys SET signs_from = least(signs_from, now()) WHERE verifies_until IS NULL RETURNING kid',
+  );
+  return key?.kid;
+}
+
 export function deleteEndedSigningKeys(tx: Transaction): Promise<number> {
   return tx.execute('DELETE FROM signing_keys WHERE verifies_until < now()');
 }

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { type Actor, audit } from '@plant-shop/platform/audit/audit-log';
-import { Database } from '@plant-shop/platform/postgres/database';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { Cipher } from '../credentials/cipher.js';
+import { appendRevocations } from '../revocations/revocations.repository.js';
 import {
   isCurrent,
   type KeyRing,
@@ -13,15 +14,22 @@ import {
   verifiesOnSeconds,
 } from './signing-key.js';
 import {
+  deleteSigningKeys,
   endSigningKeys,
   insertSigningKey,
   listSigningKeys,
   lockSigningKeys,
   type NewSigningKey,
+  signAtOnce,
   type SigningKeyRecord,
 } from './signing-keys.repository.js';
 
 const purposeOf = (kid: string): string => `signing key ${kid}`;
+
+export interface RevokedSigningKeys {
+  readonly revoked: readonly string[];
+  readonly signingKid: string;
+}
 
 @Injectable()
 export class SigningKeysService {
@@ -67,6 +75,33 @@ export class SigningKeysService {
       audit(tx, actor, { pattern: 'identity.rotate-signing-key' }, made.kid);
       return made.kid;
     });
+  }
+
+  /**
+   * Ends keys that somebody else may have, and in the same moment all that they signed. What signs from now on is the newest of
+   * the others, or one that is made here.
+   * @param asked the id of a key, or `all` that there are
+   * @returns undefined when there is no such key, and nothing was done
+   */
+  async revoke(actor: Actor, asked: string): Promise<RevokedSigningKeys | undefined> {
+    return this.database.transaction(async (tx) => {
+      await lockSigningKeys(tx);
+      const keys = await listSigningKeys(tx);
+      // See `rotate`.
+      this.ringOf(keys);
+      const revoked = await deleteSigningKeys(tx, asked === 'all' ? keys.map(({ kid }) => kid) : [asked]);
+      if (revoked.length === 0) return undefined;
+      const signingKid = (await signAtOnce(tx)) ?? (await this.insertAtOnce(tx));
+      for (const kid of revoked) audit(tx, actor, { pattern: 'identity.revoke-signing-key' }, kid);
+      await appendRevocations(tx, revoked.map((kid) => ({ kind: 'signingKey', id: kid })));
+      return { revoked, signingKid };
+    });
+  }
+
+  private async insertAtOnce(tx: Transaction): Promise<string> {
+    const made = await this.generate();
+    await insertSigningKey(tx, made, 0);
+    return made.kid;
   }
 
   private ringOf(keys: readonly SigningKeyRecord[]): KeyRing {
