@@ -94,12 +94,7 @@ export class Entrance {
 export function checkNeeds(needs: Needs, caller: Caller | undefined): void {
   if (needs.kind === 'open' || needs.kind === 'anyone') return;
   if (!caller) {
-    throw new Refusal(
-      'unauthorized',
-      'Send an API key in the header api_key, or a token as Authorization: Bearer <token>.',
-      {},
-      { 'www-authenticate': 'Bearer realm="plant-shop"' },
-    );
+    throw new Refusal('unauthorized', 'Send an API key in the header api_key, or a token as Authorization: Bearer <token>.');
   }
   if (needs.kind === 'caller') return;
   const { permissions, shown } = caller.principal;
