@@ -12,6 +12,7 @@ import { lastLinesOf } from './watch.mjs';
  * @typedef {object} Broker
  * @property {string} url
  * @property {Partial<Record<import('./services.mjs').NatsUser, string>>} passwords of the users that NATS knows; none where NATS wants none
+ * @property {string} [ca] file with the authorities of its certificate
  */
 
 /** @param {string} user */
@@ -22,7 +23,7 @@ export function givenBroker(env) {
   const url = env['NATS_URL'];
   if (!url) return undefined;
   const known = NATS_USERS.filter((user) => env[passwordVariable(user)]);
-  return { url, passwords: Object.fromEntries(known.map((user) => [user, env[passwordVariable(user)]])) };
+  return { url, passwords: Object.fromEntries(known.map((user) => [user, env[passwordVariable(user)]])), ...(env['NATS_CA'] && { ca: env['NATS_CA'] }) };
 }
 
 /**

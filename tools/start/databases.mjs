@@ -15,6 +15,7 @@ import { lastLinesOf } from './watch.mjs';
  * @typedef {object} Databases
  * @property {Record<Database, string>} urls as the services' roles
  * @property {Partial<Record<Database, string>>} ownerUrls as the owners of the tables, where those are others
+ * @property {string} [ca] file with the authorities of the server's certificate
  */
 
 /** The role that a service runs as, beside the owner of its database, which has the service's own name. @param {Database} name */
@@ -42,7 +43,8 @@ export function givenDatabases(env) {
     const url = env[ownerVariable(name)];
     return url ? [[name, url]] : [];
   });
-  return { urls: byDatabase((name) => env[`${name.toUpperCase()}_DATABASE_URL`] ?? ''), ownerUrls: Object.fromEntries(owners) };
+  const ca = env['PGSSLROOTCERT'];
+  return { urls: byDatabase((name) => env[`${name.toUpperCase()}_DATABASE_URL`] ?? ''), ownerUrls: Object.fromEntries(owners), ...(ca && { ca }) };
 }
 
 /** @param {string} service */

@@ -24,6 +24,8 @@ test('databases are given for all services or for none', () => {
   });
   const urls = Object.fromEntries(['CATALOG', 'STORE', 'IDENTITY', 'NOTIFICATIONS'].map((name) => [`${name}_DATABASE_URL`, `postgresql://${name}`]));
   assert.deepEqual(givenDatabases(urls)?.ownerUrls, {});
+  assert.equal(givenDatabases({ ...urls, PGSSLROOTCERT: '/databases.crt' })?.ca, '/databases.crt');
+  assert.equal(givenDatabases({ PGSSLROOTCERT: '/databases.crt' }), undefined);
   const owner = { STORE_MIGRATION_DATABASE_URL: 'postgresql://owner' };
   assert.deepEqual(givenDatabases({ ...urls, ...owner })?.ownerUrls, { store: 'postgresql://owner' });
 });

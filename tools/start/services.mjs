@@ -27,6 +27,7 @@ export const NATS_USERS = /** @type {const} */ ([...SERVICES, 'operator']);
  * @property {string} [streamPublicUrl] absent: each replica's own
  * @property {import('./broker.mjs').Broker} broker
  * @property {Record<import('./credentials.mjs').Database, string>} databaseUrls
+ * @property {string} [databaseCa] file with the authorities of their server's certificate
  * @property {import('./credentials.mjs').Credentials} credentials
  */
 
@@ -71,6 +72,9 @@ export function environmentOf(instance, wiring, inherited) {
     ...withoutOthers(inherited, service),
     PUBLIC_URL: wiring.publicUrl,
     NATS_URL: wiring.broker.url,
+    // Empty for servers of ours, which have no certificates, whatever `psql` is told on this machine.
+    NATS_CA: wiring.broker.ca ?? '',
+    PGSSLROOTCERT: wiring.databaseCa ?? '',
     ...(password === undefined ? {} : { NATS_USER: service, NATS_PASSWORD: password }),
     OPS_PORT: `${opsPort}`,
     ...ownWiring[service](instance, wiring),

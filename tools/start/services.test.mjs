@@ -47,6 +47,16 @@ test('what the user sets wins over the settings of the demo, but not over the wi
   assert.notEqual(env['OPS_PORT'], '1');
 });
 
+test('authorities are those of the servers that are used: ours have none, whatever the user sets for others', () => {
+  const set = { PGSSLROOTCERT: '/set.crt', NATS_CA: '/set.crt' };
+  const [instance] = instances;
+  assert.ok(instance);
+  const { PGSSLROOTCERT, NATS_CA } = environment('store', set);
+  assert.deepEqual([PGSSLROOTCERT, NATS_CA], ['', '']);
+  const given = environmentOf(instance, { ...wiring, databaseCa: '/databases.crt', broker: { ...wiring.broker, ca: '/nats.crt' } }, set);
+  assert.deepEqual([given['PGSSLROOTCERT'], given['NATS_CA']], ['/databases.crt', '/nats.crt']);
+});
+
 test('replicas are numbered and have ports of their own', () => {
   const stores = instances.filter(({ service }) => service === 'store');
   assert.deepEqual(stores.map(({ label }) => label), ['store-1', 'store-2']);

@@ -69,7 +69,7 @@ export async function openShop(options, means) {
   const instances = await planInstances(options.replicas, ports);
   const publicUrl = process.env['PUBLIC_URL'] || gatewayUrl;
   const streamPublicUrl = process.env['STREAM_PUBLIC_URL'] || undefined;
-  const wiring = { instances, databaseUrls: databases.urls, broker, credentials, publicUrl, streamPublicUrl };
+  const wiring = { instances, databaseUrls: databases.urls, databaseCa: databases.ca, broker, credentials, publicUrl, streamPublicUrl };
   const processes = instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, env) }));
   await migrate(site, processes, databases);
   startServices(site, processes);
