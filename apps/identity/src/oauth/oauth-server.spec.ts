@@ -12,9 +12,11 @@ import type { SigningKeysService } from './signing-keys.service.js';
 
 describe('the OAuth pages while something is away', () => {
   let server: OAuthServer | undefined;
+  let logged: string[];
   afterEach(() => server?.onApplicationShutdown());
 
   async function answerWhen(failure: Error): Promise<Response> {
+    logged = [];
     const { privateKey } = await generateKeyPair('ES256', { extractable: true });
     // Of each part only what a request meets on its way to the failure.
     const failing = { of: () => ({ find: () => Promise.reject(failure) }) } as unknown as Adapters;
@@ -30,12 +32,12 @@ describe('the OAuth pages while something is away', () => {
       {} as BrowserLogins,
       { serveOn: () => undefined } as unknown as Interactions,
       options as never,
-      createLogger('test', 'fatal'),
+      createLogger('test', 'error', { write: (line: string) => void logged.push(line) }),
     );
     await server.onModuleInit();
     return fetch(`http://127.0.0.1:${server.port}/oauth/token`, {
       method: 'POST',
-      headers: { authorization: `Basic ${Buffer.from('some:client').toString('base64')}` },
+      headers: { authorization: `Basic ${Buffer.from('some:client').toString('base64')}`, 'x-request-id': 'as-at-the-gateway' },
       body: new URLSearchParams({ grant_type: 'client_credentials' }),
     });
   }
@@ -45,11 +47,17 @@ describe('the OAuth pages while something is away', () => {
     expect(response.status).toBe(503);
     expect(response.headers.get('retry-after')).toBe('1');
     expect(await response.json()).toMatchObject({ error: 'temporarily_unavailable' });
+    expect(logged).toEqual([]);
   });
 
   it('tell nothing of a defect', async () => {
     const response = await answerWhen(new Error('relation "secret_table" does not exist'));
     expect(response.status).toBe(500);
     expect(await response.text()).not.toContain('secret_table');
+  });
+
+  it('are found in the log by the id that the gateway gave the request', async () => {
+    await answerWhen(new Error('broken'));
+    expect(logged.map((line) => JSON.parse(line) as object)).toMatchObject([{ requestId: 'as-at-the-gateway', err: { message: 'broken' } }]);
   });
 });

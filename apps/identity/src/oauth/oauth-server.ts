@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
+import { requestIdOf } from '@plant-shop/platform/request-id';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import type Provider from 'oidc-provider';
@@ -115,7 +116,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
   private reportErrors(provider: Provider): void {
     provider.on('server_error', (ctx, error) => {
       if (error instanceof CodedError) answerCoded(ctx, error);
-      else this.logger.error({ err: error, path: ctx.path }, 'OAuth request failed');
+      else this.logger.error({ err: error, path: ctx.path, requestId: requestIdOf(ctx.req) }, 'OAuth request failed');
     });
   }
 }
