@@ -11,7 +11,7 @@ const NOT_IN_IMAGES = /^(docs|tests|tools|\.github|\.ci|deploy)\/|\.md$|^(LICENS
  * @param {string} root @param {string} service
  * @returns {string[]} from the root
  */
-export function foldersOf(root, service) {
+function foldersOf(root, service) {
   const packages = packageFolders(root).map((folder) => ({ folder: folder.slice(root.length + 1), ...JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) }));
   const found = new Set([`apps/${service}`]);
   for (const folder of found) {

@@ -48,7 +48,7 @@ export async function claimPorts(defaults, env) {
 }
 
 /** @param {string} variable @param {string} value @param {string} reason */
-export function portProblem(variable, value, reason) {
+function portProblem(variable, value, reason) {
   const example = `Choose another one: ${variable}=9090 npm start`;
   if (reason === 'not-a-port') return `${variable}=${value} is not a port (1 to 65535). ${example}`;
   if (reason === 'EADDRINUSE') return `Port ${value} (${variable}) is taken. ${example}`;

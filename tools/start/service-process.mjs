@@ -48,7 +48,7 @@ export function serviceProcess({ service, label }, { env, logs, screen, watch, r
 const folderOf = (service) => (process.env['ARTEFACTS_DIR'] ? join(process.env['ARTEFACTS_DIR'], service) : join(ROOT, 'apps', service));
 
 /** @param {string} service */
-export const mainOf = (service) => join(folderOf(service), 'dist', 'main.js');
+const mainOf = (service) => join(folderOf(service), 'dist', 'main.js');
 
 /** @param {string} service */
 export const migrateOf = (service) => join(folderOf(service), 'dist', 'migrate.js');

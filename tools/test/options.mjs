@@ -4,7 +4,7 @@ import { StartError } from '../start/errors.mjs';
 export const STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'chaos', 'deploy', 'artefacts']);
 
 /** Those that take too long for every run. */
-export const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'adjacent']);
+const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'adjacent']);
 
 /** @typedef {typeof STEPS[number] | typeof LONG_STEPS[number]} StepName */
 

@@ -71,7 +71,7 @@ export const uploadNotFound = (): DomainError =>
 export const uploadedPlantGone = (): DomainError =>
   new DomainError('plant-not-found', 'The plant of this upload was deleted.');
 
-export const imageTooLarge = (): DomainError =>
+const imageTooLarge = (): DomainError =>
   new DomainError('image-too-large', `An image may have at most ${maxImageBytes / 2 ** 20} MiB. Send a smaller one.`);
 
 export const imageTypeRefused = (): DomainError =>

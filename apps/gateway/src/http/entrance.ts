@@ -91,7 +91,7 @@ export class Entrance {
 }
 
 /** @throws Refusal `unauthorized`, `forbidden` */
-export function checkNeeds(needs: Needs, caller: Caller | undefined): void {
+function checkNeeds(needs: Needs, caller: Caller | undefined): void {
   if (needs.kind === 'open' || needs.kind === 'anyone') return;
   if (!caller) {
     throw new Refusal('unauthorized', 'Send an API key in the header api_key, or a token as Authorization: Bearer <token>.');

@@ -151,7 +151,7 @@ const parsed = (payload: Uint8Array): unknown =>
   JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8'));
 
 /** `{"plantId":7,"order":<the body's bytes>}`: what the gateway need not look into is neither parsed nor written anew. */
-export function payloadOf(request: FastifyRequest, parameters: object): unknown {
+function payloadOf(request: FastifyRequest, parameters: object): unknown {
   const body = request.rule?.body;
   if (body?.kind === 'form') return { ...formBody(request, body.fields), ...parameters };
   if (body?.kind !== 'json') return parameters;

@@ -5,7 +5,7 @@ import type { Counts, RateLimit } from './rate-limit.js';
 /** Gateways among themselves; the accounts in deploy/nats/nats.conf let nobody else speak or listen there. */
 const subject = 'gateway.counts';
 
-export const tellIntervalMs = 200;
+const tellIntervalMs = 200;
 /** Of about 25 bytes: a message stays far below the megabyte that NATS carries. */
 const maxPerMessage = 4_000;
 const maxMessages = 5;

@@ -3,8 +3,6 @@ import { gauge } from '@plant-shop/platform/service/metrics';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Ring } from './ring.js';
 
-export type TransportName = 'websocket' | 'sse' | 'page';
-
 /** What operators see of the stream. */
 @Injectable()
 export class StreamMetrics {

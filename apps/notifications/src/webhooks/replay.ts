@@ -7,8 +7,8 @@ import { decodeCursor, encodeCursor, noEpoch } from '../stream/cursor.js';
 import { findLoggedSince, replayFailed, replayLogged, type ReplayStretch } from './replay.repository.js';
 
 /** Deliveries that one call makes, and events that it looks at: so that it answers in time, whatever the filter leaves. */
-export const maxScheduled = 10_000;
-export const maxLookedAt = 100_000;
+const maxScheduled = 10_000;
+const maxLookedAt = 100_000;
 /** Replicas that log events may differ in their clocks. */
 const clockSlackMs = 60_000;
 

@@ -9,7 +9,7 @@ import type { Principal } from './principal.js';
 //
 // A reader ignores members of `meta` that it does not know: that is how adjacent releases stay compatible.
 
-export const frameVersion = 1;
+const frameVersion = 1;
 const magic = 0x52_50;
 const headerLength = 8;
 const entryHeaderLength = 8;
