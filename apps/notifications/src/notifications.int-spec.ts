@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ReadinessReport } from '@plant-shop/platform/service/readiness';
 import { readinessOf } from '@plant-shop/platform/service/readiness.contract';
 import { TestCaller } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
 import { Shop } from './stream/stream.spec.fixture.js';
 
 describe('notifications', () => {
@@ -16,8 +18,9 @@ describe('notifications', () => {
     await shop.close();
   });
 
-  it('is ready when its database and NATS are there', async () => {
-    const report = await caller.call(readinessOf('notifications'), {});
-    expect(report).toEqual({ ready: true, checks: { start: 'ok', nats: 'ok', database: 'ok' } });
+  it('is ready when its database and NATS are there, and it has seen what is revoked', async () => {
+    const report = (): Promise<ReadinessReport> => caller.call(readinessOf('notifications'), {});
+    await until(async () => (await report()).ready);
+    expect(await report()).toEqual({ ready: true, checks: { start: 'ok', nats: 'ok', database: 'ok', revocations: 'ok' } });
   });
 });

@@ -220,6 +220,39 @@ describe('the follower of the revocation log', () => {
     expect(log.isRevoked('accessToken:new')).toBe(true);
   });
 
+  describe('seen for the first time', () => {
+    const isSeenWithin = (limitMs: number): { yet: boolean } => {
+      const seen = { yet: false };
+      void log.firstSeen(limitMs).then(() => (seen.yet = true));
+      return seen;
+    };
+
+    it('is when a pull was answered, after however many that failed', async () => {
+      log.start();
+      const seen = isSeenWithin(3_000);
+      await identity.fail();
+      await pass(pullIntervalMs);
+      await identity.fail();
+      expect(seen.yet).toBe(false);
+      await pass(pullIntervalMs);
+      await identity.answer(0);
+      expect(seen.yet).toBe(true);
+    });
+
+    it('is given up after its limit', async () => {
+      log.start();
+      const seen = isSeenWithin(3_000);
+      for (let ms = 0; ms < 3_000; ms += pullIntervalMs) {
+        expect(seen.yet).toBe(false);
+        await identity.fail();
+        await pass(pullIntervalMs);
+      }
+      await identity.fail();
+      expect(seen.yet).toBe(true);
+      expect(log.isFresh).toBe(false);
+    });
+  });
+
   describe('catching up', () => {
     it('waits for a pull that is sent after the call, not for one under way', async () => {
       await follow();

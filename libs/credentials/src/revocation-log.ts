@@ -127,6 +127,16 @@ export class RevocationLog {
     }
   }
 
+  /**
+   * Resolves when kept answers count for the first time, or after the limit.
+   * @param limitMs how long to look for it; a pull that is under way then is still waited for
+   */
+  async firstSeen(limitMs: number): Promise<void> {
+    const until = this.now() + limitMs;
+    // What is wrong with a pull that failed, the follower says; the next one may see it.
+    while (!this.isFresh && !this.stopped && this.now() < until) await this.catchUp().catch(() => undefined);
+  }
+
   private async follow(): Promise<void> {
     while (!this.stopped) {
       this.nudged = false;

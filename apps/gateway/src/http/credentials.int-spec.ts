@@ -5,7 +5,7 @@ import { Nats } from '@plant-shop/platform/nats';
 import { createLogger } from '@plant-shop/platform/logging';
 import { fake } from '@plant-shop/testing/service';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
-import { digestOf, echoes, publicUrl, type Shop, startShop, userId } from '../gateway.spec.fixture.js';
+import { digestOf, echoes, publicUrl, type Shop, startReplica, startShop, userId } from '../gateway.spec.fixture.js';
 
 const plant = { name: 'Fern' };
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -156,6 +156,27 @@ describe('credentials at the gateway', () => {
       shop.identity.revoke(kind, id);
       expect(await until(1_500, async () => (await createPlant(bearer(token))) === 401)).toBeLessThan(1_000);
     });
+  });
+
+  it('can be judged by a gateway before it says that it is ready, or identity is away', async () => {
+    shop.identity.isSilent = true;
+    const { service } = await startReplica(shop.nats);
+    try {
+      expect(await service.readiness.report()).toMatchObject({ ready: false, checks: { start: 'ok', revocations: 'not seen yet' } });
+      shop.identity.isSilent = false;
+      await until(3_000, async () => (await service.readiness.report()).ready);
+    } finally {
+      await service.stop();
+    }
+    shop.identity.isSilent = true;
+    const lonely = (await startReplica(shop.nats)).service;
+    try {
+      expect(await until(6_000, async () => (await lonely.readiness.report()).ready)).toBeGreaterThan(1_000);
+    } finally {
+      await lonely.stop();
+      shop.identity.isSilent = false;
+      await until(6_000, async () => (await createPlant({ api_key: 'key' })) === 200);
+    }
   });
 
   it.each(['apiKey', 'session'] as const)('are refused within a second when the %s is revoked elsewhere', async (kind) => {
