@@ -142,7 +142,7 @@ describe('what clients come in by', () => {
   for (const folder of ingresses) {
     for (const [promise, policy] of Object.entries(ingressPolicies)) {
       check(`${folder}: ${promise}`, () => {
-        assert.deepEqual(policy(rendered.get(folder) ?? [], (service) => manifestsOf(service, 'production')), []);
+        assert.deepEqual(policy(ofKind(rendered.get(folder) ?? [], 'Ingress'), (service) => manifestsOf(service, 'production')), []);
       });
     }
   }
@@ -158,14 +158,19 @@ describe('what clients come in by', () => {
     assert.doesNotMatch(log, /\$(request|request_uri|args|query_string|arg_\w+|http_\w+)\b(?!_)/);
   });
 
-  check('certificates are asked for by an annotation, and nothing else is another one then', () => {
+  check('certificates are asked for by an annotation, who asks is let in to prove it, and nothing else is another one then', () => {
     const [plain = [], asking = []] = ingresses.map((folder) => rendered.get(folder));
-    for (const { metadata, ...rest } of asking) {
-      const { 'cert-manager.io/cluster-issuer': issuer, ...annotations } = /** @type {any} */ (metadata)['annotations'];
-      assert.equal(issuer, 'letsencrypt');
+    const entrances = ofKind(asking, 'Ingress');
+    for (const { metadata, ...rest } of entrances) {
+      const { 'cert-manager.io/cluster-issuer': issuer, 'acme.cert-manager.io/http01-edit-in-place': inPlace, ...annotations } = /** @type {any} */ (metadata)['annotations'];
+      assert.deepEqual([issuer, inPlace], ['letsencrypt', 'true']);
       assert.deepEqual({ ...rest, metadata: { ...metadata, annotations } }, plain.find((one) => one.metadata.name === metadata.name));
     }
-    assert.equal(asking.length, plain.length);
+    assert.equal(entrances.length, plain.length);
+    const { podSelector, ingress } = the(asking, 'NetworkPolicy')['spec'];
+    assert.deepEqual(podSelector.matchLabels, { 'acme.cert-manager.io/http01-solver': 'true' });
+    assert.deepEqual(ingress, [{ from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'ingress' } } }], ports: [{ port: 8089, protocol: 'TCP' }] }]);
+    assert.equal(asking.length, entrances.length + 1);
   });
 });
 
