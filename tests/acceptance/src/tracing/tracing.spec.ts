@@ -132,7 +132,8 @@ describe('a shop whose OTEL_* variables name a collector', () => {
   it('leaves no trace of runs that find nothing to do', () => {
     const runs = collector.spans.filter(({ name, parentSpanId }) => parentSpanId === '' && ['due orders', 'number feed', 'follow feed'].includes(name));
     expect(runs.length).toBeGreaterThan(0);
-    expect(runs.filter(({ links }) => links.length === 0)).toEqual([]);
+    // One that fails does, such as the first of a service that is there before the store is.
+    expect(runs.filter(({ links, hasFailed }) => links.length === 0 && !hasFailed)).toEqual([]);
   });
 
   it('exports no secret, whatever way it was handed over', async () => {
