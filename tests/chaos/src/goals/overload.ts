@@ -60,7 +60,7 @@ async function flood(trial: Trial, { what, settings, told }: Limit): Promise<Row
   const plantId = await arena.plant(100_000_000);
   const { token } = await arena.customer('greedy');
   const headers = told === '429' ? { authorization: `Bearer ${token}` } : { api_key: 'special-key' };
-  const seconds = Math.min(30, Math.max(4, busySeconds(trial) / 5));
+  const seconds = Math.min(30, Math.max(3, busySeconds(trial) / 5));
   const urls = instancesOf(stack, 'gateway').map(({ port }) => `http://127.0.0.1:${port ?? 0}`);
   const peaks = new Map<string, number>();
   const watching = setInterval(() => notePeaks(stack, peaks), 250);
