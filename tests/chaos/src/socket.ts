@@ -1,4 +1,4 @@
-import { pause } from './clock.js';
+import { now, pause } from './clock.js';
 import type { Follower, SeenEvent } from './history.js';
 
 /** A client of the stream that resumes: it connects again with its last cursor, to the next replica. */
@@ -16,10 +16,7 @@ export class ResumingSocket implements Follower {
 
   /** Everything from now on. @param first which replica it begins with */
   static async open(name: string, urls: readonly string[], first: number): Promise<ResumingSocket> {
-    const page = await fetch(`${(urls[0] ?? '').replace(/^ws/, 'http')}/v1/orders/updates?cursor=latest`, {
-      headers: { api_key: 'special-key', accept: 'application/json' },
-    });
-    const { cursor } = (await page.json()) as { cursor: string };
+    const cursor = await latest((urls[0] ?? '').replace(/^ws/, 'http'));
     const socket = new ResumingSocket(name, urls, cursor, first);
     void socket.run();
     return socket;
@@ -65,5 +62,15 @@ export class ResumingSocket implements Follower {
     this.cursor = cursor;
     if (event.event === 'stream.gap') this.gaps++;
     else this.events.push({ id, body: JSON.stringify(event) });
+  }
+}
+
+/** The cursor of now. A replica that has just started refuses credentials until it has heard from identity. */
+async function latest(url: string): Promise<string> {
+  for (const end = now() + 30_000; ; ) {
+    const page = await fetch(`${url}/v1/orders/updates?cursor=latest`, { headers: { api_key: 'special-key', accept: 'application/json' } });
+    if (page.ok) return ((await page.json()) as { cursor: string }).cursor;
+    if (now() > end) throw new Error(`the stream answered ${page.status}: ${await page.text()}`);
+    await pause(100);
   }
 }
