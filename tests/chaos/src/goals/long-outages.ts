@@ -32,9 +32,9 @@ async function natsAway(trial: Trial): Promise<Row> {
   return judged('R6', `${what} (${forMs / 1_000} s)`, arena, await lateArrival(arena));
 }
 
-/** Orders are paid and delivered while nobody takes their events: a seventh of the time, since they take as long to arrive. */
+/** Orders are paid and delivered while nobody takes their events: a quarter of the time; webhooks take half as long again to arrive. */
 async function notificationsAway(trial: Trial): Promise<Row> {
-  const forMs = trial.seconds * 150;
+  const forMs = trial.seconds * 250;
   const arena = await openArena(trial, { receivers: 1, sockets: 2 });
   const { links } = trial.ground.stack;
   const away = instancesOf(trial.ground.stack, 'notifications').flatMap(({ label }) => linksOf(links[label]));
