@@ -25,7 +25,25 @@ const readsAtOnce = 2;
 const heldPauseMs = 50;
 /** The longest that events are gathered before they go out together. */
 const maxGatheringMs = 50;
+/** The longest that live connections are written to before anything else has its turn: the next events among it. */
+const sliceMs = 3;
+/** Writes between two looks at the clock. */
+const writesAtOnce = 16;
 const failedPauseMs = 1_000;
+
+/** A batch on its way to those who were live when it set out. */
+interface Push {
+  /** Where they stood. */
+  readonly from: Place;
+  readonly batch: Batch;
+  readonly span: OpenSpan | undefined;
+  /** Who has not got it yet. Whoever leaves meanwhile stands where it stood. */
+  readonly unsent: Map<Connection, Selected>;
+  /** For whom it is too large for one write: they get it on a way of their own, when this one is over. */
+  readonly inPortions: Set<Connection>;
+  sent: number;
+  tookMs: number;
+}
 
 /**
  * Brings each connection from its place to the end of the log (pages of the log, then the ring) and from then on every
@@ -37,8 +55,9 @@ export class Delivery implements OnApplicationShutdown {
   readonly slowClients = new SlowClients();
   private readonly live = new LiveConnections();
   private readonly reads = new Permits(readsAtOnce);
-  /** What live connections have. */
+  /** What live connections have, or are about to get by the push that is under way. */
   private flushed: Place = 0;
+  private push: Push | undefined;
   private isFlushPlanned = false;
   private held: NodeJS.Timeout | undefined;
   /** By `performance.now`: the next events are gathered until then. */
@@ -68,11 +87,12 @@ export class Delivery implements OnApplicationShutdown {
    * out at once; many cost half of the time at most, and no queue of writes ever builds up.
    */
   planFlush(): void {
-    if (this.isFlushPlanned) return;
+    // A push that ends looks whether the ring has grown meanwhile.
+    if (this.isFlushPlanned || this.push) return;
     this.isFlushPlanned = true;
     const pauseMs = this.gatherUntil - performance.now();
-    if (pauseMs < 1) setImmediate(() => this.flush());
-    else this.held = setTimeout(() => this.flush(), pauseMs);
+    if (pauseMs < 1) setImmediate(() => this.flushInSlices());
+    else this.held = setTimeout(() => this.flushInSlices(), pauseMs);
   }
 
   /** Sends what follows its place to a connection, and goes on for ever. */
@@ -104,10 +124,12 @@ export class Delivery implements OnApplicationShutdown {
     this.flushed = 0;
   }
 
-  private leave(connection: Connection, place = this.flushed): void {
+  private leave(connection: Connection): void {
     if (connection.state === 'live') {
       this.live.delete(connection);
-      connection.place = place;
+      const { push } = this;
+      const isBehind = push && (push.unsent.delete(connection) || push.inPortions.delete(connection));
+      connection.place = isBehind ? push.from : this.flushed;
     }
     connection.journey++;
   }
@@ -118,46 +140,81 @@ export class Delivery implements OnApplicationShutdown {
     return isFresh;
   }
 
-  private flush(): void {
+  private flushInSlices(): void {
     this.isFlushPlanned = false;
-    const { ring } = this.tail;
-    if (ring.head <= this.flushed) return;
     if (!this.maySend) {
       this.isFlushPlanned = true;
-      this.held = setTimeout(() => this.flush(), heldPauseMs);
+      this.held = setTimeout(() => this.flushInSlices(), heldPauseMs);
       return;
     }
+    this.beginPush();
+    if (this.push) this.pushSlice(this.push);
+  }
+
+  private pushSlice(push: Push): void {
+    // Somebody who became live did not wait for it.
+    if (this.push !== push) return;
+    if (!this.maySend) this.held = setTimeout(() => this.pushSlice(push), heldPauseMs);
+    else if (!this.pushFor(push, sliceMs)) setImmediate(() => this.pushSlice(push));
+  }
+
+  /** All live connections stand at the end of the ring when it returns. */
+  private flushAtOnce(): void {
+    if (this.push) this.pushFor(this.push, Infinity);
+    this.beginPush();
+    if (this.push) this.pushFor(this.push, Infinity);
+  }
+
+  private beginPush(): void {
+    const { ring } = this.tail;
+    if (this.push || ring.head <= this.flushed) return;
     const from = this.flushed;
-    this.flushed = ring.head;
     if (from < ring.floor) {
       // It was held for longer than the ring reaches back.
-      for (const connection of [...this.live.all()]) this.goBack(connection, from);
+      const left = [...this.live.all()];
+      for (const connection of left) this.leave(connection);
+      this.flushed = ring.head;
+      for (const connection of left) this.begin(connection, from);
       return;
     }
+    this.flushed = ring.head;
     const begun = performance.now();
     const batch = new Batch(ring.after(from));
-    const span = beginPush(batch);
-    let sent = 0;
-    const inPortions: Connection[] = [];
-    for (const [connection, selected] of this.live.wanting(batch)) {
-      if (selected.bytes.length > maxWriteBytes) inPortions.push(connection);
-      else sent += this.send(connection, selected);
+    const span = startPush(batch);
+    const unsent = new Map(this.live.wanting(batch));
+    this.push = { from, batch, span, unsent, inPortions: new Set(), sent: 0, tookMs: performance.now() - begun };
+  }
+
+  /** @returns whether it is over */
+  private pushFor(push: Push, limitMs: number): boolean {
+    const begun = performance.now();
+    let writes = 0;
+    for (const [connection, selected] of push.unsent) {
+      if (++writes % writesAtOnce === 0 && performance.now() - begun > limitMs) break;
+      push.unsent.delete(connection);
+      if (selected.bytes.length > maxWriteBytes) push.inPortions.add(connection);
+      else push.sent += this.send(connection, selected);
     }
-    // They become live again at once when their sockets take it all, which must not be while we go through the live ones.
-    for (const connection of inPortions) this.goBack(connection, from);
+    push.tookMs += performance.now() - begun;
+    if (push.unsent.size > 0) return false;
+    this.endPush(push);
+    return true;
+  }
+
+  private endPush({ batch, span, from, inPortions, sent, tookMs }: Push): void {
+    const leaving = [...inPortions];
+    for (const connection of leaving) this.leave(connection);
+    this.push = undefined;
     if (sent > 0) {
       this.observeLag(batch);
       span?.set({ 'plant_shop.frames': sent });
       // Left open, it is never sent: what nobody got is no trace.
       span?.end();
     }
-    const ended = performance.now();
-    this.gatherUntil = ended + Math.min(ended - begun, maxGatheringMs);
-  }
-
-  private goBack(connection: Connection, place: Place): void {
-    this.leave(connection, place);
-    this.begin(connection, place);
+    this.gatherUntil = performance.now() + Math.min(tookMs, maxGatheringMs);
+    // They become live again at once when their sockets take it all, and may begin a push of their own.
+    for (const connection of leaving) this.begin(connection, from);
+    if (this.tail.ring.head > this.flushed) this.planFlush();
   }
 
   /** @returns how many events and gaps were sent */
@@ -219,7 +276,7 @@ export class Delivery implements OnApplicationShutdown {
 
   /** @returns whether it has arrived. From the last read of the ring to being live there is no turn of the event loop. */
   private sendFromRing(connection: Connection): boolean {
-    this.flush();
+    this.flushAtOnce();
     const waiting = this.tail.ring.after(connection.place);
     const now = waiting.slice(0, portion);
     const hasAll = now.length === waiting.length;
@@ -234,7 +291,7 @@ export class Delivery implements OnApplicationShutdown {
 }
 
 /** One for all frames that go out together: linked with what caused their events. */
-const beginPush = ({ entries }: Batch): OpenSpan | undefined =>
+const startPush = ({ entries }: Batch): OpenSpan | undefined =>
   tracing?.begin({
     name: 'push frames',
     kind: 'producer',

@@ -1,0 +1,58 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '@plant-shop/testing/until';
+import { type Client, type FeedEvent, Shop, userId } from './stream.spec.fixture.js';
+
+/** So many that a batch of events reaches them in several slices, between which anything may happen. */
+const clients = 800;
+const keys = 8;
+
+describe('a batch of events on its way to many clients', () => {
+  let shop: Shop;
+  beforeAll(async () => {
+    shop = await Shop.open();
+  });
+  afterEach(() => shop.reset());
+  afterAll(() => shop.close());
+
+  const told = ({ events }: Client) => events.map(({ id }) => id);
+  const idsOf = (events: readonly FeedEvent[]) => events.map(({ id }) => id);
+  const key = (n: number): string => `key-${n % keys}`;
+
+  it('comes once to each that stays, that is checked again, that leaves and resumes, and that begins meanwhile', async () => {
+    for (let n = 0; n < keys; n++) shop.identity.know(key(n), { userId: userId(100 + n), permissions: ['read:orders'] });
+    const replica = await shop.start();
+    const begin = (n: number, cursor = 'latest'): Promise<Client> => replica.opened(`api_key=${key(n)}&cursor=${cursor}`);
+    const staying = await Promise.all(Array.from({ length: clients }, (_, n) => begin(n)));
+    const before = shop.feed.length;
+    const late: Client[] = [];
+    const leavers: { readonly seen: (string | undefined)[]; client: Client }[] = [];
+    for (let n = 0; n < 20; n++) leavers.push({ seen: [], client: await begin(n) });
+
+    for (let round = 0; round < 60; round++) {
+      shop.move(2);
+      await new Promise((resolve) => setTimeout(resolve, 7));
+      // Those with this key are held while they are checked, and go on where they stood.
+      if (round % 3 === 0) shop.identity.change(userId(100 + (round % keys)), { permissions: ['read:orders'] });
+      if (round % 5 === 0) late.push(await begin(round, 'earliest'));
+      const leaver = leavers[round % leavers.length];
+      if (leaver && leaver.client.frames.length > 0) {
+        leaver.client.socket.terminate();
+        leaver.seen.push(...told(leaver.client));
+        leaver.client = await begin(round, leaver.client.events.at(-1)?.cursor);
+      }
+    }
+
+    const all = idsOf(shop.feed);
+    const since = all.slice(before);
+    await until(() => staying.every(({ frames }) => frames.length >= since.length), 20_000);
+    for (const client of staying) expect(told(client)).toEqual(since);
+    for (const client of late) {
+      await client.has(all.length);
+      expect(told(client)).toEqual(all);
+    }
+    for (const { seen, client } of leavers) {
+      await client.has(since.length - seen.length);
+      expect([...seen, ...told(client)]).toEqual(since);
+    }
+  }, 60_000);
+});
