@@ -78,7 +78,9 @@ describe('creating and deleting plants, and deleting users, while catalog, store
     ]);
     await pause(200 + Math.random() * 300);
     kill(victim);
-    await pause(700);
+    // What the gateway asked of identity when it died is given up a second later, and asked again after another quarter: only
+    // then does it show whether it is all there.
+    await pause(1_400);
     await allReady();
     return { work };
   }
