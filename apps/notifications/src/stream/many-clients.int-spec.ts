@@ -3,7 +3,7 @@ import { until } from '@plant-shop/testing/until';
 import { type Client, type FeedEvent, Shop, userId } from './stream.spec.fixture.js';
 
 /** So many that a batch of events reaches them in several slices, between which anything may happen. */
-const clients = 400;
+const clients = 1_000;
 /** That begin at the same time. */
 const together = 50;
 const keys = 8;
