@@ -3,5 +3,5 @@ import { configOrExit } from '@plant-shop/platform/service/service';
 import { migrationSettings } from './config.js';
 import { catalogDatabase } from './database.js';
 
-const { databaseUrl, databaseCa, ownerUrl } = configOrExit(migrationSettings);
-await migrate('catalog', { ...catalogDatabase(databaseUrl, 2), ca: databaseCa }, ownerUrl);
+const config = configOrExit(migrationSettings);
+await migrate('catalog', catalogDatabase(config, 2), config.ownerUrl);

@@ -80,7 +80,7 @@ export async function startGateway(service: Service, options: GatewayOptions): P
       return app.close();
     },
   });
-  service.beforeAnswering();
+  service.loaded();
   await app.listen({ port: options.port, host: options.host, backlog });
   service.started();
   logger.info({ host: options.host, port: options.port }, 'answering');

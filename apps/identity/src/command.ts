@@ -13,14 +13,14 @@ import { identityDatabase } from './database.js';
  * from the audit log's entry.
  */
 export async function runCommand(
-  { databaseUrl, databaseCa }: Pick<IdentityConfig, 'databaseUrl' | 'databaseCa'>,
+  config: Pick<IdentityConfig, 'databaseUrl' | 'databaseCa'>,
   command: (database: Database, actor: Actor, logger: Logger) => Promise<string>,
 ): Promise<void> {
   const requestId = randomUUID();
   const logger = createLogger('identity', 'info', process.stderr).child({ host: hostname(), requestId });
   let database: Database | undefined;
   try {
-    database = await Database.connect({ ...identityDatabase(databaseUrl, 1), ca: databaseCa }, logger);
+    database = await Database.connect(identityDatabase(config, 1), logger);
     if (await database.hasPendingMigrations()) throw new CodedError('unavailable', 'Run migrate first.');
     process.stdout.write(`${await command(database, nobody(requestId), logger)}\n`);
   } catch (error) {

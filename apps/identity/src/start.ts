@@ -16,7 +16,7 @@ export async function startIdentity(
   config: Omit<IdentityConfig, keyof ServiceConfig>,
   changed: Partial<IdentityOptions> = {},
 ): Promise<{ readonly httpPort: number }> {
-  await service.useDatabase({ ...identityDatabase(config.databaseUrl), ca: config.databaseCa });
+  await service.useDatabase(identityDatabase(config));
   const options = { ...toOptions(config), ...changed };
   const app = await service.answer(IdentityModule.with(options, config.identitySecret), {
     maxInFlight: config.maxInFlight,

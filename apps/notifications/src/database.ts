@@ -1,9 +1,11 @@
+import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
-export const notificationsDatabase = (url: string, poolSize = 10): DatabaseSettings => ({
-  url,
+export const notificationsDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize = 10): DatabaseSettings => ({
+  url: databaseUrl,
+  ca: databaseCa,
   applicationName: 'notifications',
   poolSize,
   migrations: migrationsFolder,

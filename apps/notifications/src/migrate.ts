@@ -3,5 +3,5 @@ import { configOrExit } from '@plant-shop/platform/service/service';
 import { migrationSettings } from './config.js';
 import { notificationsDatabase } from './database.js';
 
-const { databaseUrl, databaseCa, ownerUrl } = configOrExit(migrationSettings);
-await migrate('notifications', { ...notificationsDatabase(databaseUrl, 1), ca: databaseCa }, ownerUrl);
+const config = configOrExit(migrationSettings);
+await migrate('notifications', notificationsDatabase(config, 1), config.ownerUrl);

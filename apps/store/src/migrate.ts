@@ -3,5 +3,5 @@ import { configOrExit } from '@plant-shop/platform/service/service';
 import { migrationSettings } from './config.js';
 import { storeDatabase } from './database.js';
 
-const { databaseUrl, databaseCa, ownerUrl } = configOrExit(migrationSettings);
-await migrate('store', { ...storeDatabase(databaseUrl, 2), ca: databaseCa }, ownerUrl);
+const config = configOrExit(migrationSettings);
+await migrate('store', storeDatabase(config, 2), config.ownerUrl);

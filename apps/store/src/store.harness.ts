@@ -76,7 +76,7 @@ export class StoreHarness {
 
   /** For tests that look at the steps of one transaction; to be closed by the test. */
   database(): Promise<Database> {
-    return Database.connect(storeDatabase(this.config.databaseUrl, 1), createLogger('store', 'warn'));
+    return Database.connect(storeDatabase(this.config, 1), createLogger('store', 'warn'));
   }
 
   /** A plant listed available that nobody else in the file uses. */

@@ -17,7 +17,7 @@ describe("the provider's state", () => {
   let of: (model: string) => Adapter;
   beforeAll(async () => {
     test = await createDatabase(migrationsFolder);
-    database = await Database.connect(identityDatabase(test.url, 4), createLogger('test', 'fatal'));
+    database = await Database.connect(identityDatabase({ databaseUrl: test.url, databaseCa: '' }, 4), createLogger('test', 'fatal'));
     // Nobody follows the log here, so nobody is nudged.
     const grants = new GrantsService(database, { nudge: () => undefined } as unknown as RevocationsService);
     const adapters = new Adapters(database, new Cipher('a secret of the tests, 32 characters or more'), grants);

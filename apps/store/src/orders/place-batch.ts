@@ -33,7 +33,7 @@ export async function placeBatch(tx: Transaction, entries: readonly BatchEntry[]
     lockStock(tx, unique(entries.map((one) => one.plantId))),
   ]);
   const facts = { closedCustomers, takenIds, stock: new Map(stock.map((row) => [row.plantId, row])) };
-  const repeated = entries.map((one) => savedAnswerFor(one, saved));
+  const repeated = entries.map((one) => one.idempotency && saved.answerOrRefusal(one.idempotency));
   const placed = placeNew(tx, entries.filter((_, n) => !repeated[n]), facts, due);
   return entries.map((one, n) => repeated[n] ?? placed.get(one) ?? notDecided());
 }
@@ -62,16 +62,6 @@ function placeNew(
       return [one, decision === one ? answer : new Replayed(answer.value, answer.facts)];
     }),
   );
-}
-
-/** A key that was used for another request is this entry's refusal, and nobody else's. */
-function savedAnswerFor({ idempotency }: BatchEntry, saved: SavedAnswers): Replayed | CodedError | undefined {
-  try {
-    return idempotency && saved.of(idempotency);
-  } catch (error) {
-    if (error instanceof CodedError) return error;
-    throw error;
-  }
 }
 
 const answerOf = (order: OrderState): Versioned<Order> => new Versioned(toOrder(order), order.version);

@@ -66,6 +66,16 @@ export class SavedAnswers {
     return new Replayed(value, facts);
   }
 
+  /** `of` for one request of a batch: a key that was used for another request is that one's refusal, and nobody else's. */
+  answerOrRefusal(key: IdempotencyKey): Replayed | CodedError | undefined {
+    try {
+      return this.of(key);
+    } catch (error) {
+      if (error instanceof CodedError) return error;
+      throw error;
+    }
+  }
+
   /**
    * `once` for one request of a batch, whose requests are decided one after the other: what is answered here is saved by
    * `write`, and counts for those that come after.
@@ -73,13 +83,8 @@ export class SavedAnswers {
    */
   settle<T extends object>(key: IdempotencyKey | undefined, work: () => T | CodedError): T | Replayed | CodedError {
     if (!key) return work();
-    try {
-      const saved = this.of(key);
-      if (saved) return saved;
-    } catch (error) {
-      if (error instanceof CodedError) return error;
-      throw error;
-    }
+    const repeated = this.answerOrRefusal(key);
+    if (repeated) return repeated;
     const answer = work();
     if (answer instanceof CodedError) return answer;
     const row = rowOf(key, answer);

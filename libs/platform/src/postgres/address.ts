@@ -5,6 +5,12 @@ export interface DatabaseAddress {
   readonly ca?: string;
 }
 
+/** The settings of a service that say where its database is. */
+export interface DatabaseConfig {
+  readonly databaseUrl: string;
+  readonly databaseCa: string;
+}
+
 /**
  * The address as the driver takes it. With authorities of its own it talks to nobody but a server that has a certificate of
  * theirs for its host, whatever else the address says. The driver reads the file at each connection: authorities are renewed

@@ -47,6 +47,7 @@ export class Service {
   private readonly stopped = new AbortController();
   private stopping: Promise<void> | undefined;
   private up = false;
+  private ownsProcess = false;
 
   private constructor(
     readonly name: string,
@@ -60,8 +61,6 @@ export class Service {
   rpc!: RpcClient;
   database: Database | undefined;
   private operations: Server | undefined;
-  /** Call when everything is loaded, right before callers are let in. */
-  beforeAnswering: () => void = () => undefined;
 
   /** For a process that is this service: SIGTERM and SIGINT lead to an ordered end. */
   static async start(name: string, config: ServiceConfig): Promise<Service> {
@@ -72,7 +71,7 @@ export class Service {
     if (faults.length > 0) logger.warn({ faults }, 'tracing is off: its settings are not understood');
     tracing?.logTo((text) => logger.warn({ reason: text }, 'spans not sent'));
     service.handleSignals();
-    service.beforeAnswering = giveBackStartUpMemory;
+    service.ownsProcess = true;
     await service.comeUp();
     return service;
   }
@@ -137,11 +136,16 @@ export class Service {
       },
     });
     this.onClose({ name: 'stop background work', limitMs: 2_500, run: () => app.close() });
-    this.beforeAnswering();
+    this.loaded();
     await app.listen();
     this.started();
     this.logger.info('answering');
     return app;
+  }
+
+  /** Everything is in memory, and callers are about to be let in. `answer` says so itself. */
+  loaded(): void {
+    if (this.ownsProcess) giveBackStartUpMemory();
   }
 
   /** All that it offers can be reached: from now on it may be ready. `answer` says so itself. */
