@@ -17,8 +17,8 @@ const due = /** @type {const} */ ({ move: 'expire', inMs: 900_000 });
  * @returns {Promise<import('../bench.mjs').Row>}
  */
 export async function loneOrder({ stack, plants }) {
-  const url = stack.run.postgres.adminUrl.replace(/\/postgres$/, '/store');
-  const database = await Database.connect(storeDatabase(url, 2), createLogger('bench', 'warn'));
+  const databaseUrl = stack.run.postgres.adminUrl.replace(/\/postgres$/, '/store');
+  const database = await Database.connect(storeDatabase({ databaseUrl, databaseCa: '' }, 2), createLogger('bench', 'warn'));
   try {
     const ids = new OrderIds(database);
     const lanes = new Lanes({ name: 'place orders', count: 1, maxBatch: 256 }, (batch) =>
