@@ -165,10 +165,10 @@ export class ResolveUserIds {
 }
 
 /**
- * How to follow the log: pull this every 250 ms and on a nudge, and count an answer as fresh from the moment the pull was
- * sent, on a monotonic clock. A follower that starts late reads from 0: it gets the entries that are retained (48 hours,
- * longer than any access token lives). When `after` is above 0 and the first entry is not the next one, or `head` is below
- * `after`, the history is broken: forget every cached answer and read from 0.
+ * How to follow the log: pull this every 250 ms, whether the last pull was answered or not, and on a nudge, and count an
+ * answer as fresh from the moment the pull was sent, on a monotonic clock. A follower that starts late reads from 0: it gets
+ * the entries that are retained (48 hours, longer than any access token lives). When `after` is above 0 and the first entry is
+ * not the next one, or `head` is below `after`, the history is broken: forget every cached answer and read from 0.
  */
 export class ReadRevocations {
   /** The last number that is known. */

@@ -5,12 +5,12 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Service } from '@plant-shop/platform/service/service';
-import { freshForMs, RevocationLog } from './revocation-log.js';
+import { RevocationLog } from './revocation-log.js';
 
-/** Identity's log, over NATS. A pull that takes longer than an answer is fresh could not make anything fresh. */
+/** Identity's log, over NATS. */
 export const revocationLogOf = (rpc: RpcClient, logger: Logger): RevocationLog =>
   new RevocationLog(
-    (after) => rpc.call(identity.readRevocations, { after }, new RpcContext('revocations', Deadline.in(freshForMs))),
+    (after, limitMs) => rpc.call(identity.readRevocations, { after }, new RpcContext('revocations', Deadline.in(limitMs))),
     logger,
   );
 

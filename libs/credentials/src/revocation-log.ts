@@ -2,8 +2,8 @@ import type { Revocation, Revocations } from '@plant-shop/contracts/identity';
 import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 
-/** Asks identity for what was revoked after a position. */
-export type PullRevocations = (after: number) => Promise<Revocations>;
+/** Asks identity for what was revoked after a position, and waits for its answer no longer than this. */
+export type PullRevocations = (after: number, limitMs: number) => Promise<Revocations>;
 
 /** Who keeps answers that a revocation makes wrong. */
 export interface RevocationListener {
@@ -21,8 +21,15 @@ const endsTokens: ReadonlySet<Revocation['kind']> = new Set(['accessToken', 'cli
 export const pullIntervalMs = 250;
 /** A kept answer counts only while the log was seen whole this recently. */
 export const freshForMs = 1_000;
+/** Until the first pull of a round is given up, and no more than identity gets while it answers at once. */
+const pullsPerRound = freshForMs / pullIntervalMs;
 /** Longer than any access token lives (identity retains its log as long). */
 const rememberForMs = 48 * 3_600_000;
+
+interface Answered {
+  readonly sentAt: number;
+  readonly revocations: Revocations;
+}
 
 interface Waiter {
   readonly resolve: () => void;
@@ -33,8 +40,9 @@ interface Waiter {
  * Follows identity's numbered log of revocations, so that what was checked once need not be checked again for each
  * request, and a revoked credential is refused everywhere within a second.
  *
- * One pull at a time. Freshness counts from the moment when a pull was sent: its answer shows that moment or a later one.
- * The clock is monotonic, so a process that was paused finds itself stale.
+ * One round of pulls at a time, of which the first answer counts and all others are of no effect, however late they come. Freshness
+ * counts from the moment when the answered pull was sent: its answer shows that moment or a later one. The clock is monotonic, so a
+ * process that was paused finds itself stale.
  */
 export class RevocationLog {
   private head = 0;
@@ -165,9 +173,9 @@ export class RevocationLog {
   private async pullToHead(): Promise<void> {
     let after = this.head;
     for (;;) {
-      const sentAt = this.now();
-      const { head, entries } = await this.pull(after);
+      const { sentAt, revocations } = await this.firstAnswer(after);
       if (this.stopped) return;
+      const { head, entries } = revocations;
       if (isBroken(after, head, entries)) {
         this.breaks++;
         this.forget();
@@ -182,6 +190,39 @@ export class RevocationLog {
       this.becomeFresh(sentAt);
       return;
     }
+  }
+
+  /**
+   * A pull whose frame went down with a replica is never answered, and as long as nobody can say, there is another one each interval
+   * for another replica to answer. None takes an earlier one's place: where every pull is slow, the first is answered first.
+   * Rejects when all have failed: a second after the first, or at once when nobody is there.
+   */
+  private firstAnswer(after: number): Promise<Answered> {
+    const first = Promise.withResolvers<Answered>();
+    const begun = this.now();
+    let sent = 0;
+    let underWay = 0;
+    const send = (): void => {
+      const sentAt = this.now();
+      underWay++;
+      if (++sent === pullsPerRound) clearInterval(timer);
+      // A process that was paused for all of the second sends one more, and gives it this long.
+      const limitMs = Math.max(begun + freshForMs - sentAt, pullIntervalMs);
+      this.pull(after, limitMs).then(
+        (revocations) => {
+          clearInterval(timer);
+          first.resolve({ sentAt, revocations });
+        },
+        (error: unknown) => {
+          if (--underWay > 0) return;
+          clearInterval(timer);
+          first.reject(error);
+        },
+      );
+    };
+    const timer = setInterval(send, pullIntervalMs);
+    send();
+    return first.promise;
   }
 
   private apply(entries: readonly Revocation[]): void {

@@ -78,8 +78,8 @@ describe('creating and deleting plants, and deleting users, while catalog, store
     ]);
     await pause(200 + Math.random() * 300);
     kill(victim);
-    // What the gateway asked of identity when it died is given up a second later, and asked again after another quarter: only
-    // then does it show whether it is all there.
+    // A gateway whose question died with the only replica of identity has seen enough for a second, and asks again after another quarter
+    // at the latest: only then does it show whether it is all there.
     await pause(1_400);
     await allReady();
     return { work };

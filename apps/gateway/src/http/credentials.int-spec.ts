@@ -3,6 +3,7 @@ import { identity, revocationsSubject } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { Nats } from '@plant-shop/platform/nats';
 import { createLogger } from '@plant-shop/platform/logging';
+import { callsSubject } from '@plant-shop/platform/rpc/subjects';
 import { fake } from '@plant-shop/testing/service';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { digestOf, echoes, publicUrl, type Shop, startReplica, startShop, userId } from '../gateway.spec.fixture.js';
@@ -265,6 +266,28 @@ describe('credentials at the gateway', () => {
     expect(response.headers.get('cache-control')).toBe('no-store');
     expect(await createPlant(bearer('fresh-token'))).toBe(200);
   });
+
+  it('go on while a replica of identity dies with a question of the gateway in hand, and another one is there', async () => {
+    const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
+    try {
+      for (let died = 0; died < 3; died++) {
+        expect(await createPlant({ api_key: 'key' })).toBe(200);
+        const lost = Promise.withResolvers<unknown>();
+        const dying = nats.listen(callsSubject('identity'), lost.resolve, { queue: 'identity' });
+        await lost.promise;
+        dying.stop();
+        // One after the other they would wait for the next question; whoever comes while one has failed is refused.
+        const answers: Promise<number>[] = [];
+        for (let n = 0; n < 75; n++) {
+          answers.push(createPlant({ api_key: 'key' }));
+          await pause(20);
+        }
+        expect(new Set(await Promise.all(answers))).toEqual(new Set([200]));
+      }
+    } finally {
+      await nats.close(1_000);
+    }
+  }, 30_000);
 
   describe('while the revocation log cannot be followed', () => {
     it('get 503, known or not; requests without one go on; all is well when identity is back', async () => {
