@@ -13,7 +13,7 @@ export class ReadAudit extends PageRequest {
   /** Services know users by their UUID only: the gateway makes one of a name. */
   @IsOptional()
   @Text({ max: 64 })
-  @Means('Who did it: a username, or the `subject` of an entry, also of a user who is gone.')
+  @Means('Who did it: a username, or the `subject` of an entry, also of a user who is gone. What is both means both.')
   subject?: string;
 
   @IsOptional()

@@ -5,6 +5,7 @@ import { uuidForm } from '@plant-shop/contracts/fields';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
 import type { AuditRequested } from '@plant-shop/platform/audit/audit-log';
+import { CodedError } from '@plant-shop/platform/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Services } from '../http/services.js';
 import { mergeAudit } from './merge-audit.js';
@@ -19,9 +20,12 @@ export class AuditPages {
   constructor(private readonly services: Services) {}
 
   async send(request: FastifyRequest, reply: FastifyReply, asked: AuditRequested): Promise<void> {
-    const payload = { ...asked, ...(asked.subject !== undefined && { subject: await this.subjectOf(request, asked.subject) }) };
+    const wanted = asked.subject === undefined ? [undefined] : await this.subjectsOf(request, asked.subject);
     const parts = await Promise.all(
-      logs.map(async (log) => ({ service: log.service, ...(await this.services.callPage(request, log, payload)) })),
+      wanted.flatMap((subject) => {
+        const payload = { ...asked, ...(subject !== undefined && { subject }) };
+        return logs.map(async (log) => ({ service: log.service, ...(await this.services.callPage(request, log, payload)) }));
+      }),
     );
     const { entries, next } = mergeAudit(parts, asked.limit ?? maxLimit);
     if (next !== undefined) this.services.linkNext(request, reply, { ...asked }, next);
@@ -31,9 +35,19 @@ export class AuditPages {
     void reply.send(entries.map((entry): NamedAuditEntry => withName(entry, names)));
   }
 
-  private async subjectOf(request: FastifyRequest, subject: string): Promise<string> {
-    if (uuidForm.test(subject)) return subject;
-    return (await this.services.call(request, identity.resolveUsername, { username: subject })).userId;
+  /**
+   * Whom a text may mean: the user of that name, and whoever has or had it for an id. Names may look like ids, and one that
+   * somebody took to be found in another's place must hide nothing: then the entries of both are there, each with its subject.
+   */
+  private async subjectsOf(request: FastifyRequest, text: string): Promise<readonly string[]> {
+    const isId = uuidForm.test(text);
+    try {
+      const { userId } = await this.services.call(request, identity.resolveUsername, { username: text });
+      return isId ? [...new Set([text, userId])] : [userId];
+    } catch (error) {
+      if (isId && error instanceof CodedError && error.code === 'user-not-found') return [text];
+      throw error;
+    }
   }
 }
 

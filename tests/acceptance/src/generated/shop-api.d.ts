@@ -5235,7 +5235,7 @@ export interface operations {
     listAudit: {
         parameters: {
             query?: {
-                /** @description Who did it: a username, or the `subject` of an entry, also of a user who is gone. */
+                /** @description Who did it: a username, or the `subject` of an entry, also of a user who is gone. What is both means both. */
                 subject?: string;
                 /** @description What was done, as entries name it. */
                 operation?: string;

@@ -142,6 +142,30 @@ describe('the audit log', () => {
     await problem(audit({ subject: fresh('nobody') }), 404, 'user-not-found');
   });
 
+  it('finds a user whose name looks like an id by it, and one by the id that another took for a name: each with their own', async () => {
+    const stockSetBy = async (username: string): Promise<string> => {
+      const password = 'a long enough password';
+      await ok(send('POST', '/v3/user', { json: { username, password } }));
+      await rows('identity', `UPDATE users SET role = 'staff' WHERE username = $1`, [username]);
+      const { id } = await createPlant();
+      await ok(send('PUT', `/v3/store/inventory/${id}`, { as: { bearer: await login(username, password) }, json: { free: 1 } }));
+      return String(id);
+    };
+    const likeAnId = randomUUID();
+    const target = await stockSetBy(likeAnId);
+    const found = await ok(audit({ subject: likeAnId }));
+    expect(found).toMatchObject([{ operation: 'store.setStock', username: likeAnId, target }]);
+    const [{ subject = '' } = {}] = found;
+    expect(await ok(audit({ subject }))).toEqual(found);
+    const other = await stockSetBy(subject);
+    const ofBoth = [{ username: subject, target: other }, { username: likeAnId, target }];
+    expect(await ok(audit({ subject }))).toMatchObject(ofBoth);
+    const { headers, body } = await audit({ subject, limit: '1' });
+    const next = new URL(/<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1] ?? '');
+    expect([...body, ...(await ok(audit(Object.fromEntries(next.searchParams))))]).toMatchObject(ofBoth);
+    expect(await ok(audit({ subject: randomUUID() }))).toEqual([]);
+  });
+
   it("keeps its entries when the user is gone, without the name that somebody else may have by then", async () => {
     const clerk = await newCustomer();
     await rows('identity', `UPDATE users SET role = 'staff' WHERE username = $1`, [clerk.username]);
