@@ -30,7 +30,7 @@ const calls = (service) => [
 
 /** Of every process. @param {string} service @returns {Panel[]} */
 const processes = (service) => [
-  panel('Event loop delay, p99', 's', 'Per replica. Above half a second it has more to do than one core can', [`nodejs_eventloop_lag_p99_seconds{service="${service}"}`, '{{instance}}']),
+  panel('Event loop delay, p99', 's', 'Per replica. It is measured every 0.1 s, which is its zero; above half a second it has more to do than one core can', [`nodejs_eventloop_lag_p99_seconds{service="${service}"}`, '{{instance}}']),
   panel('CPU', 'percentunit', 'Of one core, per replica', [`rate(process_cpu_seconds_total{service="${service}"}[$__rate_interval])`, '{{instance}}']),
   panel('Memory', 'bytes', 'Resident, per replica', [`process_resident_memory_bytes{service="${service}"}`, '{{instance}}']),
 ];
@@ -58,7 +58,7 @@ export const dashboards = [
       panel('From change to client, p95', 's', 'Alert EventsLate from 1 s on', [quantile('0.95', 'le', 'stream_lag_seconds_bucket'), 'stream']),
       panel('Oldest undelivered webhook', 's', 'Alert WebhooksPileUp from an hour on', ['max(webhook_oldest_undelivered_seconds)', 'oldest']),
       panel('Revocations last seen', 's', 'Beyond 1 s credentials are refused; alert RevocationsNotSeen', ['max by (service) (revocation_log_age_seconds)', '{{service}}']),
-      panel('Event loop delay, p99', 's', 'The worst replica of each service', ['max by (service) (nodejs_eventloop_lag_p99_seconds)', '{{service}}']),
+      panel('Event loop delay, p99', 's', 'The worst replica of each service; 0.1 s is none', ['max by (service) (nodejs_eventloop_lag_p99_seconds)', '{{service}}']),
     ],
   },
   {
