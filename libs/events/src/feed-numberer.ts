@@ -19,8 +19,8 @@ export class FeedNumberer extends BackgroundLoop {
       { name: 'number feed', intervalMs },
       async () => {
         const nudge = await feed.number();
-        if (nudge.events.length > 0) publish(nudge, nats, subject, logger);
-        return nudge.events.length > 0;
+        if (nudge) publish(nudge, nats, subject, logger);
+        return nudge !== undefined;
       },
       logger,
     );

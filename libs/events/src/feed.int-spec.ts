@@ -39,6 +39,26 @@ describe('a feed', () => {
     expect(outOfOrder).toEqual([]);
   }, 60_000);
 
+  it('writes nothing while there is nothing to number, and its follower asks again', async () => {
+    await service.change(1);
+    await service.numberAll();
+    const read = () => service.feed.readFor('books', { seq: 1 }, 10);
+    await read();
+    // A lock would show as the row's xmax.
+    const rows = () =>
+      service.database.query(
+        `SELECT 'feed_head' AS of, ctid::text, xmin::text, xmax::text FROM feed_head
+         UNION ALL SELECT 'feed_followers', ctid::text, xmin::text, xmax::text FROM feed_followers`,
+      );
+    const before = await rows();
+    expect(before).toHaveLength(2);
+    expect(await service.feed.number()).toBeUndefined();
+    expect(await read()).toMatchObject({ head: 1, next: 2, events: [] });
+    expect(await rows()).toEqual(before);
+    await service.change(1);
+    expect(await service.feed.number()).toMatchObject({ head: 2, after: { seq: 1 }, events: [{ seq: 2 }] });
+  });
+
   it('does not number what is not committed, and does after', async () => {
     await service.change(1);
     await service.numberAll();

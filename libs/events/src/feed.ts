@@ -25,6 +25,7 @@ const maxPageBytes = 512 * 1024;
 const bytesOf = (event: FeedEvent): number => Buffer.byteLength(event.body) + 200;
 
 export class Feed {
+  private readonly lockHeadToNumber: Statement;
   private readonly findUnnumbered: Statement;
   private readonly setNumbers: Statement;
   private readonly findId: Statement;
@@ -36,10 +37,14 @@ export class Feed {
     { table, subject }: FeedTable,
   ) {
     const event = `feed_seq AS seq, event_id AS id, ${subject} AS subject, body, traceparent`;
-    this.findUnnumbered = {
-      name: 'feed-find-unnumbered',
-      text: `SELECT position FROM ${table} WHERE feed_seq IS NULL AND event_id IS NOT NULL ORDER BY position LIMIT ${batch}`,
+    const unnumbered = `SELECT position FROM ${table} WHERE feed_seq IS NULL AND event_id IS NOT NULL ORDER BY position`;
+    // A lock is a write, which waits for the disk: none without an event. Not EXISTS, which would lose the order, and with it
+    // the index.
+    this.lockHeadToNumber = {
+      name: 'feed-lock-head-to-number',
+      text: `SELECT epoch, head FROM feed_head WHERE (${unnumbered} LIMIT 1) IS NOT NULL FOR UPDATE`,
     };
+    this.findUnnumbered = { name: 'feed-find-unnumbered', text: `${unnumbered} LIMIT ${batch}` };
     this.setNumbers = {
       name: 'feed-set-numbers',
       text: `
@@ -73,12 +78,16 @@ export class Feed {
    * Numbers what is not numbered yet, one replica at a time, in a short transaction of separate statements: one statement
    * that locked and looked would look at the time before its wait, and leave holes that never close. Rows are taken by the
    * position that was drawn under the lock of what they tell of, so the events of one thing are numbered in their order.
-   * @returns the events numbered, at most 1,000; more may be waiting then
+   * @returns the events numbered, at most 1,000; more may be waiting then. Undefined: there was none
    */
-  number(): Promise<FeedNudge> {
+  number(): Promise<FeedNudge | undefined> {
     return this.database.transaction(async (tx) => {
-      const [before, unnumbered] = await Promise.all([lockHead(tx), tx.query<{ position: number }>(this.findUnnumbered)]);
-      if (unnumbered.length === 0) return { ...before, events: [] };
+      const [[before], unnumbered] = await Promise.all([
+        tx.query<FeedHead>(this.lockHeadToNumber),
+        tx.query<{ position: number }>(this.findUnnumbered),
+      ]);
+      // Without the lock, what was found has come meanwhile, and is the next run's. With it, another replica may have been faster.
+      if (!before || unnumbered.length === 0) return undefined;
       const head = before.head + unnumbered.length;
       tx.send({ name: 'feed-set-head', text: 'UPDATE feed_head SET head = $1' }, [head]);
       const [rows, [previous]] = await Promise.all([
@@ -149,14 +158,19 @@ export class Feed {
 
   /** Followers are waited for when old events are dropped: `FeedRetention`. */
   private async notePassed(follower: string, seq: number): Promise<void> {
-    await this.database.query(
-      `INSERT INTO feed_followers (name, passed, seen_at) VALUES ($1, $2, now())
-       ON CONFLICT (name) DO UPDATE SET passed = excluded.passed, seen_at = now()
-       WHERE feed_followers.passed <> excluded.passed OR feed_followers.seen_at < now() - interval '10 seconds'`,
-      [follower, seq],
-    );
+    await this.database.query(notePassed, [follower, seq]);
   }
 }
+
+/** The row is looked at first: a conflict locks it, also where it changes nothing, and that is a write for each question. */
+const notePassed: Statement = {
+  name: 'feed-note-passed',
+  text: `
+    INSERT INTO feed_followers (name, passed, seen_at)
+    SELECT $1::text, $2::bigint, now()
+    WHERE NOT EXISTS (SELECT 1 FROM feed_followers WHERE name = $1 AND passed = $2 AND seen_at >= now() - interval '10 seconds')
+    ON CONFLICT (name) DO UPDATE SET passed = excluded.passed, seen_at = excluded.seen_at`,
+};
 
 interface PageRow extends FeedHead {
   readonly next: number;

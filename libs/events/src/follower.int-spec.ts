@@ -63,6 +63,19 @@ describe('a follower', () => {
     }
   };
 
+  it('writes nothing while the feed brings nothing, and knows that it has all', async () => {
+    const service = await open();
+    service.follower.start();
+    await change(3);
+    await things.numberAll();
+    await until(async () => (await service.watermark()) === 9);
+    const row = () => service.database.query('SELECT ctid::text, xmin::text, xmax::text FROM feed_watermark');
+    const [before, asked] = [await row(), pulls];
+    await until(() => pulls >= asked + 2);
+    expect(await row()).toEqual(before);
+    expect(service.follower.lag).toBe(0);
+  });
+
   it('that starts late, or was away for 3,000 events, pulls them all', async () => {
     for (let n = 0; n < 30; n++) await things.change(...Array.from({ length: 100 }, (_, id) => id + 1));
     await things.numberAll();

@@ -113,6 +113,10 @@ export class Follower {
       await this.repairHistory(place);
       return true;
     }
+    if (bringsNothing(place, page)) {
+      this.noteWatermark(place.seq);
+      return false;
+    }
     const { upTo } = await this.take([ofPage(toPlace(place), page)]);
     return upTo < page.head && upTo > place.seq;
   }
@@ -139,10 +143,14 @@ export class Follower {
     if (resumesAt !== undefined) {
       this.logger.error({ after: before.seq, resumesAt }, 'the feed no longer has these events: gap in the log');
     }
-    this.seenWatermark = upTo;
-    if (this.lag === 0) this.wholeAt = performance.now();
+    this.noteWatermark(upTo);
     if (upTo > before.seq) this.options.announce({ after: before.seq, upTo });
     return { ...taken, fits: taken.fits && others.length === 0 };
+  }
+
+  private noteWatermark(seq: number): void {
+    this.seenWatermark = seq;
+    if (this.lag === 0) this.wholeAt = performance.now();
   }
 
   /** One of the two databases was set back. Finds the last event that both have, and asks the feed to go on beyond us. */
@@ -173,5 +181,9 @@ export class Follower {
     return events.slice(0, differs === -1 ? undefined : differs).at(-1)?.seq;
   }
 }
+
+/** The feed ends where the log does. Nothing is locked for that: a lock is a write, and it is asked each second. */
+const bringsNothing = ({ seq, epoch }: Watermark, page: FeedPage): boolean =>
+  page.events.length === 0 && page.next === seq + 1 && page.epoch === epoch;
 
 const toPlace = ({ seq, id }: Watermark): FeedPlace => (id === null ? { seq } : { seq, id });

@@ -72,7 +72,7 @@ export class ThingsService {
     const nudges: FeedNudge[] = [];
     for (;;) {
       const nudge = await this.feed.number();
-      if (nudge.events.length === 0) return nudges;
+      if (!nudge) return nudges;
       nudges.push(nudge);
     }
   }
