@@ -26,3 +26,9 @@ export function dueAfter(move: Move, policy: CheckoutPolicy): Due | undefined {
     ? { move: 'deliver', inMs: policy.deliveryDelayMs }
     : undefined;
 }
+
+/** The shortest time in which anything happens to an order by itself. */
+export function shortestDelayMs(policy: CheckoutPolicy): number {
+  const placed = dueAfterPlacing(policy).inMs;
+  return Math.min(placed, dueAfter('approve', policy)?.inMs ?? placed);
+}

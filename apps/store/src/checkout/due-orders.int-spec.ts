@@ -27,6 +27,26 @@ describe('what happens to orders by itself', () => {
     ]);
   });
 
+  it.each([100, 700, 1_500])('orders that are to expire after %d ms do so in time, also when nothing was due before', async (orderTtlMs) => {
+    shop = await StoreHarness.start({ orderTtlMs });
+    const plantId = await shop.plant(8);
+    for (let n = 0; n < 8; n++) {
+      await place(plantId);
+      await new Promise((resolve) => setTimeout(resolve, 130));
+    }
+    await until(async () => (await shop.rows(`SELECT 1 FROM orders WHERE status = 'placed'`)).length === 0);
+    const lateness = await shop.rows<{ ms: number }>(
+      `SELECT (extract(epoch FROM expired.at - placed.at) * 1000 - $1)::float8 AS ms
+       FROM order_transitions AS placed JOIN order_transitions AS expired USING (order_id)
+       WHERE placed.new_status = 'placed' AND expired.new_status = 'cancelled'`,
+      [orderTtlMs],
+    );
+    expect(lateness).toHaveLength(8);
+    // 200 ms by design; the rest is for a machine that has other things to do.
+    expect(Math.max(...lateness.map(({ ms }) => ms))).toBeLessThan(450);
+    expect(Math.min(...lateness.map(({ ms }) => ms))).toBeGreaterThan(-20);
+  });
+
   it('the simulated provider approves and delivers, with one event each', async () => {
     shop = await StoreHarness.start({ paymentProvider: 'simulated', simulatedApprovalDelayMs: 50, simulatedDeliveryDelayMs: 50 });
     const orderId = await place(await shop.plant(1));

@@ -5,9 +5,9 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { OrderFeed } from '../feed/order-feed.js';
 import { LockedOrders } from '../orders/locked-orders.js';
-import { takeDueOrders } from '../orders/orders.repository.js';
+import { msToNextDue, takeDueOrders } from '../orders/orders.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import type { CheckoutPolicy, Due } from './checkout.js';
+import { type CheckoutPolicy, type Due, shortestDelayMs } from './checkout.js';
 
 const batch = 500;
 
@@ -17,19 +17,38 @@ const reasons: Readonly<Record<Due['move'], string>> = {
   expire: 'expired without payment',
 };
 
+/** Between two looks at least: orders that come due one after the other are moved together. */
+const shortestPauseMs = 200;
+const longestPauseMs = 1_000;
+
 /**
  * Does what orders are due for. What is due and when stands in the orders' rows, so it survives every restart; the clock
  * is the database's; replicas share the work, since each takes only rows that no other has locked.
+ *
+ * It waits for the next order that will be due, whoever placed it, and looks as often as an order can be placed and come due:
+ * so each is seen before its time, and moved at most the shortest pause after it.
  */
 @Injectable()
 export class DueOrders extends BackgroundLoop {
-  constructor(database: Database, feed: OrderFeed, @Inject(STORE_OPTIONS) options: StoreOptions, @InjectLogger() logger: Logger) {
-    super({ name: 'due orders', intervalMs: 200 }, () => moveDueOrders(database, feed, options.checkout), logger);
+  constructor(database: Database, feed: OrderFeed, @Inject(STORE_OPTIONS) { checkout }: StoreOptions, @InjectLogger() logger: Logger) {
+    const intervalMs = withinPauses(shortestDelayMs(checkout));
+    super(
+      { name: 'due orders', intervalMs },
+      async () => {
+        const inMs = await msToNextDue(database);
+        if (inMs === undefined || inMs >= intervalMs) return intervalMs;
+        if (inMs > 0) return withinPauses(Math.ceil(inMs));
+        return (await moveDueOrders(database, feed, checkout)) === batch || shortestPauseMs;
+      },
+      logger,
+    );
   }
 }
 
-/** One batch. @returns whether more may be due */
-async function moveDueOrders(database: Database, feed: OrderFeed, policy: CheckoutPolicy): Promise<boolean> {
+const withinPauses = (ms: number): number => Math.min(Math.max(ms, shortestPauseMs), longestPauseMs);
+
+/** One batch. @returns how many it took: less than the batch when other replicas have the rest, or none is left */
+async function moveDueOrders(database: Database, feed: OrderFeed, policy: CheckoutPolicy): Promise<number> {
   const taken = await database.transaction(async (tx) => {
     const due = await takeDueOrders(tx, batch);
     if (due.length === 0) return 0;
@@ -39,5 +58,5 @@ async function moveDueOrders(database: Database, feed: OrderFeed, policy: Checko
     return due.length;
   });
   if (taken > 0) feed.moved();
-  return taken === batch;
+  return taken;
 }

@@ -85,6 +85,18 @@ export function lockOrders(tx: Transaction, orderIds: readonly number[]): Promis
   return tx.query<OrderState>(lockOrdersById, [orderIds]);
 }
 
+const findNextDue: Statement = {
+  name: 'find-next-due-order',
+  text: `SELECT extract(epoch FROM due_at - clock_timestamp())::float8 * 1000 AS "inMs"
+         FROM orders WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
+};
+
+/** In how many milliseconds the next order is due; zero or less: at least one is. Undefined: none will be. */
+export async function msToNextDue(db: Reader): Promise<number | undefined> {
+  const [next] = await db.query<{ inMs: number }>(findNextDue);
+  return next?.inMs;
+}
+
 const lockDueOrders: Statement = {
   name: 'lock-due-orders',
   text: `SELECT id, due_move AS move FROM orders WHERE due_at <= now() ORDER BY due_at LIMIT $1

@@ -87,6 +87,14 @@ describe('stock and the catalog', () => {
     expect(await inventory()).toEqual(before);
   });
 
+  it('where there is nothing to fold, nothing is written', async () => {
+    await until(async () => (await shop.rows('SELECT 1 FROM inventory_deltas')).length === 0);
+    const total = () => shop.rows('SELECT ctid::text, xmin::text, xmax::text FROM inventory_total');
+    const before = await total();
+    await new Promise((resolve) => setTimeout(resolve, 1_300));
+    expect(await total()).toEqual(before);
+  });
+
   it('staff set the free units; what is reserved or sold stays', async () => {
     const plantId = await shop.plant(10);
     await shop.caller.call(store.placeOrder, { order: { plantId, quantity: 4 } }, customer(1));

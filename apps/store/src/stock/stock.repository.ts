@@ -110,23 +110,33 @@ export async function readInventory(db: Reader): Promise<Inventory> {
   return onlyRow(await db.query<Inventory>(readTotals));
 }
 
+// A lock is a write, which waits for the disk: none without a delta.
+const lockTotal: Statement = {
+  name: 'lock-inventory-to-fold',
+  text: 'SELECT 1 FROM inventory_total WHERE (SELECT id FROM inventory_deltas ORDER BY id LIMIT 1) IS NOT NULL FOR UPDATE',
+};
+
+const foldDeltas: Statement = {
+  name: 'fold-inventory',
+  text: `
+    WITH gone AS (
+      DELETE FROM inventory_deltas WHERE id IN (SELECT id FROM inventory_deltas ORDER BY id LIMIT $1)
+      RETURNING available, pending, sold
+    ), sums AS (
+      SELECT count(*) AS folded, coalesce(sum(available), 0) AS available, coalesce(sum(pending), 0) AS pending,
+             coalesce(sum(sold), 0) AS sold FROM gone
+    ), total AS (
+      UPDATE inventory_total AS t SET available = t.available + sums.available, pending = t.pending + sums.pending,
+             sold = t.sold + sums.sold FROM sums
+    )
+    SELECT folded FROM sums`,
+};
+
 /** Folds at most `limit` deltas into the total; answers how many. Two replicas wait for each other on the total's row. */
 export async function foldInventory(tx: Transaction, limit: number): Promise<number> {
-  await tx.query('SELECT 1 FROM inventory_total FOR UPDATE');
-  const rows = await tx.query<{ folded: number }>(
-    `WITH gone AS (
-       DELETE FROM inventory_deltas WHERE id IN (SELECT id FROM inventory_deltas ORDER BY id LIMIT $1)
-       RETURNING available, pending, sold
-     ), sums AS (
-       SELECT count(*) AS folded, coalesce(sum(available), 0) AS available, coalesce(sum(pending), 0) AS pending,
-              coalesce(sum(sold), 0) AS sold FROM gone
-     ), total AS (
-       UPDATE inventory_total AS t SET available = t.available + sums.available, pending = t.pending + sums.pending,
-              sold = t.sold + sums.sold FROM sums
-     )
-     SELECT folded FROM sums`,
-    [limit],
-  );
+  const locked = await tx.query(lockTotal);
+  if (locked.length === 0) return 0;
+  const rows = await tx.query<{ folded: number }>(foldDeltas, [limit]);
   return onlyRow(rows).folded;
 }
 

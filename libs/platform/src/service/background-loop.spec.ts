@@ -11,7 +11,7 @@ class Counted {
   private readonly waiting: { readonly count: number; readonly resolve: () => void }[] = [];
   readonly loop: BackgroundLoop;
 
-  constructor(intervalMs: number, work: (run: number) => boolean | Promise<boolean>) {
+  constructor(intervalMs: number, work: (run: number) => boolean | number | Promise<boolean | number>) {
     this.loop = new BackgroundLoop(
       { name: 'test', intervalMs },
       async () => {
@@ -33,7 +33,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve
 
 describe('a background loop', () => {
   let counted: Counted;
-  const start = (intervalMs: number, work: (run: number) => boolean | Promise<boolean>): Counted => {
+  const start = (intervalMs: number, work: (run: number) => boolean | number | Promise<boolean | number>): Counted => {
     counted = new Counted(intervalMs, work);
     counted.loop.start();
     return counted;
@@ -47,6 +47,16 @@ describe('a background loop', () => {
   });
 
   it('runs again after its interval', () => start(5, () => false).reached(3));
+
+  it('runs again when its run said, not sooner and not at its interval, and before that only when it is poked', async () => {
+    const begun = performance.now();
+    await start(hour, (run) => (run < 3 ? 30 : hour)).reached(3);
+    expect(performance.now() - begun).toBeGreaterThan(55);
+    counted.loop.poke();
+    await counted.reached(4);
+    await settled();
+    expect(counted.runs).toBe(4);
+  });
 
   it('runs when it is poked, also when that happens during a run', async () => {
     let endRun: () => void = () => undefined;

@@ -5,14 +5,14 @@ import { failureOf, tracing } from '../telemetry/tracing.js';
 
 export interface LoopOptions {
   readonly name: string;
-  /** Pause between two runs that found nothing more to do. */
+  /** Pause after a run that found nothing more to do and does not say when there will be, or that failed. */
   readonly intervalMs: number;
 }
 
 /**
- * Work that goes on by itself, one run at a time. A run returns whether there is more to do at once; a run that fails is
- * logged and repeated after the interval, since what it works on is rows that are still there. Poking does not hurry that:
- * while the database is away, every request would poke one more failure into the log.
+ * Work that goes on by itself, one run at a time. A run returns whether there is more to do at once, or in how many
+ * milliseconds to look again; a run that fails is logged and repeated after the interval, since what it works on is rows that are still there.
+ * Poking does not hurry that: while the database is away, every request would poke one more failure into the log.
  */
 export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShutdown {
   private stopped = false;
@@ -23,7 +23,7 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
   constructor(
     private readonly options: LoopOptions,
     /** One round of the work. */
-    readonly run: () => Promise<boolean>,
+    readonly run: () => Promise<boolean | number>,
     private readonly logger: Logger,
   ) {}
 
@@ -57,33 +57,34 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
     while (!this.stopped) {
       this.poked = false;
       try {
-        if (await this.runOnce()) continue;
-        await this.pause(() => this.stopped || this.poked);
+        const next = await this.runOnce();
+        if (next === true) continue;
+        await this.pause(next === false ? this.options.intervalMs : next, () => this.stopped || this.poked);
       } catch (error) {
         this.logger.warn({ err: error, loop: this.options.name }, 'background run failed, trying again');
-        await this.pause(() => this.stopped);
+        await this.pause(this.options.intervalMs, () => this.stopped);
       }
     }
   }
 
   /** What it finds to do it says by `tracing.causedBy`: then the run is a trace. */
-  private async runOnce(): Promise<boolean> {
+  private async runOnce(): Promise<boolean | number> {
     const span = tracing?.beginRun(this.options.name);
     if (!span) return this.run();
     try {
-      const more = await span.run(this.run);
+      const next = await span.run(this.run);
       span.end();
-      return more;
+      return next;
     } catch (error) {
       span.end(failureOf(error));
       throw error;
     }
   }
 
-  private async pause(isOver: () => boolean): Promise<void> {
+  private async pause(pauseMs: number, isOver: () => boolean): Promise<void> {
     if (isOver()) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.min(this.options.intervalMs, maxTimerMs));
+      const timer = setTimeout(resolve, Math.min(pauseMs, maxTimerMs));
       this.wake = () => {
         if (!isOver()) return;
         clearTimeout(timer);
