@@ -108,17 +108,20 @@ export async function releaseIntent(tx: Transaction, incarnation: number): Promi
 }
 
 // Retiring is a new attempt each time. The pause grows with the tries, from 5 to 30 seconds.
-const takeDue = `
-  WITH due AS MATERIALIZED (
-    SELECT incarnation FROM stock_intents WHERE next_try_at <= now() ORDER BY next_try_at LIMIT $1 FOR UPDATE SKIP LOCKED
-  )
-  UPDATE stock_intents SET
-    tries = tries + 1,
-    next_try_at = now() + least(5 * (tries + 1), 30) * interval '1 second',
-    retire_attempt = CASE WHEN retire_attempt IS NOT NULL THEN nextval('retire_attempts') END
-  FROM due, plants
-  WHERE stock_intents.incarnation = due.incarnation AND plants.incarnation = due.incarnation
-  RETURNING plants.id, plants.version, plants.status, ${columns}`;
+const takeDue: Statement = {
+  name: 'take-due-intents',
+  text: `
+    WITH due AS MATERIALIZED (
+      SELECT incarnation FROM stock_intents WHERE next_try_at <= now() ORDER BY next_try_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    UPDATE stock_intents SET
+      tries = tries + 1,
+      next_try_at = now() + least(5 * (tries + 1), 30) * interval '1 second',
+      retire_attempt = CASE WHEN retire_attempt IS NOT NULL THEN nextval('retire_attempts') END
+    FROM due, plants
+    WHERE stock_intents.incarnation = due.incarnation AND plants.incarnation = due.incarnation
+    RETURNING plants.id, plants.version, plants.status, ${columns}`,
+};
 
 /** Intents that nobody is at; taking them is a lease of at least 5 s, so two replicas never work at the same one. */
 export function takeDueIntents(tx: Transaction, limit: number): Promise<PendingPlant[]> {

@@ -1,4 +1,4 @@
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { JWK } from 'jose';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -19,13 +19,16 @@ export async function lockSigningKeys(tx: Transaction): Promise<void> {
   await tx.execute('LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE');
 }
 
+const verifying: Statement = {
+  name: 'list-signing-keys',
+  text: `SELECT kid, public_jwk AS "publicJwk", private_jwk AS "encryptedPrivateJwk", signs_from <= now() AS "maySign"
+         FROM signing_keys WHERE verifies_until IS NULL OR verifies_until > now()
+         ORDER BY signs_from DESC, kid`,
+};
+
 /** Keys that verify, newest first. */
 export function listSigningKeys(db: Reader): Promise<SigningKeyRecord[]> {
-  return db.query<SigningKeyRecord>(
-    `SELECT kid, public_jwk AS "publicJwk", private_jwk AS "encryptedPrivateJwk", signs_from <= now() AS "maySign"
-     FROM signing_keys WHERE verifies_until IS NULL OR verifies_until > now()
-     ORDER BY signs_from DESC, kid`,
-  );
+  return db.query<SigningKeyRecord>(verifying);
 }
 
 export async function insertSigningKey(tx: Transaction, key: NewSigningKey, signsInSeconds: number): Promise<void> {

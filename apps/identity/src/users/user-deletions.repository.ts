@@ -1,5 +1,5 @@
 import type { Actor } from '@plant-shop/platform/audit/audit-log';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
 /** One attempt at a deletion. Numbers only go up: the latest decides, here and in the store. */
@@ -47,16 +47,18 @@ export async function dropDeletion(tx: Transaction, { userId, attempt }: Attempt
   return dropped > 0;
 }
 
+const takeOver: Statement = {
+  name: 'take-over-deletion',
+  text: `UPDATE user_deletions
+         SET attempt = nextval('deletion_attempts'), leased_until = now() + $1 * interval '1 millisecond'
+         WHERE user_id = (
+           SELECT user_id FROM user_deletions WHERE leased_until < now()
+           ORDER BY leased_until LIMIT 1 FOR UPDATE SKIP LOCKED)
+         RETURNING user_id AS "userId", attempt`,
+};
+
 /** Leases the deletion that waits longest for somebody to carry it on. */
 export async function takeOverDeletion(tx: Transaction, leaseMs: number): Promise<Attempt | undefined> {
-  const [taken] = await tx.query<Attempt>(
-    `UPDATE user_deletions
-     SET attempt = nextval('deletion_attempts'), leased_until = now() + $1 * interval '1 millisecond'
-     WHERE user_id = (
-       SELECT user_id FROM user_deletions WHERE leased_until < now()
-       ORDER BY leased_until LIMIT 1 FOR UPDATE SKIP LOCKED)
-     RETURNING user_id AS "userId", attempt`,
-    [leaseMs],
-  );
+  const [taken] = await tx.query<Attempt>(takeOver, [leaseMs]);
   return taken;
 }
