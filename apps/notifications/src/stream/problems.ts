@@ -81,6 +81,10 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
 };
 
+/** What every answer says, whoever made it, where clients come by TLS: the same year as at the gateway. */
+export const transportSecurity = (streamUrl: string): Headers =>
+  new Headers(streamUrl.startsWith('wss:') ? [['strict-transport-security', 'max-age=31536000']] : []);
+
 function headersOf(error: CodedError, status: number): Record<string, string> {
   if (error instanceof Refusal) return { ...error.headers };
   if (error instanceof CredentialRefused && error.challenge !== undefined) return { 'www-authenticate': error.challenge };

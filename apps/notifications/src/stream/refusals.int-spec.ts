@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { encodeCursor } from './cursor.js';
 import { type Replica, Shop, updates, userId } from './stream.spec.fixture.js';
@@ -86,5 +89,38 @@ describe('what the stream refuses', () => {
     const old = await replica.ask(`${updates}?api_key=key`, { ...handshake, 'sec-websocket-version': '8' });
     expect(old).toMatchObject({ status: 400, headers: { 'sec-websocket-version': '13' } });
     expect(await replica.ask(`${updates}?api_key=key`, { ...handshake, 'sec-websocket-key': 'short' })).toMatchObject({ status: 400 });
+  });
+});
+
+describe('what browsers are told of the stream', () => {
+  const upgraded = async (replica: Replica): Promise<IncomingMessage['headers']> => {
+    const asked = request({ port: replica.port, path: `${updates}?api_key=key`, headers: handshake, agent: false }).end();
+    const [response, socket] = (await once(asked, 'upgrade')) as [IncomingMessage, Socket];
+    socket.destroy();
+    return response.headers;
+  };
+
+  it.each([
+    ['wss://stream.example', 'max-age=31536000'],
+    ['ws://127.0.0.1:8081', undefined],
+  ])('at %s every answer says how to come: %p', async (STREAM_PUBLIC_URL, told) => {
+    const shop = await Shop.open();
+    try {
+      const replica = await shop.start({ STREAM_PUBLIC_URL, CORS_ORIGINS: 'https://plants.example' });
+      const preflight = { origin: 'https://plants.example', 'access-control-request-method': 'GET' };
+      const answers = [
+        await replica.ask(`${updates}?api_key=key`),
+        await replica.ask('/v1/asyncapi.json'),
+        await replica.ask(updates, preflight, 'OPTIONS'),
+        await replica.ask(updates),
+        await replica.ask(updates, handshake),
+        await replica.ask('/nothing'),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 204, 401, 401, 404]);
+      const all = [...answers.map(({ headers }) => headers), await upgraded(replica)];
+      expect(all.map((headers) => headers['strict-transport-security'])).toEqual(Array(7).fill(told));
+    } finally {
+      await shop.close();
+    }
   });
 });

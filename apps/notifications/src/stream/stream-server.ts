@@ -15,7 +15,7 @@ import { beginEventStream, wantsEventStream } from './event-stream.js';
 import { StreamMetrics } from './metrics.js';
 import { closeLimitMs } from './outlet.js';
 import { Pages } from './pages.js';
-import { isDefect, pathOf, Refusal, securityHeaders, sendProblem } from './problems.js';
+import { isDefect, pathOf, Refusal, securityHeaders, sendProblem, transportSecurity } from './problems.js';
 import { readRequest, type StreamRequest, updatesPath } from './request.js';
 import { type StartingPlace, StartingPlaces } from './starting-places.js';
 import { checkHandshake, offersResumable, WebSockets } from './websocket.js';
@@ -34,6 +34,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   private readonly server: Server;
   private readonly webSockets: WebSockets;
   private readonly document: string;
+  private readonly transportSecurity: Headers;
 
   constructor(
     private readonly connections: Connections,
@@ -43,10 +44,12 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {
-    this.webSockets = new WebSockets(connections);
+    this.transportSecurity = transportSecurity(options.stream.publicUrl);
+    this.webSockets = new WebSockets(connections, this.transportSecurity);
     this.document = JSON.stringify(makeDocument(options.stream.publicUrl));
     this.server = createServer({ ...limits, shouldUpgradeCallback: isWebSocket }, (request, response) => {
       const requestId = requestIdOf(request);
+      response.setHeaders(this.transportSecurity);
       this.answer(request, response, requestId).catch((error: unknown) => {
         this.refuse(error, request, response, requestId);
       });
@@ -155,6 +158,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   /** A full HTTP answer, on the socket that Node no longer looks after. */
   private refuseUpgrade(error: unknown, request: IncomingMessage, socket: Socket, requestId: string): void {
     const response = new ServerResponse(request);
+    response.setHeaders(this.transportSecurity);
     response.assignSocket(socket);
     socket.setTimeout(closeLimitMs, () => socket.destroy());
     response.once('finish', () => socket.destroySoon());

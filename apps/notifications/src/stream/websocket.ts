@@ -40,7 +40,15 @@ export class WebSockets {
     handleProtocols: (offered) => offered.has(resumableProtocol) && resumableProtocol,
   });
 
-  constructor(private readonly connections: Connections) {}
+  /** `headers` are what its answers say beside the handshake. */
+  constructor(
+    private readonly connections: Connections,
+    headers: Headers,
+  ) {
+    this.server.on('headers', (lines) => {
+      for (const [name, value] of headers) lines.push(`${name}: ${value}`);
+    });
+  }
 
   /** Sends the 101, after which the client may rely on every event behind its place. */
   accept(request: IncomingMessage, socket: Socket, head: Buffer, connection: Connection, form: Form, start: StartingPlace): void {
