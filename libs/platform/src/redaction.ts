@@ -58,8 +58,9 @@ export function redacted(value: unknown, depth = 0): unknown {
   if (depth >= maxDepth) return '…';
   if (Array.isArray(value)) return value.map((one) => redacted(one, depth + 1));
   const fields: Record<string, unknown> = {};
-  for (const [name, one] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
     if (name === '__proto__') continue;
+    const one: unknown = (value as Record<string, unknown>)[name];
     fields[name] = one !== undefined && isSecretName(name) ? censored : redacted(one, depth + 1);
   }
   return fields;
