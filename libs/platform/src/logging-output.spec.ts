@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process';
+import { describe, expect, it } from '@jest/globals';
+
+const logging = new URL('logging.js', import.meta.url).href;
+
+/** What stands on standard output of a process that did `work` with a logger named `log`. */
+function outputOf(work: string): Promise<{ texts: string[]; signal: NodeJS.Signals | null }> {
+  return new Promise((resolve, reject) => {
+    const program = `import { createLogger } from '${logging}'; const log = createLogger('store', 'info'); ${work}`;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+    child.on('error', reject);
+    child.on('close', (_code, signal) => {
+      const texts = output.split('\n').filter((line) => line !== '').map((line) => (JSON.parse(line) as { msg: string }).msg);
+      resolve({ texts, signal });
+    });
+  });
+}
+
+const killSelf = `process.kill(process.pid, 'SIGKILL')`;
+
+describe('standard output', () => {
+  it('has every line of a process that ends', async () => {
+    const { texts } = await outputOf(`for (let n = 0; n < 5000; n++) log.info(String(n));`);
+    expect(texts).toEqual(Array.from({ length: 5_000 }, (_, n) => String(n)));
+  });
+
+  it('has every line before a warning of a process that is killed right after it', async () => {
+    const { texts, signal } = await outputOf(`log.info('first'); log.warn('second'); log.info('lost'); ${killSelf};`);
+    expect(signal).toBe('SIGKILL');
+    expect(texts).toEqual(['first', 'second']);
+  });
+
+  it('has of a process that is killed what is older than a tenth of a second', async () => {
+    const { texts } = await outputOf(`log.info('old'); setTimeout(() => { log.info('lost'); ${killSelf}; }, 500);`);
+    expect(texts).toEqual(['old']);
+  });
+});
