@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { describe, expect, it } from '@jest/globals';
 
-const logging = new URL('logging.js', import.meta.url).href;
+const logging = new URL('../dist/logging.js', import.meta.url).href;
 
 /** What stands on standard output of a process that did `work` with a logger named `log`. */
 function outputOf(work: string): Promise<{ texts: string[]; signal: NodeJS.Signals | null }> {
