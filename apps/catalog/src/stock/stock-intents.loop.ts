@@ -29,7 +29,7 @@ export async function goOnWithIntents(
   intents: StockIntentsService,
   logger: Logger,
 ): Promise<boolean> {
-  const taken = await database.transaction((tx) => takeDueIntents(tx, batch));
+  const taken = await takeDueIntents(database, batch);
   if (taken.length > 0) tracing?.causedBy([]);
   const results = await Promise.allSettled(taken.map((plant) => goOn(intents, plant)));
   const failed = results.filter((result) => result.status === 'rejected');

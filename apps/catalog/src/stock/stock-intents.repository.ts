@@ -3,6 +3,8 @@ import type { Statement, Transaction } from '@plant-shop/platform/postgres/datab
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { PendingPlant, StockIntent } from './stock-intent.js';
 
+type Reader = Pick<Transaction, 'query'>;
+
 const columns = `stock_intents.incarnation, opens, units, lists_version AS "listsVersion",
   retire_attempt AS "retireAttempt"`;
 
@@ -124,6 +126,6 @@ const takeDue: Statement = {
 };
 
 /** Intents that nobody is at; taking them is a lease of at least 5 s, so two replicas never work at the same one. */
-export function takeDueIntents(tx: Transaction, limit: number): Promise<PendingPlant[]> {
-  return tx.query<PendingPlant>(takeDue, [limit]);
+export function takeDueIntents(db: Reader, limit: number): Promise<PendingPlant[]> {
+  return db.query<PendingPlant>(takeDue, [limit]);
 }

@@ -2,6 +2,8 @@ import type { Actor } from '@plant-shop/platform/audit/audit-log';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
+type Reader = Pick<Transaction, 'query'>;
+
 /** One attempt at a deletion. Numbers only go up: the latest decides, here and in the store. */
 export interface Attempt {
   readonly userId: string;
@@ -58,7 +60,7 @@ const takeOver: Statement = {
 };
 
 /** Leases the deletion that waits longest for somebody to carry it on. */
-export async function takeOverDeletion(tx: Transaction, leaseMs: number): Promise<Attempt | undefined> {
-  const [taken] = await tx.query<Attempt>(takeOver, [leaseMs]);
+export async function takeOverDeletion(db: Reader, leaseMs: number): Promise<Attempt | undefined> {
+  const [taken] = await db.query<Attempt>(takeOver, [leaseMs]);
   return taken;
 }

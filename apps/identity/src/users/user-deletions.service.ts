@@ -81,9 +81,7 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
 
   /** Carries on one deletion whose process died or lost an answer. @returns whether there may be another */
   async carryOnOne(): Promise<boolean> {
-    const taken = await this.database.transaction((tx) =>
-      takeOverDeletion(tx, storeDeadlineMs + leaseBeyondDeadlineMs),
-    );
+    const taken = await takeOverDeletion(this.database, storeDeadlineMs + leaseBeyondDeadlineMs);
     if (!taken) return false;
     tracing?.causedBy([]);
     const context = new RpcContext(`deletion-${taken.attempt}`, Deadline.in(storeDeadlineMs), undefined, tracing?.active?.traceparent);

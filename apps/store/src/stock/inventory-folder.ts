@@ -3,7 +3,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
-import { foldInventory } from './stock.repository.js';
+import { foldInventory, hasDeltas } from './stock.repository.js';
 
 const batch = 5_000;
 
@@ -13,7 +13,8 @@ export class InventoryFolder extends BackgroundLoop {
   constructor(database: Database, @InjectLogger() logger: Logger) {
     super(
       { name: 'fold inventory', intervalMs: 1_000 },
-      async () => (await database.transaction((tx) => foldInventory(tx, batch))) === batch,
+      // Looked at first: the lock to fold under is a write, which waits for the disk.
+      async () => (await hasDeltas(database)) && (await database.transaction((tx) => foldInventory(tx, batch))) === batch,
       logger,
     );
   }

@@ -110,11 +110,11 @@ export async function readInventory(db: Reader): Promise<Inventory> {
   return onlyRow(await db.query<Inventory>(readTotals));
 }
 
-// A lock is a write, which waits for the disk: none without a delta.
-const lockTotal: Statement = {
-  name: 'lock-inventory-to-fold',
-  text: 'SELECT 1 FROM inventory_total WHERE (SELECT id FROM inventory_deltas ORDER BY id LIMIT 1) IS NOT NULL FOR UPDATE',
-};
+/** Whether there is anything to fold. */
+export async function hasDeltas(db: Reader): Promise<boolean> {
+  const found = await db.query({ name: 'find-inventory-delta', text: 'SELECT 1 FROM inventory_deltas ORDER BY id LIMIT 1' });
+  return found.length > 0;
+}
 
 const foldDeltas: Statement = {
   name: 'fold-inventory',
@@ -134,8 +134,7 @@ const foldDeltas: Statement = {
 
 /** Folds at most `limit` deltas into the total; answers how many. Two replicas wait for each other on the total's row. */
 export async function foldInventory(tx: Transaction, limit: number): Promise<number> {
-  const locked = await tx.query(lockTotal);
-  if (locked.length === 0) return 0;
+  tx.send('SELECT 1 FROM inventory_total FOR UPDATE');
   const rows = await tx.query<{ folded: number }>(foldDeltas, [limit]);
   return onlyRow(rows).folded;
 }
