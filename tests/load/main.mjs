@@ -49,7 +49,8 @@ async function main() {
   }
   await shutdown.run();
   console.log(`\n${tableOf(rows)}`);
-  if (!values.quick && rows.length > 0) console.log(`\nWritten to ${write(rows)}`);
+  // What is kept is a whole run.
+  if (!failed && !values.quick && values.only === undefined) console.log(`\nWritten to ${write(rows)}`);
   return failed ? 1 : 0;
 }
 
