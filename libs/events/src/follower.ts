@@ -121,7 +121,7 @@ export class Follower {
     return upTo < page.head && upTo > place.seq;
   }
 
-  /** Logs what follows on the log, moves the watermark, and does what follows from it, in one transaction. */
+  /** Logs what follows on the log, does what follows from it, and moves the watermark, in one transaction. */
   private async take(stretches: readonly Stretch[]): Promise<Taken> {
     const { before, taken, others } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
@@ -132,8 +132,8 @@ export class Follower {
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
       logEvents(tx, events);
       if (epoch !== undefined && resumesAt !== undefined) noteGap(tx, before.seq, resumesAt, epoch);
-      if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
       if (upTo > before.seq) await this.options.onAdvance(tx, { after: before.seq, upTo });
+      if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
       return { before, taken, others };
     });
     const { upTo, resumesAt } = taken;

@@ -13,8 +13,8 @@ import { gauge } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Registry } from 'prom-client';
 import { LogTail } from '../stream/log-tail.js';
-import { enqueueDeliveries } from '../webhooks/deliveries.repository.js';
-import { DeliveryWorker } from '../webhooks/delivery-worker.js';
+import { DeliveryMaker } from '../webhooks/delivery-maker.js';
+import { letWebhooksFollow } from '../webhooks/webhook-watermark.repository.js';
 
 /** How the store knows us. */
 const followerName = 'notifications';
@@ -31,7 +31,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
     private readonly rpc: RpcClient,
     database: Database,
     tail: LogTail,
-    webhooks: DeliveryWorker,
+    webhooks: DeliveryMaker,
     metrics: Registry,
     @InjectLogger() logger: Logger,
   ) {
@@ -39,7 +39,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
       database,
       {
         feed: this.storeFeed(),
-        onAdvance: enqueueDeliveries,
+        onAdvance: letWebhooksFollow,
         announce: (advance) => {
           tail.announce(advance);
           webhooks.poke();

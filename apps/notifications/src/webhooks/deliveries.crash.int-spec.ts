@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { atEveryPoint, crashLimitMs, type Stage } from '@plant-shop/testing/crash/every-point';
 import { troubleHttp } from '@plant-shop/testing/crash/http';
+import type { Victim } from '@plant-shop/testing/crash/replica';
 import { Run } from '@plant-shop/testing/crash/run';
 import { until } from '@plant-shop/testing/until';
 import { Agent } from 'undici';
 import { OrderEvents } from '../event-log/order-events.js';
+import { DeliveryMaker } from './delivery-maker.js';
 import { DeliveryWorker } from './delivery-worker.js';
 import { Receiver, TestWebhooks } from './webhooks.spec.fixture.js';
 
@@ -42,8 +44,9 @@ describe('whatever notifications loses while it works, and whenever it dies', ()
     // Leases and pauses are over, as they would be in a while.
     await shop.sql.query(`UPDATE webhook_deliveries SET due_at = now() WHERE due_at IS NOT NULL`);
     await shop.sql.query('UPDATE webhook_queues SET turn_at = now(), paused_until = now()');
-    stage.survivor.app.get(DeliveryWorker).poke();
     shop.nudge([]);
+    stage.survivor.app.get(DeliveryMaker).poke();
+    stage.survivor.app.get(DeliveryWorker).poke();
     const count = shop.feed.length;
     await until(async () => {
       const { rowCount } = await shop.sql.query(`SELECT 1 FROM webhook_deliveries WHERE state = 'delivered'`);
@@ -66,8 +69,9 @@ describe('whatever notifications loses while it works, and whenever it dies', ()
     return Promise.resolve(shop.happenUnheard({ orderId }, { orderId, newStatus: 'delivered' }));
   };
   const nothing = (): Promise<void> => Promise.resolve();
+  const logged = ({ app }: Victim): Promise<unknown> => new Run().within(() => app.get(OrderEvents).follower.run());
 
-  it('an event is logged once, in its place, and makes one delivery', async () => {
+  it('an event is logged once, in its place', async () => {
     await atEveryPoint(stage, {
       name: 'ingest events',
       atLeast: 9,
@@ -78,15 +82,30 @@ describe('whatever notifications loses while it works, and whenever it dies', ()
     });
   }, crashLimitMs);
 
+  it('an event of the log makes one delivery, in its place', async () => {
+    await atEveryPoint(stage, {
+      name: 'make deliveries',
+      atLeast: 6,
+      given: nothing,
+      due: happen,
+      when: async (victim) => {
+        await logged(victim);
+        await victim.app.get(DeliveryMaker).run();
+      },
+      finally: expectAllDelivered,
+    });
+  }, crashLimitMs);
+
   it('a webhook is sent at least once, with the same id and bytes', async () => {
     await atEveryPoint(stage, {
       name: 'deliver a webhook',
       atLeast: 10,
       given: nothing,
       due: happen,
-      when: async ({ app }) => {
-        await new Run().within(() => app.get(OrderEvents).follower.run());
-        const worker = app.get(DeliveryWorker);
+      when: async (victim) => {
+        await logged(victim);
+        await new Run().within(() => victim.app.get(DeliveryMaker).run());
+        const worker = victim.app.get(DeliveryWorker);
         await worker.fetch();
         await until(() => worker.isIdle);
       },

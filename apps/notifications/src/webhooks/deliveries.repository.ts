@@ -1,10 +1,10 @@
 import type { DeliveryState } from '@plant-shop/contracts/notifications';
-import type { Advance } from '@plant-shop/events/follower';
 import type { PageBounds } from '@plant-shop/platform/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { DeliveryRecord } from './delivery.js';
 import { bringForward } from './queue.repository.js';
+import type { LogStretch } from './webhook-watermark.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -40,29 +40,33 @@ export const enqueueWanted = `
     UPDATE webhook_queues SET turn_at = least(turn_at, now()) WHERE webhook_id = ANY (ARRAY(SELECT webhook_id FROM turns))
   )`;
 
-const enqueueAdvance: Statement = {
+/** It came under an earlier number already, and the endpoint has it, or gets it now. */
+const isKnown = `l.repeats AND EXISTS (
+        SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id
+        UNION ALL
+        SELECT 1 FROM event_log o WHERE o.event_id = l.event_id AND o.seq > $1 AND o.seq < l.seq)`;
+
+const enqueueStretch: Statement = {
   name: 'webhooks-enqueue',
   text: `
     WITH wanted AS MATERIALIZED (
       SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, false AS of_others, l.body, l.traceparent
       FROM event_log l JOIN webhooks w ON w.owner_id = l.subject
-      WHERE l.seq > $1 AND l.seq <= $2 AND ${asked} AND (NOT l.repeats OR NOT EXISTS (
-        SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id))
+      WHERE l.seq > $1 AND l.seq <= $2 AND ${asked} AND NOT (${isKnown})
       UNION ALL
       SELECT w.id, l.seq, l.event_id, l.order_id, true, l.body, l.traceparent
       FROM event_log l JOIN webhooks w ON w.sees_all AND w.owner_id <> l.subject
-      WHERE l.seq > $1 AND l.seq <= $2 AND ${asked} AND (NOT l.repeats OR NOT EXISTS (
-        SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id))
+      WHERE l.seq > $1 AND l.seq <= $2 AND ${asked} AND NOT (${isKnown})
     ) ${enqueueWanted}
     SELECT count(*) AS count FROM inserted`,
 };
 
 /**
- * Makes the deliveries of events that became part of the log, in the transaction that says so. An event that came a second
- * time under another number is not sent again to who has it.
+ * Makes the deliveries of events of the log, in the transaction that moves the watermark of webhooks over them. An event that
+ * came a second time under another number is not sent again to who has it.
  */
-export function enqueueDeliveries(tx: Transaction, { after, upTo }: Advance): void {
-  tx.send(enqueueAdvance, [after, upTo]);
+export function enqueueDeliveries(tx: Transaction, { after, upTo }: LogStretch): void {
+  tx.send(enqueueStretch, [after, upTo]);
 }
 
 /** A `webhook.test`, outside the lanes and due at once. */

@@ -21,7 +21,9 @@ interface Backlog {
 const readBacklog = `
   SELECT coalesce(sum(b.count) FILTER (WHERE w.state = 'enabled'), 0)::bigint AS pending,
     coalesce(sum(b.count) FILTER (WHERE w.state = 'disabled'), 0)::bigint AS held,
-    coalesce(extract(epoch FROM now() - min(b.oldest) FILTER (WHERE w.state = 'enabled')), 0)::float8 AS "oldestSeconds",
+    coalesce(extract(epoch FROM now() - least(min(b.oldest) FILTER (WHERE w.state = 'enabled'), (
+      SELECT l.logged_at FROM event_log l WHERE l.seq > (SELECT watermark FROM webhook_watermark) ORDER BY l.seq LIMIT 1
+    ))), 0)::float8 AS "oldestSeconds",
     (SELECT count(*) FROM webhook_queues q JOIN webhooks e ON e.id = q.webhook_id
      WHERE e.state = 'enabled' AND q.paused_until > now()) AS "silentEndpoints"
   FROM (SELECT webhook_id, count(*), min(created_at) AS oldest FROM webhook_deliveries WHERE ended_at IS NULL GROUP BY 1) b
@@ -57,7 +59,7 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
     this.recorded = sizes(registry, 'webhook_batch_outcomes', 'Outcomes of attempts that were written down together');
     gauge(registry, 'webhook_deliveries_pending', 'Deliveries to enabled endpoints that have not ended', () => this.backlog.pending);
     gauge(registry, 'webhook_deliveries_held', 'Deliveries that wait for a disabled endpoint', () => this.backlog.held);
-    gauge(registry, 'webhook_oldest_undelivered_seconds', 'Age of the oldest delivery to an enabled endpoint', () => this.backlog.oldestSeconds);
+    gauge(registry, 'webhook_oldest_undelivered_seconds', 'Age of the oldest delivery to an enabled endpoint, or of the oldest event whose deliveries are not made', () => this.backlog.oldestSeconds);
     gauge(registry, 'webhook_endpoints_paused', 'Endpoints that nothing is sent to for now: they do not answer, or asked for it', () => this.backlog.silentEndpoints);
     this.loop = new BackgroundLoop({ name: 'count deliveries', intervalMs }, () => this.count(), logger);
   }

@@ -5,6 +5,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { decodeCursor, encodeCursor, noEpoch } from '../stream/cursor.js';
 import { findLoggedSince, replayFailed, replayLogged, type ReplayStretch } from './replay.repository.js';
+import { findWebhookWatermark } from './webhook-watermark.repository.js';
 
 /** Deliveries that one call makes, and events that it looks at: so that it answers in time, whatever the filter leaves. */
 const maxScheduled = 10_000;
@@ -13,25 +14,27 @@ const maxLookedAt = 100_000;
 const clockSlackMs = 60_000;
 
 /**
- * Schedules events of the past once more, each order's at the end of what is still to come of it.
+ * Schedules events of the past once more, each order's at the end of what is still to come of it. Those whose deliveries are
+ * not made yet are not of the past: they come by themselves.
  * @throws CodedError `invalid-cursor`
  */
 export async function replayEvents(tx: Transaction, webhookId: string, range: ReplayRange): Promise<Replay> {
   // Nothing of the log is deleted meanwhile.
   const oldest = await holdLog(tx);
   const { seq: head, epoch } = await findWatermark(tx);
+  const made = await findWebhookWatermark(tx);
   const after = Math.max(await afterOf(tx, range, epoch ?? noEpoch, { oldest, head }), oldest - 1);
   const stretch: ReplayStretch = {
     webhookId,
     after,
-    upTo: Math.min(head, after + maxLookedAt),
+    upTo: Math.max(after, Math.min(made, after + maxLookedAt)),
     since: range.since ?? null,
     until: range.until ?? null,
     limit: maxScheduled,
   };
   const { scheduled, last } = range.onlyFailed ? await replayFailed(tx, stretch) : await replayLogged(tx, stretch);
   const end = scheduled < maxScheduled ? stretch.upTo : last;
-  return { scheduled, ...(end < head && { cursor: encodeCursor({ epoch: epoch ?? noEpoch, seq: end }) }) };
+  return { scheduled, ...(end < made && { cursor: encodeCursor({ epoch: epoch ?? noEpoch, seq: end }) }) };
 }
 
 async function afterOf(

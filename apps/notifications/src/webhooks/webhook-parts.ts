@@ -2,6 +2,7 @@ import type { Provider } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { DeliveriesService } from './deliveries.service.js';
+import { DeliveryMaker } from './delivery-maker.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { DeliveryWorker } from './delivery-worker.js';
 import { Owners } from './owners.js';
@@ -33,6 +34,7 @@ export const webhookParts: Provider[] = [
   },
   DeliveryMetrics,
   DeliveryWorker,
+  DeliveryMaker,
   WebhooksService,
   DeliveriesService,
   Owners,

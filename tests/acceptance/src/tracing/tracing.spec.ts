@@ -108,7 +108,8 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     await statementsOf(numbering, 'feed-set-numbers');
     const following = await linkedWith(approving, 'follow feed');
     expect(following).toMatchObject({ service: 'notifications' });
-    await statementsOf(following, 'log-events', 'webhooks-enqueue', 'COMMIT');
+    await statementsOf(following, 'log-events', 'COMMIT');
+    await statementsOf(await linkedWith(approving, 'make deliveries'), 'webhooks-enqueue', 'COMMIT');
     const pushing = await linkedWith(approving, 'push frames');
     expect(pushing).toMatchObject({ service: 'notifications', attributes: { 'plant_shop.frames': 1 } });
     const delivering = await linkedWith(approving, 'deliver webhook');
@@ -130,7 +131,7 @@ describe('a shop whose OTEL_* variables name a collector', () => {
   });
 
   it('leaves no trace of runs that find nothing to do', () => {
-    const runs = collector.spans.filter(({ name, parentSpanId }) => parentSpanId === '' && ['due orders', 'number feed', 'follow feed'].includes(name));
+    const runs = collector.spans.filter(({ name, parentSpanId }) => parentSpanId === '' && ['due orders', 'number feed', 'follow feed', 'make deliveries'].includes(name));
     expect(runs.length).toBeGreaterThan(0);
     // One that fails does, such as the first of a service that is there before the store is.
     expect(runs.filter(({ links, hasFailed }) => links.length === 0 && !hasFailed)).toEqual([]);
