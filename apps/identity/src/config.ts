@@ -1,4 +1,4 @@
-import { type Config, flag, integer, port, secret, text, url } from '@plant-shop/platform/config';
+import { type Config, flag, integer, port, secrets, text, url } from '@plant-shop/platform/config';
 import { databaseCa, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const databaseSetting = {
@@ -13,10 +13,11 @@ export const migrationSettings = {
 };
 
 export const secretSetting = {
-  identitySecret: secret('IDENTITY_SECRET', {
+  identitySecrets: secrets('IDENTITY_SECRET', {
     description:
       'Encrypts what identity must be able to read again (signing keys, OAuth state), which is lost with it; ' +
-      'at least 32 characters, the same on all replicas',
+      'at least 32 characters, the same on all replicas. Several after commas: the first encrypts, all of them decrypt. ' +
+      'To change it, see docs/operations.md (metric `identity_secrets_to_seal_anew`)',
   }),
 };
 

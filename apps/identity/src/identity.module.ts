@@ -16,6 +16,7 @@ import { Interactions } from './oauth/interactions.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthClientsService } from './oauth/oauth-clients.service.js';
 import { OAuthServer } from './oauth/oauth-server.js';
+import { SealingAnew } from './oauth/sealing-anew.js';
 import { SigningKeysController } from './oauth/signing-keys.controller.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from './options.js';
@@ -35,7 +36,7 @@ import { UsersService } from './users/users.service.js';
 
 @Module({})
 export class IdentityModule {
-  static with(options: IdentityOptions, secret: string): DynamicModule {
+  static with(options: IdentityOptions, secrets: readonly string[]): DynamicModule {
     return {
       module: IdentityModule,
       controllers: [
@@ -66,7 +67,7 @@ export class IdentityModule {
         CredentialUses,
         CredentialsService,
         RevocationsService,
-        { provide: Cipher, useValue: new Cipher(secret) },
+        { provide: Cipher, useValue: new Cipher(secrets) },
         SigningKeysService,
         Adapters,
         OAuthClientsService,
@@ -76,6 +77,7 @@ export class IdentityModule {
         Interactions,
         OAuthServer,
         DemoData,
+        SealingAnew,
         Sweeper,
         AnswersSweeper,
       ],

@@ -161,7 +161,7 @@ export const testEnvironment = (databaseUrl: string): Record<string, string> => 
   PUBLIC_URL: 'http://shop.test',
 });
 
-const testSecret = 'a secret of the tests, 32 characters or more';
+export const testSecret = 'a secret of the tests of 32 characters or more';
 
 const testConfig = (databaseUrl: string): Config => ({
   databaseUrl,
@@ -169,7 +169,7 @@ const testConfig = (databaseUrl: string): Config => ({
   publicUrl: 'http://shop.test',
   httpHost: '127.0.0.1',
   httpPort: 0,
-  identitySecret: testSecret,
+  identitySecrets: [testSecret],
   passwordMinLength: 8,
   refuseCommonPasswords: false,
   sessionTtlHours: 24,

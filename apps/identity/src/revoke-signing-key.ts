@@ -10,7 +10,7 @@ if (asked === undefined || others.length > 0) exitWithUsage('node dist/revoke-si
 
 const config = configOrExit({ ...databaseSetting, ...secretSetting });
 await runCommand(config, async (database, actor, logger) => {
-  const keys = new SigningKeysService(database, new Cipher(config.identitySecret));
+  const keys = new SigningKeysService(database, new Cipher(config.identitySecrets));
   const done = await keys.revoke(actor, asked);
   if (!done) {
     const { keys: known } = await keys.read();

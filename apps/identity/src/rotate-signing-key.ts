@@ -9,7 +9,7 @@ if (process.argv.length > 2) exitWithUsage('node dist/rotate-signing-key.js');
 
 const config = configOrExit({ ...databaseSetting, ...secretSetting });
 await runCommand(config, async (database, actor, logger) => {
-  const kid = await new SigningKeysService(database, new Cipher(config.identitySecret)).rotate(actor);
+  const kid = await new SigningKeysService(database, new Cipher(config.identitySecrets)).rotate(actor);
   logger.info({ kid }, 'signing key rotated');
   return (
     `Key ${kid} is published now and signs in ${publishedAheadSeconds} s. ` +

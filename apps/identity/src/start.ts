@@ -4,6 +4,7 @@ import type { IdentityConfig } from './config.js';
 import { identityDatabase } from './database.js';
 import { IdentityModule } from './identity.module.js';
 import { OAuthServer } from './oauth/oauth-server.js';
+import { SealingAnew } from './oauth/sealing-anew.js';
 import { type IdentityOptions, toOptions } from './options.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
 
@@ -18,7 +19,7 @@ export async function startIdentity(
 ): Promise<{ readonly httpPort: number }> {
   await service.useDatabase(identityDatabase(config));
   const options = { ...toOptions(config), ...changed };
-  const app = await service.answer(IdentityModule.with(options, config.identitySecret), {
+  const app = await service.answer(IdentityModule.with(options, config.identitySecrets), {
     maxInFlight: config.maxInFlight,
   });
   const hasher = app.get(PasswordHasher);
@@ -27,6 +28,13 @@ export async function startIdentity(
     'identity_hashes_waiting',
     'Passwords that wait for a slot to be hashed',
     () => hasher.waiting,
+  );
+  const sealing = app.get(SealingAnew);
+  gauge(
+    service.metrics,
+    'identity_secrets_to_seal_anew',
+    'Signing keys and OAuth state that are encrypted with another secret than the present one',
+    () => sealing.left,
   );
   return { httpPort: app.get(OAuthServer).port };
 }

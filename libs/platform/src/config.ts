@@ -100,6 +100,12 @@ export const secret = (variable: string, documented: Documented): Setting<string
     return given;
   });
 
+/** Several of them, none with a comma in it, in one setting. */
+export const secrets = (variable: string, documented: Documented): Setting<readonly string[]> => {
+  const one = secret(variable, documented);
+  return { ...one, parse: (text) => text.split(',').map((entry) => one.parse(entry.trim())) };
+};
+
 /** A setting that is only needed while another one has a certain value; otherwise it may be left out. */
 export const neededWith = <Value extends string, T>(
   other: Setting<Value>,

@@ -27,10 +27,10 @@ export class Browser {
   /** By name and path: there may be several of one name. */
   private readonly cookies = new Map<string, { readonly pair: string; readonly path: string }>();
 
-  /** @param origin of the site, as its pages know it; @param servedAt where that is, when it is somewhere else */
+  /** @param origin of the site, as its pages know it; @param servedAt where that is, when it is somewhere else: a test may lead it to another replica */
   constructor(
     readonly origin: string,
-    private readonly servedAt: string = origin,
+    public servedAt: string = origin,
   ) {}
 
   open(address: string): Promise<Shown | Left> {

@@ -20,7 +20,7 @@ describe("the provider's state", () => {
     database = await Database.connect(identityDatabase({ databaseUrl: test.url, databaseCa: '' }, 4), createLogger('test', 'fatal'));
     // Nobody follows the log here, so nobody is nudged.
     const grants = new GrantsService(database, { nudge: () => undefined } as unknown as RevocationsService);
-    const adapters = new Adapters(database, new Cipher('a secret of the tests, 32 characters or more'), grants);
+    const adapters = new Adapters(database, new Cipher(['a secret of the tests, 32 characters or more']), grants);
     of = (model) => adapters.of(model, async () => undefined);
   });
   afterAll(async () => {

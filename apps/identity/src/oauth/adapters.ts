@@ -11,11 +11,14 @@ import { metadataOf } from './oauth-client.js';
 import { findClient } from './oauth-clients.repository.js';
 import {
   consumePayload,
+  countPayloadsOfOthers,
   deletePayload,
   findGrantOf,
   findPayload,
   hasUsed,
+  lockPayloadsOfKeys,
   type PayloadKey,
+  replacePayloads,
   upsertPayload,
 } from './payloads.repository.js';
 
@@ -39,7 +42,27 @@ export class Adapters {
         return new PayloadAdapter(this.database, this.cipher, this.grants, model);
     }
   }
+
+  /** What a former secret encrypted is encrypted with the present one. @returns how much is left */
+  async sealAnew(): Promise<number> {
+    let last: { readonly model: string; readonly idHash: Buffer } | undefined;
+    do {
+      last = await this.database.transaction(async (tx) => {
+        const former = await lockPayloadsOfKeys(tx, this.cipher.formerKeyIds, last, sealedAtOnce);
+        const anew = former.flatMap(({ model, idHash, payload }) => {
+          const encrypted = this.cipher.encryptAnew(payload, purposeOf(model, idHash));
+          return encrypted ? [{ model, idHash, payload: encrypted }] : [];
+        });
+        if (anew.length > 0) await replacePayloads(tx, anew);
+        return former.length === sealedAtOnce ? former.at(-1) : undefined;
+      });
+    } while (last);
+    return countPayloadsOfOthers(this.database, this.cipher.keyId);
+  }
 }
+
+/** In one transaction, which holds their rows. */
+const sealedAtOnce = 200;
 
 const unused = (): never => {
   throw new Error('the provider does not do this with our configuration');
@@ -108,7 +131,7 @@ class PayloadAdapter implements Adapter {
         upsertPayload(tx, {
           model: this.model,
           idHash,
-          payload: this.cipher.encrypt(JSON.stringify(payload), this.purposeOf(idHash)),
+          payload: this.cipher.encrypt(JSON.stringify(payload), purposeOf(this.model, idHash)),
           grantId: this.model === 'Grant' ? id : payload.grantId,
           userId: payload.accountId,
           clientId: payload.clientId,
@@ -162,14 +185,12 @@ class PayloadAdapter implements Adapter {
   private async findBy(key: PayloadKey, value: string): Promise<AdapterPayload | undefined> {
     const row = await findPayload(this.database, this.model, key, sha256(value));
     if (!row) return undefined;
-    const payload = JSON.parse(this.cipher.decrypt(row.payload, this.purposeOf(row.idHash))) as AdapterPayload;
+    const payload = JSON.parse(this.cipher.decrypt(row.payload, purposeOf(this.model, row.idHash))) as AdapterPayload;
     return row.consumedAt ? { ...payload, consumed: Math.floor(row.consumedAt.getTime() / 1_000) } : payload;
   }
-
-  private purposeOf(idHash: Buffer): string {
-    return `${this.model} ${idHash.toString('base64url')}`;
-  }
 }
+
+const purposeOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`;
 
 /**
  * Of one grant, in the 30 days that each is kept: one of them that is shown again ends the grant, so none may be forgotten

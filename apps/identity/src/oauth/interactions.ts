@@ -6,6 +6,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { errors, type Provider } from 'oidc-provider';
 import { Cipher } from '../credentials/cipher.js';
+import { sha256 } from '../credentials/secret.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { UserRecord } from '../users/user.js';
@@ -228,9 +229,9 @@ export class Interactions {
 
   /** What the page shows; its form says which page it is from. */
   private async consentOf(step: Step, { user, allowed, beyond, learnsWho }: Asked): Promise<ConsentStep> {
-    const common = await this.commonOf(step);
+    const { proof, ...common } = await this.commonOf(step);
     const page = { ...common, username: user.username, allowed, beyond, learnsWho };
-    return { ...page, shown: this.cipher.fingerprint(JSON.stringify([user.userId, page])).toString('base64url') };
+    return { ...page, proof, shown: sha256(JSON.stringify([user.userId, page])).toString('base64url') };
   }
 
   private async commonOf({ provider, interaction }: Step): Promise<Common> {
@@ -238,20 +239,19 @@ export class Interactions {
     if (!client) throw new errors.SessionNotFound('the client is gone');
     return {
       action: `${interactionPath}/${interaction.uid}`,
-      proof: this.proofOf(interaction.uid),
+      proof: this.cipher.fingerprint(proofOf(interaction.uid)).toString('base64url'),
       client: client.clientName ?? client.clientId,
       redirectUri: String(interaction.params['redirect_uri']),
     };
   }
 
   /** That a form is from a page of ours: nobody else can make it, and the address does not tell it. */
-  private proofOf(uid: string): string {
-    return this.cipher.fingerprint(`interaction ${uid}`).toString('base64url');
-  }
-
   private isProof(uid: string, shown = ''): boolean {
-    const [expected, given] = [Buffer.from(this.proofOf(uid)), Buffer.from(shown)];
-    return expected.length === given.length && timingSafeEqual(expected, given);
+    const given = Buffer.from(shown, 'base64url');
+    const text = proofOf(uid);
+    return [this.cipher.fingerprint(text), ...this.cipher.formerFingerprints(text)].some(
+      (expected) => expected.length === given.length && timingSafeEqual(expected, given),
+    );
   }
 
   /** What browsers say of where a form comes from; the cookie, which other sites do not send, and the proof say more. */
@@ -276,6 +276,9 @@ interface Common {
   readonly client: string;
   readonly redirectUri: string;
 }
+
+/** What a page's proof is the fingerprint of. */
+const proofOf = (uid: string): string => `interaction ${uid}`;
 
 const clientIdOf = ({ params }: Interaction): string => String(params['client_id']);
 

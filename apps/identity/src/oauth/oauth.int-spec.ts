@@ -168,7 +168,7 @@ describe('OAuth 2.0 client credentials', () => {
   });
 
   it('cannot be started with another IDENTITY_SECRET than the keys were made with', async () => {
-    await expect(shop.addReplica({ identitySecret: 'another secret of 32 characters, or more' })).rejects.toThrow(
+    await expect(shop.addReplica({ identitySecrets: ['another secret of 32 characters or more'] })).rejects.toThrow(
       /IDENTITY_SECRET/,
     );
   });

@@ -1,4 +1,6 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { Encrypted } from '../credentials/cipher.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -11,7 +13,7 @@ export interface PayloadRow {
 export interface PayloadToKeep {
   readonly model: string;
   readonly idHash: Buffer;
-  readonly payload: Buffer;
+  readonly payload: Encrypted;
   /** Of what a user granted, and of all that was issued under it. */
   readonly grantId: string | undefined;
   readonly userId: string | undefined;
@@ -25,16 +27,17 @@ export interface PayloadToKeep {
 export async function upsertPayload(tx: Transaction, one: PayloadToKeep): Promise<void> {
   await tx.execute(
     `INSERT INTO oauth_payloads
-       (model, id_hash, payload, grant_id, user_id, client_id, uid_hash, user_code_hash, expires_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::double precision * interval '1 second')
+       (model, id_hash, payload, key_id, grant_id, user_id, client_id, uid_hash, user_code_hash, expires_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + $10::double precision * interval '1 second')
      ON CONFLICT (model, id_hash) DO UPDATE SET
-       payload = excluded.payload, grant_id = excluded.grant_id, user_id = excluded.user_id,
+       payload = excluded.payload, key_id = excluded.key_id, grant_id = excluded.grant_id, user_id = excluded.user_id,
        client_id = excluded.client_id, uid_hash = excluded.uid_hash, user_code_hash = excluded.user_code_hash,
        expires_at = excluded.expires_at`,
     [
       one.model,
       one.idHash,
-      one.payload,
+      one.payload.bytes,
+      one.payload.keyId,
       one.grantId ?? null,
       one.userId ?? null,
       one.clientId ?? null,
@@ -133,6 +136,49 @@ export async function deletePayloadsOfUser(tx: Transaction, userId: string): Pro
     [userId],
   );
   return [...new Set(deleted.flatMap(({ grantId }) => grantId ?? []))];
+}
+
+interface PayloadPlace {
+  readonly model: string;
+  readonly idHash: Buffer;
+}
+
+/**
+ * The next of those that these keys encrypted, or of which it is not known which one did, in the order of their places. Held until the
+ * transaction ends; what somebody else holds is left out.
+ */
+export function lockPayloadsOfKeys(
+  tx: Transaction,
+  keyIds: readonly string[],
+  after: PayloadPlace | undefined,
+  limit: number,
+): Promise<(PayloadPlace & Pick<PayloadRow, 'payload'>)[]> {
+  return tx.query(
+    `SELECT model, id_hash AS "idHash", payload FROM oauth_payloads
+     WHERE (key_id = ANY ($1) OR key_id IS NULL) AND (model, id_hash) > ($2, $3)
+     ORDER BY model, id_hash LIMIT $4 FOR UPDATE SKIP LOCKED`,
+    [keyIds, after?.model ?? '', after?.idHash ?? Buffer.alloc(0), limit],
+  );
+}
+
+export async function replacePayloads(tx: Transaction, anew: readonly (PayloadPlace & { readonly payload: Encrypted })[]): Promise<void> {
+  await tx.execute(
+    `UPDATE oauth_payloads p SET payload = t.payload, key_id = t.key_id
+     FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::text[]) AS t (model, id_hash, payload, key_id)
+     WHERE (p.model, p.id_hash) = (t.model, t.id_hash)`,
+    [
+      anew.map(({ model }) => model),
+      anew.map(({ idHash }) => idHash),
+      anew.map(({ payload }) => payload.bytes),
+      anew.map(({ payload }) => payload.keyId),
+    ],
+  );
+}
+
+/** What another key than this one encrypted. By ranges, so that the index finds them. */
+export async function countPayloadsOfOthers(db: Reader, keyId: string): Promise<number> {
+  const text = 'SELECT count(*) AS count FROM oauth_payloads WHERE key_id < $1 OR key_id > $1 OR key_id IS NULL';
+  return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
 }
 
 export function deleteExpiredPayloads(tx: Transaction): Promise<number> {

@@ -127,7 +127,7 @@ describe('signing keys', () => {
     it('makes no key that the replicas could not read', async () => {
       const keys = async (): Promise<number | null> => (await shop.sql.query('SELECT 1 FROM signing_keys')).rowCount;
       const before = await keys();
-      const wrong = await run({ IDENTITY_SECRET: 'another secret of 32 characters, or more' });
+      const wrong = await run({ IDENTITY_SECRET: 'another secret of 32 characters or more' });
       expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('IDENTITY_SECRET') });
       expect(await keys()).toBe(before);
     });

@@ -1,15 +1,20 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { JWK } from 'jose';
+import type { Encrypted } from '../credentials/cipher.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
 export interface NewSigningKey {
   readonly kid: string;
   readonly publicJwk: JWK;
-  readonly encryptedPrivateJwk: Buffer;
+  readonly privateJwk: Encrypted;
 }
 
-export interface SigningKeyRecord extends NewSigningKey {
+export interface SigningKeyRecord {
+  readonly kid: string;
+  readonly publicJwk: JWK;
+  readonly encryptedPrivateJwk: Buffer;
   /** False: it is only published so far. */
   readonly maySign: boolean;
 }
@@ -33,9 +38,9 @@ export function listSigningKeys(db: Reader): Promise<SigningKeyRecord[]> {
 
 export async function insertSigningKey(tx: Transaction, key: NewSigningKey, signsInSeconds: number): Promise<void> {
   await tx.execute(
-    `INSERT INTO signing_keys (kid, public_jwk, private_jwk, signs_from)
-     VALUES ($1, $2, $3, now() + $4 * interval '1 second')`,
-    [key.kid, JSON.stringify(key.publicJwk), key.encryptedPrivateJwk, signsInSeconds],
+    `INSERT INTO signing_keys (kid, public_jwk, private_jwk, key_id, signs_from)
+     VALUES ($1, $2, $3, $4, now() + $5 * interval '1 second')`,
+    [key.kid, JSON.stringify(key.publicJwk), key.privateJwk.bytes, key.privateJwk.keyId, signsInSeconds],
   );
 }
 
@@ -60,6 +65,27 @@ export async function signAtOnce(tx: Transaction): Promise<string | undefined> {
     'UPDATE signing_keys SET signs_from = least(signs_from, now()) WHERE verifies_until IS NULL RETURNING kid',
   );
   return key?.kid;
+}
+
+/** What another key than this one encrypted, ended ones as well. Held until the transaction ends. */
+export function lockSigningKeysOfOthers(
+  tx: Transaction,
+  keyId: string,
+): Promise<Pick<SigningKeyRecord, 'kid' | 'encryptedPrivateJwk'>[]> {
+  return tx.query(
+    `SELECT kid, private_jwk AS "encryptedPrivateJwk" FROM signing_keys
+     WHERE key_id IS DISTINCT FROM $1 FOR UPDATE SKIP LOCKED`,
+    [keyId],
+  );
+}
+
+export async function replacePrivateJwk(tx: Transaction, kid: string, { keyId, bytes }: Encrypted): Promise<void> {
+  await tx.execute('UPDATE signing_keys SET private_jwk = $2, key_id = $3 WHERE kid = $1', [kid, bytes, keyId]);
+}
+
+export async function countSigningKeysOfOthers(db: Reader, keyId: string): Promise<number> {
+  const text = 'SELECT count(*) AS count FROM signing_keys WHERE key_id IS DISTINCT FROM $1';
+  return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
 }
 
 export function deleteEndedSigningKeys(tx: Transaction): Promise<number> {

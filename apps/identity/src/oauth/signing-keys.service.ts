@@ -14,12 +14,15 @@ import {
   verifiesOnSeconds,
 } from './signing-key.js';
 import {
+  countSigningKeysOfOthers,
   deleteSigningKeys,
   endSigningKeys,
   insertSigningKey,
   listSigningKeys,
   lockSigningKeys,
+  lockSigningKeysOfOthers,
   type NewSigningKey,
+  replacePrivateJwk,
   signAtOnce,
   type SigningKeyRecord,
 } from './signing-keys.repository.js';
@@ -98,6 +101,17 @@ export class SigningKeysService {
     });
   }
 
+  /** Private keys that a former secret encrypted are encrypted with the present one. @returns how many are left */
+  async sealAnew(): Promise<number> {
+    await this.database.transaction(async (tx) => {
+      for (const { kid, encryptedPrivateJwk } of await lockSigningKeysOfOthers(tx, this.cipher.keyId)) {
+        const anew = this.cipher.encryptAnew(encryptedPrivateJwk, purposeOf(kid));
+        if (anew) await replacePrivateJwk(tx, kid, anew);
+      }
+    });
+    return countSigningKeysOfOthers(this.database, this.cipher.keyId);
+  }
+
   private async insertAtOnce(tx: Transaction): Promise<string> {
     const made = await this.generate();
     await insertSigningKey(tx, made, 0);
@@ -120,7 +134,7 @@ export class SigningKeysService {
     return {
       kid,
       publicJwk: { ...publicPart, ...about },
-      encryptedPrivateJwk: this.cipher.encrypt(privateJwk, purposeOf(kid)),
+      privateJwk: this.cipher.encrypt(privateJwk, purposeOf(kid)),
     };
   }
 }

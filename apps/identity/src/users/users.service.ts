@@ -138,7 +138,8 @@ export class UsersService {
     { users, pointerOf, role }: NewUsers,
     answerOf: (records: readonly UserRecord[]) => T,
   ): Promise<T | Replayed> {
-    const key = idempotency?.forRequest(this.cipher.fingerprint(JSON.stringify(users)));
+    const asked = JSON.stringify(users);
+    const key = idempotency?.forRequest(this.cipher.fingerprint(asked), this.cipher.formerFingerprints(asked));
     const candidates = users.map((user, n) => candidate(user, pointerOf(n)));
     const conflicts = conflictsOf(candidates, await findTaken(this.database, candidates));
     // After the names: whoever finds those of a twin that has just ended finds its answer, too.

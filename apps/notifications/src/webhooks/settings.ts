@@ -1,10 +1,4 @@
-import { flag, integer, list, secret, type Setting } from '@plant-shop/platform/config';
-
-/** Several secrets in one setting, the first of which is the present one. */
-const secrets = (variable: string, description: string): Setting<readonly string[]> => {
-  const one = secret(variable, { description });
-  return { ...one, parse: (text) => text.split(',').map((entry) => one.parse(entry.trim())) };
-};
+import { flag, integer, list, secrets, type Setting } from '@plant-shop/platform/config';
 
 const factor = (variable: string, documented: { description: string; default: string }): Setting<number> => ({
   variable,
@@ -18,10 +12,10 @@ const factor = (variable: string, documented: { description: string; default: st
 });
 
 export const webhookSettings = {
-  secrets: secrets(
-    'NOTIFICATIONS_SECRET',
-    'Encrypts the secrets of webhooks; at least 32 characters, the same on all replicas. To change it, put the new one first, and the old one after a comma until nothing is encrypted with it (metric `webhook_secrets_to_seal_anew`)',
-  ),
+  secrets: secrets('NOTIFICATIONS_SECRET', {
+    description:
+      'Encrypts the secrets of webhooks; at least 32 characters, the same on all replicas. To change it, put the new one first, and the old one after a comma until nothing is encrypted with it (metric `webhook_secrets_to_seal_anew`)',
+  }),
   webhooksPerUser: integer('WEBHOOKS_PER_USER', {
     description: 'Webhooks that a user may have',
     default: '20',

@@ -35,6 +35,14 @@ describe('an Idempotency-Key', () => {
     expect(() => key().open(other.fingerprint, other.seal({}))).toThrow(expect.objectContaining({ code: 'idempotency-key-reused' }));
   });
 
+  it('answers a request that was said in other bytes, where they are known', () => {
+    const [asBefore, asNow] = [Buffer.from('as before'), Buffer.from('as now')];
+    const saved = key().forRequest(asBefore);
+    const sealed = saved.seal('answer');
+    expect(key().forRequest(asNow, [asBefore]).open(saved.fingerprint, sealed)).toBe('answer');
+    expect(() => key().forRequest(asNow).open(saved.fingerprint, sealed)).toThrow(expect.objectContaining({ code: 'idempotency-key-reused' }));
+  });
+
   it('stores nothing that shows the key, the request or the answer', () => {
     const one = key({ key: 'canary-key', payload: Buffer.from('{"password":"canary-body"}') });
     const stored = Buffer.concat([one.hash, one.fingerprint, one.seal({ token: 'canary-answer' })]).toString('latin1');

@@ -14,6 +14,7 @@ export class IdempotencyKey {
   readonly hash: Buffer;
   /** Operation and payload: the key may not be used for anything else. */
   readonly fingerprint: Buffer;
+  private readonly otherFingerprints: readonly Buffer[];
   private readonly answerKey: Buffer;
 
   constructor(
@@ -21,18 +22,22 @@ export class IdempotencyKey {
     private readonly key: string,
     private readonly operation: string,
     payload: Uint8Array,
+    sameIn: readonly Uint8Array[] = [],
   ) {
     this.hash = createHash('sha256').update(`${subject}\n${key}`).digest();
-    this.fingerprint = createHmac('sha256', key).update(`request\n${operation}\n`).update(payload).digest();
+    const fingerprintOf = (bytes: Uint8Array): Buffer => createHmac('sha256', key).update(`request\n${operation}\n`).update(bytes).digest();
+    this.fingerprint = fingerprintOf(payload);
+    this.otherFingerprints = sameIn.map(fingerprintOf);
     this.answerKey = createHmac('sha256', key).update(`answer\n${subject}`).digest();
   }
 
   /**
    * The same key, standing for a request that its payload does not tell: one that ends what earlier calls began names them
    * by an id, which is another one when the whole is repeated. `request` holds what has to be the same then.
+   * @param sameIn what else may have been said for the same request when it was answered
    */
-  forRequest(request: Uint8Array): IdempotencyKey {
-    return new IdempotencyKey(this.subject, this.key, this.operation, request);
+  forRequest(request: Uint8Array, sameIn: readonly Uint8Array[] = []): IdempotencyKey {
+    return new IdempotencyKey(this.subject, this.key, this.operation, request, sameIn);
   }
 
   /** The hash as text: equal for the same key of the same principal. */
@@ -57,7 +62,7 @@ export class IdempotencyKey {
 
   /** @throws CodedError `idempotency-key-reused` when the row was written for another request */
   open(fingerprint: Buffer, sealed: Buffer): unknown {
-    if (!fingerprint.equals(this.fingerprint)) throw keyReused();
+    if (![this.fingerprint, ...this.otherFingerprints].some((one) => one.equals(fingerprint))) throw keyReused();
     const decipher = createDecipheriv(algorithm, this.answerKey, sealed.subarray(0, nonceBytes));
     decipher.setAuthTag(sealed.subarray(-tagBytes));
     return JSON.parse(
