@@ -112,7 +112,7 @@ export async function readInventory(db: Reader): Promise<Inventory> {
 
 /** Whether there is anything to fold. */
 export async function hasDeltas(db: Reader): Promise<boolean> {
-  const found = await db.query({ name: 'find-inventory-delta', text: 'SELECT 1 FROM inventory_deltas ORDER BY id LIMIT 1' });
+  const found = await db.query({ name: 'find-inventory-delta', text: 'SELECT 1 FROM inventory_deltas LIMIT 1' });
   return found.length > 0;
 }
 
