@@ -27,19 +27,23 @@ export async function findWatermark(db: Reader): Promise<Watermark> {
 const insertEvents: Statement = {
   name: 'log-events',
   text: `
-    INSERT INTO event_log (seq, event_id, subject, body, traceparent, repeats)
-    SELECT t.seq, t.id, t.subject, t.body, t.traceparent,
-      EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq)
-    FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[], $5::text[]) AS t (seq, id, subject, body, traceparent)
-    ON CONFLICT (seq) DO UPDATE
-    SET event_id = excluded.event_id, subject = excluded.subject, body = excluded.body, traceparent = excluded.traceparent,
-      repeats = excluded.repeats`,
+    WITH logged AS (
+      INSERT INTO event_log (seq, event_id, subject, body, traceparent, repeats)
+      SELECT t.seq, t.id, t.subject, t.body, t.traceparent,
+        EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq)
+      FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[], $5::text[]) AS t (seq, id, subject, body, traceparent)
+      ON CONFLICT (seq) DO UPDATE
+      SET event_id = excluded.event_id, subject = excluded.subject, body = excluded.body, traceparent = excluded.traceparent,
+        repeats = excluded.repeats
+      RETURNING seq, repeats
+    )
+    SELECT seq FROM logged WHERE repeats`,
 };
 
-/** Logs events that follow on the locked watermark. */
-export function logEvents(tx: Transaction, events: readonly FeedEvent[]): void {
-  if (events.length === 0) return;
-  tx.send(insertEvents, [
+/** Logs events that follow on the locked watermark. @returns what says after the commit which of them are repetitions */
+export function logEvents(tx: Transaction, events: readonly FeedEvent[]): () => readonly { readonly seq: number }[] {
+  if (events.length === 0) return () => [];
+  return tx.later(insertEvents, [
     events.map((one) => one.seq),
     events.map((one) => one.id),
     events.map((one) => one.subject),

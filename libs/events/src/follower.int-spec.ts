@@ -53,12 +53,15 @@ describe('a follower', () => {
     await things.database.query('UPDATE feed_head SET head = $1', [head]);
     await things.database.query('DELETE FROM feed_breaks WHERE begins_at > $1', [head]);
   };
-  /** Each hand-on begins where the last one ended: nothing twice, nothing beyond a hole. */
-  const isGapless = (service: FollowingService): void => {
+  /** Each hand-on begins where the last one ended: nothing twice, nothing beyond a hole. Its events are those of the log. */
+  const isGapless = async (service: FollowingService): Promise<void> => {
+    const log = await service.log();
     let last = 0;
-    for (const { after, upTo } of service.advances) {
+    for (const { after, upTo, events } of service.advances) {
       expect(after).toBe(last);
       expect(upTo).toBeGreaterThan(after);
+      const logged = log.filter(({ seq }) => seq > after && seq <= upTo);
+      if (events) expect(events).toMatchObject(logged);
       last = upTo;
     }
   };
@@ -82,7 +85,7 @@ describe('a follower', () => {
     const service = await open();
     service.follower.start();
     await hasAll(service);
-    isGapless(service);
+    await isGapless(service);
   });
 
   it('takes events from nudges alone, without asking the feed', async () => {
@@ -97,7 +100,7 @@ describe('a follower', () => {
       await until(async () => (await service.watermark()) === (n + 1) * 3);
     }
     expect(pulls - before).toBeLessThanOrEqual(3);
-    isGapless(service);
+    await isGapless(service);
   });
 
   it('fills what nudges left out, and takes doubled and reordered ones once', async () => {
@@ -113,7 +116,7 @@ describe('a follower', () => {
       for (const nudge of [...heard, ...heard]) service.follower.heard(nudge);
     }
     await hasAll(service);
-    isGapless(service);
+    await isGapless(service);
   });
 
   it('hands nothing on beyond a hole until the hole is filled', async () => {
@@ -131,7 +134,7 @@ describe('a follower', () => {
     expect(service.advances).toEqual([]);
     feedIsAway = false;
     await hasAll(service);
-    expect(service.advances).toEqual([{ after: 0, upTo: 6 }]);
+    expect(service.advances).toMatchObject([{ after: 0, upTo: 6, events: [1, 2, 3, 4, 5, 6].map((seq) => ({ seq })) }]);
   });
 
   it('does again what it was doing when its transaction failed', async () => {
@@ -184,7 +187,7 @@ describe('a follower', () => {
       await change(1);
       await things.numberAll();
       await hasAll(service);
-      isGapless(service);
+      await isGapless(service);
     });
 
     it.each(['the end', 'what comes after it'] as const)('takes nothing of a nudge with another history before %s, and asks', async (from) => {
@@ -216,7 +219,7 @@ describe('a follower', () => {
       const ids = (await service.log()).map((event) => event.id);
       expect(ids.slice(0, 6)).toEqual(known.map((event) => event.id));
       expect([...ids.slice(6)].sort()).toEqual((await things.numbered()).slice(4).map((event) => event.id).sort());
-      isGapless(service);
+      await isGapless(service);
     });
   });
 

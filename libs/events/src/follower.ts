@@ -2,7 +2,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import type { FeedHead, FeedNudge, FeedPage, FeedPlace } from './event.js';
+import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPlace } from './event.js';
 import {
   findOthers,
   findWatermark,
@@ -22,6 +22,13 @@ export interface Advance {
   readonly upTo: number;
 }
 
+/** The same for whoever would otherwise read the log. */
+export interface Logged extends Advance {
+  readonly epoch: string;
+  /** All of them, in their order. Absent when a gap or a repetition is among them, or another epoch begins: then read the log. */
+  readonly events?: readonly FeedEvent[];
+}
+
 /** The feed, as its owner serves it. */
 export interface RemoteFeed {
   read(place: FeedPlace, limit: number): Promise<FeedPage>;
@@ -33,7 +40,7 @@ export interface FollowerOptions {
   /** What follows from events, in the transaction that makes the log whole up to them. A promise is waited for. */
   readonly onAdvance: (tx: Transaction, advance: Advance) => unknown;
   /** After the commit. May be lost with the process: whoever needs it reads the log. */
-  readonly announce: (advance: Advance) => void;
+  readonly announce: (logged: Logged) => void;
 }
 
 const pageSize = 1_000;
@@ -123,20 +130,20 @@ export class Follower {
 
   /** Logs what follows on the log, does what follows from it, and moves the watermark, in one transaction. */
   private async take(stretches: readonly Stretch[]): Promise<Taken> {
-    const { before, taken, others } = await this.database.transaction(async (tx) => {
+    const { before, taken, others, repetitions } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
       const known = stretches.flatMap((stretch) => stretch.events.filter((event) => event.seq <= before.seq));
       const others = await findOthers(tx, known);
       const taken = takeUp(toPlace(before), stretches);
       const { events, upTo, epoch, resumesAt } = taken;
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
-      logEvents(tx, events);
+      const repetitions = logEvents(tx, events);
       if (epoch !== undefined && resumesAt !== undefined) noteGap(tx, before.seq, resumesAt, epoch);
       if (upTo > before.seq) await this.options.onAdvance(tx, { after: before.seq, upTo });
       if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
-      return { before, taken, others };
+      return { before, taken, others, repetitions };
     });
-    const { upTo, resumesAt } = taken;
+    const { events, upTo, epoch, resumesAt } = taken;
     if (others.length > 0) {
       this.logger.error({ seqs: others.slice(0, 10), count: others.length }, 'the feed gave numbers a second time');
     }
@@ -144,7 +151,10 @@ export class Follower {
       this.logger.error({ after: before.seq, resumesAt }, 'the feed no longer has these events: gap in the log');
     }
     this.noteWatermark(upTo);
-    if (upTo > before.seq) this.options.announce({ after: before.seq, upTo });
+    if (upTo > before.seq && epoch !== undefined) {
+      const areAll = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
+      this.options.announce({ after: before.seq, upTo, epoch, ...(areAll && { events }) });
+    }
     return { ...taken, fits: taken.fits && others.length === 0 };
   }
 

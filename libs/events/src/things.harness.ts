@@ -5,7 +5,7 @@ import { createDatabase } from '@plant-shop/testing/postgres';
 import type { FeedNudge } from './event.js';
 import { findWatermark } from './event-log.js';
 import { Feed, type FeedTable } from './feed.js';
-import { type Advance, Follower, type FollowerOptions, type RemoteFeed } from './follower.js';
+import { Follower, type FollowerOptions, type Logged as HandedOn, type RemoteFeed } from './follower.js';
 
 const migrations = new URL('../test-migrations/', import.meta.url);
 const silent = createLogger('test', 'fatal');
@@ -86,7 +86,7 @@ export class ThingsService {
 
 /** A service that follows it, with everything that it handed on. Test code only. */
 export class FollowingService {
-  readonly advances: Advance[] = [];
+  readonly advances: HandedOn[] = [];
   follower: Follower;
 
   private constructor(
@@ -115,7 +115,7 @@ export class FollowingService {
     const options: FollowerOptions = {
       feed,
       onAdvance: async () => undefined,
-      announce: (advance) => void this.advances.push(advance),
+      announce: (logged) => void this.advances.push(logged),
       ...this.given,
     };
     return new Follower(this.database, options, this.logger);

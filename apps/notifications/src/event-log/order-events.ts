@@ -40,9 +40,9 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
       {
         feed: this.storeFeed(),
         onAdvance: letWebhooksFollow,
-        announce: (advance) => {
-          tail.announce(advance);
+        announce: (logged) => {
           webhooks.poke();
+          tail.announce(logged);
         },
       },
       logger,

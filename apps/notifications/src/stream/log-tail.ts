@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import type { Advance } from '@plant-shop/events/follower';
+import type { Logged } from '@plant-shop/events/follower';
 import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { type Listener, Nats } from '@plant-shop/platform/nats';
@@ -14,14 +14,8 @@ import { newestNumbers, readHistory, readTail } from './log-pages.js';
 import { StreamMetrics } from './metrics.js';
 import { Ring } from './ring.js';
 
-/** Among the replicas of notifications: events (after, upTo] are in the log. Core NATS: it may be lost. */
+/** Among the replicas of notifications: what was logged, without the events when they are too many. Core NATS: it may be lost. */
 const fanoutSubject = 'notifications.fanout';
-
-interface FanoutMessage extends Advance {
-  readonly epoch: string;
-  /** All of them; absent when they are too many for a message, or do not follow each other. */
-  readonly events?: readonly LoggedEvent[];
-}
 
 export interface LogTailListener {
   /** There is more in the ring. */
@@ -37,9 +31,8 @@ const maxMessageBytes = 512 * 1024;
 const maxRingBytes = 32 * 1024 * 1024;
 
 /**
- * Keeps the ring equal to the end of the log, on every replica. The one that has advanced the log reads what is new and
- * tells the others; one that misses a message reads it from the log, within a second. Nothing beyond the watermark is
- * ever in the ring.
+ * Keeps the ring equal to the end of the log, on every replica. The one that has advanced the log tells the others; one
+ * that misses a message reads it from the log, within a second. Nothing beyond the watermark is ever in the ring.
  */
 @Injectable()
 export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -74,7 +67,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   /** The service is not up before clients can be served. */
   async onApplicationBootstrap(): Promise<void> {
     await this.catchUp();
-    this.messages = this.nats.listen(fanoutSubject, (message) => this.hear(message.json<FanoutMessage>()));
+    this.messages = this.nats.listen(fanoutSubject, (message) => this.hear(message.json<Logged>()));
     this.loop.start();
   }
 
@@ -90,9 +83,13 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** This replica has added events to the log. */
-  announce({ upTo }: Advance): void {
-    this.announced = upTo;
-    this.loop.poke();
+  announce(logged: Logged): void {
+    if (this.takes(logged)) {
+      this.tellOthers(logged);
+    } else {
+      this.announced = logged.upTo;
+      this.loop.poke();
+    }
   }
 
   /** Reads what is new now: somebody has seen more than the ring has. */
@@ -129,12 +126,17 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     return (this.known = await readHistory(this.database));
   }
 
-  private hear({ epoch, after, upTo, events }: FanoutMessage): void {
+  private hear(logged: Logged): void {
+    if (!this.takes(logged)) this.loop.poke();
+  }
+
+  /** @returns false for what does not follow what is here: it is read from the log */
+  private takes({ epoch, after, upTo, events }: Logged): boolean {
     const { head } = this.ring;
-    if (upTo <= head) return;
-    // Whatever does not follow what is here is read from the log.
-    if (events && after <= head && epoch === this.known?.epoch) this.extend(events, upTo);
-    else this.loop.poke();
+    if (upTo <= head) return true;
+    if (!events || after > head || epoch !== this.known?.epoch) return false;
+    this.extend(events, upTo);
+    return true;
   }
 
   private extend(events: readonly LoggedEvent[], upTo: number): void {
@@ -147,13 +149,18 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     for (const listener of this.listeners) listener.grown();
   }
 
-  private tellOthers(message: FanoutMessage): void {
+  private tellOthers(message: Logged): void {
     // The client would keep it and send it after a reconnect, when it is news no longer.
     if (!this.nats.isUp) return;
     const { epoch, after, upTo } = message;
     const whole = Buffer.from(JSON.stringify(message));
-    const range: FanoutMessage = { epoch, after, upTo };
-    this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range));
+    const range: Logged = { epoch, after, upTo };
+    try {
+      this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range));
+    } catch (error) {
+      // They read it from the log.
+      this.logger.warn({ err: error }, 'other replicas were not told of events');
+    }
   }
 
   private async setBack(head: number, watermark: number): Promise<void> {

@@ -6,6 +6,7 @@ import { Run } from '@plant-shop/testing/crash/run';
 import { until } from '@plant-shop/testing/until';
 import { Agent } from 'undici';
 import { OrderEvents } from '../event-log/order-events.js';
+import { LogTail } from '../stream/log-tail.js';
 import { DeliveryMaker } from './delivery-maker.js';
 import { DeliveryWorker } from './delivery-worker.js';
 import { Receiver, TestWebhooks } from './webhooks.spec.fixture.js';
@@ -77,7 +78,11 @@ describe('whatever notifications loses while it works, and whenever it dies', ()
       atLeast: 9,
       given: nothing,
       due: happen,
-      when: ({ app }) => app.get(OrderEvents).follower.run(),
+      when: async ({ app }) => {
+        // It tells the other replicas of what follows on the events that it has.
+        await new Run().within(() => app.get(LogTail).catchUp());
+        await app.get(OrderEvents).follower.run();
+      },
       finally: expectAllDelivered,
     });
   }, crashLimitMs);

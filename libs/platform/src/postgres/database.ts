@@ -39,6 +39,8 @@ export interface Transaction {
   execute(statement: Statement | string, values?: readonly unknown[]): Promise<number>;
   /** One statement whose outcome nobody waits for: when it fails, so does the transaction. COMMIT may follow it at once. */
   send(statement: Statement | string, values?: readonly unknown[]): void;
+  /** Like `send`, for rows that nobody needs before the commit. @returns what gives them after it */
+  later<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): () => Row[];
 }
 
 /** Of a pool, at this moment. */
@@ -218,14 +220,23 @@ async function once<T>(client: PoolClient, work: (tx: Transaction) => Promise<T>
   let phase: DatabasePhase = 'work';
   let failure: unknown;
   const sent: Promise<unknown>[] = [];
-  const send = (statement: Statement | string, values?: readonly unknown[]): void => {
-    const outcome = client.query(toQuery(statement, values));
-    outcome.catch((error: unknown) => (failure ??= error));
+  const later = <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): (() => Row[]) => {
+    let rows: Row[] | undefined;
+    const outcome = client.query<Row>(toQuery(statement, values));
+    outcome.then(
+      (result) => (rows = result.rows),
+      (error: unknown) => (failure ??= error),
+    );
     sent.push(outcome);
+    return () => {
+      if (!rows) throw new Error('These rows are there after the commit.');
+      return rows;
+    };
   };
+  const send: Transaction['send'] = (statement, values) => void later(statement, values);
   try {
     send('BEGIN');
-    const result = await work(transactionOn(client, send));
+    const result = await work(transactionOn(client, send, later));
     phase = 'commit';
     send('COMMIT');
     const outcomes = await Promise.all(sent);
@@ -250,12 +261,13 @@ async function rollBack(client: PoolClient, logger: Logger): Promise<boolean> {
   }
 }
 
-function transactionOn(client: PoolClient, send: Transaction['send']): Transaction {
+function transactionOn(client: PoolClient, send: Transaction['send'], later: Transaction['later']): Transaction {
   return {
     query: async <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]) =>
       (await client.query<Row>(toQuery(statement, values))).rows,
     execute: async (statement, values) => (await client.query(toQuery(statement, values))).rowCount ?? 0,
     send,
+    later,
   };
 }
 

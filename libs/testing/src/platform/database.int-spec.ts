@@ -160,6 +160,19 @@ describe('a database', () => {
       expect(await boxes(8)).toBe(1);
     });
 
+    it('gives rows that nobody waited for after the commit, and not before it', async () => {
+      const database = await connect();
+      const text = 'INSERT INTO boxes (id, units) VALUES ($1, $2) RETURNING id';
+      const inserted = await database.transaction(async (tx) => {
+        const rows = tx.later<{ id: number }>(text, [9, 1]);
+        expect(rows).toThrow('after the commit');
+        return { rows };
+      });
+      expect(inserted.rows()).toEqual([{ id: 9 }]);
+      const failing = database.transaction(async (tx) => ({ rows: tx.later(text, [10, -1]) }));
+      await expect(failing).rejects.toMatchObject({ code: '23514' });
+    });
+
     it('carries statements out in the order in which they were asked for', async () => {
       const database = await connect();
       const seen = await database.transaction((tx) => {
