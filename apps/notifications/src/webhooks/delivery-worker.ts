@@ -131,17 +131,21 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       if (turns.length === 0) return { turns, claimed: [], secrets: [] };
       const share = Math.ceil(room / turns.length);
       const rooms = turns.map((turn) => ({ turn, webhookId: turn.webhookId, room: roomOf(turn, share, limits) }));
-      const claimed = await claimDue(tx, rooms, lease, leaseMs);
+      // Together, since whoever makes deliveries waits for these rows: of some that get nothing the secrets are read for nothing.
+      const [claimed, secrets] = await Promise.all([
+        claimDue(tx, rooms, lease, leaseMs),
+        findSecrets(tx, turns.map((turn) => turn.webhookId)),
+      ]);
       if (claimed.length > 0) tracing?.causedBy(claimed.map((one) => one.traceparent));
       const took = countByWebhook(claimed);
       endTurns(
         tx,
         rooms.map(({ turn, webhookId, room }) => {
           const count = took.get(webhookId) ?? 0;
-          return { webhookId, tokens: turn.tokens - count, pauseMs: pauseBeforeNextTurn(turn, room, count, share, limits) };
+          return { turn, tokens: turn.tokens - count, pauseMs: pauseBeforeNextTurn(turn, room, count, share, limits) };
         }),
       );
-      return { turns, claimed, secrets: claimed.length === 0 ? [] : await findSecrets(tx, [...took.keys()]) };
+      return { turns, claimed, secrets };
     });
     const endpoints = this.endpointsOf(turns, secrets);
     return claimed.flatMap((one) => {
@@ -223,17 +227,16 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const attempts = batch.map(({ job, sent }) => ({ webhookId: job.claimed.webhookId, sent }));
     const health = healthOf(attempts, attemptLimitMs * prompt);
     const { written, failing } = await this.database.transaction(async (tx) => {
-      const recorded = recordOutcomes(tx, batch.map(({ outcome }) => outcome));
+      const written = recordOutcomes(tx, batch.map(({ outcome }) => outcome));
       noteHealth(tx, health, limits);
-      const failing = exhausted.length === 0 ? [] : findFailing(tx, exhausted, failingMs);
-      const [written, failingNow] = await Promise.all([recorded, failing]);
-      return { written, failing: failingNow };
+      return { written, failing: exhausted.length === 0 ? [] : await findFailing(tx, exhausted, failingMs) };
     });
+    const ids = written();
     const gone = batch.flatMap(({ job, sent }) => (isGone(sent) ? [job.claimed.webhookId] : []));
     await this.disable(gone, 'gone');
     await this.disable(failing, 'failing');
     this.loop.poke();
-    return batch.map(({ job }) => written.has(job.claimed.id));
+    return batch.map(({ job }) => ids.has(job.claimed.id));
   }
 
   /** In a transaction of its own: the endpoint's row comes before all others. Lost, the next failure repeats it. */

@@ -3,33 +3,38 @@ import type { Statement, Transaction } from '@plant-shop/platform/postgres/datab
 import type { QueueLimits } from './options.js';
 import type { Turn } from './queue.js';
 
-// Claiming and ending deliveries, in batches. Locks are taken in one order everywhere: lanes, deliveries, queues; claiming,
-// which begins with the queues, waits for nobody.
+// Claiming and ending deliveries, in batches. Locks are taken in one order everywhere: lanes, deliveries, queues; claiming
+// waits for nobody before it ends its turns.
 
+/**
+ * Not by the queues' rows: whoever makes deliveries or writes outcomes down would wait for a claim, which goes to and fro
+ * between database and process. Of those that others have, as many are passed over as there may be replicas.
+ */
 const lockTurns: Statement = {
   name: 'webhooks-lock-turns',
-  text: `SELECT webhook_id AS id FROM webhook_queues WHERE turn_at <= now() ORDER BY turn_at LIMIT $1
-         FOR NO KEY UPDATE SKIP LOCKED`,
+  text: `
+    SELECT id FROM (SELECT webhook_id AS id FROM webhook_queues WHERE turn_at <= now() ORDER BY turn_at LIMIT 8 * $1::bigint) AS due
+    WHERE pg_try_advisory_xact_lock(hashtext('turn of webhook'), hashtext(id::text)) LIMIT $1`,
 };
 
 const readTurns: Statement = {
   name: 'webhooks-read-turns',
   text: `
-    SELECT q.webhook_id AS "webhookId", w.url, w.state = 'enabled' AS "isEnabled", q.silent_attempts AS "silentAttempts",
+    SELECT q.webhook_id AS "webhookId", q.xmin::text AS version, w.url, w.state = 'enabled' AS "isEnabled", q.silent_attempts AS "silentAttempts",
       CASE WHEN q.tokens_at = '-infinity' THEN $2::float8
         ELSE least($2, q.tokens + extract(epoch FROM now() - q.tokens_at)::float8 * $2) END AS tokens,
       CASE WHEN q.paused_until = '-infinity' THEN 0
         ELSE extract(epoch FROM q.paused_until - now())::float8 * 1000 END AS "pausedForMs",
       (SELECT count(*) FROM webhook_deliveries d
        WHERE d.webhook_id = q.webhook_id AND d.lease IS NOT NULL AND d.due_at > now()) AS leased
-    FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id WHERE q.webhook_id = ANY($1)`,
+    FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id WHERE q.webhook_id = ANY($1) AND q.turn_at <= now()`,
 };
 
 /** Endpoints whose turn it is, those that have waited longest first. Nobody else claims for them meanwhile. */
 export async function takeTurns(tx: Transaction, limit: number, limits: QueueLimits): Promise<Turn[]> {
   const locked = await tx.query<{ id: string }>(lockTurns, [limit]);
   if (locked.length === 0) return [];
-  // A new statement: what was changed by whoever held the rows before must be seen.
+  // A new statement: what was changed by whoever had the turns before must be seen.
   return tx.query<Turn>(readTurns, [locked.map((row) => row.id), limits.perSecond]);
 }
 
@@ -77,27 +82,32 @@ export async function claimDue(
   return claimed.sort((a, b) => a.id - b.id);
 }
 
-/** The next delivery is what comes due first, be it a claimed one whose worker dies. */
+/**
+ * The next delivery is what comes due first, be it a claimed one whose worker dies. Of a queue that was written to since its
+ * turn began, it is not known what this statement sees of the deliveries that were made: it is looked at again at once.
+ */
 const endTurn: Statement = {
   name: 'webhooks-end-turns',
   text: `
+    WITH held AS (SELECT webhook_id FROM webhook_queues WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR NO KEY UPDATE)
     UPDATE webhook_queues q SET tokens = t.tokens, tokens_at = now(),
-      turn_at = CASE WHEN t.pause_ms IS NULL THEN 'infinity' ELSE greatest(
+      turn_at = CASE WHEN q.xmin::text <> t.version THEN least(q.turn_at, now()) WHEN t.pause_ms IS NULL THEN 'infinity' ELSE greatest(
         now() + t.pause_ms * interval '1 millisecond',
         coalesce((SELECT min(due_at) FROM webhook_deliveries d WHERE d.webhook_id = q.webhook_id
                   AND (w.sees_all OR NOT d.of_others)), 'infinity')) END
-    FROM unnest($1::uuid[], $2::float8[], $3::float8[]) AS t (webhook_id, tokens, pause_ms)
+    FROM unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[]) AS t (webhook_id, version, tokens, pause_ms)
     JOIN webhooks w ON w.id = t.webhook_id
-    WHERE q.webhook_id = t.webhook_id`,
+    WHERE q.webhook_id = t.webhook_id AND q.webhook_id IN (SELECT webhook_id FROM held)`,
 };
 
 /** @param pauseMs Infinity: until somebody brings the turn forward */
 export function endTurns(
   tx: Transaction,
-  turns: readonly { readonly webhookId: string; readonly tokens: number; readonly pauseMs: number }[],
+  turns: readonly { readonly turn: Turn; readonly tokens: number; readonly pauseMs: number }[],
 ): void {
   tx.send(endTurn, [
-    turns.map((one) => one.webhookId),
+    turns.map(({ turn }) => turn.webhookId),
+    turns.map(({ turn }) => turn.version),
     turns.map((one) => one.tokens),
     turns.map(({ pauseMs }) => (pauseMs === Infinity ? null : pauseMs)),
   ]);
@@ -151,11 +161,14 @@ const moveLanes: Statement = {
     WHERE lane.id IS NULL AND l.webhook_id = lane.webhook_id AND l.order_id = lane.order_id`,
 };
 
-/** Writes outcomes down, as far as their leases last, and starts the successors of what has ended. @returns ids written */
-export async function recordOutcomes(tx: Transaction, outcomes: readonly Outcome[]): Promise<Set<number>> {
+/**
+ * Writes outcomes down, as far as their leases last, and starts the successors of what has ended. Nothing is waited for: what
+ * follows holds the queues' rows. @returns what gives the ids written after the commit
+ */
+export function recordOutcomes(tx: Transaction, outcomes: readonly Outcome[]): () => Set<number> {
   const lanes = lanesOf(outcomes.flatMap(({ delivery, state }) => (state === 'pending' ? [] : [delivery])));
   holdLanes(tx, lanes);
-  const written = tx.query<{ id: number }>(record, [
+  const written = tx.later<{ id: number }>(record, [
     outcomes.map((one) => one.delivery.id),
     outcomes.map((one) => one.lease),
     outcomes.map((one) => one.state),
@@ -163,7 +176,7 @@ export async function recordOutcomes(tx: Transaction, outcomes: readonly Outcome
     outcomes.map((one) => one.pauseMs),
   ]);
   advanceLanes(tx, lanes);
-  return new Set((await written).map((row) => row.id));
+  return () => new Set(written().map((row) => row.id));
 }
 
 /** Each lane once. */
