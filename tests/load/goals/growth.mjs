@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientOf, inParallel } from '../client.mjs';
 import { measure } from '../http.mjs';
+import { inTurns, mean, median } from '../in-turns.mjs';
 import { fillShop, LARGE } from '../large-data.mjs';
 import { spent, Stack } from '../stack.mjs';
 import { placeOrders } from './orders.mjs';
@@ -37,45 +38,56 @@ async function read({ stack, plants, seconds }, path) {
   return { ...result, cpu: microseconds(total), cpuByPart: Object.fromEntries(Object.entries(parts).map(([part, cpu]) => [part, microseconds(cpu)])) };
 }
 
-/** @param {Bench} bench @param {Stack} stack @param {number[]} plants @returns {Promise<Record<string, Cost>>} */
-async function costs(bench, stack, plants) {
-  /** @type {Record<string, Cost>} */
-  const found = {};
-  for (const [what, operation] of Object.entries(operations)) {
-    await operation({ stack, plants, seconds: bench.warmUp });
-    found[what] = await operation({ stack, plants, seconds: bench.seconds });
-  }
-  return found;
+/**
+ * A shop of a thousand plants and no orders yet, beside the one that the other goals use.
+ * @param {Bench} bench @param {string} name
+ */
+async function smallShop(bench, name) {
+  const folder = join(bench.folder, name);
+  mkdirSync(folder);
+  const stack = await Stack.start(folder, { signal: bench.signal });
+  const call = clientOf(stack.gatewayUrl);
+  const made = await inParallel(SMALL, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));
+  return { stack, plants: made.map(({ id }) => id) };
+}
+
+/** @param {Bench} bench @param {Stack} stack @returns the shop, with a million plants and five million orders */
+async function fill(bench, stack) {
+  const begun = performance.now();
+  const size = bench.quick ? { plants: LARGE.plants / 10, orders: LARGE.orders / 10 } : LARGE;
+  await fillShop(stack.run.postgres.adminUrl, (url, sql) => bench.pgbench.psql(url, sql), size);
+  console.log(`P8: ${size.plants} plants and ${size.orders} orders in ${Math.round((performance.now() - begun) / 1_000)} s …`);
+  // As many plants are asked for as before, from all over the catalogue: what grows is the shop, not what people want of it.
+  // Eight in ten can be ordered, these among them.
+  return { stack, size, plants: Array.from({ length: SMALL }, (_, n) => 1 + n * (size.plants / SMALL)) };
 }
 
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */
 export const growthGoals = {
   P8: async (bench) => {
-    // A shop of its own, that the other goals' is not larger for it.
-    const folder = join(bench.folder, 'growth');
-    mkdirSync(folder);
-    const stack = await Stack.start(folder, { signal: bench.signal });
+    /** @type {Stack[]} */
+    const stacks = [];
     try {
-      const call = clientOf(stack.gatewayUrl);
-      const few = await inParallel(SMALL, 32, (n) => call('POST', '/plant', { name: `Plant ${n}` }));
-      const small = await costs(bench, stack, few.map(({ id }) => id));
-      const begun = performance.now();
-      const size = bench.quick ? { plants: LARGE.plants / 10, orders: LARGE.orders / 10 } : LARGE;
-      await fillShop(stack.run.postgres.adminUrl, (url, sql) => bench.pgbench.psql(url, sql), size);
-      const filledInSeconds = (performance.now() - begun) / 1_000;
-      console.log(`P8: ${size.plants} plants and ${size.orders} orders in ${Math.round(filledInSeconds)} s …`);
-      // As many plants are asked for as before, from all over the catalogue: what grows is the shop, not what people want of it.
-      // Eight in ten can be ordered, these among them.
-      const listed = Array.from({ length: SMALL }, (_, n) => 1 + n * (size.plants / SMALL));
-      const large = await costs(bench, stack, listed);
-      return Object.keys(operations).map((what) => {
-        const [one, other] = [small[what], large[what]];
-        if (!one || !other) throw new Error(`${what} was not measured`);
-        const detail = { size, small: one, large: other, filledInSeconds };
-        return { goal: 'P8', what: `${what}: its CPU at ${size.plants / 1e6} million plants and ${size.orders / 1e6} million orders against 1,000 and none`, wanted: 1.3, ratio: other.cpu / one.cpu, atMost: true, detail };
-      });
+      const small = await smallShop(bench, 'small');
+      stacks.push(small.stack);
+      const { stack } = await smallShop(bench, 'large');
+      stacks.push(stack);
+      const large = await fill(bench, stack);
+      const rows = [];
+      for (const [what, operation] of Object.entries(operations)) {
+        for (const shop of [small, large]) await operation({ ...shop, seconds: bench.warmUp });
+        const rounds = await inTurns(
+          bench.rounds,
+          () => operation({ ...small, seconds: bench.roundSeconds }),
+          () => operation({ ...large, seconds: bench.roundSeconds }),
+        );
+        const { ratio, detail } = median(rounds, ({ ours, anchors: [before, after] }) => ours.cpu / mean([before.cpu, after.cpu]));
+        const size = `${large.size.plants / 1e6} million plants and ${large.size.orders / 1e6} million orders`;
+        rows.push({ goal: 'P8', what: `${what}: its CPU at ${size} against 1,000 and none`, wanted: 1.3, ratio, atMost: true, detail });
+      }
+      return rows;
     } finally {
-      await stack.end();
+      for (const stack of stacks) await stack.end();
     }
   },
 };

@@ -11,8 +11,8 @@ const ORDERS = 500;
 const due = /** @type {const} */ ({ move: 'expire', inMs: 900_000 });
 
 /**
- * An order that comes alone, placed by the store's lane and by a plain transaction of one statement a row, in turns on the
- * same database: batching must not make it wait.
+ * An order that comes alone, placed by the store's lane and by a plain transaction that keeps the same rules with one statement a row,
+ * in turns on the same database: batching must not make it wait.
  * @param {import('../bench.mjs').Bench} bench
  * @returns {Promise<import('../bench.mjs').Row>}
  */
@@ -28,8 +28,10 @@ export async function loneOrder({ stack, plants }) {
     const batched = [];
     /** @type {number[]} */
     const plain = [];
+    // Somebody who has ordered before, as most have.
+    const ownerId = randomUUID();
     for (let n = 0; n < ORDERS; n++) {
-      const order = { orderId: await ids.draw(), plantId: plants[n % plants.length] ?? NaN, ownerId: randomUUID() };
+      const order = { orderId: await ids.draw(), plantId: plants[n % plants.length] ?? NaN, ownerId };
       batched.push(await took(() => lanes.submit(order.plantId, { ...order, quantity: 1, shipDate: null, idIsChosen: false, idempotency: undefined })));
       const other = { ...order, orderId: await ids.draw() };
       plain.push(await took(() => placePlainly(database, other)));
@@ -58,6 +60,8 @@ async function took(work) {
 /** @param {Database} database @param {{ orderId: number, plantId: number, ownerId: string }} order */
 function placePlainly(database, { orderId, plantId, ownerId }) {
   return database.transaction(async (tx) => {
+    const [customer] = await tx.query({ name: 'plain-customer', text: 'SELECT closed FROM customers WHERE user_id = $1 FOR KEY SHARE' }, [ownerId]);
+    if (!customer || customer['closed']) throw new Error('the customer is not there');
     const [stock] = await tx.query({ name: 'plain-lock', text: 'SELECT free FROM stock WHERE plant_id = $1 FOR UPDATE' }, [plantId]);
     if (!stock || stock['free'] < 1) throw new Error(`no unit of ${plantId} is left`);
     await tx.execute(

@@ -6,6 +6,11 @@ const lockKnown: Statement = {
   text: `SELECT user_id AS "userId", closed FROM customers WHERE user_id = ANY($1) ORDER BY user_id FOR KEY SHARE`,
 };
 
+const makeUnknown: Statement = {
+  name: 'make-customers',
+  text: 'INSERT INTO customers (user_id) SELECT id FROM unnest($1::uuid[]) AS id ORDER BY id ON CONFLICT DO NOTHING',
+};
+
 /**
  * Keeps customers from being closed until the transaction ends, and says which of them are closed already. Customers that
  * never ordered are made on the way. Many may share a customer; only closing takes the row alone.
@@ -13,10 +18,7 @@ const lockKnown: Statement = {
 export async function shareCustomers(tx: Transaction, userIds: readonly string[]): Promise<Set<string>> {
   let rows = await tx.query<{ userId: string; closed: boolean }>(lockKnown, [userIds]);
   if (rows.length < userIds.length) {
-    await tx.execute(
-      `INSERT INTO customers (user_id) SELECT id FROM unnest($1::uuid[]) AS id ORDER BY id ON CONFLICT DO NOTHING`,
-      [userIds],
-    );
+    tx.send(makeUnknown, [userIds]);
     rows = await tx.query(lockKnown, [userIds]);
   }
   return new Set(rows.filter((row) => row.closed).map((row) => row.userId));
