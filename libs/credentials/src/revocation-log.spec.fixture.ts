@@ -1,4 +1,4 @@
-import { jest } from '@jest/globals';
+import { afterEach, beforeEach, jest } from '@jest/globals';
 import type { Revocation, Revocations } from '@plant-shop/contracts/identity';
 import { createLogger } from '@plant-shop/platform/logging';
 import { pullIntervalMs, RevocationLog } from './revocation-log.js';
@@ -14,27 +14,23 @@ interface Pull {
 
 /** Pulls that a test answers when it likes, and that fail when their limit is over; a clock that moves only with the timers. */
 export class Identity {
-  readonly pulls: Pull[] = [];
-  readonly revoked: Revocation[] = [];
+  pulls: Pull[] = [];
+  revoked: Revocation[] = [];
   forgotten = 0;
-  readonly log: RevocationLog;
+  log!: RevocationLog;
 
-  constructor() {
-    const logger = createLogger('test', 'fatal');
-    this.log = new RevocationLog(
-      (after, limitMs) =>
-        new Promise((answer, reject) => {
-          const fail = (): void => reject(new Error('identity is away'));
-          setTimeout(fail, limitMs);
-          this.pulls.push({ after, limitMs, answer, fail });
-        }),
-      logger,
-      () => Date.now(),
-    );
-    this.log.listen({
-      revoked: (entries) => this.revoked.push(...entries),
-      forget: () => this.forgotten++,
-    });
+  /** Fake timers and a new log for each test of a suite. */
+  static ofEachTest(): Identity {
+    const identity = new Identity();
+    beforeEach(() => identity.begin());
+    afterEach(() => identity.end());
+    return identity;
+  }
+
+  /** Starts the log, and answers its first pull. */
+  async follow(head = 0, ...entries: Revocation[]): Promise<void> {
+    this.log.start();
+    await this.answer(head, ...entries);
   }
 
   /** Answers the latest pull and lets everything that waits for it run. */
@@ -49,8 +45,29 @@ export class Identity {
     await settled();
   }
 
+  private begin(): void {
+    jest.useFakeTimers();
+    this.pulls = [];
+    this.revoked = [];
+    this.forgotten = 0;
+    this.log = new RevocationLog(
+      (after, limitMs) =>
+        new Promise((answer, reject) => {
+          const fail = (): void => reject(new Error('identity is away'));
+          setTimeout(fail, limitMs);
+          this.pulls.push({ after, limitMs, answer, fail });
+        }),
+      createLogger('test', 'fatal'),
+      () => Date.now(),
+    );
+    this.log.listen({
+      revoked: (entries) => this.revoked.push(...entries),
+      forget: () => this.forgotten++,
+    });
+  }
+
   /** Ends the log, whose last pull may be under way, and gives back the clock. */
-  async end(): Promise<void> {
+  private async end(): Promise<void> {
     const stopped = this.log.stop();
     await this.fail();
     await pass(pullIntervalMs);

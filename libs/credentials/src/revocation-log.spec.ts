@@ -1,47 +1,34 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Revocation } from '@plant-shop/contracts/identity';
-import { freshForMs, pullIntervalMs, type RevocationLog } from './revocation-log.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import { freshForMs, pullIntervalMs } from './revocation-log.js';
 import { entry, Identity, pass, settled } from './revocation-log.spec.fixture.js';
 
 describe('the follower of the revocation log', () => {
-  let identity: Identity;
-  let log: RevocationLog;
-  beforeEach(() => {
-    jest.useFakeTimers();
-    identity = new Identity();
-    ({ log } = identity);
-  });
-  afterEach(() => identity.end());
-
-  const follow = async (head = 0, ...entries: Revocation[]): Promise<void> => {
-    log.start();
-    await identity.answer(head, ...entries);
-  };
+  const identity = Identity.ofEachTest();
 
   it('is not fresh before its first pull is answered', async () => {
-    expect(log.isFresh).toBe(false);
-    log.start();
-    expect(log.isFresh).toBe(false);
+    expect(identity.log.isFresh).toBe(false);
+    identity.log.start();
+    expect(identity.log.isFresh).toBe(false);
     await identity.answer(0);
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.isFresh).toBe(true);
   });
 
   it('begins at 0 and takes what is retained, wherever that begins', async () => {
-    await follow(42, entry(41), entry(42));
+    await identity.follow(42, entry(41), entry(42));
     expect(identity.pulls[0]?.after).toBe(0);
     expect(identity.revoked).toEqual([entry(41), entry(42)]);
-    expect(log.position).toBe(42);
-    expect(log.generation).toBe(0);
+    expect(identity.log.position).toBe(42);
+    expect(identity.log.generation).toBe(0);
   });
 
   it('takes the head for its position when nothing is retained', async () => {
-    await follow(42);
-    expect(log.position).toBe(42);
-    expect(log.isFresh).toBe(true);
+    await identity.follow(42);
+    expect(identity.log.position).toBe(42);
+    expect(identity.log.isFresh).toBe(true);
   });
 
   it('pulls every 250 ms, from where it is', async () => {
-    await follow(2, entry(1), entry(2));
+    await identity.follow(2, entry(1), entry(2));
     await pass(pullIntervalMs);
     expect(identity.pulls.map(({ after }) => after)).toEqual([0, 2]);
     await identity.answer(3, entry(3));
@@ -50,17 +37,17 @@ describe('the follower of the revocation log', () => {
   });
 
   it('pulls at once on a nudge', async () => {
-    await follow();
-    log.nudge();
+    await identity.follow();
+    identity.log.nudge();
     await settled();
     expect(identity.pulls).toHaveLength(2);
   });
 
   it('pulls again at once after a nudge during a pull: that answer may be older than the nudge', async () => {
-    await follow();
+    await identity.follow();
     await pass(pullIntervalMs);
-    log.nudge();
-    log.nudge();
+    identity.log.nudge();
+    identity.log.nudge();
     await identity.answer(0);
     expect(identity.pulls).toHaveLength(3);
     await identity.answer(0);
@@ -68,52 +55,52 @@ describe('the follower of the revocation log', () => {
   });
 
   it('counts freshness from the moment when the pull was sent, not from its answer', async () => {
-    log.start();
+    identity.log.start();
     await pass(freshForMs - 1);
     identity.pulls[0]?.answer({ head: 0, entries: [] });
     await settled();
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.isFresh).toBe(true);
     jest.setSystemTime(Date.now() + 2);
-    expect(log.isFresh).toBe(false);
+    expect(identity.log.isFresh).toBe(false);
   });
 
   it('is stale after more than a second without an answer, without anybody having looked', async () => {
-    await follow();
+    await identity.follow();
     await pass(freshForMs);
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.isFresh).toBe(true);
     await pass(1);
-    expect(log.isFresh).toBe(false);
+    expect(identity.log.isFresh).toBe(false);
   });
 
   it('finds itself stale after a pause of the process, before any timer has run', async () => {
-    await follow();
+    await identity.follow();
     jest.setSystemTime(Date.now() + 20_000);
-    expect(log.isFresh).toBe(false);
+    expect(identity.log.isFresh).toBe(false);
   });
 
   it('is not fresh while more entries follow than one answer carries', async () => {
-    log.start();
+    identity.log.start();
     await identity.answer(3, entry(1), entry(2));
-    expect(log.isFresh).toBe(false);
+    expect(identity.log.isFresh).toBe(false);
     expect(identity.pulls.at(-1)?.after).toBe(2);
     await identity.answer(3, entry(3));
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.isFresh).toBe(true);
     expect(identity.revoked).toHaveLength(3);
   });
 
   it('forgets everything that was kept after a silence of more than a second', async () => {
-    await follow();
+    await identity.follow();
     const { forgotten } = identity;
     await pass(freshForMs + pullIntervalMs);
     await identity.fail();
     await pass(pullIntervalMs);
     await identity.answer(0);
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.isFresh).toBe(true);
     expect(identity.forgotten).toBe(forgotten + 1);
   });
 
   it('forgets nothing while answers come in time', async () => {
-    await follow();
+    await identity.follow();
     const { forgotten } = identity;
     for (let n = 0; n < 20; n++) {
       await pass(pullIntervalMs);
@@ -123,61 +110,61 @@ describe('the follower of the revocation log', () => {
   });
 
   it('forgets everything and reads from 0 when an entry is missing', async () => {
-    await follow(2, entry(1), entry(2));
+    await identity.follow(2, entry(1), entry(2));
     const { forgotten } = identity;
     await pass(pullIntervalMs);
     await identity.answer(5, entry(4), entry(5));
     expect(identity.forgotten).toBe(forgotten + 1);
-    expect(log.generation).toBe(1);
+    expect(identity.log.generation).toBe(1);
     expect(identity.pulls.at(-1)?.after).toBe(0);
     await identity.answer(5, entry(4), entry(5));
-    expect(log.position).toBe(5);
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.position).toBe(5);
+    expect(identity.log.isFresh).toBe(true);
   });
 
   it('forgets everything and reads from 0 when the entries that follow are gone altogether', async () => {
-    await follow(2, entry(1), entry(2));
+    await identity.follow(2, entry(1), entry(2));
     await pass(pullIntervalMs);
     await identity.answer(9);
-    expect(log.generation).toBe(1);
+    expect(identity.log.generation).toBe(1);
     expect(identity.pulls.at(-1)?.after).toBe(0);
   });
 
   it('forgets everything and reads from 0 when the history is shorter than it was: a restored backup', async () => {
-    await follow(9, entry(9));
+    await identity.follow(9, entry(9));
     await pass(pullIntervalMs);
     await identity.answer(4);
-    expect(log.generation).toBe(1);
+    expect(identity.log.generation).toBe(1);
     await identity.answer(4, entry(3), entry(4));
-    expect(log.position).toBe(4);
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.position).toBe(4);
+    expect(identity.log.isFresh).toBe(true);
   });
 
   it.each(['accessToken', 'client', 'grant', 'clientSecret', 'signingKey'] as const)('remembers what ended access tokens: %s', async (kind) => {
-    await follow(2, entry(1, kind, 'one'), entry(2, 'apiKey', 'two'));
-    expect(log.isRevoked(`${kind}:one`)).toBe(true);
-    expect(log.isRevoked(`${kind}:two`)).toBe(false);
-    expect(log.isRevoked('apiKey:two')).toBe(false);
+    await identity.follow(2, entry(1, kind, 'one'), entry(2, 'apiKey', 'two'));
+    expect(identity.log.isRevoked(`${kind}:one`)).toBe(true);
+    expect(identity.log.isRevoked(`${kind}:two`)).toBe(false);
+    expect(identity.log.isRevoked('apiKey:two')).toBe(false);
   });
 
   it('forgets a revoked token when no token can live that long any more', async () => {
-    await follow(1, entry(1, 'accessToken', 'old'));
+    await identity.follow(1, entry(1, 'accessToken', 'old'));
     await pass(pullIntervalMs);
     jest.setSystemTime(Date.now() + 49 * 3_600_000);
     await identity.answer(2, entry(2, 'accessToken', 'new'));
-    expect(log.isRevoked('accessToken:old')).toBe(false);
-    expect(log.isRevoked('accessToken:new')).toBe(true);
+    expect(identity.log.isRevoked('accessToken:old')).toBe(false);
+    expect(identity.log.isRevoked('accessToken:new')).toBe(true);
   });
 
   describe('seen for the first time', () => {
     const isSeenWithin = (limitMs: number): { yet: boolean } => {
       const seen = { yet: false };
-      void log.firstSeen(limitMs).then(() => (seen.yet = true));
+      void identity.log.firstSeen(limitMs).then(() => (seen.yet = true));
       return seen;
     };
 
     it('is when a pull was answered, after however many that failed', async () => {
-      log.start();
+      identity.log.start();
       const seen = isSeenWithin(3_000);
       await identity.fail();
       await pass(pullIntervalMs);
@@ -189,7 +176,7 @@ describe('the follower of the revocation log', () => {
     });
 
     it('is given up after its limit', async () => {
-      log.start();
+      identity.log.start();
       const seen = isSeenWithin(3_000);
       for (let ms = 0; ms < 3_000; ms += pullIntervalMs) {
         expect(seen.yet).toBe(false);
@@ -198,26 +185,26 @@ describe('the follower of the revocation log', () => {
       }
       await identity.fail();
       expect(seen.yet).toBe(true);
-      expect(log.isFresh).toBe(false);
+      expect(identity.log.isFresh).toBe(false);
     });
   });
 
   describe('catching up', () => {
     it('waits for a pull that is sent after the call, not for one under way', async () => {
-      await follow();
+      await identity.follow();
       await pass(pullIntervalMs);
       let caughtUp = false;
-      void log.catchUp().then(() => (caughtUp = true));
+      void identity.log.catchUp().then(() => (caughtUp = true));
       await identity.answer(0);
       expect(caughtUp).toBe(false);
       await identity.answer(1, entry(1));
       expect(caughtUp).toBe(true);
-      expect(log.position).toBe(1);
+      expect(identity.log.position).toBe(1);
     });
 
     it('shares one pull between all who wait', async () => {
-      await follow();
-      const all = Promise.all([log.catchUp(), log.catchUp(), log.catchUp()]);
+      await identity.follow();
+      const all = Promise.all([identity.log.catchUp(), identity.log.catchUp(), identity.log.catchUp()]);
       await settled();
       expect(identity.pulls).toHaveLength(2);
       await identity.answer(0);
@@ -225,18 +212,18 @@ describe('the follower of the revocation log', () => {
     });
 
     it('fails when its pull fails', async () => {
-      await follow();
-      const waiting = expect(log.catchUp()).rejects.toThrow('identity is away');
+      await identity.follow();
+      const waiting = expect(identity.log.catchUp()).rejects.toThrow('identity is away');
       await settled();
       await identity.fail();
       await waiting;
     });
 
     it('ends when the gateway stops', async () => {
-      await follow();
+      await identity.follow();
       await pass(pullIntervalMs);
-      const waiting = expect(log.catchUp()).rejects.toThrow('stopping');
-      const stopped = log.stop();
+      const waiting = expect(identity.log.catchUp()).rejects.toThrow('stopping');
+      const stopped = identity.log.stop();
       await identity.answer(0);
       await stopped;
       await waiting;
@@ -245,35 +232,35 @@ describe('the follower of the revocation log', () => {
 
   describe('a request with credentials', () => {
     it('goes on at once while the log is fresh', async () => {
-      await follow();
-      await log.becomeFollowed();
+      await identity.follow();
+      await identity.log.becomeFollowed();
       expect(identity.pulls).toHaveLength(1);
     });
 
     it('waits for one pull when only this process had paused', async () => {
-      await follow();
+      await identity.follow();
       jest.setSystemTime(Date.now() + 5_000);
-      const followed = log.becomeFollowed();
+      const followed = identity.log.becomeFollowed();
       await settled();
       await identity.answer(0);
       await followed;
-      expect(log.isFresh).toBe(true);
+      expect(identity.log.isFresh).toBe(true);
     });
 
     it('is refused at once while identity does not answer', async () => {
-      await follow();
+      await identity.follow();
       await pass(pullIntervalMs);
       await pass(freshForMs);
       await identity.fail();
-      await expect(log.becomeFollowed()).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(identity.log.becomeFollowed()).rejects.toMatchObject({ code: 'unavailable' });
     });
 
     it('makes no pulls beyond the regular ones while identity does not answer', async () => {
-      await follow();
+      await identity.follow();
       await pass(pullIntervalMs);
       await identity.fail();
       const { length } = identity.pulls;
-      for (let n = 0; n < 50; n++) void log.catchUp().catch(() => undefined);
+      for (let n = 0; n < 50; n++) void identity.log.catchUp().catch(() => undefined);
       await pass(pullIntervalMs - 1);
       expect(identity.pulls).toHaveLength(length);
       await pass(1);
@@ -281,12 +268,12 @@ describe('the follower of the revocation log', () => {
     });
 
     it('goes on again when identity is back', async () => {
-      await follow();
+      await identity.follow();
       await pass(pullIntervalMs + freshForMs);
       await identity.fail();
       await pass(pullIntervalMs);
       await identity.answer(0);
-      await log.becomeFollowed();
+      await identity.log.becomeFollowed();
     });
   });
 });

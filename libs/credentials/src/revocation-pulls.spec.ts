@@ -1,25 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Revocation } from '@plant-shop/contracts/identity';
-import { freshForMs, pullIntervalMs, type RevocationLog } from './revocation-log.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import { freshForMs, pullIntervalMs } from './revocation-log.js';
 import { entry, Identity, pass, settled } from './revocation-log.spec.fixture.js';
 
 describe('the follower of the revocation log whose pull is not answered', () => {
-  let identity: Identity;
-  let log: RevocationLog;
-  beforeEach(() => {
-    jest.useFakeTimers();
-    identity = new Identity();
-    ({ log } = identity);
-  });
-  afterEach(() => identity.end());
-
-  const follow = async (head = 0, ...entries: Revocation[]): Promise<void> => {
-    log.start();
-    await identity.answer(head, ...entries);
-  };
+  const identity = Identity.ofEachTest();
 
   it('pulls once more each interval, and is never stale when the next one is answered', async () => {
-    await follow(2, entry(1), entry(2));
+    await identity.follow(2, entry(1), entry(2));
     await pass(pullIntervalMs);
     for (let n = 0; n < 20; n++) {
       const lost = identity.pulls.length;
@@ -27,66 +14,66 @@ describe('the follower of the revocation log whose pull is not answered', () => 
       expect(identity.pulls).toHaveLength(lost + 1);
       expect(identity.pulls.at(-1)?.after).toBe(2);
       await pass(200);
-      expect(log.isFresh).toBe(true);
+      expect(identity.log.isFresh).toBe(true);
       await identity.answer(2);
-      expect(log.ageMs).toBe(200);
+      expect(identity.log.ageMs).toBe(200);
       await pass(pullIntervalMs);
     }
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.isFresh).toBe(true);
   });
 
   it('is never stale either when two are lost in a row', async () => {
-    await follow();
+    await identity.follow();
     await pass(3 * pullIntervalMs + 200);
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.isFresh).toBe(true);
     await identity.answer(0);
-    expect(log.ageMs).toBe(200);
+    expect(identity.log.ageMs).toBe(200);
   });
 
   it('still takes the first one when all are slow: it does not fail for ever', async () => {
-    await follow();
+    await identity.follow();
     for (let n = 0; n < 20; n++) {
       await pass(pullIntervalMs);
       const slow = identity.pulls.at(-1);
       await pass(300);
       slow?.answer({ head: n + 1, entries: [entry(n + 1)] });
       await settled();
-      expect(log.position).toBe(n + 1);
-      expect(log.ageMs).toBe(300);
+      expect(identity.log.position).toBe(n + 1);
+      expect(identity.log.ageMs).toBe(300);
     }
   });
 
   it('counts freshness from when the answered one was sent, not from the first or the last', async () => {
-    await follow();
+    await identity.follow();
     await pass(pullIntervalMs);
     const first = identity.pulls.length - 1;
     await pass(2 * pullIntervalMs + 100);
     expect(identity.pulls).toHaveLength(first + 3);
     identity.pulls[first + 1]?.answer({ head: 0, entries: [] });
     await settled();
-    expect(log.ageMs).toBe(pullIntervalMs + 100);
+    expect(identity.log.ageMs).toBe(pullIntervalMs + 100);
   });
 
   it('is not set back by an answer that comes after another', async () => {
-    await follow();
+    await identity.follow();
     await pass(pullIntervalMs);
     const [, lost] = identity.pulls;
     await pass(pullIntervalMs);
     await identity.answer(2, entry(1), entry(2));
     await pass(pullIntervalMs);
     await identity.answer(3, entry(3));
-    const { ageMs, generation } = log;
+    const { ageMs, generation } = identity.log;
     lost?.answer({ head: 1, entries: [entry(1)] });
     await settled();
-    expect({ position: log.position, generation: log.generation, ageMs: log.ageMs }).toEqual({ position: 3, generation, ageMs });
+    expect({ position: identity.log.position, generation: identity.log.generation, ageMs: identity.log.ageMs }).toEqual({ position: 3, generation, ageMs });
     expect(identity.revoked).toEqual([entry(1), entry(2), entry(3)]);
   });
 
   it('asks an identity that says nothing no more often than one that answers at once, and gives up after a second', async () => {
-    await follow();
+    await identity.follow();
     await pass(pullIntervalMs);
     const { length } = identity.pulls;
-    const caughtUp = log.catchUp().catch(() => 'gave up');
+    const caughtUp = identity.log.catchUp().catch(() => 'gave up');
     await pass(freshForMs - 1);
     expect(identity.pulls.slice(length - 1).map(({ limitMs }) => limitMs)).toEqual([1_000, 750, 500, 250]);
     await pass(1 + pullIntervalMs);
@@ -96,7 +83,7 @@ describe('the follower of the revocation log whose pull is not answered', () => 
   });
 
   it('waits for one that is under way when another is refused', async () => {
-    await follow();
+    await identity.follow();
     await pass(pullIntervalMs);
     const slow = identity.pulls.at(-1);
     await pass(pullIntervalMs);
@@ -104,11 +91,11 @@ describe('the follower of the revocation log whose pull is not answered', () => 
     await settled();
     slow?.answer({ head: 1, entries: [entry(1)] });
     await settled();
-    expect(log.position).toBe(1);
+    expect(identity.log.position).toBe(1);
   });
 
   it('pulls once more after a pause of this process, whose answer is waited for', async () => {
-    await follow();
+    await identity.follow();
     await pass(pullIntervalMs);
     const { length } = identity.pulls;
     jest.setSystemTime(Date.now() + 5_000);
@@ -117,6 +104,6 @@ describe('the follower of the revocation log whose pull is not answered', () => 
     expect(identity.pulls.at(-1)?.limitMs).toBe(pullIntervalMs);
     await pass(pullIntervalMs - 1);
     await identity.answer(0);
-    expect(log.isFresh).toBe(true);
+    expect(identity.log.isFresh).toBe(true);
   });
 });
