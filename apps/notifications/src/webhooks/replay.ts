@@ -15,7 +15,7 @@ const clockSlackMs = 60_000;
 
 /**
  * Schedules events of the past once more, each order's at the end of what is still to come of it. Those whose deliveries are
- * not made yet are not of the past: they come by themselves.
+ * not made yet are not of the past: they come by themselves, if the endpoint is enabled by then.
  * @throws CodedError `invalid-cursor`
  */
 export async function replayEvents(tx: Transaction, webhookId: string, range: ReplayRange): Promise<Replay> {

@@ -88,6 +88,7 @@ describe('a replay', () => {
     const webhook = await owner.create();
     await owner.replace(webhook, { state: 'disabled' });
     await owner.shop.log(10_500, owner.no);
+    await owner.shop.webhooksHaveFollowed();
     await owner.shop.sql.query('DELETE FROM webhook_deliveries WHERE webhook_id = $1', [webhook.id]);
     const first = await owner.replay(webhook.id);
     expect(first).toEqual({ scheduled: 10_000, cursor: expect.any(String) });

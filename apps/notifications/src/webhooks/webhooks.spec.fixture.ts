@@ -161,6 +161,12 @@ export class TestWebhooks {
     await until(async () => (await this.sql.query('SELECT 1 FROM feed_watermark WHERE watermark = $1', [after + count])).rowCount === 1, 20_000);
   }
 
+  /** Deliveries of all that is in the log are made. */
+  webhooksHaveFollowed(): Promise<void> {
+    const same = 'SELECT 1 FROM webhook_watermark w JOIN feed_watermark f USING (watermark)';
+    return until(async () => (await this.sql.query(same)).rowCount === 1, 20_000);
+  }
+
   call<Payload, Answer>(operation: Operation<Payload, Answer>, payload: Payload, principal: Principal): Promise<Answer> {
     return this.caller.call(operation, payload, principal);
   }
