@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Lanes } from './lanes.js';
 
@@ -83,5 +83,82 @@ describe('lanes', () => {
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+describe('lanes whose requests come again when they are answered', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const batchMs = 3;
+  const turns = async (count: number): Promise<void> => {
+    for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const timed = (maxBatch: number, gathers = true): { batches: number[][]; lanes: Lanes<number, number> } => {
+    const batches: number[][] = [];
+    const lanes = new Lanes<number, number>({ name: 'test', count: 1, maxBatch, gathers }, async (batch) => {
+      batches.push([...batch]);
+      await turns(1);
+      jest.advanceTimersByTime(batchMs);
+      return batch;
+    });
+    return { batches, lanes };
+  };
+
+  it.each([
+    ['all of them', 10, [3, 5, 5, 5]],
+    ['as many as a batch holds', 4, [3, 4, 4, 4]],
+  ])('gather %s and do not go on in two halves', async (_, maxBatch, expected) => {
+    const { batches, lanes } = timed(maxBatch);
+    const client = async (n: number): Promise<void> => {
+      while (batches.length < expected.length) {
+        await lanes.submit(0, n);
+        await turns(1);
+      }
+    };
+    const first = [1, 2, 3].map(client);
+    await turns(1);
+    const all = [...first, ...[4, 5].map(client)];
+    while (batches.length < expected.length) await turns(1);
+    // Whoever is left now is waited for with others who come no more.
+    while (lanes.waiting > 0) {
+      await turns(2);
+      jest.advanceTimersByTime(batchMs);
+    }
+    await Promise.all(all);
+    expect(batches.slice(0, expected.length).map((batch) => batch.length)).toEqual(expected);
+  });
+
+  it('wait for those who do not come no longer than the batch before took', async () => {
+    const { batches, lanes } = timed(10);
+    await Promise.all([1, 2, 3, 4].map((n) => lanes.submit(0, n)));
+    const one = lanes.submit(0, 5);
+    await turns(3);
+    jest.advanceTimersByTime(batchMs - 1);
+    await turns(3);
+    expect(batches).toEqual([[1, 2, 3, 4]]);
+    const another = lanes.submit(0, 6);
+    jest.advanceTimersByTime(1);
+    await Promise.all([one, another]);
+    expect(batches).toEqual([[1, 2, 3, 4], [5, 6]]);
+  });
+
+  it('wait for nobody when they are not to gather', async () => {
+    const { batches, lanes } = timed(10, false);
+    await Promise.all([1, 2, 3, 4].map((n) => lanes.submit(0, n)));
+    await lanes.submit(0, 5);
+    expect(batches).toEqual([[1, 2, 3, 4], [5]]);
+  });
+
+  it('wait for nobody when they are few', async () => {
+    const { batches, lanes } = timed(10);
+    await Promise.all([1, 2].map((n) => lanes.submit(0, n)));
+    await lanes.submit(0, 3);
+    await lanes.submit(0, 4);
+    expect(batches).toEqual([[1, 2], [3], [4]]);
   });
 });

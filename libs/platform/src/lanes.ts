@@ -10,6 +10,8 @@ export interface LanesOptions {
   readonly onBatch?: (requests: number) => void;
   readonly count: number;
   readonly maxBatch: number;
+  /** Whether the next batch waits for those who were just answered: for requests whose clients ask again at once. */
+  readonly gathers?: boolean;
 }
 
 interface Waiting<Request, Result> {
@@ -36,10 +38,16 @@ export function whoStillWait<Request extends { readonly deadline: Deadline }, Re
   };
 }
 
+/** Fewer than that are not waited for: a request alone, or beside another one, is not later for the batches of others. */
+const fewestGathered = 4;
+const maxGatheringMs = 5;
+
 /**
- * Joins requests into batches without a timer: what comes in while a lane's batch is under way forms its next one, and a
- * request alone waits only for the end of its turn of the event loop. Requests with the same key use the same lane and
- * keep their order of arrival.
+ * Joins requests into batches: what comes in while a lane's batch is under way forms its next one, and a request alone waits
+ * only for the end of its turn of the event loop. Where lanes gather and several are under way, the next batch begins when as
+ * many wait as there were, or when they have been waited for as long as the last one took: otherwise two halves take turns,
+ * each a batch that costs nearly as much as one of all. Requests with the same key use the same lane and keep their order of
+ * arrival.
  *
  * When a batch fails on its data (SQLSTATE classes 22 and 23), it is run again in halves, so that one bad request never
  * fails its neighbours. Every other failure is that of all requests of the batch.
@@ -73,6 +81,7 @@ const requestsOf = <Request>(batch: readonly { readonly request: Request }[]): R
 class Lane<Request, Result> {
   readonly queue: Waiting<Request, Result>[] = [];
   private busy = false;
+  private gathering: { readonly enough: number; readonly end: () => void } | undefined;
 
   constructor(
     private readonly options: LanesOptions,
@@ -82,6 +91,7 @@ class Lane<Request, Result> {
   submit(request: Request): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.queue.push({ request, resolve, reject, span: tracing?.active });
+      if (this.gathering && this.queue.length >= this.gathering.enough) this.gathering.end();
       if (this.busy) return;
       this.busy = true;
       setImmediate(() => void this.work());
@@ -92,9 +102,27 @@ class Lane<Request, Result> {
     while (this.queue.length > 0) {
       const batch = this.queue.splice(0, this.options.maxBatch);
       this.options.onBatch?.(batch.length);
+      const begun = performance.now();
       await this.settle(batch);
+      await this.gather(batch.length + this.queue.length, performance.now() - begun);
     }
     this.busy = false;
+  }
+
+  /** @param underWay who was answered just now and who waits already */
+  private async gather(underWay: number, limitMs: number): Promise<void> {
+    const enough = Math.min(underWay, this.options.maxBatch);
+    if (!this.options.gathers || underWay < fewestGathered || this.queue.length >= enough) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, Math.min(limitMs, maxGatheringMs));
+      const end = (): void => {
+        clearTimeout(timer);
+        // The others of this turn come along.
+        setImmediate(resolve);
+      };
+      this.gathering = { enough, end };
+    });
+    this.gathering = undefined;
   }
 
   private async settle(batch: readonly Waiting<Request, Result>[]): Promise<void> {

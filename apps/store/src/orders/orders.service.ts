@@ -55,7 +55,7 @@ export class OrdersService {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
     const onBatch = sizes(metrics, 'store_batch_orders', 'Orders that were placed together');
-    const lanes = { name: 'place orders', count: options.placingLanes, maxBatch, onBatch };
+    const lanes = { name: 'place orders', count: options.placingLanes, maxBatch, gathers: true, onBatch };
     this.lanes = new Lanes<PlaceRequest, Answer>(
       lanes,
       whoStillWait<PlaceRequest, Answer>('store', (batch) => this.placeAll(batch)),
