@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** Clock ticks a second in /proc: 100 on every Linux that Node runs on. */
 const TICKS = 100;
 
-/** @typedef {{ seconds: number, rss: number }} Use CPU time so far in seconds, memory now in bytes */
+/** @typedef {{ seconds: number, rss: number, files: number }} Use CPU time so far in seconds, memory now in bytes, and what of it are files such as Node */
 
 /**
  * What a process and all below it have used. Children that have ended count by what their parents inherited.
@@ -14,15 +14,17 @@ export function useOf(root) {
   const all = processes();
   let seconds = 0;
   let rss = 0;
+  let files = 0;
   for (const pids = [root]; pids.length > 0; ) {
     const pid = /** @type {number} */ (pids.pop());
     const one = all.get(pid);
     if (!one) continue;
     seconds += one.seconds;
     rss += one.rss;
+    files += one.files;
     pids.push(...one.children);
   }
-  return { seconds, rss };
+  return { seconds, rss, files };
 }
 
 function processes() {
@@ -34,7 +36,7 @@ function processes() {
     const pid = Number(name);
     const stat = statOf(pid);
     if (!stat) continue;
-    all.set(pid, { seconds: stat.ticks / TICKS, rss: stat.pages * 4_096, children: [] });
+    all.set(pid, { seconds: stat.ticks / TICKS, rss: stat.pages * 4_096, files: stat.filePages * 4_096, children: [] });
     parents.push([pid, stat.parent]);
   }
   for (const [pid, parent] of parents) all.get(/** @type {number} */ (parent))?.children.push(/** @type {number} */ (pid));
@@ -48,7 +50,8 @@ function statOf(pid) {
     // The name, in brackets, may hold anything.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').map(Number);
     const at = (/** @type {number} */ field) => fields[field - 3] ?? 0;
-    return { parent: at(4), ticks: at(14) + at(15) + at(16) + at(17), pages: at(24) };
+    const filePages = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[2]);
+    return { parent: at(4), ticks: at(14) + at(15) + at(16) + at(17), pages: at(24), filePages };
   } catch {
     // It has ended meanwhile.
     return undefined;

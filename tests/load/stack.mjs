@@ -11,11 +11,12 @@ import { lastLinesOf } from '../../tools/start/watch.mjs';
 import { useOf } from './processes.mjs';
 
 /**
- * As production would be set: durable commits, logs at info, metrics and validation on. Payments come from outside, so that
- * nothing happens but what is measured. One endpoint gets all webhooks, so its limits are out of the way.
+ * As production would be set: durable commits, logs at info, metrics and validation on. Payments come from outside and orders
+ * wait for them for a day, so that nothing happens but what is measured. One endpoint gets all webhooks, so its limits are out of the way.
  */
 const settings = {
   PAYMENT_PROVIDER: 'external',
+  ORDER_TTL_MS: '86400000',
   INITIAL_STOCK: '1000000000',
   WEBHOOK_RATE_PER_ENDPOINT: '1000000',
   WEBHOOK_IN_FLIGHT_PER_ENDPOINT: '10000',
@@ -110,6 +111,7 @@ export class Stack {
 const sum = (uses) => ({
   seconds: uses.reduce((total, { seconds }) => total + seconds, 0),
   rss: uses.reduce((total, { rss }) => total + rss, 0),
+  files: uses.reduce((total, { files }) => total + files, 0),
 });
 
 /**

@@ -6,8 +6,11 @@ import { loneOrder } from './lone-order.mjs';
 /** @typedef {import('../bench.mjs').Bench} Bench */
 
 const PLANTS = 1_000;
-/** CPU of one order at Vendure 3.7, measured once; goal P4 (docs/performance.md). */
-const VENDURE_MS = 120;
+/**
+ * CPU of one order at Vendure 3.7 with 16 clients, in requests of bare Fastify: 120 ms, measured once on a machine where one of
+ * those took 16 to 17 µs (goal P4; docs/performance.md). Our own orders are held against bare Fastify on the machine that they are measured on.
+ */
+const VENDURE_IN_FASTIFY = 120_000 / 16.5;
 
 /**
  * Orders by POST, with a key, one unit each.
@@ -43,14 +46,18 @@ async function besidePgbench(bench, { anchor, connections, plants }) {
   return median(rounds, ({ ours, anchors }) => ours.perSecond / mean(anchors));
 }
 
-/** What an order costs with so many connections, in turns with bare Fastify. @param {Bench} bench @param {number} connections */
-async function cpuBesideFastify(bench, connections) {
+/**
+ * What an order costs with so many connections, in turns with bare Fastify.
+ * @param {Bench} bench
+ * @param {{ connections: number, unit?: number, rounds?: number }} what `unit`: how many of bare Fastify's requests count as one
+ */
+async function cpuBesideFastify(bench, { connections, unit = 1, rounds: count = bench.rounds }) {
   const rounds = await inTurns(
-    bench.rounds,
+    count,
     () => bench.fastify(),
     () => placeOrders(bench, { connections, plants: bench.plants, seconds: bench.roundSeconds }),
   );
-  return median(rounds, ({ ours, anchors: [before, after] }) => ours.cpu / mean([before.cpu, after.cpu]));
+  return median(rounds, ({ ours, anchors: [before, after] }) => ours.cpu / mean([before.cpu, after.cpu]) / unit);
 }
 
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */
@@ -70,8 +77,8 @@ export const orderGoals = {
       wanted: 0.7,
       ...(await besidePgbench(bench, { anchor: { plants: PLANTS, clients: 32 }, connections: 64, plants: bench.plants })),
     },
-    { goal: 'P2', what: "its CPU against bare Fastify's, 64 connections", wanted: 9, atMost: true, ...(await cpuBesideFastify(bench, 64)) },
-    { goal: 'P2', what: "its CPU against bare Fastify's, 256 connections", wanted: 6, atMost: true, ...(await cpuBesideFastify(bench, 256)) },
+    { goal: 'P2', what: "its CPU against bare Fastify's, 64 connections", wanted: 9, atMost: true, ...(await cpuBesideFastify(bench, { connections: 64 })) },
+    { goal: 'P2', what: "its CPU against bare Fastify's, 256 connections", wanted: 6, atMost: true, ...(await cpuBesideFastify(bench, { connections: 256 })) },
     await loneOrder(bench),
   ],
   P3: async (bench) => [
@@ -83,11 +90,16 @@ export const orderGoals = {
     },
   ],
   P4: async (bench) => {
-    const load = { connections: 16, plants: bench.plants };
-    await placeOrders(bench, { ...load, seconds: bench.warmUp });
-    const rounds = [];
-    for (let round = 0; round < bench.rounds; round++) rounds.push({ ours: await placeOrders(bench, { ...load, seconds: bench.roundSeconds }) });
-    const found = median(rounds, ({ ours }) => ours.cpu / (VENDURE_MS * 1_000));
-    return [{ goal: 'P4', what: "CPU of an order, 16 clients, against Vendure's 120 ms", wanted: 1 / 300, atMost: true, ...found }];
+    await placeOrders(bench, { connections: 16, plants: bench.plants, seconds: bench.warmUp });
+    return [
+      {
+        goal: 'P4',
+        what: "CPU of an order, 16 clients, against Vendure's",
+        wanted: 1 / 300,
+        atMost: true,
+        // Few clients wake every process for little work, which differs more from one time to another than the work does.
+        ...(await cpuBesideFastify(bench, { connections: 16, unit: VENDURE_IN_FASTIFY, rounds: bench.rounds * 3 })),
+      },
+    ];
   },
 };
