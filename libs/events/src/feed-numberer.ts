@@ -2,7 +2,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { Nats } from '@plant-shop/platform/nats';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import type { FeedNudge } from './event.js';
-import type { Feed } from './feed.js';
+import { type Feed, maxNumbered } from './feed.js';
 
 /** Polls as a safety net: whoever has committed an event pokes. */
 const intervalMs = 500;
@@ -20,7 +20,8 @@ export class FeedNumberer extends BackgroundLoop {
       async () => {
         const nudge = await feed.number();
         if (nudge) publish(nudge, nats, subject, logger);
-        return nudge !== undefined;
+        // Whatever was committed since has poked.
+        return nudge?.events.length === maxNumbered;
       },
       logger,
     );

@@ -17,7 +17,8 @@ export interface FeedTable {
   readonly time: string;
 }
 
-const batch = 1_000;
+/** Events that are numbered together at most. */
+export const maxNumbered = 1_000;
 /** A page travels in one frame. */
 const maxPageBytes = 512 * 1024;
 
@@ -44,7 +45,7 @@ export class Feed {
       name: 'feed-lock-head-to-number',
       text: `SELECT epoch, head FROM feed_head WHERE (${unnumbered} LIMIT 1) IS NOT NULL FOR UPDATE`,
     };
-    this.findUnnumbered = { name: 'feed-find-unnumbered', text: `${unnumbered} LIMIT ${batch}` };
+    this.findUnnumbered = { name: 'feed-find-unnumbered', text: `${unnumbered} LIMIT ${maxNumbered}` };
     this.setNumbers = {
       name: 'feed-set-numbers',
       text: `
@@ -99,7 +100,7 @@ export class Feed {
       const last = events.at(-1)?.seq;
       if (events.length !== unnumbered.length || last !== head) throw new Error(`the feed would have a hole: ${String(last)} of ${head}`);
       return { epoch: before.epoch, head, after: { seq: before.head, ...previous }, events };
-    });
+    }, { keepsPlans: true });
   }
 
   async head(): Promise<FeedHead> {

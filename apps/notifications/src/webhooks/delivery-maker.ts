@@ -34,7 +34,7 @@ export class DeliveryMaker extends BackgroundLoop {
       enqueueDeliveries(tx, stretch);
       setWebhookWatermark(tx, stretch);
       return stretch;
-    });
+    }, { keepsPlans: true });
     if (!made) return false;
     this.worker.poke();
     return made.upTo < made.head;

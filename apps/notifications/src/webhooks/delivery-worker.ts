@@ -146,7 +146,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
         }),
       );
       return { turns, claimed, secrets };
-    });
+    }, { keepsPlans: true });
     const endpoints = this.endpointsOf(turns, secrets);
     return claimed.flatMap((one) => {
       const endpoint = endpoints.get(one.webhookId);
@@ -230,7 +230,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       const written = recordOutcomes(tx, batch.map(({ outcome }) => outcome));
       noteHealth(tx, health, limits);
       return { written, failing: exhausted.length === 0 ? [] : await findFailing(tx, exhausted, failingMs) };
-    });
+    }, { keepsPlans: true });
     const ids = written();
     const gone = batch.flatMap(({ job, sent }) => (isGone(sent) ? [job.claimed.webhookId] : []));
     await this.disable(gone, 'gone');

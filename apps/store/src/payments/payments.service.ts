@@ -63,7 +63,7 @@ export class PaymentsService {
   }
 
   private async takeAll(batch: readonly ReportRequest[]): Promise<PaymentResult[]> {
-    const results = await this.database.transaction((tx) => takePayments(tx, batch, this.options.checkout));
+    const results = await this.database.transaction((tx) => takePayments(tx, batch, this.options.checkout), { keepsPlans: true });
     this.feed.moved();
     return results;
   }

@@ -70,6 +70,17 @@ const statementLimits = {
  */
 const planning = { options: '-c jit=off' };
 
+export interface TransactionOptions {
+  /**
+   * For a few statements that are run many times a second: Postgres plans each once on a connection, for any values, and by its
+   * indexes. Left to itself it plans nearly every time anew where it guesses that arrays hold ten values and they hold two, and
+   * keeps a plan that reads a whole table, made when that was empty, until it is next analysed.
+   */
+  readonly keepsPlans?: boolean;
+}
+
+const beginKeepingPlans = 'BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off';
+
 /** A service's own database: one pool of connections, and SQL. */
 export class Database {
   private constructor(
@@ -108,10 +119,10 @@ export class Database {
    * @throws CodedError `unavailable` when the database is away or too busy (nothing happened), `outcome-unknown` when the
    * connection was lost during COMMIT
    */
-  async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+  async transaction<T>(work: (tx: Transaction) => Promise<T>, { keepsPlans = false }: TransactionOptions = {}): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.onConnection((client) => once(client, work, this.logger));
+        return await this.onConnection((client) => once(client, keepsPlans ? beginKeepingPlans : 'BEGIN', work, this.logger));
       } catch (error) {
         if (!isRetryable(error)) throw error;
         if (attempt >= attempts) throw unavailable('The database', error);
@@ -216,7 +227,7 @@ class Failed extends Error {
 }
 
 /** One attempt. BEGIN goes out with the first statement, COMMIT with those that `send` sent last. */
-async function once<T>(client: PoolClient, work: (tx: Transaction) => Promise<T>, logger: Logger): Promise<T> {
+async function once<T>(client: PoolClient, begin: string, work: (tx: Transaction) => Promise<T>, logger: Logger): Promise<T> {
   let phase: DatabasePhase = 'work';
   let failure: unknown;
   const sent: Promise<unknown>[] = [];
@@ -235,7 +246,7 @@ async function once<T>(client: PoolClient, work: (tx: Transaction) => Promise<T>
   };
   const send: Transaction['send'] = (statement, values) => void later(statement, values);
   try {
-    send('BEGIN');
+    send(begin);
     const result = await work(transactionOn(client, send, later));
     phase = 'commit';
     send('COMMIT');

@@ -112,6 +112,18 @@ describe('a database', () => {
       expect(await boxes(1, 2)).toBe(2);
     });
 
+    it('keeps plans where it is told to, and on its connection only until it ends', async () => {
+      const database = await connect({ poolSize: 1 });
+      const settings = (tx: Pick<Transaction, 'query'>): Promise<object[]> =>
+        tx.query(`SELECT current_setting('plan_cache_mode') AS plans, current_setting('enable_seqscan') AS scans`);
+      expect(await database.transaction(settings, { keepsPlans: true })).toEqual([{ plans: 'force_generic_plan', scans: 'off' }]);
+      expect(await database.transaction(settings)).toEqual([{ plans: 'auto', scans: 'on' }]);
+      const failing = database.transaction((tx) => insert(tx, 40, -1), { keepsPlans: true });
+      await expect(failing).rejects.toMatchObject({ code: '23514' });
+      expect(await settings(database)).toEqual([{ plans: 'auto', scans: 'on' }]);
+      expect(await boxes(40)).toBe(0);
+    });
+
     it('leaves nothing behind when the work fails, and gives the connection back', async () => {
       const database = await connect({ poolSize: 1 });
       for (let n = 0; n < 3; n++) {
