@@ -33,6 +33,8 @@ export class Bench {
     /** Instead of one long load beside its anchor: some short ones, each beside it. */
     this.rounds = quick ? 1 : 3;
     this.roundSeconds = quick ? 3 : 5;
+    /** Of what has no anchor to be held against. */
+    this.latencyRounds = quick ? 1 : 5;
   }
 
   /** @param {{ folder: string, quick: boolean, signal: AbortSignal }} options */

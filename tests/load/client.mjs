@@ -1,15 +1,21 @@
+import { Agent, request } from 'undici';
+
+/** `fetch` takes ten times as much of the machine that is measured. */
+const dispatcher = new Agent({ connections: 256, pipelining: 1 });
+
 /** Calls the shop's API with the demo key. @param {string} gatewayUrl */
 export function clientOf(gatewayUrl) {
   const headers = { api_key: 'special-key', 'content-type': 'application/json' };
-  /** @param {string} method @param {string} path @param {object} [body] @returns {Promise<any>} */
+  /** @param {import('undici').Dispatcher.HttpMethod} method @param {string} path @param {object} [body] @returns {Promise<any>} */
   return async (method, path, body) => {
-    const response = await fetch(`${gatewayUrl}/v3${path}`, {
+    const { statusCode, body: answer } = await request(`${gatewayUrl}/v3${path}`, {
+      dispatcher,
       method,
       headers,
       ...(body && { body: JSON.stringify(body) }),
     });
-    const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    const text = await answer.text();
+    if (statusCode >= 300) throw new Error(`${method} ${path}: ${statusCode} ${text}`);
     return JSON.parse(text);
   };
 }

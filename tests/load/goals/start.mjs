@@ -12,12 +12,16 @@ export const startGoals = {
     await pause(10_000);
     const idle = spent(before, bench.stack.use());
     const services = Object.entries(bench.stack.use()).filter(([name]) => name !== 'postgres' && name !== 'nats');
-    const rss = services.reduce((total, [, one]) => total + one.rss, 0) / 1e6;
-    const detail = Object.fromEntries(services.map(([name, { rss, files }]) => [name, { all: rss / 1e6, files: files / 1e6 }]));
+    const own = services.reduce((total, [, { rss, files }]) => total + rss - files, 0) / 1e6;
+    // Node's file for the most part, which is in memory once. How much of it counts as a process' memory is up to how it was written
+    // to the disk: 60 or 88 MB (docs/performance.md).
+    const shared = Math.max(...services.map(([, { files }]) => files)) / 1e6;
+    const summed = services.reduce((total, [, { rss }]) => total + rss, 0) / 1e6;
+    const each = Object.fromEntries(services.map(([name, { rss, files }]) => [name, { all: rss / 1e6, files: files / 1e6 }]));
     return [
       { goal: 'P10', what: 'npm start, warm: seconds until all answer', wanted: 8, ratio: bench.stack.readyMs / 1_000, atMost: true, detail: {} },
       { goal: 'P10', what: 'CPU of a shop that nobody asks anything, % of a core', wanted: 10, ratio: idle.total * 10, atMost: true, detail: idle.parts },
-      { goal: 'P10', what: 'memory of all five services, MB', wanted: 700, ratio: rss, atMost: true, detail },
+      { goal: 'P10', what: 'memory of all five services, MB, files once', wanted: 700, ratio: own + shared, atMost: true, detail: { summed, ...each } },
     ];
   },
 };

@@ -1,5 +1,7 @@
 import { startChild } from '../anchors/child.mjs';
 import { clientOf, inParallel, pause, percentile } from '../client.mjs';
+import { inTurns, mean, median } from '../in-turns.mjs';
+import { FASTIFY_MICROSECONDS } from '../reference.mjs';
 import { spent } from '../stack.mjs';
 
 /** @typedef {import('../bench.mjs').Bench} Bench */
@@ -100,38 +102,76 @@ export const streamGoals = {
     ];
   },
   P9: async (bench) => {
-    const receiver = await startChild('../receiver.child.mjs');
-    const call = clientOf(bench.stack.gatewayUrl);
-    const webhook = await call('POST', '/webhooks', { url: receiver.ready.url, eventTypes: ['order.status_changed'] });
-    const orders = await openOrders(bench, bench.quick ? 1_000 : 4_000);
-    const child = await listeners(bench, SOCKETS);
-    try {
-      await pause(1_000);
+    const rounds = await inTurns(bench.latencyRounds, () => bench.fastify(), () => latencies(bench));
+    /** @param {(typeof rounds)[number]} round @param {'frames' | 'posts'} to */
+    const lateness = ({ ours, anchors: [before, after] }, to) => (ours[to].p99 * FASTIFY_MICROSECONDS) / mean([before.cpu, after.cpu]);
+    return [
+      {
+        goal: 'P9',
+        what: '200 events/s, 1,000 sockets: status change to frame, p99 in ms',
+        wanted: 100,
+        atMost: true,
+        ...median(rounds, (round) => lateness(round, 'frames')),
+      },
+      {
+        goal: 'P9',
+        what: 'the same, to the first POST of a webhook, p99 in ms',
+        wanted: 250,
+        atMost: true,
+        ...median(rounds, (round) => lateness(round, 'posts')),
+      },
+    ];
+  },
+};
+
+/**
+ * From a status change to who hears of it, 200 a second, while sockets and a webhook listen. They have heard of others before:
+ * in its first second, a load finds nothing warm.
+ * @param {Bench} bench
+ */
+async function latencies(bench) {
+  const receiver = await startChild('../receiver.child.mjs');
+  const call = clientOf(bench.stack.gatewayUrl);
+  const webhook = await call('POST', '/webhooks', { url: receiver.ready.url, eventTypes: ['order.status_changed'] });
+  const child = await listeners(bench, SOCKETS);
+  try {
+    for (const events of [400, 2_000]) {
+      const orders = await openOrders(bench, events);
       await receiver.ask({ reset: true });
       await child.ask({ reset: true });
-      // 200 a second, whatever the answers take: open loop.
+      // Whatever the answers take: open loop.
       await Promise.all(
         orders.map(async (order, n) => {
           await pause(n * 5);
           await pay(bench.stack, [order], 1);
         }),
       );
-      await untilFrames(child, orders.length * SOCKETS);
-      await pause(2_000);
-      const { lags: frames } = await child.ask({ lags: true });
-      const { lags: posts, count } = await receiver.ask({ lags: true });
-      if (count !== orders.length) throw new Error(`${count} of ${orders.length} events reached the webhook`);
-      return [
-        { goal: 'P9', what: '200 events/s, 1,000 sockets: status change to frame, p99 in ms', wanted: 100, ratio: percentile(frames, 0.99), atMost: true, detail: { p50: percentile(frames, 0.5) } },
-        { goal: 'P9', what: 'the same, to the first POST of a webhook, p99 in ms', wanted: 250, ratio: percentile(posts, 0.99), atMost: true, detail: { p50: percentile(posts, 0.5) } },
-      ];
-    } finally {
-      await call('DELETE', `/webhooks/${webhook.id}`);
-      await child.stop();
-      await receiver.stop();
+      await untilFrames(child, events * SOCKETS);
+      await untilPosted(receiver, events);
     }
-  },
-};
+    const [{ lags: frames }, { lags: posts }] = [await child.ask({ lags: true }), await receiver.ask({ lags: true })];
+    return { frames: quantiles(frames), posts: quantiles(posts) };
+  } finally {
+    await call('DELETE', `/webhooks/${webhook.id}`);
+    await child.stop();
+    await receiver.stop();
+  }
+}
+
+/** @param {number[]} lags */
+const quantiles = (lags) => ({ p50: percentile(lags, 0.5), p99: percentile(lags, 0.99) });
+
+/** @param {{ ask: (message: object) => Promise<any> }} receiver @param {number} events */
+async function untilPosted(receiver, events) {
+  const limit = performance.now() + 60_000;
+  for (;;) {
+    const { count } = await receiver.ask({});
+    if (count === events) return;
+    if (count > events) throw new Error(`${count} events reached the webhook, of ${events}`);
+    if (performance.now() > limit) throw new Error(`${count} of ${events} events reached the webhook`);
+    await pause(20);
+  }
+}
 
 /** @param {Bench} bench @returns {Promise<import('../bench.mjs').Row>} */
 async function idleSockets(bench) {
