@@ -1,22 +1,20 @@
-import { Agent, request } from 'undici';
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 
-/** `fetch` takes ten times as much of the machine that is measured. */
-const dispatcher = new Agent({ connections: 256, pipelining: 1 });
+/** `fetch` takes twice as much of the machine that is measured. */
+const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
 /** Calls the shop's API with the demo key. @param {string} gatewayUrl */
 export function clientOf(gatewayUrl) {
   const headers = { api_key: 'special-key', 'content-type': 'application/json' };
-  /** @param {import('undici').Dispatcher.HttpMethod} method @param {string} path @param {object} [body] @returns {Promise<any>} */
+  /** @param {string} method @param {string} path @param {object} [body] @returns {Promise<any>} */
   return async (method, path, body) => {
-    const { statusCode, body: answer } = await request(`${gatewayUrl}/v3${path}`, {
-      dispatcher,
-      method,
-      headers,
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await answer.text();
-    if (statusCode >= 300) throw new Error(`${method} ${path}: ${statusCode} ${text}`);
-    return JSON.parse(text);
+    const sent = request(`${gatewayUrl}/v3${path}`, { agent, method, headers }).end(body && JSON.stringify(body));
+    const [answer] = /** @type {[import('node:http').IncomingMessage]} */ (await once(sent, 'response'));
+    const answered = await text(answer);
+    if (answer.statusCode !== 200 && answer.statusCode !== 201) throw new Error(`${method} ${path}: ${answer.statusCode} ${answered}`);
+    return JSON.parse(answered);
   };
 }
 
