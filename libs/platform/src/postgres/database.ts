@@ -74,7 +74,7 @@ export interface TransactionOptions {
   /**
    * For a few statements that are run many times a second: Postgres plans each once on a connection, for any values, and by its
    * indexes. Left to itself it plans nearly every time anew where it guesses that arrays hold ten values and they hold two, and
-   * keeps a plan that reads a whole table, made when that was empty, until it is next analysed.
+   * keeps a plan that reads a whole table, made when that was empty, until it is next analysed (docs/decisions/batches.md).
    */
   readonly keepsPlans?: boolean;
 }
