@@ -15,6 +15,25 @@ describe('what happens to orders by itself', () => {
   const get = (orderId: number) => shop.caller.call(store.getOrder, { orderId }, customer(1));
   const statusOf = async (orderId: number) => (await get(orderId)).status;
 
+  /** How long the machine holds back a look at the database that is due, at worst; to be asked when that is over. */
+  const heldBack = (): (() => Promise<number>) => {
+    let isOver = false;
+    const worst = (async () => {
+      let ms = 0;
+      while (!isOver) {
+        const begun = performance.now();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await shop.rows('SELECT 1');
+        ms = Math.max(ms, performance.now() - begun - 20);
+      }
+      return ms;
+    })();
+    return () => {
+      isOver = true;
+      return worst;
+    };
+  };
+
   it('an order whose payment does not come expires, and its units are free again', async () => {
     shop = await StoreHarness.start({ orderTtlMs: 100 });
     const plantId = await shop.plant(1);
@@ -27,9 +46,10 @@ describe('what happens to orders by itself', () => {
     ]);
   });
 
-  it.each([100, 700, 1_500])('orders that are to expire after %d ms do so then and not before, also when nothing was due before', async (orderTtlMs) => {
+  it.each([100, 700, 1_500])('orders that are to expire after %d ms do so in time, also when nothing was due before', async (orderTtlMs) => {
     shop = await StoreHarness.start({ orderTtlMs });
     const plantId = await shop.plant(8);
+    const worstOfMachine = heldBack();
     for (let n = 0; n < 8; n++) {
       await place(plantId);
       await new Promise((resolve) => setTimeout(resolve, 130));
@@ -42,8 +62,8 @@ describe('what happens to orders by itself', () => {
       [orderTtlMs],
     );
     expect(lateness).toHaveLength(8);
-    // A loop that looks too late is found by pauseMs' own test; this one finds a clock that is not the database's.
-    expect(Math.max(...lateness.map(({ ms }) => ms))).toBeLessThan(5_000);
+    // 200 ms by design, and what moving takes; the machine may have other things to do.
+    expect(Math.max(...lateness.map(({ ms }) => ms))).toBeLessThan(450 + (await worstOfMachine()));
     expect(Math.min(...lateness.map(({ ms }) => ms))).toBeGreaterThan(-20);
   });
 
