@@ -13,6 +13,7 @@ import { Heartbeat } from './heartbeat.js';
 import { LogTail } from './log-tail.js';
 import { StreamMetrics } from './metrics.js';
 import type { CloseCode, Outlet } from './outlet.js';
+import { Sender } from './sender.js';
 import type { StartingPlace } from './starting-places.js';
 import type { Filter } from './subscription.js';
 
@@ -36,6 +37,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly delivery: Delivery,
     private readonly watch: CredentialWatch,
+    private readonly sender: Sender,
     private readonly metrics: StreamMetrics,
     tail: LogTail,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
@@ -46,13 +48,11 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
       release: (connection) => this.release(connection),
       close: (connection, code) => this.close(connection, code),
     });
-    delivery.listen((connection) => this.close(connection, 4101));
+    sender.listen((connection) => this.close(connection, 4101));
     tail.listen({
-      grown: () => delivery.planFlush(),
       setBack: () => {
         // They come back with cursors, and are told what is missing.
         for (const connection of this.all) this.close(connection, 4200);
-        delivery.startOver();
       },
     });
   }
@@ -184,7 +184,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
       },
       (connection) => this.close(connection, 1008),
     );
-    this.delivery.slowClients.sweep(performance.now(), (connection, code) => this.close(connection, code));
+    this.sender.slowClients.sweep(performance.now(), (connection, code) => this.close(connection, code));
     for (const connection of this.expiries.sweep(Date.now())) this.close(connection, 4201);
   }
 }

@@ -30,23 +30,14 @@ export class LiveConnections {
     for (const connections of this.bySubject.values()) yield* connections;
   }
 
-  /** Who gets something of a batch, and what. */
-  *wanting(batch: Batch): Iterable<readonly [Connection, Selected]> {
-    for (const connection of this.seeingAll) yield [connection, selectionFor(connection, batch)];
-    for (const connections of this.concerned(batch)) {
-      for (const connection of connections) yield [connection, selectionFor(connection, batch)];
-    }
-  }
-
-  private *concerned({ entries }: Batch): Iterable<ReadonlySet<Connection>> {
+  /** Who sees something of a batch; a filter may leave nothing of it. */
+  *seeing({ entries }: Batch): Iterable<Connection> {
     if (entries.some(({ event }) => !event)) {
-      yield* this.bySubject.values();
+      yield* this.all();
       return;
     }
-    for (const subject of new Set(entries.map(({ event }) => event?.subject ?? ''))) {
-      const connections = this.bySubject.get(subject);
-      if (connections) yield connections;
-    }
+    yield* this.seeingAll;
+    for (const subject of new Set(entries.map(({ event }) => event?.subject ?? ''))) yield* this.bySubject.get(subject) ?? [];
   }
 }
 

@@ -19,7 +19,7 @@ const fanoutSubject = 'notifications.fanout';
 
 export interface LogTailListener {
   /** There is more in the ring. */
-  grown(): void;
+  grown?(): void;
   /** The log ends before what was already handed on. */
   setBack(): void;
 }
@@ -146,7 +146,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     const entries = events.filter(({ seq }) => seq > head).map((event) => Entry.ofEvent(event, history));
     const breaks = history.between(head, upTo).map((one) => Entry.ofBreak(one, history));
     this.ring.append([...entries, ...breaks].sort((a, b) => a.place - b.place), upTo);
-    for (const listener of this.listeners) listener.grown();
+    for (const listener of this.listeners) listener.grown?.();
   }
 
   private tellOthers(message: Logged): void {

@@ -10,6 +10,8 @@ import { Delivery } from './delivery.js';
 import { LogTail } from './log-tail.js';
 import { StreamMetrics } from './metrics.js';
 import { Pages } from './pages.js';
+import { Rounds } from './rounds.js';
+import { Sender } from './sender.js';
 import { StartingPlaces } from './starting-places.js';
 import { StreamServer } from './stream-server.js';
 
@@ -27,6 +29,8 @@ export const streamParts = (publicUrl: string, logger: Logger): Provider[] => [
   StreamMetrics,
   LogTail,
   StartingPlaces,
+  Sender,
+  Rounds,
   Delivery,
   CredentialWatch,
   Connections,

@@ -74,8 +74,13 @@ export class OpenTelemetry implements Tracing {
     return new OpenTelemetry(provider, runs, configured);
   }
 
-  begin({ name, kind, parent, isRoot, links = [], attributes = {} }: SpanStart): OpenSpan {
-    const options = { kind: kinds[kind], attributes, links: contextsOf(links).map((context) => ({ context })) };
+  begin({ name, kind, parent, isRoot, begun, links = [], attributes = {} }: SpanStart): OpenSpan {
+    const options = {
+      kind: kinds[kind],
+      ...(begun !== undefined && { startTime: begun }),
+      attributes,
+      links: contextsOf(links).map((context) => ({ context })),
+    };
     const context = isRoot ? ROOT_CONTEXT : contextOf(parent);
     return new TracedSpan(this.tracer.startSpan(name, options, context), this.runs);
   }

@@ -13,6 +13,8 @@ export interface SpanStart {
   readonly parent?: Traceparent;
   /** It is part of nothing: it does its work for several at once, which it names as `links`. */
   readonly isRoot?: true;
+  /** In milliseconds since the epoch; absent: it begins now. */
+  readonly begun?: number;
   /** What it was caused by, beside its parent. */
   readonly links?: readonly Traceparent[];
   readonly attributes?: SpanAttributes;

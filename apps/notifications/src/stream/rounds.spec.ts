@@ -1,0 +1,178 @@
+import { describe, expect, it } from '@jest/globals';
+import type { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import fc from 'fast-check';
+import { Registry } from 'prom-client';
+import { Batch } from './batch.js';
+import { Connection } from './connection.js';
+import { Entry } from './entry.js';
+import { History } from './history.js';
+import { selectionFor } from './live-connections.js';
+import type { LogTail, LogTailListener } from './log-tail.js';
+import { StreamMetrics } from './metrics.js';
+import type { Outlet } from './outlet.js';
+import { Ring } from './ring.js';
+import { Rounds } from './rounds.js';
+import { Sender } from './sender.js';
+import { isFor } from './subscription.js';
+
+const history = new History([{ epoch: 'one', after: 0 }], []);
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+interface Client {
+  readonly connection: Connection;
+  /** The numbers in each write. */
+  readonly writes: number[][];
+  /** What it had before it joined. */
+  readonly from: number;
+}
+
+/** Rounds on a ring of their own. What clients get is noted. */
+class Scene {
+  readonly revocations = { isFresh: true };
+  readonly ring: Ring;
+  readonly rounds: Rounds;
+  readonly all: Entry[] = [];
+  readonly clients: Client[] = [];
+  private readonly listeners: LogTailListener[] = [];
+  private readonly sender: Sender;
+
+  /** @param writeMs what writing to one socket takes */
+  constructor(private readonly writeMs = 0, maxEntries = 1_000) {
+    this.ring = new Ring({ maxEntries, maxBytes: Infinity });
+    const metrics = new StreamMetrics(new Registry());
+    const tail = { ring: this.ring, listen: (one: LogTailListener) => this.listeners.push(one) };
+    this.sender = new Sender(this.revocations as RevocationLog, metrics);
+    this.rounds = new Rounds(tail as unknown as LogTail, this.sender, metrics);
+    // As a journey would, with pages instead of the ring where that has forgotten.
+    this.rounds.listen((connection) => this.resume(connection));
+  }
+
+  grow(...subjects: string[]): void {
+    const entries = subjects.map((subject) => {
+      const seq = this.all.length + 1;
+      const body = JSON.stringify({ seq, timestamp: new Date().toISOString(), data: { newStatus: seq % 2 ? 'odd' : 'even' } });
+      const entry = Entry.ofEvent({ seq, id: `${seq}`, subject, body }, history);
+      this.all.push(entry);
+      return entry;
+    });
+    this.ring.append(entries, this.all.length);
+    for (const listener of this.listeners) listener.grown?.();
+  }
+
+  /** A client that has everything so far. */
+  join(subject?: string, newStatus?: string): Client {
+    const principal = { subject: subject ?? '', permissions: subject === undefined ? ['read:orders'] : [], shown: [] };
+    const caller = { principal, credential: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
+    const connection = new Connection({}, caller, newStatus === undefined ? {} : { newStatuses: [newStatus] });
+    const client: Client = { connection, writes: [], from: this.all.length };
+    const send = (bytes: Buffer): void => {
+      client.writes.push([...bytes.toString().matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq)));
+      for (const end = performance.now() + this.writeMs; performance.now() < end; );
+    };
+    connection.outlet = { form: 'plain', transport: 'websocket', socket: { writableLength: 0 }, send } as unknown as Outlet;
+    this.clients.push(client);
+    connection.place = client.from;
+    this.resume(connection);
+    return client;
+  }
+
+  resume(connection: Connection): void {
+    const waiting = this.all.filter(({ place }) => place > connection.place);
+    this.rounds.join(connection);
+    this.sender.send(connection, selectionFor(connection, new Batch(waiting)));
+  }
+
+  wanted({ connection, from }: Client): number[] {
+    return this.all.filter((entry) => entry.place > from && isFor(connection, entry)).map(({ place }) => place);
+  }
+
+  async settled(): Promise<void> {
+    const isDone = (client: Client): boolean => client.writes.flat().length >= this.wanted(client).length;
+    for (const end = performance.now() + 2_000; !this.clients.every(isDone); ) {
+      if (performance.now() > end) throw new Error('not everybody got everything');
+      await turn();
+    }
+  }
+}
+
+describe('rounds', () => {
+  it('give each all that there is by its turn; who has had it gets the rest in the next one', async () => {
+    const scene = new Scene(0.2);
+    const clients = Array.from({ length: 100 }, () => scene.join());
+    scene.grow('somebody');
+    await turn();
+    const served = clients.filter(({ writes }) => writes.length > 0).length;
+    expect(served).toBeGreaterThan(0);
+    expect(served).toBeLessThan(100);
+    scene.grow('somebody');
+    await scene.settled();
+    expect(clients.map(({ writes }) => writes)).toEqual([
+      ...Array.from({ length: served }, () => [[1], [2]]),
+      ...Array.from({ length: 100 - served }, () => [[1, 2]]),
+    ]);
+  });
+
+  it('begin after a pause as long as the round before took', async () => {
+    const scene = new Scene(5);
+    const clients = [scene.join(), scene.join(), scene.join()];
+    scene.grow('somebody');
+    while (clients.some(({ writes }) => writes.length === 0)) await turn();
+    const ended = performance.now();
+    scene.grow('somebody');
+    while (clients.some(({ writes }) => writes.length === 1)) await turn();
+    // 15 ms of pause and 15 of writes, less what timers and clocks may differ by.
+    expect(performance.now() - ended).toBeGreaterThan(28);
+  });
+
+  it('bring who lacks more than the ring holds, after nothing might be sent, on a way of its own', async () => {
+    const scene = new Scene(0, 10);
+    const client = scene.join();
+    scene.revocations.isFresh = false;
+    scene.grow(...Array.from({ length: 30 }, () => 'somebody'));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(client.writes).toEqual([]);
+    scene.revocations.isFresh = true;
+    await scene.settled();
+    expect(client.writes).toEqual([scene.wanted(client)]);
+  });
+
+  const subject = fc.constantFrom('one', 'two', 'three');
+  const step = fc.oneof(
+    fc.record({ do: fc.constant('grow' as const), subjects: fc.array(subject, { minLength: 1, maxLength: 4 }) }),
+    fc.record({
+      do: fc.constant('join' as const),
+      subject: fc.option(subject, { nil: undefined }),
+      newStatus: fc.option(fc.constantFrom('odd', 'even'), { nil: undefined }),
+    }),
+    fc.record({ do: fc.constantFrom('leave', 'rejoin'), client: fc.nat() }),
+    fc.record({ do: fc.constant('turn' as const) }),
+  );
+
+  it('bring each client what it may see and wants, once and in order, whoever joins, leaves and comes back meanwhile', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
+        const scene = new Scene(0.2, 20);
+        for (let n = 0; n < 40; n++) scene.join(['one', 'two', undefined][n % 3], ['odd', undefined][n % 2]);
+        const away = new Set<Connection>();
+        for (const one of steps) {
+          if (one.do === 'grow') scene.grow(...one.subjects);
+          else if (one.do === 'join') scene.join(one.subject, one.newStatus);
+          else if (one.do === 'turn') await turn();
+          else {
+            const connection = scene.clients[one.client % scene.clients.length]?.connection;
+            if (!connection) continue;
+            if (one.do === 'rejoin' ? away.delete(connection) : false) scene.resume(connection);
+            else if (one.do === 'leave' && !away.has(connection)) {
+              away.add(connection);
+              scene.rounds.leave(connection);
+            }
+          }
+        }
+        for (const connection of away) scene.resume(connection);
+        await scene.settled();
+        for (const client of scene.clients) expect(client.writes.flat()).toEqual(scene.wanted(client));
+      }),
+      { numRuns: 40, endOnFailure: true },
+    );
+  });
+});

@@ -1,0 +1,203 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
+import { Batch } from './batch.js';
+import type { Connection } from './connection.js';
+import type { Entry } from './entry.js';
+import type { Place } from './history.js';
+import { LiveConnections, selectionFor } from './live-connections.js';
+import { LogTail } from './log-tail.js';
+import { StreamMetrics } from './metrics.js';
+import { heldPauseMs, Sender } from './sender.js';
+
+/** A live client gets no more than this in one write: beyond it, it resumes, in portions. */
+const maxWriteBytes = 256 * 1024;
+/** The longest from the end of a round to the next. */
+const maxPauseMs = 50;
+/** The longest that sockets are written to before anything else has its turn: the next events among it. */
+const sliceMs = 3;
+/** Writes between two looks at the clock. */
+const writesAtOnce = 16;
+
+/** One turn for each live connection that lacks something. */
+class Round {
+  /** Whose turn is yet to come, and where they stand. */
+  readonly turns = new Map<Connection, Place>();
+  /** By its end, everybody who wants them has them. */
+  readonly entries: Entry[] = [];
+  sent = 0;
+  /** In milliseconds since the epoch. */
+  begun = 0;
+  /** Without what had its turn between its slices. */
+  tookMs = 0;
+}
+
+/**
+ * Brings the live connections, who had everything, what comes into the ring. In its turn, each gets all that it lacks by then, in one
+ * write. A write costs the same for one event as for many, so the next round begins after a pause as long as this one took: alone,
+ * an event goes out at once; many cost half of the time at most, no queue of writes ever builds up, and no connection waits
+ * longer than a round and a pause.
+ */
+@Injectable()
+export class Rounds implements OnApplicationShutdown {
+  private readonly live = new LiveConnections();
+  /** How far the ring was searched for who lacks it: where those stand who lack nothing. */
+  private searched: Place = 0;
+  private round: Round | undefined;
+  /** Of those who have had their turn in this one, or joined. */
+  private next = new Round();
+  /** What follows a place, until more is found. */
+  private readonly batches = new Map<Place, Batch>();
+  private isPlanned = false;
+  private timer: NodeJS.Timeout | undefined;
+  /** By `performance.now`. */
+  private pauseUntil = 0;
+  private onTooMuch: (connection: Connection) => void = () => undefined;
+
+  constructor(
+    private readonly tail: LogTail,
+    private readonly sender: Sender,
+    private readonly metrics: StreamMetrics,
+  ) {
+    tail.listen({ grown: () => this.plan(), setBack: () => this.startOver() });
+  }
+
+  onApplicationShutdown(): void {
+    clearTimeout(this.timer);
+  }
+
+  /** What to do with one that lacks too much for one write. It has left, and knows its place. */
+  listen(onTooMuch: (connection: Connection) => void): void {
+    this.onTooMuch = onTooMuch;
+  }
+
+  /** It has, or gets before anything else can happen, everything that is in the ring. */
+  join(connection: Connection): void {
+    this.search();
+    connection.state = 'live';
+    this.live.add(connection);
+  }
+
+  /** Its place is what it has got. */
+  leave(connection: Connection): void {
+    connection.place = this.round?.turns.get(connection) ?? this.next.turns.get(connection) ?? this.searched;
+    this.live.delete(connection);
+    this.round?.turns.delete(connection);
+    this.next.turns.delete(connection);
+  }
+
+  /** The log was set back: all connections are being closed, and what comes next is new. */
+  private startOver(): void {
+    this.searched = 0;
+    this.batches.clear();
+    this.round = undefined;
+    this.next = new Round();
+  }
+
+  /** The ring has grown. A round that is under way looks again before each slice. */
+  private plan(): void {
+    if (!this.isPlanned) this.goOnIn(this.pauseUntil - performance.now());
+  }
+
+  private goOnIn(pauseMs: number): void {
+    this.isPlanned = true;
+    if (pauseMs < 1) setImmediate(() => this.goOn());
+    else this.timer = setTimeout(() => this.goOn(), pauseMs);
+  }
+
+  private goOn(): void {
+    this.isPlanned = false;
+    if (!this.sender.maySend) {
+      this.goOnIn(heldPauseMs);
+      return;
+    }
+    const begun = performance.now();
+    this.search();
+    const round = (this.round ??= this.begin());
+    this.takeTurns(round, begun + sliceMs);
+    round.tookMs += performance.now() - begun;
+    if (round.turns.size > 0) this.goOnIn(0);
+    else this.end(round);
+  }
+
+  private begin(): Round {
+    const round = this.next;
+    round.begun = Date.now();
+    this.next = new Round();
+    return round;
+  }
+
+  /** Who lacks something of what has come into the ring? */
+  private search(): void {
+    const { ring } = this.tail;
+    const from = this.searched;
+    if (ring.head <= from) return;
+    this.searched = ring.head;
+    this.batches.clear();
+    const found = this.after(from);
+    let last: Round | undefined;
+    // When it was held for longer than the ring reaches back, nobody knows who would have wanted what.
+    for (const connection of from < ring.floor ? this.live.all() : this.live.seeing(found)) {
+      if (this.round?.turns.has(connection)) {
+        last ??= this.round;
+      } else {
+        last = this.next;
+        if (!this.next.turns.has(connection)) this.next.turns.set(connection, from);
+      }
+    }
+    last?.entries.push(...found.entries);
+  }
+
+  /** All that follows a place: those who stand at the same one share the bytes. */
+  private after(place: Place): Batch {
+    let batch = this.batches.get(place);
+    if (!batch) this.batches.set(place, (batch = new Batch(this.tail.ring.after(place))));
+    return batch;
+  }
+
+  private takeTurns(round: Round, until: number): void {
+    let writes = 0;
+    for (const [connection, place] of round.turns) {
+      if (++writes % writesAtOnce === 0 && performance.now() > until) return;
+      const selected = place < this.tail.ring.floor ? undefined : selectionFor(connection, this.after(place));
+      if (selected && selected.bytes.length <= maxWriteBytes) {
+        round.turns.delete(connection);
+        round.sent += this.sender.send(connection, selected);
+      } else {
+        this.leave(connection);
+        this.onTooMuch(connection);
+      }
+    }
+  }
+
+  private end(round: Round): void {
+    this.round = undefined;
+    this.batches.clear();
+    if (round.sent > 0) {
+      this.observeLag(round);
+      trace(round);
+    }
+    this.pauseUntil = performance.now() + Math.min(round.tookMs, maxPauseMs);
+    if (this.next.turns.size > 0) this.plan();
+  }
+
+  private observeLag({ entries }: Round): void {
+    const now = Date.now();
+    for (const { facts } of entries) {
+      if (facts && Number.isFinite(facts.at)) this.metrics.lag.observe(Math.max(0, now - facts.at) / 1_000);
+    }
+  }
+}
+
+/** One span for all frames of a round, linked with what caused their events. */
+function trace({ entries, sent, begun }: Round): void {
+  tracing
+    ?.begin({
+      name: 'push frames',
+      kind: 'producer',
+      isRoot: true,
+      begun,
+      links: entries.map(({ event }) => event?.traceparent),
+      attributes: { 'messaging.operation.type': 'send', 'messaging.batch.message_count': entries.length, 'plant_shop.frames': sent },
+    })
+    .end();
+}
