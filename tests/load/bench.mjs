@@ -34,7 +34,9 @@ export class Bench {
     this.rounds = quick ? 1 : 3;
     this.roundSeconds = quick ? 3 : 5;
     /** Of what has no anchor to be held against. */
-    this.latencyRounds = quick ? 1 : 5;
+    this.latencyRounds = quick ? 1 : 9;
+    /** In each of these: events that do not count, and those that do. */
+    this.latencyEvents = quick ? [200, 600] : [400, 2_000];
   }
 
   /** @param {{ folder: string, quick: boolean, signal: AbortSignal }} options */

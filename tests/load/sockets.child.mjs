@@ -5,6 +5,10 @@ import { connect } from 'node:net';
 /** One of so many sockets is read for how late its frames are: one that is written to first says nothing of one that is written to last. */
 const SAMPLED = 50;
 
+const nothing = Buffer.alloc(0);
+/** All sockets read into it, one after the other: what they read is counted at once. */
+const inbox = Buffer.alloc(64 * 1024);
+
 let frames = 0;
 let open = 0;
 let closed = 0;
@@ -14,29 +18,45 @@ let lags = [];
 /** @param {URL} url @param {number} index @returns {Promise<void>} open */
 function openSocket(url, index) {
   return new Promise((resolve, reject) => {
-    const socket = connect(Number(url.port), url.hostname);
+    let rest = nothing;
+    let upgraded = false;
+    const socket = connect({
+      port: Number(url.port),
+      host: url.hostname,
+      onread: {
+        buffer: inbox,
+        callback: (size) => {
+          const read = inbox.subarray(0, size);
+          rest = take(rest.length === 0 ? read : Buffer.concat([rest, read]));
+          return true;
+        },
+      },
+    });
     const key = randomBytes(16).toString('base64');
     socket.on('error', reject);
     socket.write(
       `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
         `Sec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`,
     );
-    let rest = Buffer.alloc(0);
-    let upgraded = false;
-    socket.on('data', (chunk) => {
-      rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    /** @param {Buffer} bytes @returns {Buffer} what is left of them, which is not the inbox's any more */
+    const take = (bytes) => {
+      let from = 0;
       if (!upgraded) {
-        const end = rest.indexOf('\r\n\r\n');
-        if (end === -1) return;
-        const status = rest.toString('latin1', 0, end).split('\r\n', 1)[0];
-        if (status !== 'HTTP/1.1 101 Switching Protocols') return reject(new Error(`the stream answered ${status}`));
+        const end = bytes.indexOf('\r\n\r\n');
+        if (end === -1) return Buffer.from(bytes);
+        const status = bytes.toString('latin1', 0, end).split('\r\n', 1)[0];
+        if (status !== 'HTTP/1.1 101 Switching Protocols') {
+          reject(new Error(`the stream answered ${status}`));
+          return nothing;
+        }
         upgraded = true;
         open++;
-        rest = rest.subarray(end + 4);
+        from = end + 4;
         resolve();
       }
-      rest = take(rest, socket, index % SAMPLED === 0);
-    });
+      const to = takeFrames(bytes, from, socket, index % SAMPLED === 0);
+      return to === bytes.length ? nothing : Buffer.from(bytes.subarray(to));
+    };
     socket.on('close', () => {
       closed++;
     });
@@ -44,11 +64,12 @@ function openSocket(url, index) {
 }
 
 /**
- * Counts the whole frames at the beginning.
- * @param {Buffer} bytes @param {import('node:net').Socket} socket @param {boolean} sampled @returns {Buffer} what is left
+ * Counts the whole frames.
+ * @param {Buffer} bytes @param {number} from @param {import('node:net').Socket} socket @param {boolean} sampled
+ * @returns {number} where the first begins that is not whole
  */
-function take(bytes, socket, sampled) {
-  let at = 0;
+function takeFrames(bytes, from, socket, sampled) {
+  let at = from;
   while (bytes.length - at >= 2) {
     const opcode = /** @type {number} */ (bytes[at]) & 0x0f;
     let length = /** @type {number} */ (bytes[at + 1]) & 0x7f;
@@ -68,7 +89,7 @@ function take(bytes, socket, sampled) {
     }
     at += head + length;
   }
-  return bytes.subarray(at);
+  return at;
 }
 
 process.on('message', async (/** @type {{ open?: { urls: string[], sockets: number }, reset?: boolean, lags?: boolean }} */ message) => {

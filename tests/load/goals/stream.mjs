@@ -135,7 +135,7 @@ async function latencies(bench) {
   const webhook = await call('POST', '/webhooks', { url: receiver.ready.url, eventTypes: ['order.status_changed'] });
   const child = await listeners(bench, SOCKETS);
   try {
-    for (const events of [400, 2_000]) {
+    for (const events of bench.latencyEvents) {
       const orders = await openOrders(bench, events);
       await receiver.ask({ reset: true });
       await child.ask({ reset: true });
