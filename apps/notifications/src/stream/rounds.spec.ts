@@ -1,5 +1,5 @@
+import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import type { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { Batch } from './batch.js';
@@ -7,7 +7,7 @@ import { Connection } from './connection.js';
 import { Entry } from './entry.js';
 import { History } from './history.js';
 import { selectionFor } from './live-connections.js';
-import type { LogTail, LogTailListener } from './log-tail.js';
+import type { LogTailListener } from './log-tail.js';
 import { StreamMetrics } from './metrics.js';
 import type { Outlet } from './outlet.js';
 import { Ring } from './ring.js';
@@ -40,9 +40,9 @@ class Scene {
   constructor(private readonly writeMs = 0, maxEntries = 1_000) {
     this.ring = new Ring({ maxEntries, maxBytes: Infinity });
     const metrics = new StreamMetrics(new Registry());
-    const tail = { ring: this.ring, listen: (one: LogTailListener) => this.listeners.push(one) };
-    this.sender = new Sender(this.revocations as RevocationLog, metrics);
-    this.rounds = new Rounds(tail as unknown as LogTail, this.sender, metrics);
+    const listen = (one: LogTailListener): void => void this.listeners.push(one);
+    this.sender = new Sender(this.revocations, metrics);
+    this.rounds = new Rounds({ ring: this.ring, listen }, this.sender, metrics);
     // As a journey would, with pages instead of the ring where that has forgotten.
     this.rounds.listen((connection) => this.resume(connection));
   }
@@ -69,7 +69,8 @@ class Scene {
       client.writes.push([...bytes.toString().matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq)));
       for (const end = performance.now() + this.writeMs; performance.now() < end; );
     };
-    connection.outlet = { form: 'plain', transport: 'websocket', socket: { writableLength: 0 }, send } as unknown as Outlet;
+    const outlet: Outlet = { form: 'plain', transport: 'websocket', socket: new Socket(), send, ping: () => true, close: () => undefined };
+    connection.outlet = outlet;
     this.clients.push(client);
     connection.place = client.from;
     this.resume(connection);

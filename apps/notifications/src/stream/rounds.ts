@@ -1,4 +1,4 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { Batch } from './batch.js';
 import type { Connection } from './connection.js';
@@ -43,7 +43,7 @@ export class Rounds implements OnApplicationShutdown {
   /** How far the ring was searched for who lacks it: where those stand who lack nothing. */
   private searched: Place = 0;
   private round: Round | undefined;
-  /** Of those who have had their turn in this one, or joined. */
+  /** Of those who lack something and have no turn in this one any more. */
   private next = new Round();
   /** What follows a place, until more is found. */
   private readonly batches = new Map<Place, Batch>();
@@ -54,7 +54,7 @@ export class Rounds implements OnApplicationShutdown {
   private onTooMuch: (connection: Connection) => void = () => undefined;
 
   constructor(
-    private readonly tail: LogTail,
+    @Inject(LogTail) private readonly tail: Pick<LogTail, 'ring' | 'listen'>,
     private readonly sender: Sender,
     private readonly metrics: StreamMetrics,
   ) {

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Selected } from './batch.js';
 import type { Connection } from './connection.js';
@@ -15,7 +15,7 @@ export class Sender {
   private onSlow: (connection: Connection) => void = () => undefined;
 
   constructor(
-    private readonly revocations: RevocationLog,
+    @Inject(RevocationLog) private readonly revocations: Pick<RevocationLog, 'isFresh'>,
     private readonly metrics: StreamMetrics,
   ) {}
 
