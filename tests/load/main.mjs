@@ -15,6 +15,7 @@ const usage = `Measures the whole shop against anchors on this machine.
   npm run bench -- --only P3,P6       some of them
   npm run bench -- --quick            shorter loads: for trying, not for publishing`;
 
+const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), node: process.version };
 const stop = stopOnSignals();
 process.exit(await main());
 
@@ -50,7 +51,7 @@ async function main() {
     console.log(`\n${explain(error)}`);
   }
   await shutdown.run();
-  console.log(`\n${tableOf(rows)}`);
+  console.log(`\n${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, Node ${machine.node}\n\n${tableOf(rows)}`);
   // What is kept is a whole run.
   if (!failed && !values.quick && values.only === undefined) console.log(`\nWritten to ${write(rows)}`);
   return failed ? 1 : 0;
@@ -60,7 +61,6 @@ async function main() {
 function write(rows) {
   const folder = join(ROOT, 'docs', 'performance');
   mkdirSync(folder, { recursive: true });
-  const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), node: process.version };
   const file = join(folder, 'latest.json');
   writeFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), machine, rows }, null, 2)}\n`);
   return file;
