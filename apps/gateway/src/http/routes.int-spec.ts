@@ -184,24 +184,28 @@ describe('the routes', () => {
     return may === 'shown' || may.includes(who) ? 200 : 403;
   };
 
+  const ask = ({ method, path, body, type = 'application/json' }: Row, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(shop.gateway.url + path, {
+      method,
+      headers: { ...headers, ...(body !== undefined && { 'content-type': type }) },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+
   describe.each(rows.map((row) => [`${row.method} ${row.path}`, row] as const))('%s', (_, row) => {
     it.each(everybody)('asked by %s', async (who) => {
-      const { body, type = 'application/json' } = row;
-      const response = await fetch(shop.gateway.url + row.path, {
-        method: row.method,
-        headers: { ...callers[who], ...(body !== undefined && { 'content-type': type }) },
-        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      });
+      const response = await ask(row, callers[who]);
       const status = statusFor(row.may, who);
       expect(response.status).toBe(status);
       expect(response.headers.has('www-authenticate')).toBe(status === 401 || status === 403);
     });
 
-    it.each(['/%76', '//v', '/V'])('is not reached by another spelling of its path: %s', async (start) => {
-      const path = row.path.replace('/v', start);
-      const response = await fetch(shop.gateway.url + path, { method: row.method === 'HEAD' ? 'GET' : row.method, headers: { 'content-type': 'application/json' }, ...(row.body !== undefined && { body: JSON.stringify(row.body) }) });
-      // What the router decodes before it matches is the same route, with the same rule.
-      expect([404, statusFor(row.may, 'nobody'), 415]).toContain(response.status);
+    // The router decodes a path before it matches, so an encoded letter leads to the same route, with the same rule.
+    it.each([
+      ['/%76', statusFor(row.may, 'nobody')],
+      ['//v', 404],
+      ['/V', 404],
+    ])('spelled with %s at its start: %i', async (start, status) => {
+      expect((await ask({ ...row, path: row.path.replace('/v', start) })).status).toBe(status);
     });
   });
 
