@@ -26,20 +26,14 @@ export function summary({ passed, failed, skipped }) {
 export const succeeded = ({ passed, failed }) => failed === 0 && passed > 0;
 
 /**
- * Counts what Jest ran. A file that could not even be loaded has no tests to count and is one failure, and so is a run
- * that fails for a reason no test shows (a broken set-up, a crash before the report).
- * @param {{ code: number, report: string | undefined }} outcome exit code and content of the --outputFile
+ * Counts what Jest ran. A run that fails for a reason that no test shows (a broken set-up, a crash, its time limit) is one
+ * failure more.
+ * @param {{ code: number, results: import('./jest-results.mjs').JestResults }} outcome
  * @returns {Tally}
  */
-export function tallyOfJest({ code, report }) {
-  if (report === undefined) return check(false);
-  const counts = JSON.parse(report);
-  const tally = {
-    passed: counts.numPassedTests,
-    failed: counts.numFailedTests + counts.numRuntimeErrorTestSuites,
-    skipped: counts.numPendingTests + counts.numTodoTests,
-  };
-  return code !== 0 && tally.failed === 0 ? { ...tally, failed: 1 } : tally;
+export function tallyOfJest({ code, results }) {
+  const tally = sum([...results.begun.values()]);
+  return !results.ended || (code !== 0 && tally.failed === 0) ? { ...tally, failed: tally.failed + 1 } : tally;
 }
 
 /** Each goal that was tried is one. @param {{ code: number, report: string | undefined }} outcome @returns {Tally} */
@@ -50,13 +44,23 @@ export function tallyOfChaos({ code, report }) {
 }
 
 /**
- * Counts what Node's own test runner ran, by the closing lines of its TAP report.
+ * Counts what Node's own test runner ran, by the closing lines of its TAP report. A report without them is of a run that was
+ * killed: its results are counted one by one, and the end that is missing is a failure.
  * @param {{ code: number, report: string | undefined }} outcome
  * @returns {Tally}
  */
 export function tallyOfTap({ code, report }) {
   if (report === undefined) return check(false);
+  if (!/^# pass \d+$/m.test(report)) return sum([check(false), ...resultsOfTap(report)]);
   const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(report)?.[1] ?? 0);
   const tally = { passed: count('pass'), failed: count('fail') + count('cancelled'), skipped: count('skipped') + count('todo') };
   return code !== 0 && tally.failed === 0 ? { ...tally, failed: 1 } : tally;
+}
+
+/** @param {string} report @returns {Tally[]} one for each test, none for suites */
+function resultsOfTap(report) {
+  const results = [...report.matchAll(/^ *(not ok|ok) \d+[^\n]*\n(?: *---\n *duration_ms[^\n]*\n *type: '(\w+)')?/gm)];
+  return results
+    .filter(([, , type]) => type !== 'suite')
+    .map(([line, result]) => (/ # (SKIP|TODO)\b/.test(line) ? { ...NOTHING, skipped: 1 } : check(result === 'ok')));
 }

@@ -1,26 +1,40 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { readResults } from './jest-results.mjs';
 import { check, succeeded, sum, summary, tallyOfChaos, tallyOfJest, tallyOfTap } from './results.mjs';
 
-const jestReport = (changes = {}) =>
-  JSON.stringify({ numPassedTests: 5, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0, numRuntimeErrorTestSuites: 0, ...changes });
+const file = (/** @type {object} */ counts = {}) => ({ passed: 5, failed: 0, skipped: 0, over: true, ms: 1, ...counts });
+/** @param {ReturnType<typeof file>[]} files */
+const jestResults = (...files) => ({ files: files.length, ended: true, begun: new Map(files.map((one, n) => [`${n}.spec.ts`, one])) });
 
 test('the sum is what really ran', () => {
-  const total = sum([check(true), tallyOfJest({ code: 0, report: jestReport({ numPendingTests: 1 }) }), check(false)]);
+  const total = sum([check(true), tallyOfJest({ code: 0, results: jestResults(file({ skipped: 1 })) }), check(false)]);
   assert.equal(summary(total), '6 passed, 1 failed, 1 skipped');
   assert.equal(summary(check(true)), '1 passed, 0 failed');
 });
 
-test('a test file that cannot be loaded is a failure', () => {
-  assert.equal(tallyOfJest({ code: 1, report: jestReport({ numRuntimeErrorTestSuites: 2 }) }).failed, 2);
-});
-
 test('a run that failed without a failed test is a failure', () => {
-  assert.equal(tallyOfJest({ code: 1, report: jestReport() }).failed, 1);
-  assert.equal(tallyOfJest({ code: 134, report: undefined }).failed, 1);
+  assert.equal(tallyOfJest({ code: 1, results: jestResults(file()) }).failed, 1);
+  assert.equal(tallyOfJest({ code: 134, results: readResults('') }).failed, 1);
   assert.equal(tallyOfTap({ code: 1, report: '# pass 3\n# fail 0\n' }).failed, 1);
   assert.equal(tallyOfChaos({ code: 1, report: '{"passed":9,"failed":0}' }).failed, 1);
   assert.equal(tallyOfChaos({ code: 1, report: undefined }).failed, 1);
+});
+
+test('a Jest run that did not come to its end has failed, and what it ran is counted', () => {
+  const results = { ...jestResults(file(), file({ failed: 1 }), file({ passed: 2, skipped: 1, over: false })), ended: false };
+  assert.deepEqual(tallyOfJest({ code: 1, results }), { passed: 12, failed: 2, skipped: 1 });
+});
+
+test('a TAP report that was cut is counted line by line', () => {
+  const line = (/** @type {string} */ text, /** @type {string} */ type) => `${text}\n  ---\n  duration_ms: 1.5\n  type: '${type}'\n  ...\n`;
+  const report = [
+    line('ok 1 - passes', 'test'),
+    line('    not ok 1 - fails', 'test'),
+    line('not ok 2 - a suite', 'suite'),
+    line('ok 3 - is skipped # SKIP', 'test'),
+  ].join('# Subtest: next\n');
+  assert.deepEqual(tallyOfTap({ code: 1, report }), { passed: 1, failed: 2, skipped: 1 });
 });
 
 test('the closing lines of a TAP report are its counts', () => {

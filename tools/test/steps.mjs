@@ -1,17 +1,12 @@
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { attempt } from '../start/command.mjs';
 import { buildRelease, mix, mixes, tour } from '../release/adjacent.mjs';
 import { readRelease } from '../release/release.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
-import { pinnedNode, ROOT } from '../start/toolchain.mjs';
-import { check, sum, tallyOfChaos, tallyOfJest, tallyOfTap } from './results.mjs';
+import { check, sum, tallyOfChaos } from './results.mjs';
+import { contentOf, jest, node, nodeTests } from './run.mjs';
 import { startServers } from './servers.mjs';
 import { startShop } from './shop.mjs';
-
-/** A step that takes longer hangs. */
-const LONGEST_MS = 10 * 60_000;
 
 /**
  * @typedef {object} Bench what a step works with
@@ -32,14 +27,14 @@ export const steps = {
   tools: (bench) => nodeTests(bench, 'tools', 'tools/**/*.test.mjs'),
 
   // They wait for servers more than they compute: Jest's own choice, a worker less than there are cores, takes longer.
-  unit: async (bench) => jest(bench, 'unit', ['--maxWorkers=3'], await startServers(bench)),
+  unit: async (bench) => jest(bench, 'unit', ['--maxWorkers=3', ...bench.jestArgs], await startServers(bench)),
 
   acceptance: (bench) => acceptance(bench),
 
   // What happens to a shop, in short (npm run chaos); the seed is always the same.
   chaos: async (bench) => {
     const file = join(bench.folder, 'chaos.json');
-    const code = await node(bench, ['tests/chaos/chaos.mjs', '--short', '--report', file], {}, { endLimitMs: 45_000 });
+    const code = await node(bench, ['tests/chaos/chaos.mjs', '--short', '--report', file], { endLimitMs: 45_000 });
     return tallyOfChaos({ code, report: contentOf(file) });
   },
 
@@ -70,8 +65,8 @@ export const steps = {
       const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
       try {
         const shop = await startShop({ folder, stop: bench.stop, shutdown }, { ARTEFACTS_DIR: join(folder, 'artefacts') });
-        const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--testPathPatterns', tour];
-        const tally = await jest({ ...bench, folder, jestArgs }, 'acceptance', args, shop.env);
+        const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--testPathPatterns', tour, ...jestArgs];
+        const tally = await jest({ ...bench, folder }, 'acceptance', args, shop.env);
         if (tally.failed > 0) console.log(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
         tallies.push(tally);
       } finally {
@@ -85,51 +80,8 @@ export const steps = {
 /** @param {Bench} bench @param {Record<string, string>} [variables] more of them for the shop */
 async function acceptance(bench, variables = {}) {
   const shop = await startShop(bench, variables);
-  const tally = await jest(bench, 'acceptance', ['--config', 'tests/acceptance/jest.config.js', '--runInBand'], shop.env);
+  const args = ['--config', 'tests/acceptance/jest.config.js', '--runInBand', ...bench.jestArgs];
+  const tally = await jest(bench, 'acceptance', args, shop.env);
   if (tally.failed > 0) console.log(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
   return tally;
 }
-
-/** Node's own test runner. @param {Bench} bench @param {string} name @param {string} files */
-async function nodeTests(bench, name, files) {
-  const file = join(bench.folder, `${name}.tap`);
-  const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${file}`];
-  const code = await node(bench, ['--test', ...reporters, files]);
-  return tallyOfTap({ code, report: contentOf(file) });
-}
-
-/**
- * @param {Bench} bench
- * @param {string} name
- * @param {string[]} args
- * @param {Record<string, string>} env
- */
-async function jest(bench, name, args, env) {
-  const file = join(bench.folder, `${name}.json`);
-  const command = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
-  const report = ['--ci', '--json', `--outputFile=${file}`];
-  const code = await node(bench, [...command, ...args, ...report, ...bench.jestArgs], env);
-  return tallyOfJest({ code, report: contentOf(file) });
-}
-
-/**
- * @param {Bench} bench
- * @param {string[]} args
- * @param {Record<string, string>} [env]
- * @param {{ endLimitMs?: number }} [more]
- * @returns {Promise<number>}
- */
-async function node({ env: base, stop }, args, env = {}, more = {}) {
-  const limit = AbortSignal.timeout(LONGEST_MS);
-  try {
-    const signal = AbortSignal.any([stop.signal, limit]);
-    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: true, signal, ...more })).code;
-  } catch (error) {
-    if (stop.signal.aborted || !limit.aborted) throw error;
-    console.log(`It hung: not over after ${LONGEST_MS / 60_000} minutes. ${explain(error)}`);
-    return 1;
-  }
-}
-
-/** @param {string} file */
-const contentOf = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);

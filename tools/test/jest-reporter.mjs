@@ -1,0 +1,41 @@
+import { appendFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { ROOT } from '../start/toolchain.mjs';
+import { RESULTS_FILE } from './jest-results.mjs';
+
+/**
+ * Appends each result to the file named by `RESULTS_FILE`, one JSON object a line, as soon as Jest knows it: Jest's own
+ * `--json` is written only at the end of a run, so a run that is killed would leave nothing.
+ */
+export default class ResultsReporter {
+  onRunStart(/** @type {{ numTotalTestSuites: number }} */ { numTotalTestSuites }) {
+    append({ files: numTotalTestSuites });
+  }
+
+  onTestFileStart(/** @type {{ path: string }} */ { path }) {
+    append({ begun: nameOf(path) });
+  }
+
+  onTestCaseResult(/** @type {{ path: string }} */ { path }, /** @type {{ fullName: string, status: string }} */ { fullName, status }) {
+    append({ in: nameOf(path), test: fullName, status });
+  }
+
+  onTestFileResult(/** @type {{ path: string }} */ { path }, /** @type {import('@jest/test-result').TestResult} */ result) {
+    const { numPassingTests, numFailingTests, numPendingTests, numTodoTests, testExecError, perfStats } = result;
+    // A file that cannot be loaded has no tests to count.
+    const failed = numFailingTests + (testExecError === undefined ? 0 : 1);
+    append({ over: nameOf(path), passed: numPassingTests, failed, skipped: numPendingTests + numTodoTests, ms: perfStats.end - perfStats.start });
+  }
+
+  onRunComplete() {
+    append({ end: true });
+  }
+}
+
+/** @param {string} path */
+const nameOf = (path) => relative(ROOT, path);
+
+/** @param {import('./jest-results.mjs').Line} line */
+function append(line) {
+  appendFileSync(/** @type {string} */ (process.env[RESULTS_FILE]), `${JSON.stringify(line)}\n`);
+}

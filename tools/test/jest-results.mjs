@@ -1,0 +1,64 @@
+import { NOTHING } from './results.mjs';
+
+/** The variable that names the file to which jest-reporter.mjs appends. */
+export const RESULTS_FILE = 'JEST_RESULTS_FILE';
+
+/**
+ * What jest-reporter.mjs writes.
+ * @typedef {{ files: number } | { begun: string } | { in: string, test: string, status: string }
+ *   | { over: string, passed: number, failed: number, skipped: number, ms: number } | { end: true }} Line
+ */
+
+/**
+ * @typedef {object} JestResults
+ * @property {number} files how many Jest had to run
+ * @property {boolean} ended false when Jest was killed or crashed
+ * @property {Map<string, FileResult>} begun the files that began, by name
+ * @typedef {import('./results.mjs').Tally & { over: boolean, ms: number }} FileResult
+ */
+
+/** @param {string} text what jest-reporter.mjs wrote; a last line that is cut is left out @returns {JestResults} */
+export function readResults(text) {
+  /** @type {JestResults} */
+  const results = { files: 0, ended: false, begun: new Map() };
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1).split('\n');
+  for (const line of whole) if (line !== '') add(results, JSON.parse(line));
+  return results;
+}
+
+/** @param {JestResults} results @param {Line} line */
+function add(results, line) {
+  if ('files' in line) results.files = line.files;
+  else if ('end' in line) results.ended = true;
+  else if ('over' in line) {
+    const { over, ...result } = line;
+    results.begun.set(over, { ...result, over: true });
+  } else if ('begun' in line) results.begun.set(line.begun, { ...NOTHING, over: false, ms: 0 });
+  else {
+    const file = results.begun.get(line.in) ?? { ...NOTHING, over: false, ms: 0 };
+    file[line.status === 'passed' ? 'passed' : line.status === 'failed' ? 'failed' : 'skipped']++;
+    results.begun.set(line.in, file);
+  }
+}
+
+/**
+ * Names the files that were under way when Jest ended early, and those with failures; nothing when it ended by itself.
+ * @param {JestResults} results @returns {string[]} lines to print
+ */
+export function whatWasCut({ files, ended, begun }) {
+  if (ended) return [];
+  const all = [...begun];
+  const over = all.filter(([, file]) => file.over);
+  const counts = (/** @type {FileResult} */ { passed, failed }) => `${passed} passed, ${failed} failed`;
+  return [
+    `Jest ended early: ${over.length} of ${files} files were over, ${all.length - over.length} under way, ${files - all.length} not begun.`,
+    ...all.filter(([, file]) => !file.over).map(([name, file]) => `  under way: ${name} (${counts(file)} so far)`),
+    ...over.filter(([, file]) => file.failed > 0).map(([name, file]) => `  failed: ${name} (${counts(file)})`),
+  ];
+}
+
+/** The files that took longest. @param {JestResults} results @param {number} count @returns {string} */
+export function slowest({ begun }, count) {
+  const sorted = [...begun].sort(([, one], [, other]) => other.ms - one.ms).slice(0, count);
+  return sorted.map(([name, { ms }]) => `${name} ${(ms / 1000).toFixed(1)} s`).join(', ');
+}

@@ -1,0 +1,68 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { attempt } from '../start/command.mjs';
+import { pinnedNode, ROOT } from '../start/toolchain.mjs';
+import { readResults, RESULTS_FILE, slowest, whatWasCut } from './jest-results.mjs';
+import { tallyOfJest, tallyOfTap } from './results.mjs';
+
+/** A step that takes longer hangs. */
+const LONGEST_MS = 10 * 60_000;
+
+/** @typedef {Pick<import('./steps.mjs').Bench, 'folder' | 'env' | 'stop'>} Place */
+
+/**
+ * Runs Jest and counts what it ran, also when it did not come to its end.
+ * @param {Place} place
+ * @param {string} name of the step
+ * @param {string[]} args
+ * @param {Record<string, string>} env
+ * @param {AbortSignal} [limit] ends it
+ * @returns {Promise<import('./results.mjs').Tally>}
+ */
+export async function jest(place, name, args, env, limit) {
+  const file = join(place.folder, `${name}.jsonl`);
+  const command = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
+  // The last of them takes every word behind it, up to the next option.
+  const reporters = ['--reporters=default', `--reporters=${fileURLToPath(new URL('jest-reporter.mjs', import.meta.url))}`, '--ci'];
+  const code = await node(place, [...command, ...reporters, ...args], { env: { ...env, [RESULTS_FILE]: file }, limit });
+  const results = readResults(contentOf(file) ?? '');
+  for (const line of whatWasCut(results)) console.log(line);
+  console.log(`Slowest: ${slowest(results, 5)}`);
+  return tallyOfJest({ code, results });
+}
+
+/**
+ * Runs Node's own test runner and counts what it ran, also when it did not come to its end.
+ * @param {Place} place
+ * @param {string} name of the step
+ * @param {string} files
+ * @param {AbortSignal} [limit] ends it
+ */
+export async function nodeTests(place, name, files, limit) {
+  const file = join(place.folder, `${name}.tap`);
+  const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${file}`];
+  const code = await node(place, ['--test', ...reporters, files], { limit });
+  return tallyOfTap({ code, report: contentOf(file) });
+}
+
+/**
+ * Runs a command on the pinned Node, for ten minutes at most.
+ * @param {Pick<Place, 'env' | 'stop'>} place
+ * @param {string[]} args
+ * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal }} [options]
+ * @returns {Promise<number>} its exit code; 1 when its time was up
+ */
+export async function node({ env: base, stop }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), ...more } = {}) {
+  try {
+    const signal = AbortSignal.any([stop.signal, limit]);
+    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: true, signal, ...more })).code;
+  } catch (error) {
+    if (stop.signal.aborted || !limit.aborted) throw error;
+    console.log('It ran into its time limit.');
+    return 1;
+  }
+}
+
+/** @param {string} file */
+export const contentOf = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);

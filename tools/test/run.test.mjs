@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { readResults, whatWasCut } from './jest-results.mjs';
+import { jest, nodeTests } from './run.mjs';
+
+/** @type {string} */
+let folder;
+/** @type {import('./run.mjs').Place} */
+let place;
+
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'plant-shop-cut-'));
+  // A test runner that finds this variable takes itself for a test file of the runner around it.
+  const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
+  place = { folder, env, stop: new AbortController() };
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/**
+ * A limit that is reached as soon as the file holds the text.
+ * @param {string} file @param {RegExp} text
+ */
+function whenWritten(file, text) {
+  const limit = new AbortController();
+  const look = async () => {
+    while (!existsSync(file) || !text.test(readFileSync(file, 'utf8'))) await pause(20);
+    limit.abort(new Error('the limit of this test'));
+  };
+  void look();
+  return limit.signal;
+}
+
+test('a Jest run that is cut counts what it ran, and names what was under way', async () => {
+  // Jest begins with the largest.
+  const lines = (/** @type {number} */ count) => '\n// of its size'.repeat(count);
+  const files = {
+    'one.test.cjs': `it('passes', () => {}); it.skip('is skipped', () => {}); ${lines(300)}`,
+    'two.test.cjs': `it('passes', () => {}); it('fails', () => { throw new Error('as it should'); }); ${lines(200)}`,
+    'three.test.cjs': `it('passes', () => {}); it('hangs', () => new Promise(() => setInterval(() => {}, 1_000)), 1e9); ${lines(100)}`,
+    'four.test.cjs': `it('is never begun', () => {});`,
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  const report = join(folder, 'cut.jsonl');
+  const config = JSON.stringify({ rootDir: folder, testMatch: ['**/*.test.cjs'], cacheDirectory: join(folder, 'cache') });
+
+  const tally = await jest(place, 'cut', ['--config', config, '--runInBand'], {}, whenWritten(report, /three\.test\.cjs","test":"passes"/));
+  assert.deepEqual(tally, { passed: 3, failed: 2, skipped: 1 });
+  const [first, underWay, failed, ...others] = whatWasCut(readResults(readFileSync(report, 'utf8')));
+  assert.equal(first, 'Jest ended early: 2 of 4 files were over, 1 under way, 1 not begun.');
+  assert.match(underWay ?? '', /^ {2}under way: .*three\.test\.cjs \(1 passed, 0 failed so far\)$/);
+  assert.match(failed ?? '', /^ {2}failed: .*two\.test\.cjs \(1 passed, 1 failed\)$/);
+  assert.deepEqual(others, []);
+});
+
+test('a run of Node\'s own test runner that is cut counts what it ran', async () => {
+  const text = `
+    import { describe, test } from 'node:test';
+    test('passes', () => {});
+    test('fails', () => { throw new Error('as it should'); });
+    describe('a suite, which is no test', () => { test('passes', () => {}); });
+    test('is skipped', { skip: true }, () => {});
+    test('hangs', () => new Promise(() => setInterval(() => {}, 1_000)));`;
+  const file = join(folder, 'cut.test.mjs');
+  writeFileSync(file, text);
+  const tally = await nodeTests(place, 'tap', file, whenWritten(join(folder, 'tap.tap'), /is skipped # SKIP/));
+  assert.deepEqual(tally, { passed: 2, failed: 2, skipped: 1 });
+});
