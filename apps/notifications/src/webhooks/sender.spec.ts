@@ -127,7 +127,8 @@ describe('the sender', () => {
 
   it('says what is wrong with a connection', async () => {
     const closing = createTcpServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1');
-    const talking = createTcpServer((socket) => socket.end('220 mail.test ESMTP\r\n')).listen(0, '127.0.0.1');
+    // A socket that is never read does not notice its end, and stays open.
+    const talking = createTcpServer((socket) => socket.resume().end('220 mail.test ESMTP\r\n')).listen(0, '127.0.0.1');
     await Promise.all([once(closing, 'listening'), once(talking, 'listening')]);
     const urlOf = (server: typeof closing): string => `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
     const gone = urlOf(closing);
@@ -135,7 +136,7 @@ describe('the sender', () => {
     expect(await send(urlOf(talking))).toMatchObject({ error: 'The answer is no HTTP.' });
     closing.close();
     talking.close();
-    await once(closing, 'close');
+    await Promise.all([once(closing, 'close'), once(talking, 'close')]);
     expect(await send(gone)).toMatchObject({ error: 'The connection was refused.' });
     receiver.answer = (_received, response) => response.writeHead(200, { 'x-long': 'x'.repeat(20_000) }).end();
     expect(await send()).toMatchObject({ error: 'The headers of the answer are too long.' });
