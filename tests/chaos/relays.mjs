@@ -18,18 +18,22 @@ export class Relays {
     });
   }
 
-  /** @param {string} url of a server @returns {Promise<import('./dist/stack.js').Link>} */
-  async to(url) {
-    const { hostname, port: serverPort } = new URL(url);
-    const port = await this.#ask('start', { host: hostname, port: Number(serverPort) });
-    return { port, cut: () => this.#ask('cut', port), restore: () => this.#ask('restore', port) };
+  /** @param {string[]} urls of a server, or of several that are alike @returns {Promise<import('./dist/stack.js').Link>} */
+  async to(...urls) {
+    const port = await this.#ask('start', urls.map(targetOf));
+    return {
+      port,
+      cut: () => this.#ask('cut', port),
+      restore: () => this.#ask('restore', port),
+      retarget: (url) => this.#ask('retarget', { port, targets: [targetOf(url)] }),
+    };
   }
 
   async end() {
     await this.#worker.terminate();
   }
 
-  /** @param {'start' | 'cut' | 'restore'} what @param {unknown} about */
+  /** @param {'start' | 'cut' | 'restore' | 'retarget'} what @param {unknown} about */
   #ask(what, about) {
     const call = ++this.#calls;
     return new Promise((resolve, reject) => {
@@ -37,4 +41,10 @@ export class Relays {
       this.#worker.postMessage({ call, what, about });
     });
   }
+}
+
+/** @param {string} url */
+function targetOf(url) {
+  const { hostname: host, port } = new URL(url);
+  return { host, port: Number(port) };
 }

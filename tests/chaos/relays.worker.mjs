@@ -13,10 +13,11 @@ parentPort?.on('message', async ({ call, what, about }) => {
   }
 });
 
-/** @param {'start' | 'cut' | 'restore'} what @param {any} about */
+/** @param {'start' | 'cut' | 'restore' | 'retarget'} what @param {any} about */
 async function work(what, about) {
+  if (what === 'retarget') return relays.get(about.port)?.retarget(about.targets);
   if (what !== 'start') return relays.get(about)?.[what]();
-  const relay = await startProxy(about);
+  const relay = await startProxy(...about);
   relays.set(relay.port, relay);
   return relay.port;
 }

@@ -1,9 +1,10 @@
+import { dirname, join } from 'node:path';
 import { ownBroker } from '../../tools/start/broker.mjs';
 import { loadCredentials } from '../../tools/start/credentials.mjs';
 import { DataDir } from '../../tools/start/data-dir.mjs';
 import { ownDatabases } from '../../tools/start/databases.mjs';
 import { nextFreePort } from '../../tools/start/ports.mjs';
-import { sendSignal } from '../../tools/start/processes.mjs';
+import { sendSignal, sleep } from '../../tools/start/processes.mjs';
 import { answers } from '../../tools/start/readiness.mjs';
 import { RunFile } from '../../tools/start/run-file.mjs';
 import { serviceProcess } from '../../tools/start/service-process.mjs';
@@ -11,7 +12,9 @@ import { environmentOf, planInstances } from '../../tools/start/services.mjs';
 import { migrate } from '../../tools/start/shop.mjs';
 import { ORDER, Shutdown, together } from '../../tools/start/shutdown.mjs';
 import { Watch } from '../../tools/start/watch.mjs';
+import { Disk } from './disk.mjs';
 import { Relays } from './relays.mjs';
+import { addStandby, promote } from './standby.mjs';
 
 /** From the command to the last service's 200; many processes start at once on few cores. */
 const READY_LIMIT_MS = 180_000;
@@ -41,6 +44,14 @@ export class Stack {
   #shutdown = new Shutdown(ORDER, (step, error) => console.log(`Ending (${step}): ${error}`));
   /** @type {Map<string, NodeJS.ProcessEnv>} */
   #envs = new Map();
+  /** @type {import('../../tools/start/databases.mjs').OwnDatabases | undefined} */
+  #databases;
+  /** @type {{ at: import('./standby.mjs').Standby, link: import('./dist/stack.js').Link } | undefined} */
+  #standby;
+  /** @type {Disk[]} */
+  #disks = [];
+  /** @type {Watch | undefined} */
+  #watch;
 
   /** @param {string} folder */
   constructor(folder) {
@@ -71,11 +82,12 @@ export class Stack {
     const { dataDir, runFile } = this;
     dataDir.create();
     const silent = /** @type {any} */ ({ say: () => {}, complain: () => {}, log: () => {} });
-    const watch = new Watch(this.#stop, silent);
+    const watch = (this.#watch = new Watch(this.#stop, silent));
     const credentials = loadCredentials(dataDir.credentials, { needed: false });
     /** @type {import('../../tools/start/shop.mjs').Site} */
     const site = { stop: this.#stop, shutdown: this.#shutdown, screen: silent, dataDir, runFile, watch, credentials };
     const [databases, broker] = await together(this.#stop, [ownDatabases(site), ownBroker(site)]);
+    this.#databases = databases;
     const inherited = process.env;
     const two = { gateway: 2, catalog: 2, store: 2, identity: 2, notifications: 2 };
     const databaseUrls = databases.urls;
@@ -134,6 +146,47 @@ export class Stack {
     return Object.values(services).flat().find(({ label }) => label === part)?.pid;
   }
 
+  async addStandby() {
+    const { cluster } = /** @type {NonNullable<typeof this.#databases>} */ (this.#databases);
+    const { signal } = this.#stop;
+    const disk = await Disk.make(this.dataDir.path, cluster.user);
+    if (disk instanceof Disk) this.#disks.push(disk);
+    const link = await this.#relays.to(this.adminUrl);
+    const logFile = join(this.logs, 'postgres-standby.log');
+    const folder = join(disk instanceof Disk ? disk.folder : dirname(cluster.folder), 'postgres-standby');
+    const onChange = () => {
+      if (this.#standby && this.#databases?.server === this.#standby.at.server) this.#recordPostgres(this.#standby.at);
+    };
+    const onEnd = /** @type {Watch} */ (this.#watch).over('postgres-standby', () => []);
+    const at = await addStandby({ cluster, adminUrl: this.adminUrl }, folder, { link, logFile, onEnd, onChange, signal });
+    this.#standby = { at, link };
+    return disk;
+  }
+
+  /** @param {number} lostMs */
+  async failOver(lostMs) {
+    const databases = /** @type {NonNullable<typeof this.#databases>} */ (this.#databases);
+    const { at, link } = /** @type {NonNullable<typeof this.#standby>} */ (this.#standby);
+    await link.cut();
+    await sleep(lostMs);
+    const links = Object.values(this.links).flatMap(({ postgres }) => postgres ?? []);
+    const primary = databases.server;
+    const pid = primary.mark?.pid;
+    const ended = primary.stop();
+    if (pid !== undefined) sendSignal(pid, 'SIGQUIT');
+    await ended;
+    await promote(at);
+    this.#databases = { ...databases, cluster: at.cluster, server: at.server };
+    this.#recordPostgres(at);
+    await Promise.all(links.map((one) => one.retarget(at.adminUrl)));
+  }
+
+  /** @param {import('./standby.mjs').Standby} standby */
+  #recordPostgres({ server, adminUrl }) {
+    const { urls } = /** @type {NonNullable<typeof this.#databases>} */ (this.#databases);
+    this.runFile.update({ postgres: { ...server.mark, adminUrl, urls } });
+  }
+
   /** Settings of a service, from its processes' next starts on. @param {string} service @param {Record<string, string>} values */
   set(service, values) {
     for (const { label } of this.instances.filter((one) => one.service === service)) Object.assign(/** @type {object} */ (this.#envs.get(label)), values);
@@ -149,7 +202,9 @@ export class Stack {
     const postgres = this.pidOf('postgres');
     if (postgres !== undefined) sendSignal(postgres, 'SIGQUIT');
     await this.#shutdown.run();
+    await this.#standby?.at.server.stop();
     await this.#relays.end();
+    for (const disk of this.#disks) await disk.end();
     this.dataDir.empty();
   }
 }

@@ -18,10 +18,15 @@ import { lastLinesOf } from './watch.mjs';
  * @property {string} [ca] file with the authorities of the server's certificate
  */
 
+/**
+ * Those of a Postgres that we started.
+ * @typedef {Databases & { cluster: import('./postgres.mjs').Cluster, server: import('./kept-process.mjs').KeptProcess }} OwnDatabases
+ */
+
 /** The role that a service runs as, beside the owner of its database, which has the service's own name. @param {Database} name */
 const serviceRole = (name) => `${name}_service`;
 
-const settings = {
+export const serverSettings = {
   max_connections: 200,
   shared_buffers: '256MB',
   max_wal_size: '2GB',
@@ -53,7 +58,7 @@ export const ownerVariable = (service) => `${service.toUpperCase()}_MIGRATION_DA
 /**
  * Starts our own Postgres with a database and two roles for each service.
  * @param {import('./shop.mjs').Site} site
- * @returns {Promise<Databases>}
+ * @returns {Promise<OwnDatabases>}
  */
 export async function ownDatabases({ dataDir, credentials, runFile, screen, shutdown, stop, watch }) {
   const { signal } = stop;
@@ -86,7 +91,7 @@ export async function ownDatabases({ dataDir, credentials, runFile, screen, shut
     {
       port,
       logFile,
-      settings,
+      settings: serverSettings,
       onEnd: watch.over('postgres', () => lastLinesOf(logFile)),
       onChange: () => runFile.update({ postgres: { ...server.mark, port, adminUrl, urls, ownerUrls } }),
     },
@@ -94,7 +99,7 @@ export async function ownDatabases({ dataDir, credentials, runFile, screen, shut
   shutdown.add('Postgres', () => server.stop());
   server.start();
   await serverReady(folder, server, signal);
-  return { urls, ownerUrls };
+  return { urls, ownerUrls, cluster, server };
 }
 
 /**

@@ -144,7 +144,7 @@ export function serverOf({ folder, binaries, user }, { port, logFile, settings, 
 }
 
 /**
- * Waits until the server accepts connections, which it tells in its pid file as `pg_ctl` reads it.
+ * Waits until the server accepts connections, if only to read, which it tells in its pid file as `pg_ctl` reads it.
  * @param {string} folder
  * @param {KeptProcess} server
  * @param {AbortSignal} signal
@@ -167,7 +167,7 @@ export async function stopOrphan(folder) {
 function pidFile(folder) {
   try {
     const lines = readFileSync(join(folder, 'postmaster.pid'), 'utf8').split('\n');
-    return { pid: Number(lines[0]), ready: lines[7]?.trim() === 'ready' };
+    return { pid: Number(lines[0]), ready: ['ready', 'standby'].includes(lines[7]?.trim() ?? '') };
   } catch {
     return undefined;
   }

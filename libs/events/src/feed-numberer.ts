@@ -15,11 +15,16 @@ const maxNudgeBytes = 512 * 1024;
  */
 export class FeedNumberer extends BackgroundLoop {
   constructor(feed: Feed, nats: Nats, subject: string, logger: Logger) {
+    let epoch: string | undefined;
     super(
       { name: 'number feed', intervalMs },
       async () => {
         const nudge = await feed.number();
         if (nudge) publish(nudge, nats, subject, logger);
+        if (nudge && epoch !== undefined && nudge.epoch !== epoch) {
+          logger.warn({ epoch: nudge.epoch, head: nudge.head }, 'the feed began a new epoch: the database was failed over or restored');
+        }
+        epoch = nudge?.epoch ?? epoch;
         // Whatever was committed since has poked.
         return nudge?.events.length === maxNumbered;
       },

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ThingsService } from './things.harness.js';
 
@@ -57,6 +58,38 @@ describe('a feed', () => {
     expect(await rows()).toEqual(before);
     await service.change(1);
     expect(await service.feed.number()).toMatchObject({ head: 2, after: { seq: 1 }, events: [{ seq: 2 }] });
+  });
+
+  describe('whose database was failed over to a replica that lacked the last events', () => {
+    const failOver = async (): Promise<void> => {
+      await service.change(1);
+      await service.change(1);
+      await service.numberAll();
+      // The replica had only the first; its promotion began another timeline.
+      await service.database.query('DELETE FROM thing_events WHERE feed_seq > 1');
+      await service.database.query(`UPDATE feed_head SET head = 1, timeline = '000000FF'`);
+    };
+
+    it('never gives a number a second time', async () => {
+      const { epoch } = await service.feed.head();
+      await failOver();
+      await service.change(2);
+      const [nudge] = await service.numberAll();
+      expect(nudge?.events).toHaveLength(1);
+      expect(nudge!.events[0]!.seq).toBeGreaterThan(2);
+      expect(nudge!.epoch).not.toBe(epoch);
+      expect((await service.feed.read({ seq: 2, id: randomUUID() }, 10)).events).toMatchObject([{ seq: nudge!.events[0]!.seq }]);
+    });
+
+    it('says so before there is another event, and once', async () => {
+      const { epoch } = await service.feed.head();
+      await failOver();
+      const nudge = await service.feed.number();
+      expect(nudge?.epoch).not.toBe(epoch);
+      expect(nudge?.events).toEqual([]);
+      expect(await service.feed.number()).toBeUndefined();
+      expect(await service.feed.read({ seq: 1 }, 10)).toMatchObject({ epoch: nudge?.epoch, next: nudge!.head + 1, events: [] });
+    });
   });
 
   it('does not number what is not committed, and does after', async () => {

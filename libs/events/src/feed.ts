@@ -22,6 +22,14 @@ export const maxNumbered = 1_000;
 /** A page travels in one frame. */
 const maxPageBytes = 512 * 1024;
 
+/**
+ * More events than a replica can have lost when it is promoted: where a history may have lost its tail, numbers go on
+ * beyond what the tail could have used.
+ */
+const mostLost = 1_000_000;
+/** Of the WAL that this server writes: a promotion and a point-in-time recovery each begin another one. */
+const currentTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)`;
+
 /** What an event costs beside its body: names, quotes, id and subject. */
 const bytesOf = (event: FeedEvent): number => Buffer.byteLength(event.body) + 200;
 
@@ -43,7 +51,9 @@ export class Feed {
     // the index.
     this.lockHeadToNumber = {
       name: 'feed-lock-head-to-number',
-      text: `SELECT epoch, head FROM feed_head WHERE (${unnumbered} LIMIT 1) IS NOT NULL FOR UPDATE`,
+      text: `
+        SELECT epoch, head, timeline = ${currentTimeline} AS "isSameTimeline" FROM feed_head
+        WHERE (${unnumbered} LIMIT 1) IS NOT NULL OR timeline <> ${currentTimeline} FOR UPDATE`,
     };
     this.findUnnumbered = { name: 'feed-find-unnumbered', text: `${unnumbered} LIMIT ${maxNumbered}` };
     this.setNumbers = {
@@ -79,16 +89,21 @@ export class Feed {
    * Numbers what is not numbered yet, one replica at a time, in a short transaction of separate statements: one statement
    * that locked and looked would look at the time before its wait, and leave holes that never close. Rows are taken by the
    * position that was drawn under the lock of what they tell of, so the events of one thing are numbered in their order.
-   * @returns the events numbered, at most 1,000; more may be waiting then. Undefined: there was none
+   *
+   * On another timeline than before, the database was failed over to a replica, which may have lacked the last events.
+   * Followers may have them. A new epoch begins first, so that the numbers of lost events are never given again.
+   * @returns the events numbered, at most 1,000; more may be waiting then. Undefined: there was none, and no new epoch
    */
   number(): Promise<FeedNudge | undefined> {
     return this.database.transaction(async (tx) => {
-      const [[before], unnumbered] = await Promise.all([
-        tx.query<FeedHead>(this.lockHeadToNumber),
+      const [[locked], unnumbered] = await Promise.all([
+        tx.query<FeedHead & { isSameTimeline: boolean }>(this.lockHeadToNumber),
         tx.query<{ position: number }>(this.findUnnumbered),
       ]);
+      if (!locked) return undefined;
+      const before = locked.isSameTimeline ? locked : await beginEpoch(tx, { agreed: locked.head, last: locked.head + mostLost });
       // Without the lock, what was found has come meanwhile, and is the next run's. With it, another replica may have been faster.
-      if (!before || unnumbered.length === 0) return undefined;
+      if (unnumbered.length === 0) return locked.isSameTimeline ? undefined : { ...before, after: { seq: before.head }, events: [] };
       const head = before.head + unnumbered.length;
       tx.send({ name: 'feed-set-head', text: 'UPDATE feed_head SET head = $1' }, [head]);
       const [rows, [previous]] = await Promise.all([
@@ -139,15 +154,7 @@ export class Feed {
       // What was dropped cannot be told again: it keeps its numbers.
       await tx.execute(this.clearNumbers, [Math.max(agreed, oldest - 1)]);
       if (agreed < oldest - 1) await tx.execute('UPDATE feed_kept SET oldest = $1', [last + 1]);
-      const broken = onlyRow(
-        await tx.query<FeedHead>('UPDATE feed_head SET epoch = gen_random_uuid(), head = $1 RETURNING epoch, head', [last]),
-      );
-      await tx.execute('INSERT INTO feed_breaks (begins_at, continues_after, epoch) VALUES ($1, $2, $3)', [
-        last + 1,
-        agreed,
-        broken.epoch,
-      ]);
-      return broken;
+      return beginEpoch(tx, { agreed, last });
     });
   }
 
@@ -204,6 +211,21 @@ function cutToBytes(rows: readonly PageRow[]): FeedEvent[] {
     events.push(event);
   }
   return events;
+}
+
+/**
+ * The history after `agreed` is lost or was renumbered: the next event gets the number after `last`.
+ * @returns the feed's new head
+ */
+async function beginEpoch(tx: Transaction, { agreed, last }: { agreed: number; last: number }): Promise<FeedHead> {
+  const begun = onlyRow(
+    await tx.query<FeedHead>(
+      `UPDATE feed_head SET epoch = gen_random_uuid(), head = $1, timeline = ${currentTimeline} RETURNING epoch, head`,
+      [last],
+    ),
+  );
+  await tx.execute('INSERT INTO feed_breaks (begins_at, continues_after, epoch) VALUES ($1, $2, $3)', [last + 1, agreed, begun.epoch]);
+  return begun;
 }
 
 async function lockHead(tx: Transaction): Promise<FeedHead> {

@@ -2,7 +2,9 @@
 CREATE TABLE feed_head (
   only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
   epoch    uuid    NOT NULL DEFAULT gen_random_uuid(),
-  head     bigint  NOT NULL DEFAULT 0
+  head     bigint  NOT NULL DEFAULT 0,
+  -- The WAL timeline that numbers were last given on: another one begins with each failover.
+  timeline text    NOT NULL DEFAULT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
 );
 INSERT INTO feed_head DEFAULT VALUES;
 

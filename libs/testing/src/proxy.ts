@@ -14,10 +14,18 @@ export interface TestProxy {
   cut(): Promise<void>;
   /** New connections are served again; the old ones stay as they are. */
   restore(): Promise<void>;
+  /** New connections go to the first of these servers that accepts them, tried in random order. */
+  retarget(targets: readonly ProxyTarget[]): void;
   stop(): Promise<void>;
 }
 
-export async function startProxy(target: { readonly host: string; readonly port: number }): Promise<TestProxy> {
+export interface ProxyTarget {
+  readonly host: string;
+  readonly port: number;
+}
+
+export async function startProxy(...servers: readonly ProxyTarget[]): Promise<TestProxy> {
+  let targets = servers;
   const sockets = new Set<Socket>();
   const clients = new Map<Socket, Socket>();
   const track = (socket: Socket): void => {
@@ -26,17 +34,33 @@ export async function startProxy(target: { readonly host: string; readonly port:
     socket.on('error', () => socket.destroy());
     socket.once('close', () => sockets.delete(socket));
   };
-  const server = createServer((client) => {
-    const upstream = connect(target.port, target.host);
-    track(client);
-    track(upstream);
-    clients.set(upstream, client);
-    client.pipe(upstream).pipe(client);
-    client.once('close', () => upstream.destroy());
-    upstream.once('close', () => {
-      clients.delete(upstream);
+  const relay = (client: Socket, [target, ...others]: readonly ProxyTarget[]): void => {
+    if (!target || client.destroyed) {
       client.destroy();
+      return;
+    }
+    const upstream = connect(target.port, target.host);
+    track(upstream);
+    const abandon = (): Socket => upstream.destroy();
+    client.once('close', abandon);
+    const next = (): void => {
+      client.off('close', abandon);
+      relay(client, others);
+    };
+    upstream.once('error', next);
+    upstream.once('connect', () => {
+      upstream.off('error', next);
+      clients.set(upstream, client);
+      client.pipe(upstream).pipe(client);
+      upstream.once('close', () => {
+        clients.delete(upstream);
+        client.destroy();
+      });
     });
+  };
+  const server = createServer((client) => {
+    track(client);
+    relay(client, inRandomOrder(targets));
   });
   const listen = async (port: number): Promise<void> => {
     server.listen(port, '127.0.0.1');
@@ -65,6 +89,12 @@ export async function startProxy(target: { readonly host: string; readonly port:
     restore: async () => {
       if (!server.listening) await listen(port);
     },
+    retarget: (others) => {
+      targets = others;
+    },
     stop: cut,
   };
 }
+
+const inRandomOrder = <T>(all: readonly T[]): T[] =>
+  all.map((one) => ({ one, at: Math.random() })).sort((a, b) => a.at - b.at).map(({ one }) => one);

@@ -29,7 +29,7 @@ export async function openGround(stack: Stack, say: (line: string) => void): Pro
   const balancer = new Balancer(instancesOf(stack, 'gateway'));
   const gatewayUrl = await balancer.start();
   const streamUrls = instancesOf(stack, 'notifications').map(({ port }) => `ws://127.0.0.1:${port ?? 0}`);
-  return { stack, balancer, gatewayUrl, streamUrls, databases: new Databases(stack.adminUrl), say };
+  return { stack, balancer, gatewayUrl, streamUrls, databases: new Databases(() => stack.adminUrl), say };
 }
 
 export interface Verdict {

@@ -9,10 +9,11 @@ pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
 /** The databases of the shop, looked at past everything that a fault is in. */
 export class Databases {
-  constructor(private readonly adminUrl: string) {}
+  /** @param adminUrl after a failover it is another one */
+  constructor(private readonly adminUrl: () => string) {}
 
   async in<T>(name: Name, work: (client: pg.Client) => Promise<T>): Promise<T> {
-    const url = new URL(this.adminUrl);
+    const url = new URL(this.adminUrl());
     url.pathname = `/${name}`;
     const client = new pg.Client({ connectionString: url.href, connectionTimeoutMillis: 2_000, query_timeout: 20_000 });
     // A server that goes away breaks the query under way, which says so itself.
@@ -96,6 +97,18 @@ export class Databases {
       await client.query('DROP DATABASE store WITH (FORCE)');
       await client.query('ALTER DATABASE store_backup RENAME TO store');
     });
+  }
+
+  /** Makes Postgres ask its disk for a new WAL segment, for as long as it gets one: it keeps some in reserve. */
+  async useUpWal(): Promise<void> {
+    for (let n = 0; n < 50; n++) {
+      try {
+        await this.in('postgres', (client) => client.query('SELECT pg_logical_emit_message(false, $1, $2), pg_switch_wal()', ['chaos', 'x']));
+      } catch {
+        // The disk is full, and Postgres is down with it.
+        return;
+      }
+    }
   }
 
   /** What is still on its way: events without a number, or beyond the log, and webhook deliveries; and how many events these plants' orders have. */

@@ -18,6 +18,20 @@ export interface Link {
   cut(): Promise<void>;
   /** New connections are served again. */
   restore(): Promise<void>;
+  /** New connections go to another server. */
+  retarget(url: string): Promise<void>;
+}
+
+/** A file system that only Postgres uses. */
+export interface Disk {
+  /** Leaves no free block. */
+  fill(): Promise<void>;
+  free(): Promise<void>;
+  /** Whether this machine lets us limit the I/O of single processes. */
+  readonly canBeSlow: boolean;
+  /** Limits the writes of a Postgres server and of all processes that it has or will have. */
+  slowDown(pid: number): void;
+  speedUp(): void;
 }
 
 /** The relays between an instance and its servers. The gateway has no database. */
@@ -37,6 +51,16 @@ export interface Stack {
   readonly signal: AbortSignal;
   /** Of an instance by its label, `nats` or `postgres`; undefined between two lives. */
   pidOf(part: string): number | undefined;
+  /**
+   * Copies Postgres to a streaming replica, on a disk of its own if this machine lets us make one.
+   * @returns the replica's disk, or the reason why it has none
+   */
+  addStandby(): Promise<Disk | { readonly reason: string }>;
+  /**
+   * Fails over to the replica. What was committed in the last `lostMs` is lost, as with any asynchronous replica; the
+   * former primary never comes back.
+   */
+  failOver(lostMs: number): Promise<void>;
   /** Settings of a service, from its processes' next starts on. */
   set(service: ServiceName, values: Readonly<Record<string, string>>): void;
   end(): Promise<void>;

@@ -1,3 +1,4 @@
+import { brokenServerGoals } from './broken-servers.js';
 import type { Goal } from './goal.js';
 import { placingGoals } from './placing.js';
 import { restartGoals } from './restarts.js';
@@ -8,5 +9,5 @@ import { stormGoals } from './storms.js';
 
 /** By name, in the order of their numbers. */
 export const goals: Readonly<Record<string, Goal>> = Object.fromEntries(
-  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals, ...longGoals, ...raceGoals, ...overloadGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
+  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals, ...longGoals, ...raceGoals, ...overloadGoals, ...brokenServerGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
 );

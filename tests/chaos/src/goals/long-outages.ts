@@ -95,7 +95,7 @@ async function storeRestored(trial: Trial): Promise<Row> {
 }
 
 /** Orders of plants that there are, half of them paid. */
-async function onlyOrders(arena: Arena, plantIds: readonly number[], seconds: number): Promise<void> {
+export async function onlyOrders(arena: Arena, plantIds: readonly number[], seconds: number): Promise<void> {
   const end = now() + seconds * 1_000;
   while (now() < end) {
     const { call } = await arena.staff.place({ plantId: arena.random.pick(plantIds), quantity: 1 });
@@ -106,7 +106,7 @@ async function onlyOrders(arena: Arena, plantIds: readonly number[], seconds: nu
 }
 
 /** Answers, and events of what is forgotten, are void; all that the database still holds counts. */
-function whatStaysTrue(history: History): Violation[] {
+export function whatStaysTrue(history: History): Violation[] {
   const known = new Set(history.final.orders.flatMap(({ transitions }) => transitions.map(({ eventId }) => eventId)));
   const only = (one: Follower): Follower => ({ ...one, events: one.events.filter(({ id }) => known.has(id)) });
   const { log, receivers, sockets } = history.final;
@@ -123,7 +123,7 @@ function whatStaysTrue(history: History): Violation[] {
 const linksOf = (links: Links | undefined): Link[] => [links?.nats, links?.postgres].flatMap((link) => link ?? []);
 
 /** From now on until everything is in the log and at every socket. */
-async function lateArrival(arena: Arena): Promise<Violation[]> {
+export async function lateArrival(arena: Arena): Promise<Violation[]> {
   const from = now();
   await until(() => arena.hasArrived(), arrivalLimitMs * slack * 2, 250);
   const tookMs = now() - from;

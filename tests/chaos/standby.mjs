@@ -1,0 +1,97 @@
+import { appendFileSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { run } from '../../tools/start/command.mjs';
+import { serverSettings } from '../../tools/start/databases.mjs';
+import { freePort } from '../../tools/start/ports.mjs';
+import { serverOf, serverReady } from '../../tools/start/postgres.mjs';
+import { sleep } from '../../tools/start/processes.mjs';
+
+const SLOT = 'standby';
+const FOLLOW_LIMIT_MS = 30_000;
+
+/** The first tar fails when a file changes or vanishes under it, which a base backup allows; the WAL comes by streaming. */
+const copy = `tar -C "$1" --exclude='./pg_wal/[0-9A-F]*' --exclude=./postmaster.pid -cf - . | tar -C "$2" -xpf -`;
+
+/**
+ * @typedef {object} Standby a server that follows the primary and serves nobody yet
+ * @property {import('../../tools/start/postgres.mjs').Cluster} cluster
+ * @property {import('../../tools/start/kept-process.mjs').KeptProcess} server
+ * @property {string} adminUrl
+ */
+
+/**
+ * Copies a running Postgres and starts the copy as an asynchronous streaming replica. It needs no program but the server
+ * itself, since not every machine has pg_basebackup.
+ * @param {object} primary
+ * @param {import('../../tools/start/postgres.mjs').Cluster} primary.cluster
+ * @param {string} primary.adminUrl
+ * @param {string} folder where the copy goes; its parent exists
+ * @param {object} means
+ * @param {import('./dist/stack.js').Link} means.link a relay to the primary, which can be cut
+ * @param {string} means.logFile
+ * @param {import('../../tools/start/kept-process.mjs').Keeping['onEnd']} means.onEnd
+ * @param {() => void} means.onChange
+ * @param {AbortSignal} means.signal
+ * @returns {Promise<Standby>}
+ */
+export async function addStandby({ cluster, adminUrl }, folder, { link, logFile, onEnd, onChange, signal }) {
+  const { user } = cluster;
+  appendFileSync(join(cluster.folder, 'pg_hba.conf'), 'host replication postgres 127.0.0.1/32 scram-sha-256\n');
+  const client = new pg.Client({ connectionString: adminUrl });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_reload_conf()');
+    await client.query(`SELECT pg_create_physical_replication_slot('${SLOT}', true)`);
+    await client.query(`SELECT pg_backup_start('standby', true)`);
+    mkdirSync(folder, { mode: 0o700 });
+    if (user) chownSync(folder, user.uid, user.gid);
+    await run('sh', ['-c', copy, 'sh', cluster.folder, folder], { what: 'Copying the databases', signal });
+    const { rows } = await client.query('SELECT labelfile FROM pg_backup_stop(false)');
+    const { password } = new URL(adminUrl);
+    const conninfo = `host=127.0.0.1 port=${link.port} user=postgres password=${password} application_name=${SLOT}`;
+    for (const [name, text] of [
+      ['backup_label', rows[0].labelfile],
+      ['standby.signal', ''],
+      ['postgresql.auto.conf', `primary_conninfo = '${conninfo}'\nprimary_slot_name = '${SLOT}'\n`],
+    ]) {
+      writeFileSync(join(folder, name), text, { mode: 0o600 });
+      if (user) chownSync(join(folder, name), user.uid, user.gid);
+    }
+    const port = await freePort();
+    const copied = { ...cluster, folder };
+    const server = serverOf(copied, { port, logFile, settings: serverSettings, onEnd, onChange });
+    server.start();
+    await serverReady(folder, server, signal);
+    await hasCaughtUp(client, signal);
+    const url = new URL(adminUrl);
+    url.port = `${port}`;
+    return { cluster: copied, server, adminUrl: url.href };
+  } finally {
+    await client.end();
+  }
+}
+
+/** @param {pg.Client} primary @param {AbortSignal} signal */
+async function hasCaughtUp(primary, signal) {
+  const end = performance.now() + FOLLOW_LIMIT_MS;
+  for (;;) {
+    signal.throwIfAborted();
+    const { rows } = await primary.query(`SELECT 1 FROM pg_stat_replication WHERE application_name = '${SLOT}' AND state = 'streaming' AND replay_lsn >= sent_lsn`);
+    if (rows.length > 0) return;
+    if (performance.now() > end) throw new Error('The standby does not follow the primary.');
+    await sleep(50);
+  }
+}
+
+/** Makes a standby the primary. @param {Standby} standby */
+export async function promote({ adminUrl }) {
+  const client = new pg.Client({ connectionString: adminUrl });
+  await client.connect();
+  try {
+    const { rows } = await client.query('SELECT pg_promote(true, 30) AS done');
+    if (!rows[0].done) throw new Error('The standby was not promoted.');
+  } finally {
+    await client.end();
+  }
+}
