@@ -96,11 +96,11 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'libs/events/dist/feed.js',
-        find: `const [[before], unnumbered] = await Promise.all([
+        find: `const [[locked], unnumbered] = await Promise.all([
                 tx.query(this.lockHeadToNumber),
                 tx.query(this.findUnnumbered),
             ]);`,
-        replace: 'const unnumbered = await tx.query(this.findUnnumbered);\n            const [before] = await tx.query(this.lockHeadToNumber);',
+        replace: 'const unnumbered = await tx.query(this.findUnnumbered);\n            const [locked] = await tx.query(this.lockHeadToNumber);',
       },
       { file: 'libs/events/dist/feed.js', find: 'if (events.length !== unnumbered.length || last !== head)', replace: 'if (false)' },
     ],
