@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { attempt, run } from './command.mjs';
 import { cacheFolder } from './system-user.mjs';
 
 /**
- * Fetches a package of Debian or Ubuntu as any user may, and takes one binary out of it; nothing is installed.
- * @param {{ name: string, binary: string }} wanted the package, and the name of the binary in it
- * @param {string} target where the binary goes
+ * Fetches a package of Debian or Ubuntu as any user may, and takes one file out of it; nothing is installed.
+ * @param {{ name: string, binary: string }} wanted the package, and the name of the program or library in it
+ * @param {string} target where the file goes
  * @param {{ signal: AbortSignal, say: (message: string) => void }} options
  * @returns {Promise<boolean>} whether it is there; it cannot be had on other systems or without a network
  */
@@ -32,11 +32,15 @@ export async function fetchBinary({ name, binary }, target, { signal, say }) {
     if (!(await fetch())) return false;
     const archive = readdirSync(work).find((file) => file.endsWith('.deb')) ?? '';
     await run('dpkg-deb', ['-x', archive, 'unpacked'], { what: `Unpacking ${name}`, cwd: work, signal });
-    const found = ['usr/sbin', 'usr/bin'].map((folder) => join(work, 'unpacked', folder, binary)).find((path) => existsSync(path));
+    const unpacked = join(work, 'unpacked');
+    const found = readdirSync(unpacked, { recursive: true, encoding: 'utf8' }).find((path) => isProgramOrLibrary(path, binary));
     if (!found) return false;
-    renameSync(found, target);
+    renameSync(join(unpacked, found), target);
     return true;
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
+
+/** @param {string} path within the package @param {string} name */
+const isProgramOrLibrary = (path, name) => /^usr\/(bin|sbin|lib)\//.test(path) && basename(path) === name;

@@ -28,21 +28,23 @@ const broadcasts = {
 
 const allowed = {
   publish: new Set([
-    ...Object.entries(calls).flatMap(([caller, callees]) => callees.flatMap((callee) => [`${caller} rpc.${callee}`, `${callee} reply.${caller}.i.f`])),
+    ...Object.entries(calls).flatMap(([caller, callees]) =>
+      callees.flatMap((callee) => [`${caller} rpc.${callee}`, `${caller} clock.${callee}.i.r`, `${callee} reply.${caller}.i.f`]),
+    ),
     ...Object.entries(broadcasts).flatMap(([subject, { from }]) => from.map((service) => `${service} ${subject}`)),
   ]),
   subscribe: new Set([
-    ...SERVICES.flatMap((service) => (service === 'gateway' ? [] : [`${service} rpc.${service} ${service}`])),
+    ...SERVICES.flatMap((service) => (service === 'gateway' ? [] : [`${service} rpc.${service} ${service}`, `${service} clock.${service}.i.*`])),
     ...NATS_USERS.flatMap((user) => [`${user} reply.${user}.i.>`, `${user} reply.${user}.>`]),
     ...Object.entries(broadcasts).flatMap(([subject, { to }]) => to.map((service) => `${service} ${subject}`)),
   ]),
 };
 const subjects = {
-  publish: [...NATS_USERS.flatMap((name) => [`rpc.${name}`, `reply.${name}.i.f`]), ...Object.keys(broadcasts), '_INBOX.x', '$SYS.REQ.SERVER.PING', 'other'],
+  publish: [...NATS_USERS.flatMap((name) => [`rpc.${name}`, `clock.${name}.i.r`, `reply.${name}.i.f`]), ...Object.keys(broadcasts), '_INBOX.x', '$SYS.REQ.SERVER.PING', 'other'],
   subscribe: [
-    ...NATS_USERS.flatMap((name) => [`rpc.${name} ${name}`, `rpc.${name}`, `rpc.${name} other`, `reply.${name}.i.>`, `reply.${name}.>`]),
+    ...NATS_USERS.flatMap((name) => [`rpc.${name} ${name}`, `rpc.${name}`, `rpc.${name} other`, `clock.${name}.i.*`, `reply.${name}.i.>`, `reply.${name}.>`]),
     ...Object.keys(broadcasts),
-    ...['>', 'rpc.>', 'reply.>', '_INBOX.>', '$SYS.>', 'other'],
+    ...['>', 'rpc.>', 'clock.>', 'reply.>', '_INBOX.>', '$SYS.>', 'other'],
   ],
 };
 

@@ -70,6 +70,7 @@ export function environmentOf(instance, wiring, inherited) {
     ...demoDefaults[service],
     ...ownSecrets(service, wiring.credentials),
     ...withoutOthers(inherited, service),
+    ...onlyFor(service, inherited),
     PUBLIC_URL: wiring.publicUrl,
     NATS_URL: wiring.broker.url,
     // Empty for servers of ours, which have no certificates, whatever `psql` is told on this machine.
@@ -123,4 +124,14 @@ function ownSecrets(service, credentials) {
 function withoutOthers(env, service) {
   const others = NATS_USERS.filter((name) => name !== service).map((name) => `${name.toUpperCase()}_`);
   return Object.fromEntries(Object.entries(env).filter(([name]) => name !== ownerVariable(service) && !others.some((prefix) => name.startsWith(prefix))));
+}
+
+/**
+ * What is set for one service alone under any name: IDENTITY_ENV_NODE_OPTIONS is its NODE_OPTIONS.
+ * @param {ServiceName} service
+ * @param {NodeJS.ProcessEnv} env
+ */
+function onlyFor(service, env) {
+  const prefix = `${service.toUpperCase()}_ENV_`;
+  return Object.fromEntries(Object.entries(env).flatMap(([name, value]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [])));
 }

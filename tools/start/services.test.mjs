@@ -75,3 +75,10 @@ test('the gateway is told where identity serves its pages', () => {
   const identity = instances.find(({ service }) => service === 'identity');
   assert.equal(environment('gateway')['IDENTITY_HTTP_URL'], `http://127.0.0.1:${identity?.port}`);
 });
+
+test('what is set for one service alone reaches no other', () => {
+  const inherited = { STORE_ENV_NODE_OPTIONS: '--inspect', IDENTITY_ENV_LD_PRELOAD: '/lib.so' };
+  assert.equal(environment('store', inherited)['NODE_OPTIONS'], '--inspect');
+  assert.equal(environment('store', inherited)['LD_PRELOAD'], undefined);
+  assert.equal(environment('identity', inherited)['LD_PRELOAD'], '/lib.so');
+});

@@ -6,6 +6,8 @@ import {
   type CallMeta,
   checkAnswerMeta,
   checkCallMeta,
+  checkClockReading,
+  type ClockReading,
   decodeFrame,
   encodeEntry,
   encodeFrame,
@@ -27,7 +29,7 @@ interface Sample {
 }
 interface SampleFrame {
   readonly kind: FrameKind;
-  readonly entries: readonly { readonly meta: CallMeta | AnswerMeta; readonly payload?: unknown }[];
+  readonly entries: readonly { readonly meta: CallMeta | AnswerMeta | ClockReading; readonly payload?: unknown }[];
   readonly hex: readonly string[];
 }
 
@@ -140,13 +142,14 @@ describe('the frames of version 1', () => {
   });
 
   it.each(all)('%s is read as it was recorded', (_, { kind, entries, hex }) => {
-    const decoded = decodeFrame<Partial<CallMeta> | Partial<AnswerMeta>>(Buffer.from(hex.join(''), 'hex'));
+    const decoded = decodeFrame<Partial<CallMeta & AnswerMeta & ClockReading>>(Buffer.from(hex.join(''), 'hex'));
     expect(decoded.kind).toBe(kind);
     expect(decoded.entries.map(({ meta }) => meta)).toEqual(entries.map(({ meta }) => meta));
     for (const [n, { meta, payload }] of decoded.entries.entries()) {
       const recorded = entries[n]?.payload;
       expect(parseJson(payload)).toEqual(recorded === undefined ? {} : recorded);
       if (kind === frameKinds.calls) checkCallMeta(meta);
+      else if (kind === frameKinds.clockReading) checkClockReading(meta);
       else checkAnswerMeta(meta);
     }
   });

@@ -17,9 +17,10 @@ import {
   type WireError,
 } from './frame.js';
 import type { Operation } from './operation.js';
+import { processNow } from './process-clock.js';
 import { beginCall, endWith } from './rpc-spans.js';
 import { tracing } from '../telemetry/tracing.js';
-import { answersPrefix, callsSubject } from './subjects.js';
+import { answersPrefix, callsSubject, isClockReadingsSubject } from './subjects.js';
 
 const flushBytes = 512 * 1024;
 /** Longer than healthy reads take, and short enough for somebody who waits. */
@@ -161,7 +162,7 @@ export class RpcClient {
         op: operation.name,
         request: context.requestId,
         budgetMs,
-        deadline: context.deadline.absolute,
+        deadline: context.deadline.at,
         ...(context.principal && { principal: context.principal }),
         ...(context.traceparent !== undefined && { traceparent: context.traceparent }),
         ...(idempotencyKey !== undefined && { idempotencyKey }),
@@ -253,6 +254,14 @@ export class RpcClient {
     const { kind, entries } = decodeFrame<Partial<AnswerMeta>>(message.data);
     if (kind === frameKinds.answers) for (const entry of entries) this.take(entry, frame);
     else if (kind === frameKinds.refusal) this.refuse(entries[0], frame);
+    else if (kind === frameKinds.clockRequest) this.tellClock(message.reply);
+  }
+
+  /** A service that we call measures how our clock relates to its own (caller-clocks.ts). */
+  private tellClock(reply: string | undefined): void {
+    if (reply === undefined || !isClockReadingsSubject(reply)) return;
+    const reading = encodeEntry({ clock: processNow(), wall: Date.now() });
+    this.nats.connection.publish(reply, encodeFrame(frameKinds.clockReading, [reading]));
   }
 
   private take({ meta, payload }: Entry<Partial<AnswerMeta>>, frame: string): void {

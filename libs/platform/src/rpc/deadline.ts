@@ -1,37 +1,34 @@
+import { processNow } from './process-clock.js';
+
 /** What a timer of Node can wait; one that is asked for more fires at once. */
 export const maxTimerMs = 2 ** 31 - 1;
 
-function bounded(budgetMs: number): number {
-  if (Number.isNaN(budgetMs)) throw new RangeError('A budget is a number of milliseconds.');
-  return Math.min(budgetMs, maxTimerMs);
-}
-
 /**
- * Until when an answer is of use. Two clocks: what is left of the budget counts on the monotonic clock of this process;
- * the absolute time travels with the call, so that a process that was paused drops what it finds in its socket
- * buffers instead of carrying it out late.
+ * Until when an answer is of use, as a reading of this process's clock. It travels as that reading; the receiver converts
+ * it by the offset that it measured between the two clocks (caller-clock.ts).
  */
 export class Deadline {
-  private constructor(
-    /** Milliseconds since the epoch. */
-    readonly absolute: number,
-    private readonly monotonic: number,
-  ) {}
+  /** Whole milliseconds of the process clock: short on the wire. */
+  readonly at: number;
+
+  private constructor(at: number) {
+    this.at = Math.floor(Math.min(at, processNow() + maxTimerMs));
+  }
 
   /** @throws RangeError when the budget is not a number: such a deadline would never be past */
   static in(budgetMs: number): Deadline {
-    const budget = bounded(budgetMs);
-    return new Deadline(Date.now() + budget, performance.now() + budget);
+    return Deadline.at(processNow() + budgetMs);
   }
 
-  /** The deadline of a call that just came in with its remaining budget and absolute time. */
-  static received(budgetMs: number, absolute: number): Deadline {
-    return new Deadline(absolute, performance.now() + bounded(budgetMs));
+  /** @param at a reading of this process's clock */
+  static at(at: number): Deadline {
+    if (Number.isNaN(at)) throw new RangeError('A deadline is a number of milliseconds.');
+    return new Deadline(at);
   }
 
   /** Milliseconds left, 0 when it is past. */
   get leftMs(): number {
-    return Math.max(0, Math.min(this.absolute - Date.now(), this.monotonic - performance.now()));
+    return Math.max(0, this.at - processNow());
   }
 
   get isPast(): boolean {

@@ -17,7 +17,7 @@ const entryHeaderLength = 8;
 /** NATS carries 1 MiB; what is left over is for its headers and for the frame's. */
 export const maxEntryBytes = 900 * 1024;
 
-export const frameKinds = { calls: 1, answers: 2, refusal: 3 } as const;
+export const frameKinds = { calls: 1, answers: 2, refusal: 3, clockRequest: 4, clockReading: 5 } as const;
 export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
 
 /** Metadata of one call. */
@@ -30,9 +30,18 @@ export interface CallMeta {
   readonly principal?: Principal;
   /** The client's Idempotency-Key, for the service that does the work. */
   readonly idempotencyKey?: string;
-  /** Milliseconds that were left when it was sent, and the same as an absolute time (ms since the epoch). */
+  /** Milliseconds that were left when it was sent. */
   readonly budgetMs: number;
+  /** When none is left: a reading of the caller's process clock (process-clock.ts). */
   readonly deadline: number;
+}
+
+/** What a caller answers to a request for its clock. */
+export interface ClockReading {
+  /** Its process clock, in milliseconds: the one that deadlines are readings of. */
+  readonly clock: number;
+  /** Its host's time of day, in milliseconds since the epoch: to be compared, never to be relied on. */
+  readonly wall: number;
 }
 
 export interface WireError {
@@ -61,7 +70,7 @@ export interface EncodedEntry {
   readonly length: number;
 }
 
-export function encodeEntry(meta: CallMeta | AnswerMeta, payload: Uint8Array = emptyPayload): EncodedEntry {
+export function encodeEntry(meta: CallMeta | AnswerMeta | ClockReading, payload: Uint8Array = emptyPayload): EncodedEntry {
   const metaBytes = Buffer.from(JSON.stringify(meta));
   return { meta: metaBytes, payload, length: entryHeaderLength + metaBytes.length + payload.length };
 }
@@ -156,6 +165,11 @@ export function checkAnswerMeta(meta: Partial<AnswerMeta>): asserts meta is Answ
   if (next !== undefined && typeof next !== 'string') throw malformed('the cursor of an answer is no text');
   if (stamp !== undefined && typeof stamp !== 'string') throw malformed('the stamp of an answer is no text');
   if (error !== undefined && !isWireError(error)) throw malformed('an error needs code and message');
+}
+
+/** @throws CodedError `malformed-frame` when a reading is missing or no number */
+export function checkClockReading(meta: Partial<ClockReading>): asserts meta is ClockReading {
+  if (!Number.isFinite(meta.clock) || !Number.isFinite(meta.wall)) throw malformed('a clock reading needs clock and wall');
 }
 
 function isWireError(value: unknown): boolean {

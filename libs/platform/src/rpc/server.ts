@@ -7,6 +7,8 @@ import type { Listener, Nats } from '../nats.js';
 import { type OpenSpan, tracing } from '../telemetry/tracing.js';
 import { IdempotencyKey } from '../idempotency/idempotency-key.js';
 import { partsOf } from './answer.js';
+import type { CallerClock } from './caller-clock.js';
+import { type Caller, CallerClocks } from './caller-clocks.js';
 import { RpcContext } from './context.js';
 import { Deadline } from './deadline.js';
 import {
@@ -22,6 +24,7 @@ import {
   type WireError,
 } from './frame.js';
 import type { Operation } from './operation.js';
+import { processNow } from './process-clock.js';
 import { beginAnswer, endWithCode } from './rpc-spans.js';
 import { callsSubject, isAnswersSubject, prefixOf } from './subjects.js';
 import { parseJson, validated } from './validation.js';
@@ -48,6 +51,9 @@ interface Outbox {
 export class RpcServer extends Server implements CustomTransportStrategy {
   private listener: Listener | undefined;
   private running = 0;
+  /** Entries of frames that wait for their caller's clock to be measured. */
+  private waiting = 0;
+  private readonly clocks: CallerClocks;
   /** By the caller's process: it knows its calls by their ids. */
   private readonly outboxes = new Map<string, Outbox>();
 
@@ -57,16 +63,23 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     private readonly log: Logger,
   ) {
     super();
+    this.clocks = new CallerClocks(nats, options.service, log);
   }
 
-  /** Entries being carried out. */
+  /** Entries that were read and not answered yet. */
   get inFlight(): number {
-    return this.running;
+    return this.running + this.waiting;
+  }
+
+  /** By how many milliseconds each calling service's time of day is ahead of ours; the largest difference of its processes. */
+  callerSkews(): Map<string, number> {
+    return this.clocks.skews();
   }
 
   /** Calls back when the NATS server knows that we listen: whoever is told so then may call at once. */
   listen(callback: () => void): void {
     const { service } = this.options;
+    this.clocks.listen();
     this.listener = this.nats.listen(callsSubject(service), (message) => this.receive(message), { queue: service });
     // Disconnected just now: the subscription is made when the connection is back.
     void this.nats.connection.flush().then(callback, callback);
@@ -82,14 +95,15 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   /** Resolves when the last entry is answered, or after the limit with the number of those that were not. */
   async finish(limitMs: number): Promise<number> {
     const end = performance.now() + limitMs;
-    while (this.running > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 10));
+    while (this.inFlight > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 10));
     for (const caller of [...this.outboxes.keys()]) this.flush(caller);
-    return this.running;
+    return this.inFlight;
   }
 
   /** Nest calls this last; the ordered drain is the caller's (`service/service.ts`). */
   close(): void {
     this.listener?.stop();
+    this.clocks.stop();
   }
 
   on(): never {
@@ -115,18 +129,33 @@ export class RpcServer extends Server implements CustomTransportStrategy {
       this.nats.connection.publish(reply, encodeFrame(frameKinds.refusal, [refusal]));
       return;
     }
-    for (const call of calls) this.begin(reply, call);
+    const now = processNow();
+    const caller = this.clocks.of(prefixOf(reply), now);
+    const canBeJudged = caller.clock.hear(now, lastSent(calls), firstDeadline(calls));
+    if (canBeJudged || this.waiting >= this.options.maxInFlight) this.beginAll(reply, calls, caller, now);
+    else void this.beginMeasured(reply, calls, caller, now);
+    if (caller.clock.needsMeasuring(now)) void this.clocks.measure(caller);
   }
 
-  private begin(reply: string, call: Entry<CallMeta>): void {
+  private async beginMeasured(reply: string, calls: readonly Entry<CallMeta>[], caller: Caller, readAt: number): Promise<void> {
+    this.waiting += calls.length;
+    await this.clocks.measure(caller);
+    this.waiting -= calls.length;
+    this.beginAll(reply, calls, caller, readAt);
+  }
+
+  private beginAll(reply: string, calls: readonly Entry<CallMeta>[], caller: Caller, readAt: number): void {
+    for (const call of calls) this.begin(reply, call, caller.isGone ? neverInTime : ownDeadline(call.meta, caller.clock, readAt));
+  }
+
+  private begin(reply: string, call: Entry<CallMeta>, deadline: Deadline): void {
     const span = tracing && beginAnswer(this.options.service, this.nameOf(call.meta.op), call.meta.traceparent);
-    if (span) void span.run(() => this.answer(reply, call, span));
-    else void this.answer(reply, call);
+    if (span) void span.run(() => this.answer(reply, call, deadline, span));
+    else void this.answer(reply, call, deadline);
   }
 
-  private async answer(reply: string, { meta, payload }: Entry<CallMeta>, span?: OpenSpan): Promise<void> {
+  private async answer(reply: string, { meta, payload }: Entry<CallMeta>, deadline: Deadline, span?: OpenSpan): Promise<void> {
     const started = performance.now();
-    const deadline = Deadline.received(meta.budgetMs, meta.deadline);
     let code = 'ok';
     let entry: EncodedEntry;
     this.running++;
@@ -158,7 +187,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   }
 
   private async carryOut(meta: CallMeta, payload: Uint8Array, deadline: Deadline, traceparent: string | undefined): Promise<unknown> {
-    if (this.running > this.options.maxInFlight) throw overloaded(this.options.service);
+    if (this.inFlight > this.options.maxInFlight) throw overloaded(this.options.service);
     // Nobody waits for it any more, and whoever asked may have been told so: carrying it out now would be a ghost.
     if (deadline.isPast) throw unavailable(this.options.service);
     const handler = this.handlerOf(meta.op);
@@ -215,6 +244,26 @@ export class RpcServer extends Server implements CustomTransportStrategy {
       this.log.warn({ err: error, answers: outbox.entries.length }, 'answers not sent');
     }
   }
+}
+
+/** For the calls of a process that has ended: nobody waits for their answers. */
+const neverInTime = Deadline.at(-Infinity);
+
+/** The call's deadline by our clock; never more than its budget from when it was read, whatever the caller's clock says. */
+const ownDeadline = ({ deadline, budgetMs }: CallMeta, clock: CallerClock, readAt: number): Deadline =>
+  Deadline.at(Math.min(deadline + clock.offsetMs, readAt + budgetMs));
+
+/** When the last call of a frame was encoded, by the caller's clock. */
+function lastSent(calls: readonly Entry<CallMeta>[]): number {
+  let sent = -Infinity;
+  for (const { meta } of calls) if (meta.deadline - meta.budgetMs > sent) sent = meta.deadline - meta.budgetMs;
+  return sent;
+}
+
+function firstDeadline(calls: readonly Entry<CallMeta>[]): number {
+  let deadline = Infinity;
+  for (const { meta } of calls) if (meta.deadline < deadline) deadline = meta.deadline;
+  return deadline;
 }
 
 function readCalls(data: Uint8Array): Entry<CallMeta>[] {

@@ -59,3 +59,17 @@ export function gauge(registry: Registry, name: string, help: string, read: () =
     },
   });
 }
+
+/** By how much the time of day of each calling service is ahead of ours. */
+export function peerClockSkew(registry: Registry, read: () => ReadonlyMap<string, number>): void {
+  new Gauge({
+    name: 'rpc_peer_clock_skew_seconds',
+    help: "A calling service's time of day minus ours: of its processes the one that differs most; positive: it is ahead",
+    labelNames: ['peer'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [peer, skewMs] of read()) this.set({ peer }, skewMs / 1e3);
+    },
+  });
+}

@@ -10,7 +10,7 @@ import { RpcClient } from '../rpc/client.js';
 import { RpcErrorsFilter } from '../rpc/rpc-errors.filter.js';
 import { RpcServer } from '../rpc/server.js';
 import { startTracing, tracing } from '../telemetry/tracing.js';
-import { createMetrics, gauge, operationDurations, poolUse, sizes } from './metrics.js';
+import { createMetrics, gauge, operationDurations, peerClockSkew, poolUse, sizes } from './metrics.js';
 import { listenForOperations } from './operations-server.js';
 import { partsModule } from './parts.module.js';
 import { Readiness } from './readiness.js';
@@ -119,6 +119,7 @@ export class Service {
       this.logger,
     );
     gauge(this.metrics, 'rpc_in_flight', 'Calls being carried out', () => server.inFlight);
+    peerClockSkew(this.metrics, () => server.callerSkews());
     const app = await NestFactory.createMicroservice(partsModule(module, this), {
       strategy: server,
       logger: new NestLogger(this.logger),

@@ -6,8 +6,10 @@ import {
   decodeFrame,
   encodeEntry,
   encodeFrame,
+  type FrameKind,
   frameKinds,
 } from '@plant-shop/platform/rpc/frame';
+import { processNow } from '@plant-shop/platform/rpc/process-clock';
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import fc from 'fast-check';
 import { startNats, type TestNats } from '../nats.js';
@@ -32,12 +34,26 @@ afterAll(async () => {
   await nats.stop();
 });
 
-/** Everything that is said on a subject, seen by a third party. */
-async function overheard(subject: string): Promise<{ messages: Msg[]; stop: () => void }> {
+/** Everything that is said on a subject, or the frames of one kind, seen by a third party. */
+async function overheard(subject: string, kind?: FrameKind): Promise<{ messages: Msg[]; stop: () => void }> {
   const messages: Msg[] = [];
-  const subscription = raw.subscribe(subject, { callback: (_, message) => void messages.push(message) });
+  const subscription = raw.subscribe(subject, {
+    callback: (_, message) => {
+      if (kind === undefined || decodeFrame(message.data).kind === kind) messages.push(message);
+    },
+  });
   await raw.flush();
   return { messages, stop: () => subscription.unsubscribe() };
+}
+
+/** Answers requests for the clock as a caller in any language would. */
+function tellClock(prefix: string): { stop: () => void } {
+  const subscription = raw.subscribe(`${prefix}.clock`, {
+    callback: (_, { reply = '' }) => {
+      raw.publish(reply, encodeFrame(frameKinds.clockReading, [encodeEntry({ clock: processNow(), wall: Date.now() })]));
+    },
+  });
+  return { stop: () => subscription.unsubscribe() };
 }
 
 describe('on the wire', () => {
@@ -55,7 +71,7 @@ describe('on the wire', () => {
       },
     });
     calls = await overheard('rpc.workshop');
-    answers = await overheard('reply.>');
+    answers = await overheard('reply.>', frameKinds.answers);
   });
   afterEach(async () => {
     calls.stop();
@@ -123,12 +139,17 @@ describe('a service that is sent', () => {
   let workshop: Workshop;
   let worked: string[];
   let frames = 0;
+  let clock: { stop: () => void };
 
   beforeAll(async () => {
     worked = [];
+    clock = tellClock('reply.gateway.raw');
     workshop = await Workshop.open(nats.url, { work: ({ name }) => worked.push(name) });
   });
-  afterAll(() => workshop.close());
+  afterAll(async () => {
+    clock.stop();
+    await workshop.close();
+  });
   afterEach(async () => {
     // Whatever came before, it goes on.
     await expect(customer.client.call(look, { name: 'still there' }, contextFor())).resolves.toEqual({ seen: 'still there' });
@@ -139,7 +160,7 @@ describe('a service that is sent', () => {
     op: 'work',
     request: 'r',
     budgetMs: 5_000,
-    deadline: Date.now() + 5_000,
+    deadline: processNow() + 5_000,
     ...changes,
   });
   const callFrame = (...metas: object[]): Buffer =>
@@ -165,7 +186,8 @@ describe('a service that is sent', () => {
   it('a call after its deadline, by the absolute time or by the budget, does not carry it out', async () => {
     const before = worked.length;
     const past = { kind: frameKinds.answers, codes: ['unavailable'] };
-    await expect(sent(callFrame(meta({ deadline: Date.now() - 1 })))).resolves.toEqual(past);
+    await expect(sent(callFrame(meta({ deadline: processNow() - 1 })))).resolves.toEqual(past);
+    await expect(sent(callFrame(meta({ budgetMs: 0, deadline: processNow() })))).resolves.toEqual(past);
     await expect(sent(callFrame(meta({ budgetMs: 0 })))).resolves.toEqual(past);
     expect(worked).toHaveLength(before);
   });

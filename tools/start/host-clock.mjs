@@ -1,0 +1,53 @@
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fetchBinary } from './debian-package.mjs';
+import { cacheFolder } from './system-user.mjs';
+
+const LIBRARY = 'libfaketimeMT.so.1';
+
+/**
+ * The time of day of one process, for tests and experiments: what `date` would say on its host. Its monotonic clock is the real
+ * one, as on a host whose clock is set. It may be set before the process starts and while it runs.
+ */
+export class HostClock {
+  #library;
+  #file;
+
+  /** @param {string} library of libfaketime @param {string} file of ours, that holds the offset */
+  constructor(library, file) {
+    this.#library = library;
+    this.#file = file;
+    this.set(0);
+  }
+
+  /**
+   * Finds libfaketime: in the cache, else Debian's package unpacked into it (nothing is installed).
+   * @param {string} file to hold the offset; one for each process
+   * @param {{ signal: AbortSignal, say: (message: string) => void }} options
+   * @returns {Promise<HostClock | undefined>} undefined where it cannot be had: on other systems, or without a network
+   */
+  static async at(file, options) {
+    const library = join(cacheFolder(undefined), LIBRARY);
+    const isThere = existsSync(library) || (await fetchBinary({ name: 'libfaketime', binary: LIBRARY }, library, options));
+    return isThere ? new HostClock(library, file) : undefined;
+  }
+
+  /** What the process has in its environment. */
+  get environment() {
+    return {
+      LD_PRELOAD: this.#library,
+      FAKETIME_TIMESTAMP_FILE: this.#file,
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      FAKETIME_DONT_RESET: '1',
+    };
+  }
+
+  /** Counts from the next look at the clock on. @param {number} aheadMs negative: behind */
+  set(aheadMs) {
+    const draft = `${this.#file}.new`;
+    writeFileSync(draft, `${aheadMs < 0 ? '-' : '+'}${(Math.abs(aheadMs) / 1000).toFixed(3)}\n`);
+    // The process reads the file at any moment.
+    renameSync(draft, this.#file);
+  }
+}
