@@ -52,7 +52,9 @@ async function main() {
  * @param {Shutdown<'shop' | 'temporary folder'>} shutdown
  */
 async function trial(folder, options, shutdown) {
-  const stack = await Stack.start(join(folder, 'shop'), { signal: stop.signal });
+  // A cluster, as production has it; a build on few cores has no time for three.
+  const natsServers = options.isShort ? 1 : 3;
+  const stack = await Stack.start(join(folder, 'shop'), { signal: stop.signal, natsServers });
   shutdown.add('shop', async () => {
     if (options.keepLogs && existsSync(stack.logs)) cpSync(stack.logs, options.keepLogs, { recursive: true });
     await stack.end();

@@ -50,6 +50,8 @@ export class Stack {
   #standby;
   /** @type {Disk[]} */
   #disks = [];
+  /** @type {import('../../tools/start/broker.mjs').OwnServer[]} */
+  #brokers = [];
   /** @type {Watch | undefined} */
   #watch;
 
@@ -61,15 +63,15 @@ export class Stack {
 
   /**
    * @param {string} folder that does not exist yet
-   * @param {{ signal: AbortSignal, replicas?: Partial<Record<string, number>> }} options
+   * @param {{ signal: AbortSignal, replicas?: Partial<Record<string, number>>, natsServers?: number }} options
    */
-  static async start(folder, { signal, replicas = {} }) {
+  static async start(folder, { signal, replicas = {}, natsServers = 1 }) {
     const stack = new Stack(folder);
     const end = () => stack.#stop.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });
     try {
       signal.throwIfAborted();
-      await stack.#start(replicas);
+      await stack.#start(replicas, natsServers);
       return stack;
     } catch (error) {
       await stack.end();
@@ -77,8 +79,8 @@ export class Stack {
     }
   }
 
-  /** @param {Partial<Record<string, number>>} replicas */
-  async #start(replicas) {
+  /** @param {Partial<Record<string, number>>} replicas @param {number} natsServers */
+  async #start(replicas, natsServers) {
     const { dataDir, runFile } = this;
     dataDir.create();
     const silent = /** @type {any} */ ({ say: () => {}, complain: () => {}, log: () => {} });
@@ -86,8 +88,9 @@ export class Stack {
     const credentials = loadCredentials(dataDir.credentials, { needed: false });
     /** @type {import('../../tools/start/shop.mjs').Site} */
     const site = { stop: this.#stop, shutdown: this.#shutdown, screen: silent, dataDir, runFile, watch, credentials };
-    const [databases, broker] = await together(this.#stop, [ownDatabases(site), ownBroker(site)]);
+    const [databases, broker] = await together(this.#stop, [ownDatabases(site), ownBroker(site, natsServers)]);
     this.#databases = databases;
+    this.#brokers = broker.servers;
     const inherited = process.env;
     const two = { gateway: 2, catalog: 2, store: 2, identity: 2, notifications: 2 };
     const databaseUrls = databases.urls;
@@ -100,7 +103,7 @@ export class Stack {
     const processes = [];
     for (const instance of this.instances) {
       const { label, service } = instance;
-      const nats = await this.#relays.to(broker.url);
+      const nats = await this.#relays.to(...broker.servers.map(({ url }) => url));
       const url = databaseUrls[/** @type {keyof typeof databaseUrls} */ (service)];
       const postgres = url === undefined ? undefined : await this.#relays.to(url);
       this.links[label] = { nats, ...(postgres && { postgres }) };
@@ -138,10 +141,15 @@ export class Stack {
     return /** @type {string} */ (this.runFile.run.postgres?.adminUrl);
   }
 
-  /** @param {string} part label of an instance, `nats` or `postgres` @returns {number | undefined} nothing between two lives */
+  get natsServers() {
+    return this.#brokers.map((_, n) => `nats-${n + 1}`);
+  }
+
+  /** @param {string} part label of an instance, `nats` (the first of its servers), `nats-2` or `postgres` @returns {number | undefined} nothing between two lives */
   pidOf(part) {
-    const { nats, postgres, services } = this.runFile.run;
-    if (part === 'nats') return nats?.pid;
+    const { postgres, services } = this.runFile.run;
+    if (part === 'nats') return this.#brokers[0]?.server.mark?.pid;
+    if (this.natsServers.includes(part)) return this.#brokers[this.natsServers.indexOf(part)]?.server.mark?.pid;
     if (part === 'postgres') return postgres?.pid;
     return Object.values(services).flat().find(({ label }) => label === part)?.pid;
   }

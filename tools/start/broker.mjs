@@ -27,26 +27,49 @@ export function givenBroker(env) {
 }
 
 /**
- * Starts our own NATS server with the accounts of a deployment and passwords for this run.
- * @param {import('./shop.mjs').Site} site
- * @returns {Promise<Broker>}
+ * One of our own servers.
+ * @typedef {{ url: string, server: import('./kept-process.mjs').KeptProcess }} OwnServer
  */
-export async function ownBroker({ dataDir, runFile, screen, shutdown, stop, watch }) {
+
+/**
+ * Starts our own NATS server, or a cluster of several, with the accounts of a deployment and passwords for this run.
+ * @param {import('./shop.mjs').Site} site
+ * @param {number} [count] of the servers; `url` is the first one's
+ * @returns {Promise<Broker & { servers: OwnServer[] }>}
+ */
+export async function ownBroker({ dataDir, runFile, screen, shutdown, stop, watch }, count = 1) {
   const found = await findNats({ signal: stop.signal, say: (message) => screen.say(message) });
-  const port = await freePort();
-  const url = `nats://127.0.0.1:${port}`;
   const passwords = Object.fromEntries(NATS_USERS.map((user) => [user, secret()]));
-  const logFile = join(dataDir.logs, 'nats.log');
-  const server = natsServer(found, {
-    port,
-    config: join(ROOT, 'deploy', 'nats', 'nats.conf'),
-    passwords: Object.fromEntries(NATS_USERS.map((user) => [passwordVariable(user), passwords[user] ?? ''])),
-    logFile,
-    onEnd: watch.over('nats', () => lastLinesOf(logFile)),
-    onChange: () => runFile.update({ nats: { ...server.mark, url, users: passwords } }),
+  const ports = await freePorts(count);
+  const clusterPorts = count > 1 ? await freePorts(count) : [];
+  const servers = ports.map((port, n) => {
+    const name = count > 1 ? `nats-${n + 1}` : 'nats';
+    const url = `nats://127.0.0.1:${port}`;
+    const logFile = join(dataDir.logs, `${name}.log`);
+    const clusterPort = clusterPorts[n];
+    const server = natsServer(found, {
+      port,
+      config: join(ROOT, 'deploy', 'nats', 'nats.conf'),
+      passwords: Object.fromEntries(NATS_USERS.map((user) => [passwordVariable(user), passwords[user] ?? ''])),
+      logFile,
+      onEnd: watch.over(name, () => lastLinesOf(logFile)),
+      onChange: () => {
+        if (n === 0) runFile.update({ nats: { ...server.mark, url, users: passwords } });
+      },
+      ...(clusterPort !== undefined && { cluster: { port: clusterPort, others: clusterPorts.filter((other) => other !== clusterPort) } }),
+    });
+    return { url, server };
   });
-  shutdown.add('NATS', () => server.stop());
-  server.start();
-  await natsReady(port, stop.signal);
-  return { url, passwords };
+  shutdown.add('NATS', () => Promise.all(servers.map(({ server }) => server.stop())));
+  for (const { server } of servers) server.start();
+  await Promise.all(ports.map((port) => natsReady(port, stop.signal)));
+  return { url: /** @type {OwnServer} */ (servers[0]).url, passwords, servers };
+}
+
+/** @param {number} count */
+async function freePorts(count) {
+  /** @type {Set<number>} */
+  const ports = new Set();
+  while (ports.size < count) ports.add(await freePort());
+  return [...ports];
 }

@@ -18,12 +18,13 @@ const stopSteps = [{ signal: 'SIGTERM', limitMs: 5_000 }];
  * @param {string} serving.logFile
  * @param {import('./kept-process.mjs').Keeping['onEnd']} serving.onEnd
  * @param {() => void} [serving.onChange]
+ * @param {{ port: number, others: number[] }} [serving.cluster] ports on which the servers of a cluster reach each other; not with Docker
  */
-export function natsServer(found, { port, config, passwords = {}, logFile, onEnd, onChange }) {
+export function natsServer(found, { port, config, passwords = {}, logFile, onEnd, onChange, cluster }) {
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], ...passwords };
   const [command, args] =
     'binary' in found
-      ? /** @type {const} */ ([found.binary, ['-a', '127.0.0.1', '-p', `${port}`, ...(config ? ['-c', config] : [])]])
+      ? /** @type {const} */ ([found.binary, ['-a', '127.0.0.1', '-p', `${port}`, ...(config ? ['-c', config] : []), ...(cluster ? clusterArgs(cluster) : [])]])
       : /** @type {const} */ (['docker', dockerRun(found.image, port, config, Object.keys(passwords))]);
   return new KeptProcess({
     name: 'nats',
@@ -39,6 +40,12 @@ export function natsServer(found, { port, config, passwords = {}, logFile, onEnd
       }
     },
   });
+}
+
+/** Clients are not told of the other servers: they reach a cluster by one address, as in Kubernetes. @param {{ port: number, others: number[] }} cluster */
+function clusterArgs({ port, others }) {
+  const urlOf = (/** @type {number} */ one) => `nats://127.0.0.1:${one}`;
+  return ['--cluster_name', 'shop', '--cluster', urlOf(port), '--routes', others.map(urlOf).join(','), '--no_advertise'];
 }
 
 /** @param {string} image @param {number} port @param {string | undefined} config @param {string[]} variables */

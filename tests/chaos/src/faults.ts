@@ -81,7 +81,7 @@ export class Faults {
         return;
       }
       case 'restart':
-        for (const target of fault.targets) this.signal(target, target === 'postgres' ? 'SIGQUIT' : 'SIGKILL');
+        for (const target of fault.targets) this.end(target);
         return;
       case 'roll':
         for (const target of fault.targets) await this.roll(target);
@@ -128,9 +128,15 @@ export class Faults {
   private async takeAway(servers: readonly ('nats' | 'postgres')[], forMs: number): Promise<void> {
     const links = Object.values(this.stack.links).flatMap((of) => servers.flatMap((server) => of[server] ?? []));
     await Promise.all(links.map((link) => link.cut()));
-    for (const server of servers) this.signal(server, server === 'postgres' ? 'SIGQUIT' : 'SIGKILL');
+    for (const server of servers) this.end(server);
     await pause(forMs);
     await Promise.all(links.map((link) => link.restore()));
+  }
+
+  /** Postgres, all servers of NATS, or one of them. */
+  private end(server: string): void {
+    if (server === 'postgres') this.signal(server, 'SIGQUIT');
+    else for (const one of server === 'nats' ? this.stack.natsServers : [server]) this.signal(one, 'SIGKILL');
   }
 
   private kill(target: string): void {

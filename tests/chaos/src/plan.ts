@@ -6,7 +6,8 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'kill'; readonly targets: readonly string[] }
   | { readonly kind: 'pause'; readonly targets: readonly string[]; readonly forMs: number }
   | { readonly kind: 'cut'; readonly targets: readonly string[]; readonly from: 'nats' | 'postgres'; readonly forMs: number }
-  | { readonly kind: 'restart'; readonly targets: readonly ('nats' | 'postgres')[] }
+  /** `postgres`, `nats` (all its servers), or one of them: `nats-2`. */
+  | { readonly kind: 'restart'; readonly targets: readonly string[] }
   | { readonly kind: 'roll'; readonly targets: readonly string[] }
   /** For everybody, and NATS comes back empty. */
   | { readonly kind: 'away'; readonly targets: readonly ('nats' | 'postgres')[]; readonly forMs: number }
@@ -93,7 +94,7 @@ export function nameOf(fault: Fault): string {
     kill: `kill -9 ${targets}`,
     pause: `SIGSTOP ${targets} for ${seconds}`,
     cut: `cut ${targets} off from ${'from' in fault ? fault.from : ''} for ${seconds}`,
-    restart: fault.targets[0] === 'postgres' ? 'stop Postgres (immediate)' : 'kill -9 NATS, back empty',
+    restart: fault.targets[0] === 'postgres' ? 'stop Postgres (immediate)' : `kill -9 ${targets}, back empty`,
     roll: `SIGTERM ${targets}`,
     away: `${targets} away for ${seconds}`,
   }[fault.kind];

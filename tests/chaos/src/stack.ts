@@ -44,12 +44,14 @@ export interface Links {
 export interface Stack {
   readonly instances: readonly Instance[];
   readonly links: Readonly<Record<string, Links>>;
+  /** `nats-1`, …: one, or the servers of a cluster. */
+  readonly natsServers: readonly string[];
   /** Of Postgres, as its superuser and past the relays. */
   readonly adminUrl: string;
   /** Folder of the log files. */
   readonly logs: string;
   readonly signal: AbortSignal;
-  /** Of an instance by its label, `nats` or `postgres`; undefined between two lives. */
+  /** Of an instance by its label, of `nats-1`, or of `postgres`; undefined between two lives. */
   pidOf(part: string): number | undefined;
   /**
    * Copies Postgres to a streaming replica, on a disk of its own if this machine lets us make one.

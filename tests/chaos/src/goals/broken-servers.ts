@@ -3,6 +3,7 @@ import { checkAcknowledged } from '../checks/orders.js';
 import type { Violation } from '../checks/violation.js';
 import { now, pause, until } from '../clock.js';
 import { type Follower, type History, isServed, type Window } from '../history.js';
+import type { Fault } from '../plan.js';
 import type { Row } from '../report.js';
 import type { Disk } from '../stack.js';
 import { trade } from '../trade.js';
@@ -16,13 +17,14 @@ const recoveryLimitMs = 5_000;
 const slack = 3;
 
 const brokenServers: Goal = {
-  what: 'a failover that loses the last second, a full disk, a slow disk',
+  what: 'NATS servers die one at a time, a failover loses the last second, a full disk, a slow disk',
   weight: 5,
   isLong: true,
   run: async (trial): Promise<Row[]> => {
     const { stack, say } = trial.ground;
+    const rows = stack.natsServers.length > 1 ? [await oneOfNats(trial)] : [];
     const disk = await stack.addStandby();
-    const rows = [await failover(trial)];
+    rows.push(await failover(trial));
     if ('reason' in disk) {
       say(`  not tried: a full and a slow disk (${disk.reason})`);
       return rows;
@@ -33,6 +35,18 @@ const brokenServers: Goal = {
     return rows;
   },
 };
+
+/** One after the other, each back before the next: what a server had is lost, and all others go on. */
+async function oneOfNats(trial: Trial): Promise<Row> {
+  const what = 'NATS servers of a cluster die one at a time';
+  const seconds = Math.max(15, busySeconds(trial) / 4);
+  const { natsServers } = trial.ground.stack;
+  const plan = [...natsServers, ...natsServers].map((server, n): Fault => ({ kind: 'restart', atMs: 1_000 + n * 3_000, targets: [server] }));
+  const arena = await openArena(trial);
+  await arena.faults.carryOut(plan, trade(arena, { seconds, leavers: 0, perSecond: 4 }));
+  const row = await judged('R14', what, arena);
+  return { ...row, violations: [...row.violations, ...recoveredLate(row.recoveryMs)] };
+}
 
 /** What the replica did not have is lost, and the stream says so once; all that it had counts. */
 async function failover(trial: Trial): Promise<Row> {
