@@ -88,7 +88,7 @@ export class FakeIdentity {
         return { permissions: [...known], position: this.log.length };
       }),
       fake(identity.readRevocations, async ({ after }) => {
-        if (this.isSilent) await new Promise((resolve) => setTimeout(resolve, 3_000));
+        while (this.isSilent) await new Promise((resolve) => setTimeout(resolve, 20));
         return { head: this.log.length, entries: this.log.slice(after, after + 1_000) };
       }),
       fake(identity.readSigningKeys, () => ({ keys: this.signingKeys })),

@@ -1,24 +1,31 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { identity, revocationsSubject } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
+import { pullIntervalMs } from '@plant-shop/credentials/revocation-log';
 import { Nats } from '@plant-shop/platform/nats';
 import { createLogger } from '@plant-shop/platform/logging';
 import { callsSubject } from '@plant-shop/platform/rpc/subjects';
 import { fake } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { digestOf, echoes, publicUrl, type Shop, startReplica, startShop, userId } from '../gateway.spec.fixture.js';
 
 const plant = { name: 'Fern' };
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Asks again until the answer is the wanted one; how long that took, in milliseconds. */
-async function until(limitMs: number, isReached: () => Promise<boolean>): Promise<number> {
-  const started = performance.now();
-  while (performance.now() - started < limitMs) {
-    if (await isReached()) return performance.now() - started;
+/**
+ * Asks again and again until the answer is `wanted`. No request that begins a second or more after this call may be answered
+ * `former`; a 503 is always allowed, since a gateway on a busy machine may have to say that it cannot tell.
+ */
+async function withinASecond(ask: () => Promise<number>, { former, wanted }: { former: number; wanted: number }): Promise<void> {
+  const begun = performance.now();
+  for (;;) {
+    const isLate = performance.now() - begun >= 1_000;
+    const status = await ask();
+    if (status === wanted) return;
+    expect(isLate ? [503] : [503, former]).toContain(status);
     await pause(10);
   }
-  throw new Error(`not reached in ${limitMs} ms`);
 }
 
 describe('credentials at the gateway', () => {
@@ -137,7 +144,7 @@ describe('credentials at the gateway', () => {
       [key, kid] = [pair.privateKey, 'two'];
       shop.identity.signingKeys = [{ ...(await exportJWK(pair.publicKey)), kid, alg: 'ES256', use: 'sig' }];
       shop.identity.revoke('signingKey', 'one');
-      expect(await until(1_500, async () => (await createPlant(bearer(token))) === 401)).toBeLessThan(1_000);
+      await withinASecond(() => createPlant(bearer(token)), { former: 200, wanted: 401 });
       expect(await createPlant(bearer(await tokenFor(userId(3))))).toBe(200);
       // One that it signs from now on, and one whose header leaves out whose it is.
       [key, kid] = [former.key, 'one'];
@@ -155,7 +162,7 @@ describe('credentials at the gateway', () => {
       const id = { accessToken: `jti-${tokens}`, client: `client-${n}`, user: own, grant: `grant-${n}`, clientSecret: `secret-${n}` }[kind];
       expect(await createPlant(bearer(token))).toBe(200);
       shop.identity.revoke(kind, id);
-      expect(await until(1_500, async () => (await createPlant(bearer(token))) === 401)).toBeLessThan(1_000);
+      await withinASecond(() => createPlant(bearer(token)), { former: 200, wanted: 401 });
     });
   });
 
@@ -165,18 +172,20 @@ describe('credentials at the gateway', () => {
     try {
       expect(await service.readiness.report()).toMatchObject({ ready: false, checks: { start: 'ok', revocations: 'not seen yet' } });
       shop.identity.isSilent = false;
-      await until(3_000, async () => (await service.readiness.report()).ready);
+      await until(async () => (await service.readiness.report()).ready);
     } finally {
       await service.stop();
     }
     shop.identity.isSilent = true;
     const lonely = (await startReplica(shop.nats)).service;
     try {
-      expect(await until(6_000, async () => (await lonely.readiness.report()).ready)).toBeGreaterThan(1_000);
+      const begun = performance.now();
+      await until(async () => (await lonely.readiness.report()).ready);
+      expect(performance.now() - begun).toBeGreaterThan(1_000);
     } finally {
       await lonely.stop();
       shop.identity.isSilent = false;
-      await until(6_000, async () => (await createPlant({ api_key: 'key' })) === 200);
+      await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     }
   });
 
@@ -184,7 +193,7 @@ describe('credentials at the gateway', () => {
     const headers: Record<string, string> = kind === 'apiKey' ? { api_key: 'key' } : { session_token: 'session' };
     expect(await createPlant(headers)).toBe(200);
     shop.identity.revoke(kind, shop.identity.idOf(kind === 'apiKey' ? 'key' : 'session'));
-    expect(await until(1_500, async () => (await createPlant(headers)) === 401)).toBeLessThan(1_000);
+    await withinASecond(() => createPlant(headers), { former: 200, wanted: 401 });
   });
 
   describe('of a user who was changed elsewhere', () => {
@@ -195,13 +204,12 @@ describe('credentials at the gateway', () => {
       shop.identity.subjects.set(own, ['write:orders']);
       const shown = [{ api_key: 'own-key' }, { session_token: 'own-session' }, bearer(await tokenFor(own))];
       for (const headers of shown) expect(await createPlant(headers)).toBe(403);
-      for (const [may, status] of [
-        [['write:plants'], 200],
-        [['write:orders'], 403],
+      for (const [may, former, wanted] of [
+        [['write:plants'], 403, 200],
+        [['write:orders'], 200, 403],
       ] as const) {
         shop.identity.change(own, { permissions: may });
-        const times = shown.map((headers) => until(1_500, async () => (await createPlant(headers)) === status));
-        expect(Math.max(...(await Promise.all(times)))).toBeLessThan(1_000);
+        await Promise.all(shown.map((headers) => withinASecond(() => createPlant(headers), { former, wanted })));
       }
     });
 
@@ -209,31 +217,43 @@ describe('credentials at the gateway', () => {
       const own = userId(701);
       shop.identity.know('rotated', { kind: 'apiKey', userId: own });
       expect(await createPlant({ api_key: 'rotated' })).toBe(200);
-      const endsAt = Date.now() + 1_500;
-      shop.identity.change(own, { permissions, expiresAt: new Date(endsAt).toISOString() });
-      await pause(1_000);
-      expect(await createPlant({ api_key: 'rotated' })).toBe(200);
-      // From its end on identity knows the key no more; what counts is that it is asked then.
-      const { checks } = shop.identity;
-      await pause(endsAt - Date.now());
-      await createPlant({ api_key: 'rotated' });
-      expect(shop.identity.checks).toBe(checks + 1);
+      const checksBy = async (ask: () => Promise<number>): Promise<number> => {
+        const { checks } = shop.identity;
+        expect(await ask()).toBe(200);
+        return shop.identity.checks - checks;
+      };
+      const ask = (): Promise<number> => createPlant({ api_key: 'rotated' });
+      // A busy machine may need longer than until its end to notice that it has one.
+      for (let leadMs = 1_500; ; leadMs *= 2) {
+        const endsAt = Date.now() + leadMs;
+        shop.identity.change(own, { permissions, expiresAt: new Date(endsAt).toISOString() });
+        await until(async () => (await checksBy(ask)) === 1);
+        const again = await checksBy(ask);
+        if (Date.now() >= endsAt) continue;
+        expect(again).toBe(0);
+        // From its end on identity knows the key no more; what counts is that it is asked then.
+        await pause(endsAt - Date.now());
+        expect(await checksBy(ask)).toBe(1);
+        break;
+      }
     });
   });
 
-  it('are refused at once when identity says that its log has grown', async () => {
+  it('have the log of revocations pulled at once when identity says that it has grown', async () => {
     const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
-    const times: number[] = [];
-    for (let n = 0; n < 5; n++) {
-      shop.identity.know(`nudged-${n}`, { kind: 'apiKey' });
-      expect(await createPlant({ api_key: `nudged-${n}` })).toBe(200);
-      shop.identity.revoke('apiKey', shop.identity.idOf(`nudged-${n}`));
+    const pulls = (): number => shop.asked.filter(({ operation }) => operation === 'identity.readRevocations').length;
+    const nudges = 40;
+    const before = pulls();
+    const begun = performance.now();
+    for (let n = 0; n < nudges; n++) {
+      const seen = pulls();
       nats.connection.publish(revocationsSubject, new Uint8Array());
-      await nats.connection.flush();
-      times.push(await until(1_000, async () => (await createPlant({ api_key: `nudged-${n}` })) === 401));
+      await until(() => pulls() > seen);
     }
+    const intervals = (performance.now() - begun) / pullIntervalMs;
     await nats.close(1_000);
-    expect(times.sort((a, b) => a - b)[2]).toBeLessThan(150);
+    // Each was followed by a pull of its own: without them there would be one in an interval, however busy the machine is.
+    expect(pulls() - before).toBeGreaterThan(2 * (intervals + 1));
   });
 
   it('that are sessions end with the logout, for the very next request', async () => {
@@ -301,15 +321,15 @@ describe('credentials at the gateway', () => {
       expect(await unknown.json()).toMatchObject({ code: 'unavailable' });
       expect((await shop.get('/v3/plant/1')).status).toBe(200);
       await shop.restartFake('identity');
-      await until(2_000, async () => (await createPlant({ api_key: 'key' })) === 200);
+      await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     });
 
     it('get 503 also when identity only hangs', async () => {
       expect(await createPlant({ api_key: 'key' })).toBe(200);
       shop.identity.isSilent = true;
-      await until(2_500, async () => (await createPlant({ api_key: 'key' })) === 503);
+      await until(async () => (await createPlant({ api_key: 'key' })) === 503);
       shop.identity.isSilent = false;
-      await until(5_000, async () => (await createPlant({ api_key: 'key' })) === 200);
+      await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     }, 10_000);
 
     it('that were revoked meanwhile are refused from the first request on', async () => {
@@ -319,7 +339,7 @@ describe('credentials at the gateway', () => {
       await pause(1_200);
       await shop.restartFake('identity');
       const seen = new Set<number>();
-      await until(3_000, async () => {
+      await until(async () => {
         seen.add(await createPlant({ api_key: 'key' }));
         return seen.has(401);
       });

@@ -77,7 +77,7 @@ describe('order events by page', () => {
     const waiting = replica.ask(`${updates}?api_key=mine&wait=10`);
     await until(async () => (await replica.metric('stream_connections')) === 1);
     shop.identity.revoke('apiKey', shop.identity.idOf('mine'));
-    await new Promise((resolve) => setTimeout(resolve, 300));
+    await until(async () => (await replica.ask(`${updates}?api_key=mine`)).status === 401);
     shop.move();
     const { status, body } = await waiting;
     expect(status).toBe(401);
