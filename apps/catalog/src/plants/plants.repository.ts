@@ -1,4 +1,5 @@
 import type { PageBounds } from '@plant-shop/platform/paging';
+import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { stampOfAll, stampOfPlant } from '../stamps/stamps.repository.js';
@@ -36,8 +37,20 @@ export async function lockPlantOf(tx: Transaction, incarnation: number): Promise
   return plant;
 }
 
+// With each id a version is drawn, used or not: `readHighestNumbers` of the store relies on ids not being drawn faster than
+// versions. A scalar subquery is looked up in the index, once for each id.
+const drawFree = `
+  WITH drawn AS MATERIALIZED (
+    SELECT nextval('plant_ids') AS id, nextval('plant_versions') AS version FROM generate_series(1, $1)
+  )
+  SELECT id FROM drawn WHERE (SELECT true FROM plants WHERE plants.id = drawn.id) IS NULL ORDER BY id`;
+
+/** An id that nobody has at this moment. */
 export async function drawPlantId(tx: Transaction): Promise<number> {
-  return onlyRow(await tx.query<{ id: number }>(`SELECT nextval('plant_ids') AS id`)).id;
+  const ids = await drawFreeIds({ count: 1 }, async (values) =>
+    (await tx.query<{ id: number }>(drawFree, [values])).map((row) => row.id),
+  );
+  return onlyRow(ids.slice(0, 1));
 }
 
 /**

@@ -34,7 +34,6 @@ import {
   writePlant,
 } from './plants.repository.js';
 
-const idAttempts = 100;
 const retireTries = 3;
 
 @Injectable()
@@ -179,7 +178,7 @@ export class PlantsService {
 }
 
 async function insertNew(tx: Transaction, chosenId: number | undefined, attributes: PlantAttributes): Promise<PlantState> {
-  for (let attempt = 1; attempt <= idAttempts; attempt++) {
+  for (;;) {
     const id = chosenId ?? (await drawPlantId(tx));
     await claimPlantId(tx, id);
     const plant = await insertPlant(tx, id, attributes);
@@ -187,8 +186,8 @@ async function insertNew(tx: Transaction, chosenId: number | undefined, attribut
     if (chosenId !== undefined) {
       throw new DomainError('plant-exists', `Plant ${id} exists. Change it by PUT, or leave id out and one is assigned.`);
     }
+    // A client took the id between the draw and the claim: draw another.
   }
-  throw new CodedError('unavailable', `The next ${idAttempts} ids are all taken. Nothing happened; try again.`);
 }
 
 function existing(plantId: number, plant: PlantState | undefined): PlantState {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { identity } from '@plant-shop/contracts/identity';
+import { identity, type User } from '@plant-shop/contracts/identity';
 import { contextFor } from '@plant-shop/testing/service';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -53,6 +53,30 @@ describe('users', () => {
     await shop.call(identity.createUsers, { users });
     const next = await shop.register();
     expect(next.user.id).toBeGreaterThan(user.id + 40);
+  });
+
+  it('assigns other ids than the ones that users of the same list name', async () => {
+    const { user } = await shop.register();
+    const password = 'a-good-password';
+    const users = Array.from({ length: 10 }, (_, n) => [
+      { username: `assigned-${n}`, password },
+      { id: user.id + 1 + n, username: `named-${n}`, password },
+    ]).flat();
+    const created = (await shop.call(identity.createUsers, { users })) as User[];
+    expect(created.filter((_, n) => n % 2 === 1).map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_, n) => user.id + 1 + n));
+    expect(new Set(created.map(({ id }) => id)).size).toBe(20);
+  });
+
+  it('assigns ids to 20 users at once behind 10,000 that others claimed', async () => {
+    const { user } = await shop.register();
+    await shop.sql.query(
+      `INSERT INTO users (user_id, id, username, password_hash, role)
+       SELECT gen_random_uuid(), $1::bigint + n, 'claimer-' || n, 'none', 'customer' FROM generate_series(1, 10000) AS n`,
+      [user.id],
+    );
+    const users = Array.from({ length: 20 }, (_, n) => ({ username: `behind-${n}`, password: 'a-good-password' }));
+    const created = (await shop.call(identity.createUsers, { users })) as User[];
+    expect(Math.min(...created.map(({ id }) => id))).toBeGreaterThan(user.id + 10_000);
   });
 
   it('compares names without case and keeps the case given', async () => {

@@ -1,5 +1,6 @@
 import type { NewUser, UserChanges } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
+import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
@@ -69,21 +70,19 @@ export async function findTaken(
   return { keys: new Set(rows.map((row) => row.key)), ids: new Set(rows.map((row) => row.id)) };
 }
 
-/**
- * Draws ids until there are enough that nobody has; twice as many each time, since clients may have taken a whole
- * range.
- */
+// A scalar subquery is looked up in the index, once for each id. Postgres may turn NOT EXISTS into a join that reads the
+// whole table.
+const drawFree = `
+  WITH drawn AS MATERIALIZED (SELECT nextval('assigned_user_ids') AS id FROM generate_series(1, $1))
+  SELECT id FROM drawn WHERE (SELECT true FROM users WHERE users.id = drawn.id) IS NULL ORDER BY id`;
+
+/** Ids that nobody has at this moment, none of them reserved. */
 export async function drawIds(tx: Transaction, count: number, reserved: readonly number[]): Promise<number[]> {
-  const ids: number[] = [];
-  for (let draw = count; ids.length < count; draw *= 2) {
-    const rows = await tx.query<{ id: number }>(
-      `WITH drawn AS MATERIALIZED (SELECT nextval('assigned_user_ids') AS id FROM generate_series(1, $1))
-       SELECT id FROM drawn
-       WHERE id <> ALL($2::bigint[]) AND NOT EXISTS (SELECT 1 FROM users WHERE users.id = drawn.id)`,
-      [draw, reserved],
-    );
-    ids.push(...rows.map((row) => row.id));
-  }
+  const named = new Set(reserved);
+  const ids = await drawFreeIds({ count }, async (values) => {
+    const rows = await tx.query<{ id: number }>(drawFree, [values]);
+    return rows.map((row) => row.id).filter((id) => !named.has(id));
+  });
   return ids.slice(0, count);
 }
 

@@ -1,9 +1,9 @@
 import type { Database } from '@plant-shop/platform/postgres/database';
-import { drawIdBlock, findTakenIds } from './orders.repository.js';
+import { drawOrderIds, findTakenIds } from './orders.repository.js';
 
 /**
- * Ids for orders that bring none: blocks from a sequence, so that a batch needs no round trip for them. Clients may have
- * chosen some of a block's ids, before it was drawn or since.
+ * Ids for orders that bring none, drawn ahead so that a batch needs no round trip for them. Clients may have taken some
+ * of them since.
  */
 export class OrderIds {
   private free: number[] = [];
@@ -11,24 +11,26 @@ export class OrderIds {
 
   constructor(private readonly database: Database) {}
 
-  async draw(): Promise<number> {
+  /** @param except ids that orders of the same batch chose */
+  async draw(except?: ReadonlySet<number>): Promise<number> {
     for (;;) {
       const id = this.free.shift();
-      if (id !== undefined) return id;
-      this.drawing ??= this.drawBlock().finally(() => (this.drawing = undefined));
-      await this.drawing;
+      if (id === undefined) {
+        this.drawing ??= this.drawMore().finally(() => (this.drawing = undefined));
+        await this.drawing;
+      } else if (!except?.has(id)) {
+        return id;
+      }
     }
   }
 
-  /** Call after a collision: drops what clients chose meanwhile, however much of the block that is. */
+  /** Drops ids that clients have taken since they were drawn. Call it after a collision. */
   async recheck(): Promise<void> {
     const taken = await findTakenIds(this.database, this.free);
     this.free = this.free.filter((id) => !taken.has(id));
   }
 
-  private async drawBlock(): Promise<void> {
-    const block = await drawIdBlock(this.database);
-    const taken = await findTakenIds(this.database, block);
-    this.free = block.filter((id) => !taken.has(id));
+  private async drawMore(): Promise<void> {
+    this.free.push(...(await drawOrderIds(this.database, 1)));
   }
 }

@@ -1,6 +1,6 @@
+import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { PageBounds } from '@plant-shop/platform/paging';
-import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
 import type { Due } from '../checkout/checkout.js';
@@ -8,6 +8,9 @@ import type { OrderState, Transition } from './order.js';
 import type { Placing } from './placing.js';
 
 type Reader = Pick<Transaction, 'query'>;
+
+/** Ids that one value of the sequence `order_ids` stands for: its increment. */
+const idBlock = 1_000;
 
 const columns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
   paid_at AS "paidAt", carrier, tracking_number AS "trackingNumber"`;
@@ -130,10 +133,43 @@ export async function findTakenIds(db: Reader, orderIds: readonly number[]): Pro
   return new Set(rows.map((row) => row.id));
 }
 
-/** 1,000 ids that no other process draws; clients may have taken some of them. */
-export async function drawIdBlock(db: Reader): Promise<number[]> {
-  const { first } = onlyRow(await db.query<{ first: number }>(`SELECT nextval('order_ids') AS first`));
-  return Array.from({ length: 1_000 }, (_, n) => first + n);
+// A scalar subquery is looked up in the index, once for each id. Postgres may turn NOT EXISTS into a join that reads the
+// whole table.
+const drawBlocks = `
+  WITH drawn AS MATERIALIZED (SELECT nextval('order_ids') AS first FROM generate_series(1, $1))
+  SELECT id FROM drawn CROSS JOIN LATERAL generate_series(first, first + ${idBlock - 1}) AS block (id)
+  WHERE (SELECT true FROM orders WHERE orders.id = block.id) IS NULL ORDER BY id`;
+
+/** At least `count` ids that no other process draws and that no client has taken so far, in ascending order. */
+export function drawOrderIds(db: Reader, count: number): Promise<number[]> {
+  return drawFreeIds({ count, blockSize: idBlock }, async (blocks) =>
+    (await db.query<{ id: number }>(drawBlocks, [blocks])).map((row) => row.id),
+  );
+}
+
+/**
+ * Holds drawn ids like ids that clients chose (`claimOrderIds`), so that no client can take them before the transaction
+ * ends, and draws others for those that are taken. Waits for nobody: an id that another transaction holds counts as taken.
+ * @param except ids that this transaction itself holds
+ */
+export async function holdDrawnIds(tx: Transaction, drawn: readonly number[], except: ReadonlySet<number>): Promise<number[]> {
+  const held = await holdFreeIds(tx, drawn);
+  while (held.length < drawn.length) {
+    const others = (await drawOrderIds(tx, drawn.length)).filter((id) => !except.has(id));
+    held.push(...(await holdFreeIds(tx, others.slice(0, drawn.length - held.length))));
+  }
+  return held;
+}
+
+async function holdFreeIds(tx: Transaction, orderIds: readonly number[]): Promise<number[]> {
+  const rows = await tx.query<{ id: number }>(
+    'SELECT id FROM unnest($1::bigint[]) AS id WHERE pg_try_advisory_xact_lock(id)',
+    [orderIds],
+  );
+  const held = rows.map((row) => row.id);
+  // A new statement: the snapshot of the one above is older than its locks.
+  const taken = await findTakenIds(tx, held);
+  return held.filter((id) => !taken.has(id));
 }
 
 // Everything is locked by now, so one statement may write it all: what modifying CTEs cannot promise is an order, and

@@ -140,14 +140,18 @@ export class OrdersService {
   }
 
   private async placeAll(batch: readonly PlaceRequest[]): Promise<BatchResult[]> {
+    const chosenIds = new Set(batch.flatMap((one) => one.chosenId ?? []));
     for (let attempt = 1; ; attempt++) {
       const entries = await Promise.all(
-        batch.map(async (one): Promise<BatchEntry> => ({ ...one, orderId: one.chosenId ?? (await this.ids.draw()) })),
+        batch.map(async (one): Promise<BatchEntry> => ({ ...one, orderId: one.chosenId ?? (await this.ids.draw(chosenIds)) })),
       );
+      const options = { holdsDrawnIds: attempt > 1 };
       try {
-        return await this.database.transaction((tx) => placeBatch(tx, entries, dueAfterPlacing(this.policy)));
+        return await this.database.transaction((tx) => placeBatch(tx, entries, dueAfterPlacing(this.policy), options));
       } catch (error) {
-        // A client had chosen an id of our block: draw others.
+        // Another batch took one of these ids between the look and the write. From the second attempt on, drawn ids are held
+        // and only chosen ones can collide. A batch of one fails once at most, so the halves that `Lanes` makes of a batch
+        // that keeps failing come to an end.
         const collided = sqlStateOf(error) === uniqueViolation && idConstraints.includes(constraintOf(error) ?? '');
         if (!collided || attempt >= idAttempts) throw error;
         await this.ids.recheck();

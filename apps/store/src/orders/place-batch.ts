@@ -8,11 +8,11 @@ import type { Due } from '../checkout/checkout.js';
 import { shareCustomers } from '../customers/customers.repository.js';
 import { lockStock } from '../stock/stock.repository.js';
 import { type OrderState, toOrder } from './order.js';
-import { claimOrderIds, writePlacedOrders } from './orders.repository.js';
+import { claimOrderIds, holdDrawnIds, writePlacedOrders } from './orders.repository.js';
 import { decidePlacing, type Placing, type PlacingFacts } from './placing.js';
 
 export interface BatchEntry extends Placing {
-  /** An id that a client chose must be claimed; one of our own block cannot be chosen by another replica. */
+  /** Whether the client chose the id. Chosen ids are always claimed; drawn ones only after a collision, since it is rare. */
   readonly idIsChosen: boolean;
   readonly idempotency: IdempotencyKey | undefined;
 }
@@ -25,17 +25,30 @@ export type BatchResult = Versioned<Order> | Replayed | CodedError;
  * `ON CONFLICT DO NOTHING` hides the winner. Lock order as everywhere: idempotency keys, customers, ids, stock by ascending
  * plant id; all are asked for in one round trip. Then the decision in memory; then one write, with the COMMIT behind it.
  */
-export async function placeBatch(tx: Transaction, entries: readonly BatchEntry[], due: Due): Promise<BatchResult[]> {
+export async function placeBatch(
+  tx: Transaction,
+  given: readonly BatchEntry[],
+  due: Due,
+  { holdsDrawnIds = false }: { readonly holdsDrawnIds?: boolean } = {},
+): Promise<BatchResult[]> {
   const [saved, closedCustomers, takenIds, stock] = await Promise.all([
-    SavedAnswers.lock(tx, entries.flatMap((one) => one.idempotency ?? [])),
-    shareCustomers(tx, unique(entries.map((one) => one.ownerId))),
-    claimOrderIds(tx, unique(entries.filter((one) => one.idIsChosen).map((one) => one.orderId))),
-    lockStock(tx, unique(entries.map((one) => one.plantId))),
+    SavedAnswers.lock(tx, given.flatMap((one) => one.idempotency ?? [])),
+    shareCustomers(tx, unique(given.map((one) => one.ownerId))),
+    claimOrderIds(tx, unique(chosenIds(given))),
+    lockStock(tx, unique(given.map((one) => one.plantId))),
   ]);
+  const entries = holdsDrawnIds ? await withHeldIds(tx, given) : given;
   const facts = { closedCustomers, takenIds, stock: new Map(stock.map((row) => [row.plantId, row])) };
   const repeated = entries.map((one) => one.idempotency && saved.answerOrRefusal(one.idempotency));
   const placed = placeNew(tx, entries.filter((_, n) => !repeated[n]), facts, due);
   return entries.map((one, n) => repeated[n] ?? placed.get(one) ?? notDecided());
+}
+
+/** Holds the drawn ids, after all other locks: none of these is waited for. */
+async function withHeldIds(tx: Transaction, entries: readonly BatchEntry[]): Promise<BatchEntry[]> {
+  const drawn = entries.filter((one) => !one.idIsChosen).map((one) => one.orderId);
+  const held = (await holdDrawnIds(tx, drawn, new Set(chosenIds(entries)))).values();
+  return entries.map((one) => (one.idIsChosen ? one : { ...one, orderId: held.next().value ?? notDecided() }));
 }
 
 /** Places entries whose keys, if they have one, stand for nothing yet. */
@@ -69,6 +82,9 @@ const answerOf = (order: OrderState): Versioned<Order> => new Versioned(toOrder(
 function notDecided(): never {
   throw new Error('a batch decides each of its entries');
 }
+
+const chosenIds = (entries: readonly BatchEntry[]): number[] =>
+  entries.filter((one) => one.idIsChosen).map((one) => one.orderId);
 
 const unique = <T>(values: readonly T[]): T[] => [...new Set(values)];
 

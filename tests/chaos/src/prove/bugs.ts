@@ -65,10 +65,10 @@ export const bugs: readonly Bug[] = [
     name: 'an order is answered before its commit',
     edits: [{
       file: orders,
-      find: 'return await this.database.transaction((tx) => placeBatch(tx, entries, dueAfterPlacing(this.policy)));',
+      find: 'return await this.database.transaction((tx) => placeBatch(tx, entries, dueAfterPlacing(this.policy), options));',
       replace: `return await new Promise((resolve, reject) => {
         this.database.transaction(async (tx) => {
-          resolve(await placeBatch(tx, entries, dueAfterPlacing(this.policy)));
+          resolve(await placeBatch(tx, entries, dueAfterPlacing(this.policy), options));
           await new Promise((committing) => setTimeout(committing, 500));
         }).catch(reject);
       });`,
