@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { identity, type User } from '@plant-shop/contracts/identity';
+import { identity } from '@plant-shop/contracts/identity';
 import { contextFor } from '@plant-shop/testing/service';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
@@ -62,7 +62,7 @@ describe('users', () => {
       { username: `assigned-${n}`, password },
       { id: user.id + 1 + n, username: `named-${n}`, password },
     ]).flat();
-    const created = (await shop.call(identity.createUsers, { users })) as User[];
+    const created = await shop.call(identity.createUsers, { users });
     expect(created.filter((_, n) => n % 2 === 1).map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_, n) => user.id + 1 + n));
     expect(new Set(created.map(({ id }) => id)).size).toBe(20);
   });
@@ -75,7 +75,7 @@ describe('users', () => {
       [user.id],
     );
     const users = Array.from({ length: 20 }, (_, n) => ({ username: `behind-${n}`, password: 'a-good-password' }));
-    const created = (await shop.call(identity.createUsers, { users })) as User[];
+    const created = await shop.call(identity.createUsers, { users });
     expect(Math.min(...created.map(({ id }) => id))).toBeGreaterThan(user.id + 10_000);
   });
 
