@@ -112,7 +112,7 @@ export const dashboards = [
       panel('Webhooks: ended deliveries', 'ops', 'By outcome', [rate('outcome', 'webhook_deliveries_total'), '{{outcome}}']),
       panel('Webhooks: waiting', 'short', 'Held: their endpoint is disabled', ['max(webhook_deliveries_pending)', 'pending'], ['max(webhook_deliveries_held)', 'held'], ['max(webhook_endpoints_paused)', 'paused endpoints']),
       panel('Webhooks: oldest undelivered', 's', 'Alert WebhooksPileUp from an hour on', ['max(webhook_oldest_undelivered_seconds)', 'oldest']),
-      panel('Webhooks: attempts under way', 'short', 'Per replica; WEBHOOK_IN_FLIGHT bounds it', ['webhook_attempts_in_flight', '{{instance}}']),
+      panel('Webhooks: attempts under way', 'short', 'Per replica; each owner has at most WEBHOOK_IN_FLIGHT of them', ['webhook_attempts_in_flight', '{{instance}}']),
       sizes('Webhooks: outcomes in one batch', 'Written down together', 'webhook_batch_outcomes_bucket'),
       pool('notifications'),
       panel('Log: oldest event', 's', 'EVENT_LOG_RETENTION_DAYS, longer while somebody needs it', ['max(event_log_oldest_age_seconds)', 'oldest']),

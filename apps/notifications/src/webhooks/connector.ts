@@ -4,6 +4,7 @@ import type { buildConnector } from 'undici';
 import { hostOf, type TargetGuard } from './target-guard.js';
 
 export interface ConnectorOptions {
+  /** For look-up, connection and TLS together. */
   readonly limitMs: number;
   /** Trusted beside the system's certificate authorities. */
   readonly ca?: string;
@@ -24,11 +25,12 @@ export const guardedConnector =
   };
 
 async function open(guard: TargetGuard, url: URL, { limitMs, ca }: ConnectorOptions): Promise<Socket> {
+  const end = performance.now() + limitMs;
   const addresses = await guard.addressesOf(url);
   const host = hostOf(url);
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80));
   const socket = connect({ host, port, lookup: pinnedTo(addresses), autoSelectFamily: true, noDelay: true, keepAlive: true });
-  await ready(socket, 'connect', limitMs);
+  await ready(socket, 'connect', end);
   try {
     guard.assertConnected(url, socket.remoteAddress);
   } catch (error) {
@@ -43,7 +45,7 @@ async function open(guard: TargetGuard, url: URL, { limitMs, ca }: ConnectorOpti
     ALPNProtocols: ['http/1.1'],
     ...(ca !== undefined && { ca }),
   });
-  return ready(secure, 'secureConnect', limitMs);
+  return ready(secure, 'secureConnect', end);
 }
 
 /** Answers every look-up with addresses that were judged already. */
@@ -56,7 +58,7 @@ const pinnedTo =
     else callback(null, first?.address ?? '', first?.family);
   };
 
-function ready<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', limitMs: number): Promise<S> {
+function ready<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', until: number): Promise<S> {
   return new Promise((resolve, reject) => {
     const end = (error?: Error): void => {
       clearTimeout(timer);
@@ -71,7 +73,7 @@ function ready<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', 
     };
     const onReady = (): void => end();
     const onClose = (): void => end(Object.assign(new Error('closed'), { code: 'ECONNRESET' }));
-    const timer = setTimeout(() => end(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })), limitMs);
+    const timer = setTimeout(() => end(Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' })), Math.max(0, until - performance.now()));
     socket.once(event, onReady).once('error', end).once('close', onClose);
   });
 }

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import { isPassing } from '@plant-shop/platform/errors';
 import { Lanes } from '@plant-shop/platform/lanes';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -8,8 +11,9 @@ import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { type OpenSpan, type Tracing, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
+import { FairQueue } from './fair-queue.js';
 import type { WebhooksOptions } from './options.js';
-import { healthOf, isGone, outcomeOf } from './outcome.js';
+import { healthOf, isGone, isQuick, outcomeOf } from './outcome.js';
 import { pauseBeforeNextTurn, roomOf, type Turn } from './queue.js';
 import {
   claimDue,
@@ -20,6 +24,7 @@ import {
   noteHealth,
   type Outcome,
   recordOutcomes,
+  renewLeases,
   takeTurns,
 } from './queue.repository.js';
 import { SecretBox } from './secret-box.js';
@@ -32,8 +37,12 @@ const waitingPerAttempt = 2;
 /** Endpoints of one claim. */
 const maxTurns = 64;
 const maxOutcomes = 500;
-/** Of the lease, so that an outcome can be written down before its end. */
+/** Of the lease, in which an attempt may begin: the clocks of two hosts do not run alike. */
 const usable = 0.9;
+/** Of the lease: how often it is renewed. */
+const renewal = 0.25;
+/** Between two attempts to write outcomes down while the database is away. */
+const writeAgainMs = 250;
 /** Of the limit of an attempt: 5 s. */
 const prompt = 1 / 3;
 /** For what is under way when the service stops; the rest of its shutdown has to fit as well. */
@@ -43,10 +52,10 @@ const finishMs = 1_500;
 interface Job {
   readonly claimed: Claimed;
   readonly lease: string;
+  readonly ownerId: string;
+  readonly webhookId: string;
   readonly url: URL;
   readonly secrets: readonly string[];
-  /** It must begin before, or its lease could end under it. */
-  readonly beginBy: number;
 }
 
 interface Done {
@@ -60,9 +69,12 @@ interface Done {
 export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly options: WebhooksOptions;
   private readonly loop: BackgroundLoop;
+  private readonly renewing: BackgroundLoop;
   private readonly results: Lanes<Done, boolean>;
-  private readonly waiting: Job[] = [];
+  private readonly queue: FairQueue<Job>;
   private readonly underWay = new Set<Job>();
+  /** Until when the lease of each claimed delivery lasts for sure, as `performance.now()`; until its outcome is written. */
+  private readonly held = new Map<Job, number>();
   /** What came of attempts and is not written down yet. */
   private readonly unwritten = new Set<Promise<void>>();
   private isStopping = false;
@@ -73,30 +85,34 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     private readonly sender: Sender,
     private readonly box: SecretBox,
     private readonly metrics: DeliveryMetrics,
+    private readonly revocations: RevocationLog,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {
     this.options = webhooks;
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.fetch(), logger);
-    this.results = new Lanes<Done, boolean>({ name: 'record webhook outcomes', count: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.record(batch));
+    this.renewing = new BackgroundLoop({ name: 'renew leases of webhooks', intervalMs: webhooks.leaseMs * renewal }, () => this.renew(), logger);
+    this.queue = new FairQueue(webhooks.inFlight, waitingPerAttempt);
+    this.results = new Lanes<Done, boolean>({ name: 'record webhook outcomes', count: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.recordSurely(batch));
     metrics.watchInFlight(() => this.underWay.size);
   }
 
   onApplicationBootstrap(): void {
     this.loop.start();
+    this.renewing.start();
   }
 
   /** No new claims; what is under way may end; the rest goes back to be sent by others, or by us after the restart. */
   async onApplicationShutdown(): Promise<void> {
     this.isStopping = true;
     await this.loop.stop();
-    const unsent = this.waiting.splice(0);
-    await this.giveBack(unsent);
+    await this.giveBack(this.queue.takeWaiting());
     await this.idleOr(finishMs);
     const cut = [...this.underWay];
     await this.sender.close();
     await this.giveBack(cut);
     await Promise.all(this.unwritten);
+    await this.renewing.stop();
   }
 
   /** Nothing is being sent, and what came of all that was sent is written down or given up. */
@@ -109,61 +125,71 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     this.loop.poke();
   }
 
-  /** Claims when at least half of what may wait has been used up. @returns whether there may be more to do at once */
+  /**
+   * Claims for owners who have used up at least half of what may wait for them. While identity's revocations cannot be
+   * followed, claims nothing and gives back what has not begun. @returns whether there may be more to do at once
+   */
   async fetch(): Promise<boolean> {
-    const capacity = this.options.inFlight * (1 + waitingPerAttempt);
-    const room = capacity - this.waiting.length - this.underWay.size;
-    if (this.isStopping || room < 1 || (this.waiting.length > 0 && room < capacity / 2)) return false;
-    const jobs = await this.claim(room);
-    // Pumping asks for more, and there was nothing.
-    if (jobs.length === 0) return false;
-    this.waiting.push(...jobs);
+    if (this.isStopping) return false;
+    if (!this.revocations.isFresh) {
+      // Whether their owners may still have them is not known here. Another replica may know it.
+      await this.giveBack(this.queue.takeWaiting());
+      return false;
+    }
+    const jobs = await this.claim();
+    this.queue.add(jobs);
     this.pump();
-    return this.waiting.length === 0;
+    return jobs.length > 0;
   }
 
-  private async claim(room: number): Promise<Job[]> {
-    const { limits, leaseMs, attemptLimitMs } = this.options;
-    const beginBy = performance.now() + leaseMs * usable - attemptLimitMs;
+  private async claim(): Promise<Job[]> {
+    const { limits, leaseMs } = this.options;
+    const heldUntil = performance.now() + leaseMs * usable;
     const lease = randomUUID();
     const { turns, claimed, secrets } = await this.database.transaction(async (tx) => {
-      const turns = await takeTurns(tx, Math.min(room, maxTurns), limits);
+      const due = await takeTurns(tx, maxTurns, limits, this.queue.fullOwners());
+      const shares = this.queue.sharesOf(due);
+      // Without a share an endpoint keeps its turn, and is the first of its owner's when there is room again.
+      const turns = due.flatMap((turn, n) => {
+        const share = shares[n] ?? 0;
+        return share < 1 ? [] : [{ turn, webhookId: turn.webhookId, share, room: roomOf(turn, share, limits) }];
+      });
       if (turns.length === 0) return { turns, claimed: [], secrets: [] };
-      const share = Math.ceil(room / turns.length);
-      const rooms = turns.map((turn) => ({ turn, webhookId: turn.webhookId, room: roomOf(turn, share, limits) }));
       // Together, since whoever makes deliveries waits for these rows: of some that get nothing the secrets are read for nothing.
       const [claimed, secrets] = await Promise.all([
-        claimDue(tx, rooms, lease, leaseMs),
-        findSecrets(tx, turns.map((turn) => turn.webhookId)),
+        claimDue(tx, turns, lease, leaseMs),
+        findSecrets(tx, turns.map(({ webhookId }) => webhookId)),
       ]);
       if (claimed.length > 0) tracing?.causedBy(claimed.map((one) => one.traceparent));
       const took = countByWebhook(claimed);
       endTurns(
         tx,
-        rooms.map(({ turn, webhookId, room }) => {
+        turns.map(({ turn, webhookId, share, room }) => {
           const count = took.get(webhookId) ?? 0;
           return { turn, tokens: turn.tokens - count, pauseMs: pauseBeforeNextTurn(turn, room, count, share, limits) };
         }),
       );
       return { turns, claimed, secrets };
     }, { keepsPlans: true });
-    const endpoints = this.endpointsOf(turns, secrets);
-    return claimed.flatMap((one) => {
+    const endpoints = this.endpointsOf(turns.map(({ turn }) => turn), secrets);
+    const jobs = claimed.flatMap((one) => {
       const endpoint = endpoints.get(one.webhookId);
-      return endpoint ? [{ claimed: one, lease, beginBy, ...endpoint }] : [];
+      return endpoint ? [{ claimed: one, lease, webhookId: one.webhookId, ...endpoint }] : [];
     });
+    for (const job of jobs) this.held.set(job, heldUntil);
+    return jobs;
   }
 
   /** One whose secrets cannot be read is left out: its deliveries wait for their lease to end, and others go on. */
   private endpointsOf(
     turns: readonly Turn[],
     secrets: readonly SecretRecord[],
-  ): Map<string, Pick<Job, 'url' | 'secrets'>> {
-    const endpoints = new Map<string, Pick<Job, 'url' | 'secrets'>>();
-    for (const { webhookId, url } of turns) {
+  ): Map<string, Pick<Job, 'ownerId' | 'url' | 'secrets'>> {
+    const endpoints = new Map<string, Pick<Job, 'ownerId' | 'url' | 'secrets'>>();
+    for (const { webhookId, ownerId, url } of turns) {
       try {
         const own = secrets.filter((one) => one.webhookId === webhookId).map((one) => this.box.open(one, webhookId));
-        if (own.length > 0) endpoints.set(webhookId, { url: new URL(url), secrets: own });
+        if (own.length > 0) endpoints.set(webhookId, { ownerId, url: new URL(url), secrets: own });
       } catch (error) {
         this.logger.error({ err: error, webhook: webhookId }, 'the secrets of a webhook cannot be read');
       }
@@ -172,13 +198,33 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private pump(): void {
-    while (!this.isStopping && this.underWay.size < this.options.inFlight) {
-      const job = this.waiting.shift();
+    while (!this.isStopping && this.revocations.isFresh) {
+      const job = this.queue.next();
       if (!job) break;
-      // It has waited too long behind slow ones: its lease ends, and somebody claims it anew.
-      if (performance.now() < job.beginBy) this.begin(job);
+      if (performance.now() < (this.held.get(job) ?? 0)) this.begin(job);
+      else this.drop(job);
     }
-    if (this.waiting.length <= this.options.inFlight / 2) this.loop.poke();
+  }
+
+  /** Its lease was not renewed in time: another worker may have claimed it. */
+  private drop(job: Job): void {
+    this.held.delete(job);
+    this.queue.end(job);
+  }
+
+  /** A worker that is gone renews nothing, and one that has lost the database cannot: others have its deliveries within `leaseMs`. */
+  private async renew(): Promise<boolean> {
+    const { leaseMs } = this.options;
+    const now = performance.now();
+    // Most claims end before their first renewal, and cost none.
+    const due = [...this.held].filter(([, until]) => until - now < leaseMs * (usable - renewal / 2)).map(([job]) => job);
+    if (due.length === 0) return false;
+    const claims = due.map(({ claimed, lease }) => ({ id: claimed.id, lease }));
+    const renewed = await this.database.transaction((tx) => renewLeases(tx, claims, leaseMs));
+    for (const job of due) {
+      if (renewed.has(job.claimed.id) && this.held.has(job)) this.held.set(job, now + leaseMs * usable);
+    }
+    return false;
   }
 
   private begin(job: Job): void {
@@ -195,7 +241,9 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const writing = this.conclude(job, sent);
     this.unwritten.add(writing);
     this.underWay.delete(job);
+    this.queue.end(job, isQuick(sent, this.options.attemptLimitMs * prompt));
     this.pump();
+    if (!this.queue.isFull(job.ownerId)) this.loop.poke();
     if (this.underWay.size === 0) this.onIdle?.();
     await writing;
     this.unwritten.delete(writing);
@@ -218,6 +266,24 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     } catch (error) {
       // Its lease ends, and it is sent once more.
       this.logger.warn({ err: error, delivery: job.claimed.id }, 'the outcome of a delivery was not written down');
+    } finally {
+      this.held.delete(job);
+    }
+  }
+
+  /**
+   * Tries again until the database is back or this worker stops. Giving an outcome up would send its delivery once more; one
+   * that comes too late changes nothing, since another worker has the lease.
+   */
+  private async recordSurely(batch: readonly Done[]): Promise<boolean[]> {
+    for (;;) {
+      try {
+        return await this.record(batch);
+      } catch (error) {
+        if (this.isStopping || !isPassing(error)) throw error;
+        this.logger.warn({ err: error, outcomes: batch.length }, 'outcomes of deliveries are not written down yet, trying again');
+        await pause(writeAgainMs);
+      }
     }
   }
 
@@ -249,7 +315,10 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   }
 
   private async giveBack(jobs: readonly Job[]): Promise<void> {
-    for (const job of jobs) this.underWay.delete(job);
+    for (const job of jobs) {
+      if (this.underWay.delete(job)) this.queue.end(job);
+      this.held.delete(job);
+    }
     if (jobs.length === 0) return;
     try {
       await this.database.transaction((tx) => giveBack(tx, jobs.map(({ claimed, lease }) => ({ id: claimed.id, lease }))));

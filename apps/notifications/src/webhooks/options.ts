@@ -9,12 +9,14 @@ export interface WebhooksOptions {
   readonly perUser: number;
   readonly httpsOnly: boolean;
   readonly allowedTargets: readonly string[];
-  /** Attempts at the same time: on this replica, and of one endpoint on all of them. */
+  /** Attempts of one owner under way on this replica while no other owner has any. */
   readonly inFlight: number;
   readonly limits: QueueLimits;
   readonly timeScale: number;
   readonly attemptLimitMs: number;
-  /** After which a claimed delivery is anybody's again: what a killed worker had. */
+  /** Of those, for the body of the answer. */
+  readonly bodyLimitMs: number;
+  /** After which another worker may claim a delivery whose lease was not renewed: its worker is gone, or has lost the database. */
   readonly leaseMs: number;
   /** Pause between two looks for work that nobody told of. */
   readonly pollMs: number;
@@ -35,7 +37,7 @@ export interface QueueLimits {
   readonly perSecond: number;
   /** Attempts in a row without a prompt answer after which it gets one at a time. */
   readonly silentAttempts: number;
-  /** If it says nothing, nothing is sent for this long at first, twice as long each time, and at most for the second. */
+  /** Then nothing is sent for this long after each attempt; twice as long each time, and at most for the second, if it does not answer at all. */
   readonly pauseMs: number;
   readonly longestPauseMs: number;
 }
@@ -55,7 +57,8 @@ export const toWebhooksOptions = (config: Config<typeof webhookSettings>, isProd
   },
   timeScale: config.webhookTimeScale,
   attemptLimitMs: 15_000,
-  leaseMs: 30_000,
+  bodyLimitMs: 1_000,
+  leaseMs: 6_000,
   pollMs: 250,
   failingMs: 5 * dayMs * config.webhookTimeScale,
   holdMs: 30 * dayMs * config.webhookTimeScale,

@@ -40,11 +40,13 @@ describe('the health of endpoints', () => {
       { webhookId: 'well', sent: sent({ status: 200 }) },
     ];
     attempts.push({ webhookId: 'slow', sent: sent({ status: 200, durationMs: 5_001 }) });
+    attempts.push({ webhookId: 'dripping', sent: sent({ status: 200, durationMs: 1_000, isUnfinished: true }) });
     expect(healthOf(attempts, 5_000)).toEqual([
       { webhookId: 'dead', delivered: false, answered: false, prompt: false, silentAttempts: 2, pauseMs: 0 },
       { webhookId: 'ill', delivered: false, answered: true, prompt: true, silentAttempts: 1, pauseMs: 0 },
       { webhookId: 'well', delivered: true, answered: true, prompt: true, silentAttempts: 0, pauseMs: 3_600_000 },
       { webhookId: 'slow', delivered: true, answered: true, prompt: false, silentAttempts: 1, pauseMs: 0 },
+      { webhookId: 'dripping', delivered: true, answered: true, prompt: false, silentAttempts: 1, pauseMs: 0 },
     ]);
   });
 });

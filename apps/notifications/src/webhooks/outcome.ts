@@ -34,21 +34,24 @@ const toAttempt = ({ at, status, durationMs, error }: Sent): DeliveryAttempt => 
   ...(error !== undefined && { error }),
 });
 
+/** Whether an attempt gave its place back soon, whatever came of it. A success that did not is a slow one. */
+export const isQuick = ({ durationMs, isUnfinished }: Sent, promptMs: number): boolean => durationMs <= promptMs && !isUnfinished;
+
 /**
  * What a batch of attempts says of each endpoint.
- * @param promptMs an answer that takes longer is no prompt one: it keeps a worker's place almost as long as none
+ * @param promptMs an answer that takes longer is not prompt
  */
 export function healthOf(attempts: readonly { readonly webhookId: string; readonly sent: Sent }[], promptMs: number): Health[] {
   const health = new Map<string, Health>();
   for (const { webhookId, sent } of attempts) {
     const before = health.get(webhookId);
-    const isPrompt = !isSilent(sent) && sent.durationMs <= promptMs;
+    const wasPrompt = !isSilent(sent) && isQuick(sent, promptMs);
     health.set(webhookId, {
       webhookId,
       delivered: isDelivered(sent) || (before?.delivered ?? false),
       answered: !isSilent(sent) || (before?.answered ?? false),
-      prompt: isPrompt || (before?.prompt ?? false),
-      silentAttempts: (before?.silentAttempts ?? 0) + (isPrompt ? 0 : 1),
+      prompt: wasPrompt || (before?.prompt ?? false),
+      silentAttempts: (before?.silentAttempts ?? 0) + (wasPrompt ? 0 : 1),
       pauseMs: Math.max(Math.min(askedPauseMs(sent), longestPauseMs), before?.pauseMs ?? 0),
     });
   }

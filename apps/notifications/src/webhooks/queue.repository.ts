@@ -13,14 +13,18 @@ import type { Turn } from './queue.js';
 const lockTurns: Statement = {
   name: 'webhooks-lock-turns',
   text: `
-    SELECT id FROM (SELECT webhook_id AS id FROM webhook_queues WHERE turn_at <= now() ORDER BY turn_at LIMIT 8 * $1::bigint) AS due
+    SELECT id FROM (
+      SELECT webhook_id AS id FROM webhook_queues q
+      WHERE turn_at <= now() AND (SELECT owner_id FROM webhooks w WHERE w.id = q.webhook_id) <> ALL ($2::uuid[])
+      ORDER BY turn_at LIMIT 8 * $1::bigint
+    ) AS due
     WHERE pg_try_advisory_xact_lock(hashtext('turn of webhook'), hashtext(id::text)) LIMIT $1`,
 };
 
 const readTurns: Statement = {
   name: 'webhooks-read-turns',
   text: `
-    SELECT q.webhook_id AS "webhookId", q.xmin::text AS version, w.url, w.state = 'enabled' AS "isEnabled", q.silent_attempts AS "silentAttempts",
+    SELECT q.webhook_id AS "webhookId", w.owner_id AS "ownerId", q.xmin::text AS version, w.url, w.state = 'enabled' AS "isEnabled", q.silent_attempts AS "silentAttempts",
       CASE WHEN q.tokens_at = '-infinity' THEN $2::float8
         ELSE least($2, q.tokens + extract(epoch FROM now() - q.tokens_at)::float8 * $2) END AS tokens,
       CASE WHEN q.paused_until = '-infinity' THEN 0
@@ -30,9 +34,12 @@ const readTurns: Statement = {
     FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id WHERE q.webhook_id = ANY($1) AND q.turn_at <= now()`,
 };
 
-/** Endpoints whose turn it is, those that have waited longest first. Nobody else claims for them meanwhile. */
-export async function takeTurns(tx: Transaction, limit: number, limits: QueueLimits): Promise<Turn[]> {
-  const locked = await tx.query<{ id: string }>(lockTurns, [limit]);
+/**
+ * Endpoints whose turn it is, those that have waited longest first. Nobody else claims for them meanwhile.
+ * @param without owners whose endpoints keep their turns for later
+ */
+export async function takeTurns(tx: Transaction, limit: number, limits: QueueLimits, without: readonly string[] = []): Promise<Turn[]> {
+  const locked = await tx.query<{ id: string }>(lockTurns, [limit, without]);
   if (locked.length === 0) return [];
   // A new statement: what was changed by whoever had the turns before must be seen.
   return tx.query<Turn>(readTurns, [locked.map((row) => row.id), limits.perSecond]);
@@ -231,8 +238,9 @@ const noteHealthOf: Statement = {
     UPDATE webhook_queues q SET turn_at = least(q.turn_at, now()), silent_attempts = h.silent_now,
       failing_since = CASE WHEN h.delivered THEN NULL ELSE coalesce(q.failing_since, now()) END,
       paused_until = CASE
-        WHEN h.silent_now >= $7 AND NOT h.answered
-          THEN greatest(q.paused_until, now() + least($9::float8, $8::float8 * 2 ^ least(h.silent_now - $7, 20)) * interval '1 millisecond')
+        -- A receiver that answers, though slowly, is not left alone for longer and longer.
+        WHEN h.silent_now >= $7 THEN greatest(q.paused_until, now() + interval '1 millisecond' *
+          CASE WHEN h.answered THEN $8::float8 ELSE least($9::float8, $8::float8 * 2 ^ least(h.silent_now - $7, 20)) END)
         WHEN h.pause_ms > 0 THEN greatest(q.paused_until, now() + h.pause_ms * interval '1 millisecond')
         ELSE q.paused_until END
     FROM health h WHERE q.webhook_id = h.webhook_id`,
@@ -260,6 +268,26 @@ export async function findFailing(tx: Transaction, webhookIds: readonly string[]
     [webhookIds, forMs],
   );
   return rows.map((row) => row.id);
+}
+
+const renew: Statement = {
+  name: 'webhooks-renew-leases',
+  text: `
+    WITH held AS (
+      SELECT d.id FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease) JOIN webhook_deliveries d ON d.id = t.id AND d.lease = t.lease
+      FOR NO KEY UPDATE OF d SKIP LOCKED
+    )
+    UPDATE webhook_deliveries d SET due_at = now() + $3 * interval '1 millisecond' FROM held WHERE d.id = held.id RETURNING d.id`,
+};
+
+/** Moves the ends of leases on. Skips rows that are locked: their outcomes are being written. @returns the ids of the others that are still held */
+export async function renewLeases(
+  tx: Transaction,
+  claims: readonly { readonly id: number; readonly lease: string }[],
+  leaseMs: number,
+): Promise<Set<number>> {
+  const rows = await tx.query<{ id: number }>(renew, [claims.map((one) => one.id), claims.map((one) => one.lease), leaseMs]);
+  return new Set(rows.map((row) => row.id));
 }
 
 /** Of a worker that stops: what it has not sent is due at once, for others. */

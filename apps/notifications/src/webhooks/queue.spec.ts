@@ -4,6 +4,7 @@ import { pauseBeforeNextTurn, roomOf, type Turn } from './queue.js';
 const limits = { inFlight: 16, perSecond: 100, silentAttempts: 5, pauseMs: 5_000, longestPauseMs: 300_000 };
 const turn = (given: Partial<Turn> = {}): Turn => ({
   webhookId: 'one',
+  ownerId: 'owner',
   version: '1',
   isEnabled: true,
   url: 'https://receiver.test',

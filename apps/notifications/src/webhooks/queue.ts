@@ -5,6 +5,7 @@ import type { QueueLimits } from './options.js';
 /** An endpoint whose turn it is, as it stands now. */
 export interface Turn {
   readonly webhookId: string;
+  readonly ownerId: string;
   /** Of its queue's row. */
   readonly version: string;
   readonly isEnabled: boolean;

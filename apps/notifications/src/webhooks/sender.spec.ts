@@ -27,7 +27,7 @@ describe('the sender', () => {
 
   const sender = (options: Partial<SenderOptions> = {}): Sender => {
     const guard = new TargetGuard({ httpsOnly: false, allowed: ['127.0.0.1:*', 'localhost:*'] }, async () => []);
-    const made = new Sender(guard, { attemptLimitMs: 8_000, maxConnectionsPerOrigin: 4, ...options });
+    const made = new Sender(guard, { attemptLimitMs: 8_000, bodyLimitMs: 1_000, maxConnectionsPerOrigin: 4, ...options });
     senders.push(made);
     return made;
   };
@@ -94,23 +94,63 @@ describe('the sender', () => {
     expect(written).toBeLessThan(16 * 1024 * 1024);
   });
 
-  it('ends an attempt that drips, and one that hangs, when its time is up', async () => {
+  it('ends an attempt whose headers drip, and one that hangs, when its time is up', async () => {
     const timers: NodeJS.Timeout[] = [];
     receiver.answer = ({ path }, response) => {
       if (path === '/hang') return;
-      if (path === '/body') response.writeHead(200);
       const socket = response.socket!;
-      if (path === '/headers') socket.write('HTTP/1.1 200 OK\r\nx-drip: ');
-      timers.push(setInterval(() => (path === '/body' ? response.write('.') : socket.write('.')), 20));
+      socket.write('HTTP/1.1 200 OK\r\nx-drip: ');
+      timers.push(setInterval(() => socket.write('.'), 20));
     };
     const begun = performance.now();
-    const [hang, headers, body] = await Promise.all(['/hang', '/headers', '/body'].map((path) => send(new URL(path, receiver.url).href, { attemptLimitMs: 600 })));
+    const sent = await Promise.all(['/hang', '/headers'].map((path) => send(new URL(path, receiver.url).href, { attemptLimitMs: 600 })));
     for (const timer of timers) clearInterval(timer);
     expect(performance.now() - begun).toBeLessThan(4_000);
-    for (const one of [hang, headers]) expect(one).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), error: 'No answer within 0.6 seconds.' });
-    // It has said that it took the event.
-    expect(body).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status: 200 });
-    for (const one of [hang, headers, body]) expect(one?.durationMs).toBeGreaterThanOrEqual(590);
+    for (const one of sent) {
+      expect(one).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), error: 'No answer within 0.6 seconds.' });
+      expect(one.durationMs).toBeGreaterThanOrEqual(590);
+    }
+  });
+
+  it('ends an attempt whose TLS handshake never answers, and closes its connection', async () => {
+    let open = 0;
+    const silent = createTcpServer((socket) => {
+      open++;
+      socket.on('error', () => undefined).on('close', () => open--).resume();
+    }).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const url = `https://127.0.0.1:${(silent.address() as { port: number }).port}/`;
+    expect(await send(url, { attemptLimitMs: 400 })).toMatchObject({ error: expect.stringMatching(/^(No answer within 0.4 seconds|The connection could not be made in time)/) });
+    // The look-up, the connection and the handshake have one limit together.
+    await until(() => open === 0, 1_000);
+    silent.close();
+  });
+
+  it.each([
+    [200, undefined],
+    [500, 'The receiver answered 500.'],
+  ])('gives the body of a %i a moment, closes the connection, and takes the status as it is', async (status, error) => {
+    let isOpen = true;
+    receiver.answer = (_received, response) => {
+      const timer = setInterval(() => response.write('.'), 20);
+      response.writeHead(status).on('close', () => {
+        clearInterval(timer);
+        isOpen = false;
+      });
+      response.flushHeaders();
+    };
+    const sent = await send(receiver.url, { bodyLimitMs: 200 });
+    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, isUnfinished: true, ...(error && { error }) });
+    expect(sent.durationMs).toBeGreaterThanOrEqual(190);
+    expect(sent.durationMs).toBeLessThan(4_000);
+    await until(() => !isOpen);
+  });
+
+  it('gives the body no more than what is left of the attempt', async () => {
+    receiver.answer = (_received, response) => void setTimeout(() => response.writeHead(200).flushHeaders(), 300);
+    const sent = await send(receiver.url, { attemptLimitMs: 600, bodyLimitMs: 60_000 });
+    expect(sent).toMatchObject({ status: 200, isUnfinished: true });
+    expect(sent.durationMs).toBeLessThan(4_000);
   });
 
   it('gives what waits behind hanging ones its own time, and never sends what was given up', async () => {
@@ -151,7 +191,7 @@ describe('the sender', () => {
     const guard = new TargetGuard({ httpsOnly: false, allowed: [] }, async () => {
       throw Object.assign(new Error(`queryA ${code} private.attacker.test`), { code, syscall: 'queryA' });
     });
-    const one = new Sender(guard, { attemptLimitMs: 8_000, maxConnectionsPerOrigin: 4 });
+    const one = new Sender(guard, { attemptLimitMs: 8_000, bodyLimitMs: 1_000, maxConnectionsPerOrigin: 4 });
     senders.push(one);
     expect(await one.send({ ...post, url: new URL('https://receiver.test/') })).toMatchObject({ error });
   });

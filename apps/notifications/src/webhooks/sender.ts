@@ -7,6 +7,8 @@ import { retryAfterMs } from './schedule.js';
 export interface SenderOptions {
   /** For all of an attempt: DNS, connection, TLS, headers and body. */
   readonly attemptLimitMs: number;
+  /** Of those, for the body of the answer. */
+  readonly bodyLimitMs: number;
   readonly maxConnectionsPerOrigin: number;
   /** Certificate authorities beside the system's. */
   readonly ca?: string;
@@ -21,6 +23,8 @@ export interface Sent {
   /** For people, undefined for a success. Nothing of what the receiver said. */
   readonly error?: string;
   readonly retryAfterMs?: number;
+  /** The body of the answer had not ended when its time was up. */
+  readonly isUnfinished?: true;
 }
 
 export interface Post {
@@ -60,7 +64,7 @@ export class Sender {
     // Whatever was allowed when the URL was given, and whatever connection there is.
     const fault = this.guard.faultOf(post.url.href);
     if (fault !== undefined) return Promise.resolve({ at: new Date(), durationMs: 0, error: `The URL ${fault}.` });
-    return new Promise((resolve) => new Attempt(post, this.agent, this.options.attemptLimitMs, resolve).begin());
+    return new Promise((resolve) => new Attempt(post, this.agent, this.options, resolve).begin());
   }
 
   /** Cuts off what is under way. */
@@ -73,6 +77,8 @@ export class Sender {
 class Attempt implements Dispatcher.DispatchHandler {
   private readonly at = new Date();
   private readonly startedAt = performance.now();
+  private readonly limitMs: number;
+  private readonly bodyLimitMs: number;
   private timer: NodeJS.Timeout | undefined;
   private controller: Dispatcher.DispatchController | undefined;
   private isSettled = false;
@@ -83,9 +89,12 @@ class Attempt implements Dispatcher.DispatchHandler {
   constructor(
     private readonly post: Post,
     private readonly agent: Agent,
-    private readonly limitMs: number,
+    { attemptLimitMs, bodyLimitMs }: SenderOptions,
     private readonly done: (sent: Sent) => void,
-  ) {}
+  ) {
+    this.limitMs = attemptLimitMs;
+    this.bodyLimitMs = bodyLimitMs;
+  }
 
   begin(): void {
     const { url, headers, body } = this.post;
@@ -115,6 +124,10 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.status = status;
     this.retryAfterMs = retryAfterMs(headers['retry-after'], new Date());
+    // The status decides. The body is read for the connection's sake alone: a receiver that drips it must not keep the place.
+    const leftMs = this.limitMs - (performance.now() - this.startedAt);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.stop(timedOut), Math.max(0, Math.min(this.bodyLimitMs, leftMs)));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -148,6 +161,7 @@ class Attempt implements Dispatcher.DispatchHandler {
       ...(status !== undefined && { status }),
       ...(text !== undefined && { error: text }),
       ...(this.retryAfterMs !== undefined && { retryAfterMs: this.retryAfterMs }),
+      ...(status !== undefined && error === timedOut && { isUnfinished: true }),
     });
   }
 }

@@ -32,7 +32,7 @@ export const webhookSettings = {
     isValid: (entry) => /^([\w.-]+|\[[\da-f:.]+\]):(\*|\d{1,5})$/i.test(entry),
   }),
   webhookInFlight: integer('WEBHOOK_IN_FLIGHT', {
-    description: 'Attempts under way at the same time on a replica',
+    description: 'Attempts of one owner under way at the same time on a replica; of all owners together, at most eight times as many',
     default: '64',
     min: 1,
     max: 10_000,
@@ -50,7 +50,7 @@ export const webhookSettings = {
     max: 1_000_000,
   }),
   webhookSilentAttempts: integer('WEBHOOK_SILENT_ATTEMPTS', {
-    description: 'Attempts in a row without an answer within 5 s after which an endpoint gets only one at a time, with growing pauses if there was no answer at all',
+    description: 'Attempts in a row that were slow or unanswered, after which an endpoint gets one at a time with pauses; they grow while it does not answer at all',
     default: '5',
     min: 1,
     max: 1_000,

@@ -60,7 +60,7 @@ describe('the target guard', () => {
   const resolve = async (name: string): Promise<string[]> => names[name] ?? [];
   const strict = (): TargetGuard => new TargetGuard({ httpsOnly: false, allowed: [] }, resolve);
   const send = async (guard: TargetGuard, url: string) => {
-    const sender = new Sender(guard, { attemptLimitMs: 1_000, maxConnectionsPerOrigin: 1 });
+    const sender = new Sender(guard, { bodyLimitMs: 1_000, attemptLimitMs: 1_000, maxConnectionsPerOrigin: 1 });
     try {
       return await sender.send({ ...post, url: new URL(url) });
     } finally {

@@ -5,6 +5,7 @@ import { DeliveriesService } from './deliveries.service.js';
 import { DeliveryMaker } from './delivery-maker.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { DeliveryWorker } from './delivery-worker.js';
+import { placesFor } from './fair-queue.js';
 import { Owners } from './owners.js';
 import { resolveByDns } from './resolver.js';
 import { SecretBox } from './secret-box.js';
@@ -24,8 +25,9 @@ export const webhookParts: Provider[] = [
   {
     provide: Sender,
     inject: [TargetGuard, NOTIFICATIONS_OPTIONS],
-    useFactory: (guard: TargetGuard, { webhooks: { attemptLimitMs, inFlight, ca } }: NotificationsOptions) =>
-      new Sender(guard, { attemptLimitMs, maxConnectionsPerOrigin: inFlight, ...(ca !== undefined && { ca }) }),
+    useFactory: (guard: TargetGuard, { webhooks: { attemptLimitMs, bodyLimitMs, inFlight, ca } }: NotificationsOptions) =>
+      // Owners may share an origin: nobody waits for a connection there because of another one.
+      new Sender(guard, { attemptLimitMs, bodyLimitMs, maxConnectionsPerOrigin: placesFor(inFlight), ...(ca !== undefined && { ca }) }),
   },
   {
     provide: SecretBox,

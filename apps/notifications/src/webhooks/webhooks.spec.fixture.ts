@@ -15,6 +15,7 @@ import type { Service } from '@plant-shop/platform/service/service';
 import { Stage } from '@plant-shop/testing/crash/every-point';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
+import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
 import { fake, startFake, startService, TestCaller } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
@@ -43,6 +44,12 @@ export interface Change {
   /** Customer 1 when nobody else is said. */
   readonly owner?: number;
   readonly newStatus?: string;
+}
+
+/** Between a replica and its servers. */
+export interface Network {
+  readonly postgres: TestProxy;
+  readonly nats: TestProxy;
 }
 
 /** Notifications (one replica, or several) with a store whose feed a test writes, and an identity that it decides. */
@@ -95,6 +102,19 @@ export class TestWebhooks {
     const service = await startService('notifications', this.nats.url, (one) => this.startOn(one, options, variables));
     this.replicas.push(service);
     return service;
+  }
+
+  /** One more replica, whose network to Postgres and NATS a test can cut. */
+  async addDistantReplica(options: Partial<WebhooksOptions> = {}): Promise<Network> {
+    const relay = async (url: URL) => startProxy({ host: url.hostname, port: Number(url.port) });
+    const [toPostgres, toNats] = [new URL(this.database.serviceUrl), new URL(this.nats.url)];
+    const links = [await relay(toPostgres), await relay(toNats)] as const;
+    this.closers.unshift(...links.map((link) => () => link.stop()));
+    [toPostgres.port, toNats.port] = [String(links[0].port), String(links[1].port)];
+    const variables = { NOTIFICATIONS_DATABASE_URL: toPostgres.href };
+    this.replicas.push(await startService('notifications', toNats.href, (one) => this.startOn(one, options, variables)));
+    const [postgres, nats] = links;
+    return { postgres, nats };
   }
 
   /** For tests that let replicas die; to be stopped by the test. */
