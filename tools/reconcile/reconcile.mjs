@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { catalog } from '../../libs/contracts/dist/catalog.js';
 import { identity } from '../../libs/contracts/dist/identity.js';
+import { store } from '../../libs/contracts/dist/store.js';
 
 /** @typedef {import('../../libs/contracts/dist/reconcile.js').PlantFinding} PlantFinding */
 /** @typedef {import('../../libs/contracts/dist/reconcile.js').UserFinding} UserFinding */
+/** @typedef {import('../../libs/contracts/dist/reconcile.js').OrderFinding} OrderFinding */
 /** @typedef {import('../../libs/contracts/dist/reconcile.js').RaisedNumber} RaisedNumber */
-/** @typedef {(RaisedNumber & { service: string, drift: 'numbers-behind', outcome: 'found' | 'mended' }) | PlantFinding | UserFinding} Finding */
+/** @typedef {(RaisedNumber & { service: string, drift: 'numbers-behind', outcome: 'found' | 'mended' }) | PlantFinding | UserFinding | OrderFinding} Finding */
 
 /**
  * One call of a service's operation.
@@ -25,7 +27,7 @@ const COMES_BACK = ['unavailable', 'outcome-unknown', 'overloaded'];
  * @param {(finding: Finding) => void} options.onFinding
  * @param {number} [options.limit] entries of a page
  * @param {number} [options.pauseMs] before a failed call is repeated
- * @returns {Promise<{ plants: number, customers: number }>} how many were checked
+ * @returns {Promise<{ plants: number, customers: number, ordersSetAside: number }>} how many were checked
  */
 export async function reconcile(call, { dryRun, onFinding, limit = 500, pauseMs = PAUSE_MS }) {
   const ask = patient(call, pauseMs);
@@ -37,7 +39,9 @@ export async function reconcile(call, { dryRun, onFinding, limit = 500, pauseMs 
   const pages = (/** @type {any} */ operation) => allPages((page) => ask(operation, { ...page, limit, dryRun }), onFinding);
   const plants = await pages(catalog.reconcilePlants);
   const customers = await pages(identity.reconcileUsers);
-  return { plants, customers };
+  // Last: an order may have been refused for what was just mended.
+  const ordersSetAside = await pages(store.reconcileOrders);
+  return { plants, customers, ordersSetAside };
 }
 
 /**

@@ -30,6 +30,7 @@ test('the NATS server is that of the environment, else that of the shop that run
 });
 
 test('what a person has to do is said with the ids that it is about', () => {
+  const setAside = /** @type {const} */ ({ orderId: 5, drift: 'order-set-aside', move: 'expire', sqlState: '23514', constraint: 'no_thirteen' });
   /** @type {[import('./reconcile.mjs').Finding, boolean, RegExp][]} */
   const cases = [
     [{ service: 'catalog', drift: 'numbers-behind', sequence: 'plant_ids', from: 3, to: 9, outcome: 'mended' }, false, /at 3, .* goes on at 9/],
@@ -43,6 +44,9 @@ test('what a person has to do is said with the ids that it is about', () => {
     [{ userId: 'u-1', drift: 'user-missing', outcome: 'mended' }, false, /no user u-1/],
     [{ userId: 'u-1', drift: 'user-missing', outcome: 'left', openOrders: [3] }, true, /open: 3\. Transfer them/],
     [{ userId: 'u-1', drift: 'user-missing', outcome: 'unfinished' }, true, /Run this again/],
+    [{ ...setAside, outcome: 'found' }, true, /Order 5 was due to expire, .* no_thirteen .* would be tried again/],
+    [{ ...setAside, outcome: 'left' }, true, /Correct the rows/],
+    [{ ...setAside, outcome: 'mended' }, false, /It has moved now/],
   ];
   for (const [finding, left, text] of cases) {
     assert.equal(isLeft(finding), left, JSON.stringify(finding));
@@ -51,7 +55,7 @@ test('what a person has to do is said with the ids that it is about', () => {
 });
 
 test('the table counts what was checked, mended and left', () => {
-  const text = table({ plants: 12, customers: 3 }, new Map([['plant-missing', { mended: 2, left: 1 }]]));
+  const text = table({ plants: 12, customers: 3, ordersSetAside: 0 }, new Map([['plant-missing', { mended: 2, left: 1 }]]));
   assert.match(text, /12 plants, 3 customers/);
   assert.match(text, /stock without a plant +2 +1\n/);
   assert.match(text, /plants without stock +0 +0\n/);
@@ -67,12 +71,12 @@ test('numbers come first, then every page; a service that is away for a moment i
     asked.push(`${pattern} ${after ?? ''}`.trim());
     if (asked.length === 3) throw Object.assign(new Error('away'), { code: 'unavailable' });
     if (pattern.endsWith('raiseNumbers')) return { raised: pattern.startsWith('catalog') ? [{ sequence: 'plant_ids', from: 1, to: 5 }] : [] };
-    if (pattern === 'identity.reconcileUsers') return { checked: 1, findings: [] };
+    if (pattern === 'identity.reconcileUsers' || pattern === 'store.reconcileOrders') return { checked: 1, findings: [] };
     const finding = { plantId: 7, drift: 'plant-missing', outcome: 'mended' };
     return after === undefined ? { checked: 2, next: 7, findings: [finding] } : { checked: 3, findings: [] };
   };
   const checked = await reconcile(call, { dryRun: false, onFinding: (one) => findings.push(one), pauseMs: 1 });
-  assert.deepEqual(checked, { plants: 5, customers: 1 });
+  assert.deepEqual(checked, { plants: 5, customers: 1, ordersSetAside: 1 });
   assert.deepEqual(findings.map(({ drift }) => drift), ['numbers-behind', 'plant-missing']);
   assert.deepEqual(asked, [
     'catalog.raiseNumbers',
@@ -81,6 +85,7 @@ test('numbers come first, then every page; a service that is away for a moment i
     'catalog.reconcilePlants',
     'catalog.reconcilePlants 7',
     'identity.reconcileUsers',
+    'store.reconcileOrders',
   ]);
 });
 

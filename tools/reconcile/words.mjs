@@ -9,6 +9,7 @@ export const titles = {
   'plant-missing': 'stock without a plant',
   'user-deleted': 'deleted users that came back',
   'user-missing': 'customers without a user',
+  'order-set-aside': 'orders set aside',
 };
 
 /** Whether a person has something to do. @param {Finding} finding */
@@ -22,6 +23,7 @@ export function sentence(finding) {
     const verb = outcome === 'mended' ? 'goes on' : 'would go on';
     return `${sequence} of the ${service} was at ${from}, behind what the store knows; it ${verb} at ${to}.`;
   }
+  if (finding.drift === 'order-set-aside') return ofOrder(finding);
   const what = facts(finding);
   if (outcome === 'found') return `${what.found} ${what.would}`;
   if (outcome === 'unfinished') return `${what.found} It is not mended yet: a service was away or busy. Run this again.`;
@@ -30,7 +32,7 @@ export function sentence(finding) {
 }
 
 /**
- * @param {Exclude<Finding, { drift: 'numbers-behind' }>} finding
+ * @param {Exclude<Finding, { drift: 'numbers-behind' | 'order-set-aside' }>} finding
  * @returns {{ found: string, did: string, would: string, todo: string }}
  */
 function facts(finding) {
@@ -85,12 +87,23 @@ function facts(finding) {
   }
 }
 
+const moves = { expire: 'expire', approve: 'be approved', deliver: 'be delivered' };
+
+/** @param {import('./reconcile.mjs').OrderFinding} finding */
+function ofOrder({ orderId, move, outcome, sqlState, constraint }) {
+  const error = constraint ? `it breaks the constraint ${constraint} (SQLSTATE ${sqlState})` : `SQLSTATE ${sqlState}`;
+  const due = `Order ${orderId} was due to ${moves[move]}, and Postgres refused it: ${error}.`;
+  if (outcome === 'mended') return `${due} It has moved now.`;
+  if (outcome === 'found') return `${due} It would be tried again.`;
+  return `${due} Correct the rows of the order and of its plant's stock in the store's database, and run this again.`;
+}
+
 /** @param {readonly number[]} ids */
 const orders = (ids) => (ids.length < 100 ? ids.join(', ') : `${ids.join(', ')} and perhaps more`);
 
 /**
  * The totals: checked, mended, left.
- * @param {{ plants: number, customers: number }} checked
+ * @param {{ plants: number, customers: number, ordersSetAside: number }} checked
  * @param {ReadonlyMap<Finding['drift'], { mended: number, left: number }>} counts
  */
 export function table(checked, counts) {
@@ -100,5 +113,6 @@ export function table(checked, counts) {
     ...drifts.map((drift) => [titles[drift], ...['mended', 'left'].map((of) => `${counts.get(drift)?.[/** @type {'mended' | 'left'} */ (of)] ?? 0}`)]),
   ];
   const lines = rows.map(([name = '', ...cells]) => `  ${name.padEnd(32)}${cells.map((cell) => cell.padStart(12)).join('')}`);
-  return [`Checked: ${checked.plants} plants, ${checked.customers} customers.`, ...lines].join('\n');
+  const counted = `${checked.plants} plants, ${checked.customers} customers, ${checked.ordersSetAside} orders set aside`;
+  return [`Checked: ${counted}.`, ...lines].join('\n');
 }

@@ -17,7 +17,7 @@ const calls = {
   store: ['identity'],
   identity: ['store'],
   notifications: ['store', 'identity'],
-  operator: ['catalog', 'identity'],
+  operator: ['catalog', 'identity', 'store'],
 };
 const broadcasts = {
   'identity.revocations': { from: ['identity'], to: ['gateway', 'notifications'] },

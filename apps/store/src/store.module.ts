@@ -1,7 +1,9 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { AuditController } from './audit/audit.controller.js';
+import { DueOrderMover } from './checkout/due-order-mover.js';
 import { DueOrders } from './checkout/due-orders.js';
+import { SetAsideCount } from './checkout/set-aside-count.js';
 import { CustomersController } from './customers/customers.controller.js';
 import { CustomersService } from './customers/customers.service.js';
 import { FeedController } from './feed/feed.controller.js';
@@ -34,7 +36,9 @@ export class StoreModule {
         StockService,
         CustomersService,
         ReconcileService,
+        DueOrderMover,
         DueOrders,
+        SetAsideCount,
         InventoryFolder,
         AnswersSweeper,
       ],

@@ -20,6 +20,17 @@ class PlantPage {
   limit?: number;
 }
 
+class OrderPage {
+  /** Absent: from the beginning. */
+  @IsOptional()
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  after?: number;
+
+  @IsOptional()
+  @Integer(1, 1_000)
+  limit?: number;
+}
+
 class UserPage {
   /** Absent: from the beginning. */
   @IsOptional()
@@ -43,6 +54,12 @@ export class RaiseNumbers {
 
 export class ReconcilePlants extends PlantPage {
   /** Only says what would be mended. */
+  @DryRun()
+  dryRun?: boolean;
+}
+
+export class ReconcileOrders extends OrderPage {
+  /** Only says which orders are set aside. */
   @DryRun()
   dryRun?: boolean;
 }
@@ -105,6 +122,19 @@ export type PlantDrift = 'stock-missing' | 'listing-differs' | 'plant-deleted' |
  * - `user-missing`: the store takes orders for a user who does not exist. Closed, unless orders are open.
  */
 export type UserDrift = 'user-deleted' | 'user-missing';
+
+/** An order that is due and that Postgres refused to move for what its rows hold. */
+export interface OrderFinding {
+  readonly orderId: number;
+  readonly drift: 'order-set-aside';
+  /** `mended`: it has moved now. `left`: it is refused still. */
+  readonly outcome: Exclude<DriftOutcome, 'unfinished'>;
+  readonly move: 'approve' | 'deliver' | 'expire';
+  /** Postgres' code of the error. */
+  readonly sqlState: string;
+  /** The constraint that is broken; absent: the error names none. */
+  readonly constraint?: string;
+}
 
 interface Finding {
   readonly outcome: DriftOutcome;

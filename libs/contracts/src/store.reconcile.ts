@@ -1,8 +1,17 @@
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import type { ErrorCode } from './errors.js';
-import { type HighestNumbers, type KnownCustomer, type KnownStock, ListAllStock, ListCustomers } from './reconcile.js';
+import {
+  type HighestNumbers,
+  type KnownCustomer,
+  type KnownStock,
+  ListAllStock,
+  ListCustomers,
+  type OrderFinding,
+  type Reconciled,
+  ReconcileOrders,
+} from './reconcile.js';
 
-const { read } = operationsOf<ErrorCode>('store');
+const { read, write } = operationsOf<ErrorCode>('store');
 
 /** What others compare themselves with after a restore. */
 export const reconcileOperations = {
@@ -11,4 +20,6 @@ export const reconcileOperations = {
   listAllStock: read<KnownStock[]>()('listAllStock', ListAllStock),
   /** By ascending user id. A page of fewer than `limit` (1,000 when absent) is the last one. */
   listCustomers: read<KnownCustomer[]>()('listCustomers', ListCustomers),
+  /** Orders that are set aside, by ascending id; tries each again. */
+  reconcileOrders: write<Reconciled<OrderFinding, number>>()('reconcileOrders', ReconcileOrders),
 };

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
-import { customer, StoreHarness } from '../store.harness.js';
+import { customer, staff, StoreHarness } from '../store.harness.js';
 
 describe('what happens to orders by itself', () => {
   let shop: StoreHarness;
@@ -119,5 +119,65 @@ describe('what happens to orders by itself', () => {
     const outcomes = await shop.rows(`SELECT status, version, count(*) FROM orders GROUP BY 1, 2 ORDER BY 1`);
     expect(outcomes.every((one) => one['version'] === 2)).toBe(true);
     expect(outcomes.reduce((sum, one) => sum + Number(one['count']), 0)).toBe(300);
+  });
+
+  describe('an order that Postgres refuses to move', () => {
+    const bad = 13;
+    const dryRun = { dryRun: true };
+    const openOrders = () => shop.rows<{ quantity: number }>(`SELECT quantity FROM orders WHERE status = 'placed'`);
+    const setAside = async (): Promise<number | undefined> =>
+      (await shop.replicas[0]!.metrics.getSingleMetric('store_orders_set_aside')?.get())?.values[0]?.value;
+    const finding = (orderId: number, outcome: string) => ({
+      checked: 1,
+      findings: [{ orderId, drift: 'order-set-aside', outcome, move: 'expire', sqlState: '23514', constraint: 'no_thirteen' }],
+    });
+    /** 600 orders that are due at once; the oldest is refused as long as the constraint is there. */
+    const placeWithBad = async (): Promise<number> => {
+      const plantId = await shop.plant(10_000);
+      const order = { plantId, quantity: bad };
+      const { id } = await shop.caller.call(store.placeOrder, { order }, customer(1));
+      await Promise.all(Array.from({ length: 599 }, () => place(plantId)));
+      await shop.rows(`ALTER TABLE orders ADD CONSTRAINT no_thirteen CHECK (quantity <> ${bad} OR status = 'placed')`);
+      await shop.rows(`UPDATE orders SET due_at = now() - (quantity * interval '1 second')`);
+      return id;
+    };
+    const mend = () => shop.rows('ALTER TABLE orders DROP CONSTRAINT no_thirteen');
+
+    it('is set aside, and all others are moved', async () => {
+      shop = await StoreHarness.start({ replicas: 2 });
+      const orderId = await placeWithBad();
+      await until(async () => (await openOrders()).length === 1, 20_000);
+      expect(await openOrders()).toEqual([{ quantity: bad }]);
+      expect(await shop.rows('SELECT order_id::int AS id, due_move, sqlstate, broken FROM orders_set_aside')).toEqual([
+        { id: orderId, due_move: 'expire', sqlstate: '23514', broken: 'no_thirteen' },
+      ]);
+      // One that comes due later does not wait for it.
+      await place(await shop.plant());
+      await shop.rows(`UPDATE orders SET due_at = now() WHERE status = 'placed'`);
+      await until(async () => (await openOrders()).length === 1);
+      await until(async () => (await setAside()) === 1, 15_000);
+    }, 60_000);
+
+    it('is shown to the operator, and moved when its row is mended', async () => {
+      shop = await StoreHarness.start({ replicas: 1 });
+      const orderId = await placeWithBad();
+      await until(async () => (await openOrders()).length === 1, 20_000);
+      expect(await shop.caller.call(store.reconcileOrders, dryRun)).toEqual(finding(orderId, 'found'));
+      expect(await shop.caller.call(store.reconcileOrders, {})).toEqual(finding(orderId, 'left'));
+      await mend();
+      expect(await shop.caller.call(store.reconcileOrders, {})).toEqual(finding(orderId, 'mended'));
+      expect(await get(orderId)).toMatchObject({ status: 'cancelled' });
+      expect(await shop.caller.call(store.reconcileOrders, {})).toEqual({ checked: 0, findings: [] });
+    }, 60_000);
+
+    it('is tried again when it has changed, and forgotten when it has moved on', async () => {
+      shop = await StoreHarness.start({ replicas: 1 });
+      const orderId = await placeWithBad();
+      await until(async () => (await openOrders()).length === 1, 20_000);
+      await mend();
+      await shop.caller.call(store.transferOrder, { orderId, transfer: { username: 'user-2' } }, staff);
+      await until(async () => (await openOrders()).length === 0);
+      await until(async () => (await shop.rows('SELECT 1 FROM orders_set_aside')).length === 0, 15_000);
+    }, 60_000);
   });
 });

@@ -3,19 +3,12 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
-import { OrderFeed } from '../feed/order-feed.js';
-import { LockedOrders } from '../orders/locked-orders.js';
-import { msToNextDue, takeDueOrders } from '../orders/orders.repository.js';
+import { msToNextDue } from '../orders/orders.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { type CheckoutPolicy, type Due, shortestDelayMs } from './checkout.js';
+import { shortestDelayMs } from './checkout.js';
+import { DueOrderMover } from './due-order-mover.js';
 
 const batch = 500;
-
-const reasons: Readonly<Record<Due['move'], string>> = {
-  approve: 'payment succeeded (simulated)',
-  deliver: 'delivered (simulated)',
-  expire: 'expired without payment',
-};
 
 /** Between two looks at least: orders that come due one after the other are moved together. */
 const shortestPauseMs = 200;
@@ -30,14 +23,14 @@ const longestPauseMs = 1_000;
  */
 @Injectable()
 export class DueOrders extends BackgroundLoop {
-  constructor(database: Database, feed: OrderFeed, @Inject(STORE_OPTIONS) { checkout }: StoreOptions, @InjectLogger() logger: Logger) {
+  constructor(database: Database, mover: DueOrderMover, @Inject(STORE_OPTIONS) { checkout }: StoreOptions, @InjectLogger() logger: Logger) {
     const intervalMs = withinPauses(shortestDelayMs(checkout));
     super(
       { name: 'due orders', intervalMs },
       async () => {
         const inMs = await msToNextDue(database);
         if (inMs === undefined || inMs > 0) return pauseMs(inMs, intervalMs);
-        return (await moveDueOrders(database, feed, checkout)) === batch || shortestPauseMs;
+        return (await mover.moveBatch(batch)) === batch || shortestPauseMs;
       },
       logger,
     );
@@ -53,17 +46,3 @@ export const pauseMs = (inMs: number | undefined, intervalMs: number): number =>
   inMs === undefined || inMs >= intervalMs ? intervalMs : withinPauses(Math.ceil(inMs));
 
 const withinPauses = (ms: number): number => Math.min(Math.max(ms, shortestPauseMs), longestPauseMs);
-
-/** One batch. @returns how many it took: less than the batch when other replicas have the rest, or none is left */
-async function moveDueOrders(database: Database, feed: OrderFeed, policy: CheckoutPolicy): Promise<number> {
-  const taken = await database.transaction(async (tx) => {
-    const due = await takeDueOrders(tx, batch);
-    if (due.length === 0) return 0;
-    const orders = await LockedOrders.lock(tx, due.map(({ id }) => id));
-    for (const { id, move } of due) orders.move({ orderId: id, move, actor: 'store', reason: reasons[move] }, policy);
-    orders.write(tx);
-    return due.length;
-  });
-  if (taken > 0) feed.moved();
-  return taken;
-}

@@ -4,6 +4,7 @@ import type { PageBounds } from '@plant-shop/platform/paging';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
 import type { Due } from '../checkout/checkout.js';
+import { type DueOrder, isNotSetAside } from '../checkout/set-aside.repository.js';
 import type { OrderState, Transition } from './order.js';
 import type { Placing } from './placing.js';
 
@@ -91,7 +92,7 @@ export function lockOrders(tx: Transaction, orderIds: readonly number[]): Promis
 const findNextDue: Statement = {
   name: 'find-next-due-order',
   text: `SELECT extract(epoch FROM due_at - clock_timestamp())::float8 * 1000 AS "inMs"
-         FROM orders WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1`,
+         FROM orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1`,
 };
 
 /** In how many milliseconds the next order is due; zero or less: at least one is. Undefined: none will be. */
@@ -102,13 +103,24 @@ export async function msToNextDue(db: Reader): Promise<number | undefined> {
 
 const lockDueOrders: Statement = {
   name: 'lock-due-orders',
-  text: `SELECT id, due_move AS move FROM orders WHERE due_at <= now() ORDER BY due_at LIMIT $1
-         FOR NO KEY UPDATE SKIP LOCKED`,
+  text: `SELECT id, version, due_move AS move FROM orders WHERE due_at <= now() AND ${isNotSetAside}
+         ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
-/** Orders whose time has come and that no other replica is moving right now. */
-export function takeDueOrders(tx: Transaction, limit: number): Promise<{ id: number; move: Due['move'] }[]> {
+/** Orders whose time has come and that no other replica is moving right now, without those that are set aside. */
+export function takeDueOrders(tx: Transaction, limit: number): Promise<DueOrder[]> {
   return tx.query(lockDueOrders, [limit]);
+}
+
+const lockDueOrdersById: Statement = {
+  name: 'lock-due-orders-by-id',
+  text: `SELECT id, version, due_move AS move FROM orders WHERE id = ANY($1) AND due_at <= now()
+         ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
+};
+
+/** Those of them that are still due and that no other replica is moving right now, set aside or not. */
+export function takeDueOrdersById(tx: Transaction, orderIds: readonly number[]): Promise<DueOrder[]> {
+  return tx.query(lockDueOrdersById, [orderIds]);
 }
 
 /**

@@ -5,6 +5,9 @@ import type {
   KnownStock,
   ListAllStock,
   ListCustomers,
+  OrderFinding,
+  Reconciled,
+  ReconcileOrders,
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
 import { Answers } from '@plant-shop/platform/rpc/answers';
@@ -27,5 +30,10 @@ export class ReconcileController {
   @Answers(store.listCustomers)
   listCustomers(page: ListCustomers): Promise<KnownCustomer[]> {
     return this.reconcile.customers(page);
+  }
+
+  @Answers(store.reconcileOrders)
+  reconcileOrders(page: ReconcileOrders): Promise<Reconciled<OrderFinding, number>> {
+    return this.reconcile.orders(page);
   }
 }

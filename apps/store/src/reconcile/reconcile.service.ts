@@ -5,17 +5,26 @@ import type {
   KnownStock,
   ListAllStock,
   ListCustomers,
+  OrderFinding,
+  Reconciled,
+  ReconcileOrders,
 } from '@plant-shop/contracts/reconcile';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { constraintOf, sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
+import { DueOrderMover } from '../checkout/due-order-mover.js';
+import { findSetAside, type SetAside } from '../checkout/set-aside.repository.js';
 import { findAllStock, findCustomers, readHighestNumbers } from './reconcile.repository.js';
 
 /** Before all UUIDs that are used. */
 const noUser = '00000000-0000-0000-0000-000000000000';
 
-/** What catalog and identity compare themselves with after a database was set back. */
+/** What catalog and identity compare themselves with after a database was set back, and orders that are set aside. */
 @Injectable()
 export class ReconcileService {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly dueOrders: DueOrderMover,
+  ) {}
 
   highestNumbers(): Promise<HighestNumbers> {
     return readHighestNumbers(this.database);
@@ -28,4 +37,27 @@ export class ReconcileService {
   customers({ after = noUser, limit = 1_000 }: ListCustomers): Promise<KnownCustomer[]> {
     return findCustomers(this.database, after, limit);
   }
+
+  async orders({ after = 0, limit = 100, dryRun = false }: ReconcileOrders): Promise<Reconciled<OrderFinding, number>> {
+    const found = await findSetAside(this.database, after, limit);
+    const findings: OrderFinding[] = [];
+    for (const order of found) findings.push(dryRun ? finding(order, 'found') : await this.takeUp(order));
+    const last = found.length < limit ? undefined : found.at(-1);
+    return { checked: found.length, ...(last && { next: last.id }), findings };
+  }
+
+  private async takeUp(order: SetAside): Promise<OrderFinding> {
+    const error = await this.dueOrders.moveAgain(order.id);
+    if (!error) return finding(order, 'mended');
+    return finding({ ...order, sqlState: sqlStateOf(error) ?? '', broken: constraintOf(error) ?? '' }, 'left');
+  }
 }
+
+const finding = ({ id, move, sqlState, broken }: SetAside, outcome: OrderFinding['outcome']): OrderFinding => ({
+  orderId: id,
+  drift: 'order-set-aside',
+  outcome,
+  move,
+  sqlState,
+  ...(broken && { constraint: broken }),
+});

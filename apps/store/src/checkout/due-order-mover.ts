@@ -1,0 +1,97 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import { isDataError } from '@plant-shop/platform/postgres/sqlstate';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { OrderFeed } from '../feed/order-feed.js';
+import { LockedOrders } from '../orders/locked-orders.js';
+import { takeDueOrders, takeDueOrdersById } from '../orders/orders.repository.js';
+import { STORE_OPTIONS, type StoreOptions } from '../options.js';
+import type { Due } from './checkout.js';
+import { type DueOrder, setOrderAside, takeUpAgain } from './set-aside.repository.js';
+
+const reasons: Readonly<Record<Due['move'], string>> = {
+  approve: 'payment succeeded (simulated)',
+  deliver: 'delivered (simulated)',
+  expire: 'expired without payment',
+};
+
+/**
+ * Moves orders that are due. When Postgres refuses a batch for its data, its halves are moved on their own; an order that is
+ * refused alone is set aside. Otherwise each look would take the same oldest orders, and fail.
+ */
+@Injectable()
+export class DueOrderMover {
+  constructor(
+    private readonly database: Database,
+    private readonly feed: OrderFeed,
+    @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
+    @InjectLogger() private readonly logger: Logger,
+  ) {}
+
+  /** @returns how many orders it took: fewer than `limit` when other replicas have the rest, or none is left */
+  async moveBatch(limit: number): Promise<number> {
+    let due: readonly DueOrder[] = [];
+    try {
+      await this.database.transaction(async (tx) => {
+        due = await takeDueOrders(tx, limit);
+        await this.move(tx, due);
+      });
+    } catch (error) {
+      if (due.length === 0 || !isDataError(error)) throw error;
+      await this.moveHalves(due, error);
+    }
+    if (due.length > 0) this.feed.moved();
+    return due.length;
+  }
+
+  /**
+   * Tries an order again that was set aside.
+   * @returns undefined when it has moved on, by this or otherwise; else the error for which Postgres still refuses it
+   */
+  async moveAgain(orderId: number): Promise<Error | undefined> {
+    try {
+      await this.moveById([orderId], (tx) => takeUpAgain(tx, orderId));
+      return undefined;
+    } catch (error) {
+      if (!isDataError(error)) throw error;
+      return error as Error;
+    }
+  }
+
+  /** @param error why they were refused together */
+  private async moveHalves(refused: readonly DueOrder[], error: unknown): Promise<void> {
+    const [first, ...others] = refused;
+    if (first && others.length === 0) return this.setAside(first, error);
+    const middle = refused.length >> 1;
+    for (const half of [refused.slice(0, middle), refused.slice(middle)]) {
+      try {
+        await this.moveById(half.map(({ id }) => id));
+      } catch (refusal) {
+        if (!isDataError(refusal)) throw refusal;
+        await this.moveHalves(half, refusal);
+      }
+    }
+  }
+
+  private async moveById(orderIds: readonly number[], besides?: (tx: Transaction) => Promise<void>): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      await this.move(tx, await takeDueOrdersById(tx, orderIds));
+      await besides?.(tx);
+    });
+    this.feed.moved();
+  }
+
+  private async move(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
+    if (due.length === 0) return;
+    const orders = await LockedOrders.lock(tx, due.map(({ id }) => id));
+    for (const { id, move } of due) orders.move({ orderId: id, move, actor: 'store', reason: reasons[move] }, this.options.checkout);
+    orders.write(tx);
+  }
+
+  private async setAside(order: DueOrder, error: unknown): Promise<void> {
+    const isNew = await setOrderAside(this.database, order, error);
+    if (isNew) this.logger.error({ err: error, orderId: order.id, move: order.move }, 'order set aside');
+  }
+}
+

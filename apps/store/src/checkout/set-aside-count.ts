@@ -1,0 +1,26 @@
+import { Injectable } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { Registry } from 'prom-client';
+import { countSetAside, forgetMovedOn } from './set-aside.repository.js';
+
+/** Keeps the metric of orders that are set aside up to date. */
+@Injectable()
+export class SetAsideCount extends BackgroundLoop {
+  constructor(database: Database, metrics: Registry, @InjectLogger() logger: Logger) {
+    let count = 0;
+    gauge(metrics, 'store_orders_set_aside', 'Orders that are due and that Postgres refused to move', () => count);
+    super(
+      { name: 'count orders set aside', intervalMs: 10_000 },
+      async () => {
+        count = await countSetAside(database);
+        await forgetMovedOn(database);
+        return false;
+      },
+      logger,
+    );
+  }
+}
