@@ -113,6 +113,8 @@ export const dashboards = [
       panel('Webhooks: ended deliveries', 'ops', 'By outcome', [rate('outcome', 'webhook_deliveries_total'), '{{outcome}}']),
       panel('Webhooks: waiting', 'short', 'Held: their endpoint is disabled', ['max(webhook_deliveries_pending)', 'pending'], ['max(webhook_deliveries_held)', 'held'], ['max(webhook_endpoints_paused)', 'paused endpoints']),
       panel('Webhooks: oldest undelivered', 's', 'Alert WebhooksPileUp from an hour on', ['max(webhook_oldest_undelivered_seconds)', 'oldest']),
+      panel('Webhooks: behind the log', 's', 'Deliveries not made yet; alert WebhooksNotMade for endpoints of own orders, from a minute on', ['max(webhook_log_behind_seconds)', 'own orders'], ['max(webhook_cursors_behind_seconds)', 'all orders']),
+      panel('Webhooks: deliveries made', 'ops', 'By what their endpoints see', [rate('endpoints', 'webhook_deliveries_made_total'), '{{endpoints}}']),
       panel('Webhooks: attempts under way', 'short', 'Per replica; each owner has at most WEBHOOK_IN_FLIGHT of them', ['webhook_attempts_in_flight', '{{instance}}']),
       sizes('Webhooks: outcomes in one batch', 'Written down together', 'webhook_batch_outcomes_bucket'),
       pool('notifications'),

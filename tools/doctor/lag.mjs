@@ -14,6 +14,7 @@ export const LIMITS = [
   { metric: 'notifications_feed_lag', about: 'feed, events not in the log', unit: 'events', most: 10_000, todo: `${RUNBOOK}#the-feed-lags` },
   { metric: 'revocation_log_age_seconds', about: 'revocations last seen', unit: 's ago', most: 1, todo: `${RUNBOOK}#revocations-are-not-seen` },
   { metric: 'stream_held', about: 'stream held back', unit: '', most: 0, todo: `${RUNBOOK}#revocations-are-not-seen` },
+  { metric: 'webhook_log_behind_seconds', about: 'oldest event without its webhook deliveries', unit: 's', most: 60, todo: `${RUNBOOK}#webhooks-pile-up` },
   { metric: 'webhook_oldest_undelivered_seconds', about: 'oldest undelivered webhook', unit: 's', most: 3_600, todo: `${RUNBOOK}#webhooks-pile-up` },
 ];
 

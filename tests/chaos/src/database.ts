@@ -111,7 +111,7 @@ export class Databases {
     }
   }
 
-  /** What is still on its way: events without a number, or beyond the log, and webhook deliveries; and how many events these plants' orders have. */
+  /** What is still on its way: events without a number, or beyond the log, and webhook deliveries, made or not; and how many events these plants' orders have. */
   async underWay(plantIds: readonly number[]): Promise<Record<'unnumbered' | 'head' | 'logged' | 'deliveries' | 'intents' | 'events', number>> {
     const one = async (name: Name, text: string, values: readonly unknown[] = []): Promise<number> =>
       this.in(name, async (client) => (await client.query<{ n: number }>(text, [...values])).rows[0]?.n ?? 0);
@@ -119,7 +119,9 @@ export class Databases {
       one('store', 'SELECT count(*) AS n FROM order_transitions WHERE feed_seq IS NULL AND event_id IS NOT NULL'),
       one('store', 'SELECT head AS n FROM feed_head'),
       one('notifications', 'SELECT watermark AS n FROM feed_watermark'),
-      one('notifications', `SELECT count(*) AS n FROM webhook_deliveries WHERE state = 'pending'`),
+      one('notifications', `SELECT (SELECT count(*) FROM webhook_deliveries WHERE state = 'pending') + f.watermark - m.watermark + (
+          SELECT coalesce(sum(f.watermark - c.watermark), 0)::bigint FROM webhook_cursors c JOIN webhooks w ON w.id = c.webhook_id WHERE w.state <> 'deleted') AS n
+        FROM feed_watermark f, webhook_watermark m`),
       one('catalog', 'SELECT count(*) AS n FROM stock_intents'),
       one('store', `SELECT count(event_id) AS n FROM order_transitions JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1)`, [plantIds]),
     ]);

@@ -5,10 +5,10 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Registry } from 'prom-client';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
-import { findWebhookWatermark } from '../webhooks/webhook-watermark.repository.js';
+import { findMadeForAllUpTo } from '../webhooks/webhook-watermark.repository.js';
 
 /** Whoever refers to events of the log by number says here which is the lowest that it needs: none is deleted from there on. */
-const needs: readonly Need[] = [async (tx) => (await findWebhookWatermark(tx)) + 1];
+const needs: readonly Need[] = [async (tx) => (await findMadeForAllUpTo(tx)) + 1];
 
 /** Deletes old events from the log. */
 @Injectable()

@@ -13,6 +13,7 @@ import { gauge } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Registry } from 'prom-client';
 import { LogTail } from '../stream/log-tail.js';
+import { AllOrdersDeliveryMaker } from '../webhooks/all-orders-delivery-maker.js';
 import { DeliveryMaker } from '../webhooks/delivery-maker.js';
 import { letWebhooksFollow } from '../webhooks/webhook-watermark.repository.js';
 
@@ -32,6 +33,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
     database: Database,
     tail: LogTail,
     webhooks: DeliveryMaker,
+    webhooksOfAllOrders: AllOrdersDeliveryMaker,
     metrics: Registry,
     @InjectLogger() logger: Logger,
   ) {
@@ -42,6 +44,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
         onAdvance: letWebhooksFollow,
         announce: (logged) => {
           webhooks.poke();
+          webhooksOfAllOrders.poke();
           tail.announce(logged);
         },
       },

@@ -25,6 +25,9 @@ export interface WebhooksOptions {
   readonly keepEndedMs: number;
   /** Pause between two looks for what has ended. */
   readonly sweepMs: number;
+  /** Deliveries that a step makes at most, and the time limit of each of its statements. */
+  readonly stepRows: number;
+  readonly stepLimitMs: number;
   /** Pause between two looks at whether owners are still there and may see what they get. */
   readonly ownersMs: number;
   /** Certificate authorities beside the system's. */
@@ -64,5 +67,7 @@ export const toWebhooksOptions = (config: Config<typeof webhookSettings>, isProd
   holdMs: 30 * dayMs * config.webhookTimeScale,
   keepEndedMs: config.webhookDeliveryRetentionDays * dayMs,
   sweepMs: 10_000,
+  stepRows: 2_000,
+  stepLimitMs: 5_000,
   ownersMs: 600_000,
 });

@@ -27,7 +27,8 @@ const counted = 'SELECT count(*) AS scheduled, coalesce((SELECT max(seq) FROM wa
 /** Everything that the endpoint asks for now and may see. An event that came under two numbers is sent under its first. */
 const logged = `
   WITH wanted AS MATERIALIZED (
-    SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, l.subject <> w.owner_id AS of_others, l.body, l.traceparent
+    SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, l.subject <> w.owner_id AS of_others, l.body, l.traceparent,
+      now() AS created_at
     FROM webhooks w JOIN event_log l ON l.seq > $2 AND l.seq <= $3
     WHERE w.id = $1 AND (l.subject = w.owner_id OR w.sees_all) AND ${asked} AND NOT l.repeats AND ${inTime('l')}
     ORDER BY l.seq LIMIT $6
@@ -36,7 +37,8 @@ const logged = `
 /** What has failed at this endpoint, and neither arrived nor was scheduled otherwise. */
 const failed = `
   WITH wanted AS MATERIALIZED (
-    SELECT DISTINCT ON (d.seq) d.webhook_id, d.seq, d.event_id, d.order_id, d.of_others, d.body, d.traceparent
+    SELECT DISTINCT ON (d.seq) d.webhook_id, d.seq, d.event_id, d.order_id, d.of_others, d.body, d.traceparent,
+      now() AS created_at
     FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
     WHERE d.webhook_id = $1 AND d.state = 'failed' AND d.seq > $2 AND d.seq <= $3 AND (w.sees_all OR NOT d.of_others)
       AND ${inTime('d')} AND NOT EXISTS (

@@ -5,7 +5,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { decodeCursor, encodeCursor, noEpoch } from '../stream/cursor.js';
 import { findLoggedSince, replayFailed, replayLogged, type ReplayStretch } from './replay.repository.js';
-import { findWebhookWatermark } from './webhook-watermark.repository.js';
+import { findMadeUpTo } from './webhook-watermark.repository.js';
 
 /** Deliveries that one call makes, and events that it looks at: so that it answers in time, whatever the filter leaves. */
 const maxScheduled = 10_000;
@@ -22,7 +22,7 @@ export async function replayEvents(tx: Transaction, webhookId: string, range: Re
   // Nothing of the log is deleted meanwhile.
   const oldest = await holdLog(tx);
   const { seq: head, epoch } = await findWatermark(tx);
-  const made = await findWebhookWatermark(tx);
+  const made = await findMadeUpTo(tx, webhookId);
   const after = Math.max(await afterOf(tx, range, epoch ?? noEpoch, { oldest, head }), oldest - 1);
   const stretch: ReplayStretch = {
     webhookId,

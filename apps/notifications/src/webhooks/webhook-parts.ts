@@ -1,6 +1,7 @@
 import type { Provider } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
+import { AllOrdersDeliveryMaker } from './all-orders-delivery-maker.js';
 import { DeliveriesService } from './deliveries.service.js';
 import { DeliveryMaker } from './delivery-maker.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
@@ -37,6 +38,7 @@ export const webhookParts: Provider[] = [
   DeliveryMetrics,
   DeliveryWorker,
   DeliveryMaker,
+  AllOrdersDeliveryMaker,
   WebhooksService,
   DeliveriesService,
   Owners,

@@ -1,42 +1,51 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
-// How far webhooks have come in the log: the deliveries of events up to their watermark are made.
+// How far the endpoints that see their owner's orders have come in the log. Those of all orders have cursors.
 
 /** Events (after, upTo] of the log. */
 export interface LogStretch {
   readonly after: number;
   readonly upTo: number;
-  /** Up to where the log was whole. */
-  readonly head: number;
 }
 
-/** Events of one step. */
-const batch = 1_000;
+/** The next stretch of the log, of which a part may have its deliveries. */
+export interface OwnStretch extends LogStretch {
+  /** The last delivery that is made: of this event, to this endpoint. Null: none of the stretch is. */
+  readonly partSeq: number | null;
+  readonly partWebhookId: string | null;
+}
 
 const lockStretch: Statement = {
   name: 'webhooks-lock-watermark',
   text: `
-    SELECT m.watermark AS after, f.watermark AS head, coalesce(
-      (SELECT seq FROM event_log l WHERE l.seq > m.watermark AND l.seq <= f.watermark ORDER BY seq OFFSET ${batch - 1} LIMIT 1),
+    SELECT m.watermark AS after, m.part_seq AS "partSeq", m.part_webhook_id AS "partWebhookId", coalesce(
+      (SELECT seq FROM event_log l WHERE l.seq > m.watermark AND l.seq <= f.watermark ORDER BY seq OFFSET $1::bigint - 1 LIMIT 1),
       f.watermark) AS "upTo"
     FROM webhook_watermark m, feed_watermark f WHERE m.watermark < f.watermark FOR UPDATE OF m`,
 };
 
 /**
- * What follows on the watermark, which nobody else moves until the transaction ends. Who waited for another one gets what
- * that one left; undefined when it left nothing. The log's own watermark is read and not locked: logging waits for nobody here.
+ * At most so many events that follow on the watermark, which nobody else moves until the transaction ends. Who waited for
+ * another one gets what that one left; undefined when it left nothing. The log's own watermark is read and not locked:
+ * logging waits for nobody here.
  */
-export async function lockWebhookWatermark(tx: Transaction): Promise<LogStretch | undefined> {
-  return (await tx.query<LogStretch>(lockStretch))[0];
+export async function lockWebhookWatermark(tx: Transaction, events: number): Promise<OwnStretch | undefined> {
+  return (await tx.query<OwnStretch>(lockStretch, [events]))[0];
 }
 
-export function setWebhookWatermark(tx: Transaction, { upTo }: LogStretch): void {
-  tx.send({ name: 'webhooks-set-watermark', text: 'UPDATE webhook_watermark SET watermark = $1' }, [upTo]);
+/** Up to where the deliveries to this endpoint are made. */
+export async function findMadeUpTo(tx: Transaction, webhookId: string): Promise<number> {
+  const text = `SELECT coalesce((SELECT watermark FROM webhook_cursors WHERE webhook_id = $1),
+    (SELECT watermark FROM webhook_watermark)) AS watermark`;
+  return onlyRow(await tx.query<{ watermark: number }>(text, [webhookId])).watermark;
 }
 
-export async function findWebhookWatermark(tx: Transaction): Promise<number> {
-  return onlyRow(await tx.query<{ watermark: number }>('SELECT watermark FROM webhook_watermark')).watermark;
+/** Up to where the deliveries to all endpoints are made. */
+export async function findMadeForAllUpTo(tx: Transaction): Promise<number> {
+  const text = `SELECT least((SELECT watermark FROM webhook_watermark), (
+    SELECT min(c.watermark) FROM webhook_cursors c JOIN webhooks w ON w.id = c.webhook_id WHERE w.state <> 'deleted')) AS watermark`;
+  return onlyRow(await tx.query<{ watermark: number }>(text)).watermark;
 }
 
 /** What the events of a stretch were caused by, as far as that was traced. */
