@@ -58,6 +58,7 @@ export const dashboards = [
       panel('From change to client, p95', 's', 'Alert EventsLate from 1 s on', [quantile('0.95', 'le', 'stream_lag_seconds_bucket'), 'stream']),
       panel('Oldest undelivered webhook', 's', 'Alert WebhooksPileUp from an hour on', ['max(webhook_oldest_undelivered_seconds)', 'oldest']),
       panel('Revocations last seen', 's', 'Beyond 1 s credentials are refused; alert RevocationsNotSeen', ['max by (service) (revocation_log_age_seconds)', '{{service}}']),
+      panel('Clocks: how far ahead of another service', 's', 'Each service, as others measure it; alert ClocksDiffer from 5 s on', ['max by (service, peer) (rpc_peer_clock_skew_seconds)', '{{peer}}, by {{service}}']),
       panel('Event loop delay, p99', 's', 'The worst replica of each service; 0.1 s is none', ['max by (service) (nodejs_eventloop_lag_p99_seconds)', '{{service}}']),
     ],
   },

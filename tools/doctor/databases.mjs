@@ -8,7 +8,7 @@ import { reasonOf, unknown, well, wrong } from './finding.mjs';
 
 const LIMIT_MS = 5_000;
 
-/** Services check each other's deadlines by the time of day, and clients get seconds for an answer. */
+/** Expiries and the times that clients see come from the databases and from the services. */
 const CLOCK_LIMIT_MS = 1_000;
 
 /**
@@ -92,5 +92,5 @@ export function clockFinding(about, { before, after, theirs }) {
   // Their answer was made somewhere in between.
   const off = theirs < before ? theirs - before : Math.max(0, theirs - after);
   if (Math.abs(off) <= CLOCK_LIMIT_MS) return well(about, 'the same as here');
-  return wrong(about, `${Math.abs(off / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} this machine`, 'set both by NTP: deadlines and expiries are times of day');
+  return wrong(about, `${Math.abs(off / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} this machine`, 'set both by NTP (docs/operations.md#clocks-differ)');
 }

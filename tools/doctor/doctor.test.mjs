@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { freePort } from '../start/ports.mjs';
 import { markOf } from '../start/processes.mjs';
 import { pinnedNode, ROOT } from '../start/toolchain.mjs';
+import { judgeClocks } from './clocks.mjs';
 import { clockFinding, migrationNames } from './databases.mjs';
 import { exitCode, line, summary, unknown, well, wrong } from './finding.mjs';
 import { judge } from './lag.mjs';
@@ -104,6 +105,21 @@ test('a clock counts as wrong beyond a second, whatever the answer took', () => 
   assert.match(of(8_000), /WRONG .* 2\.0 s behind this machine/);
 });
 
+test('of services whose clocks differ, the one that is off is named, with from whom and by how much', () => {
+  const between = (/** @type {Record<string, number>} */ clocks) =>
+    [['catalog', 'gateway'], ['store', 'gateway'], ['store', 'identity'], ['identity', 'gateway'], ['identity', 'store'], ['notifications', 'gateway']].map(([by = '', of = '']) => ({
+      by,
+      of,
+      aheadS: (clocks[of] ?? 0) - (clocks[by] ?? 0) + 0.01,
+    }));
+  assert.match(lines(judgeClocks(between({}))), /^ok {5}clocks of services: differ by 0\.0 s at most$/);
+  assert.match(lines(judgeClocks(between({ identity: 4 }))), /^ok {5}clocks of services: differ by 4\.0 s at most$/);
+  assert.match(lines(judgeClocks(between({ identity: 600 }))), /^WRONG {2}clock of identity: 600\.0 s ahead of catalog, gateway, store, notifications -> docs\/operations\.md#clocks-differ$/);
+  assert.match(lines(judgeClocks(between({ gateway: -7 }))), /^WRONG {2}clock of gateway: 7\.0 s behind catalog, /);
+  assert.match(lines(judgeClocks(between({ store: 10, catalog: -10 }))), /^WRONG {2}clock of catalog: 10\.0 s behind .*\nWRONG {2}clock of store: 10\.0 s ahead of /);
+  assert.match(lines(judgeClocks([])), /^\? {6}clocks of services: no service has measured/);
+});
+
 test('lag beyond its limit is wrong, with the runbook to read', () => {
   const metrics = `
 # HELP feed_follower_behind_seconds Age of the first event that the follower has not passed
@@ -125,6 +141,6 @@ test('where nothing runs it says so, and that is not taken for well', async () =
   const ended = await promisify(execFile)(pinnedNode(), [join(ROOT, 'tools', 'doctor', 'main.mjs')], { env }).catch((error) => error);
   assert.match(ended.stdout, /^\? {6}shop: none runs here -> npm start/m);
   assert.match(ended.stdout, /^\? {6}databases: not looked at/m);
-  assert.match(ended.stdout, /^\d+ well, \d+ wrong, 4 not looked at$/m);
+  assert.match(ended.stdout, /^\d+ well, \d+ wrong, 5 not looked at$/m);
   assert.ok([1, 2].includes(ended.code));
 });

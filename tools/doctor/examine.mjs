@@ -2,6 +2,7 @@ import { NATS_USERS } from '../start/services.mjs';
 import { DATABASES } from '../start/credentials.mjs';
 import { StartError } from '../start/errors.mjs';
 import { runningShop } from '../start/run-file.mjs';
+import { checkClocks } from './clocks.mjs';
 import { checkDatabases } from './databases.mjs';
 import { reasonOf, unknown, wrong } from './finding.mjs';
 import { checkLag } from './lag.mjs';
@@ -32,7 +33,9 @@ export async function* examine(root, env) {
   const ofShop = running?.postgres?.urls;
   yield* await checkDatabases(root, ofShop ?? givenDatabases(env), ofShop ? undefined : env['PGSSLROOTCERT']);
   yield* await checkNats(root, running?.nats ?? givenNats(env));
-  yield* await checkLag(running ? operationsOf(running) : []);
+  const operations = running ? operationsOf(running) : [];
+  yield* await checkClocks(operations);
+  yield* await checkLag(operations);
 }
 
 /** @param {NodeJS.ProcessEnv} env @returns {Shop | Finding} */

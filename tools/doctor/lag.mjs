@@ -1,8 +1,8 @@
 import { reasonOf, unknown, well, wrong } from './finding.mjs';
+import { metricsOf, samples } from './metrics.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
-const LIMIT_MS = 5_000;
 const RUNBOOK = 'docs/operations.md';
 
 /**
@@ -27,8 +27,7 @@ export async function checkLag(services) {
 /** @param {{ label: string, url: string }} service @returns {Promise<Finding[]>} */
 async function lagOf({ label, url }) {
   try {
-    const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(LIMIT_MS) });
-    return judge(label, await response.text());
+    return judge(label, await metricsOf(url));
   } catch (error) {
     return [unknown(`${label} metrics`, `no answer (${reasonOf(error)})`, 'see this part above')];
   }
@@ -44,9 +43,4 @@ export function judge(label, metrics) {
     const says = `${Number(value.toPrecision(3))} ${limit.unit}`.trim();
     return [value <= limit.most ? well(about, says) : wrong(about, `${says}, at most ${limit.most} is usual`, limit.todo)];
   });
-}
-
-/** @param {string} metrics @returns {{ name: string, labels: string, value: number }[]} */
-function samples(metrics) {
-  return [...metrics.matchAll(/^([a-z_]+)(\{.*\})? (\S+)$/gm)].map(([, name = '', labels = '', value]) => ({ name, labels, value: Number(value) }));
 }

@@ -129,6 +129,19 @@ describe('the counts of several gateways', () => {
     expect([take(ahead, 1), take(behind, 1)]).toEqual([9, 9]);
   });
 
+  it.each([-600_000, 600_000])('are not those of a gateway whose clock differs by %i ms: each has its own limit', (apartMs) => {
+    const start = 3_600_000;
+    let now = start;
+    const [here, there] = [new RateLimit(10, () => now), new RateLimit(10, () => now + apartMs)];
+    for (; now < start + 900_000; now += 15_000) {
+      // Together more than one limit a minute, and less than one at each.
+      expect(take(here, 2)).toBeGreaterThanOrEqual(0);
+      expect(take(there, 2)).toBeGreaterThanOrEqual(0);
+      tell(here, 'here', there);
+      tell(there, 'there', here);
+    }
+  });
+
   it('need bounded memory, whatever is told', () => {
     const limit = new RateLimit(10, () => 0, 3);
     const hashes = Array.from({ length: 10 }, (_, n) => `hash-number-${n}`.padEnd(16, 'x'));
