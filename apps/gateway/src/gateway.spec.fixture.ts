@@ -44,6 +44,13 @@ export class FakeIdentity {
   private known = 0;
   /** While set, pulls of the log get no answer. */
   isSilent = false;
+  /** How far its clock is ahead of the gateway's. */
+  aheadMs = 0;
+
+  /** By its own clock, in milliseconds since the epoch. */
+  time(): number {
+    return Date.now() + this.aheadMs;
+  }
 
   know(secret: string, credential: Partial<KnownCredential> & { readonly kind: CredentialKind }): void {
     const id = this.credentials.get(digestOf(secret))?.id ?? userId(900 + ++this.known);
@@ -79,7 +86,8 @@ export class FakeIdentity {
       fake(identity.checkCredential, ({ digest, kind }) => {
         this.checks++;
         const known = this.credentials.get(digest);
-        if (known?.kind !== kind) throw new DomainError('credential-refused', 'The credential is not valid.');
+        const isLive = known?.expiresAt === undefined || Date.parse(known.expiresAt) > this.time();
+        if (known?.kind !== kind || !isLive) throw new DomainError('credential-refused', 'The credential is not valid.');
         return { ...known, position: this.log.length };
       }),
       fake(identity.resolveSubject, (payload) => {
@@ -89,7 +97,7 @@ export class FakeIdentity {
       }),
       fake(identity.readRevocations, async ({ after }) => {
         while (this.isSilent) await new Promise((resolve) => setTimeout(resolve, 20));
-        return { head: this.log.length, entries: this.log.slice(after, after + 1_000) };
+        return { head: this.log.length, entries: this.log.slice(after, after + 1_000), time: this.time() };
       }),
       fake(identity.readSigningKeys, () => ({ keys: this.signingKeys })),
     ];

@@ -167,13 +167,19 @@ export class ResolveUserIds {
 /**
  * How to follow the log: pull this every 250 ms, whether the last pull was answered or not, and on a nudge, and count an
  * answer as fresh from the moment the pull was sent, on a monotonic clock. A follower that starts late reads from 0: it gets
- * the entries that are retained (48 hours, longer than any access token lives). When `after` is above 0 and the first entry is
- * not the next one, or `head` is below `after`, the history is broken: forget every cached answer and read from 0.
+ * the entries that are retained (48 hours, longer than any access token lives). The history is broken when `matches` is false, or
+ * when `after` is above 0 and the first entry is not the next one or `head` is below `after`: forget every cached answer, keep
+ * refusing what was revoked, and read from 0.
  */
 export class ReadRevocations {
   /** The last number that is known. */
   @Integer(0, Number.MAX_SAFE_INTEGER)
   after: number;
+
+  /** Random id of that entry: `lastId` of the page that it came with. */
+  @IsOptional()
+  @Uuid()
+  afterId?: string;
 }
 
 // What it answers
@@ -228,6 +234,15 @@ export interface Revocations {
   readonly head: number;
   /** In ascending order without a gap, at most 1,000; more may follow when the last one is below `head`. */
   readonly entries: readonly Revocation[];
+  /** False when the log has no entry `after` with the id `afterId`: the database was restored from a backup. */
+  readonly matches?: boolean;
+  /** Random id of the last of `entries`, or of the entry at `head` where there are none. Absent for an empty log. */
+  readonly lastId?: string;
+  /**
+   * The clock of identity's database, read while it answered, in milliseconds since the epoch. Credentials expire by this clock;
+   * a follower's own may differ by minutes.
+   */
+  readonly time?: number;
 }
 
 /** RFC 7517, public keys only. */

@@ -16,6 +16,8 @@ describe('access tokens', () => {
   let published: Record<string, unknown>[];
   let reads: number;
   let now: number;
+  /** Identity's clock. */
+  let time: number;
   let tokens: AccessTokens;
 
   beforeAll(async () => {
@@ -30,6 +32,7 @@ describe('access tokens', () => {
     published = [jwk];
     reads = 0;
     now = 0;
+    time = Date.now();
     tokens = new AccessTokens(
       {
         publicUrl,
@@ -37,6 +40,7 @@ describe('access tokens', () => {
           reads++;
           return { keys: published };
         },
+        identityTime: () => time,
       },
       () => now,
     );
@@ -86,6 +90,16 @@ describe('access tokens', () => {
     ['no key id, though there is only one key', {}, { kid: undefined }],
   ])('are refused with %s', async (_, payload, header) => {
     await expect(tokens.verify(await signed(payload, header))).rejects.toMatchObject({ code: 'credential-refused' });
+  });
+
+  it.each([-600_000, 600_000])("are judged by identity's clock, not by this process's: %d ms apart", async (skew) => {
+    time = Date.now() + skew;
+    const second = Math.floor(time / 1_000);
+    await expect(tokens.verify(await signed({ iat: second, nbf: second, exp: second + 1 }))).resolves.toMatchObject({ jti: 'j1' });
+    const ended = await signed({ exp: second + 60 });
+    await expect(tokens.verify(ended)).resolves.toMatchObject({ expiresAt: (second + 60) * 1_000 });
+    time += 60_000;
+    await expect(tokens.verify(ended)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
   it('are refused when another key signed them', async () => {
@@ -149,6 +163,7 @@ describe('access tokens', () => {
     const away = new AccessTokens({
       publicUrl,
       readKeys: () => Promise.reject(new CodedError('unavailable', 'identity is away')),
+      identityTime: () => time,
     });
     await expect(away.verify(await signed())).rejects.toMatchObject({ code: 'unavailable' });
   });

@@ -17,7 +17,7 @@ export interface AccessToken {
   /** The client secret that it was issued for; absent for clients that have none. */
   readonly secretId?: string;
   readonly permissions: readonly Permission[];
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, by identity's clock. */
   readonly expiresAt: number;
 }
 
@@ -25,6 +25,8 @@ export interface AccessTokensOptions {
   /** The public address: issuer of the tokens, and with `/v3` their audience. */
   readonly publicUrl: string;
   readonly readKeys: () => Promise<SigningKeys>;
+  /** Identity's clock, in milliseconds since the epoch. */
+  readonly identityTime: () => number;
 }
 
 /** Asymmetric ones only: a key of ours must never be usable as the secret of an HMAC. */
@@ -56,7 +58,8 @@ export class AccessTokens {
         audience: `${this.options.publicUrl}/v3`,
         typ: 'at+jwt',
         algorithms,
-        clockTolerance: 5,
+        // The clock that the token's times are of: no tolerance is needed.
+        currentDate: new Date(this.options.identityTime()),
         requiredClaims: ['sub', 'jti', 'exp', 'client_id'],
       });
       return toAccessToken(payload, protectedHeader.kid);

@@ -50,6 +50,7 @@ export class Credentials {
     this.tokens = new AccessTokens({
       publicUrl: options.publicUrl,
       readKeys: () => this.rpc.call(identity.readSigningKeys, {}, this.context('keys')),
+      identityTime: () => log.identityTime(),
     });
     log.listen({
       revoked: (entries) => {
@@ -113,8 +114,12 @@ export class Credentials {
   }
 
   private async checkOpaque(kind: 'session' | 'apiKey', digest: string, context: () => RpcContext): Promise<Checked> {
-    const ask = (): Promise<Credential> =>
-      this.rpc.call(identity.checkCredential, { kind, digest }, context());
+    const ask = async (): Promise<Credential> => {
+      const credential = await this.rpc.call(identity.checkCredential, { kind, digest }, context());
+      // Identity's database may have lost the revocation in a restore; who has seen it goes on refusing.
+      if (revokedByOf(credential).some((one) => this.log.isRevoked(one))) throw new CredentialRefused('credential-refused', revokedText);
+      return credential;
+    };
     return fromOpaque(await this.opaque.getOrAsk(`${kind}:${digest}`, ask));
   }
 
@@ -132,14 +137,14 @@ export class Credentials {
   }
 
   private fromToken(token: AccessToken, subject: Subject): Checked {
-    const endedBy = revocationKeysOf(token);
-    if (endedBy.some((key) => this.log.isRevoked(key))) throw new CredentialRefused('credential-refused', 'The access token was revoked. Get a new one.');
+    const revokedBy = [...revocationKeysOf(token), revocationKey('user', token.userId)];
+    if (revokedBy.some((key) => this.log.isRevoked(key))) throw new CredentialRefused('credential-refused', 'The access token was revoked. Get a new one.');
     return {
       kind: 'accessToken',
       name: `client:${token.clientId}:${token.userId}`,
       userId: token.userId,
       permissions: token.permissions.filter((one) => subject.permissions.includes(one)),
-      revokedBy: [...endedBy, revocationKey('user', token.userId)],
+      revokedBy,
       expiresAt: token.expiresAt,
     };
   }
@@ -153,13 +158,17 @@ export class Credentials {
 const isOutdated = (userId: string, revoked: ReadonlySet<string>): boolean =>
   revoked.has(revocationKey('user', userId)) || revoked.has(revocationKey('userChanged', userId));
 
-const fromOpaque = ({ kind, id, userId, permissions, expiresAt }: Credential): Checked => ({
-  kind,
-  name: `${kind}:${id}`,
-  userId,
-  permissions,
-  revokedBy: [revocationKey(kind, id), revocationKey('user', userId)],
-  ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
+const revokedText = 'The credential was revoked. Log in or use another one.';
+
+const revokedByOf = ({ kind, id, userId }: Credential): string[] => [revocationKey(kind, id), revocationKey('user', userId)];
+
+const fromOpaque = (credential: Credential): Checked => ({
+  kind: credential.kind,
+  name: `${credential.kind}:${credential.id}`,
+  userId: credential.userId,
+  permissions: credential.permissions,
+  revokedBy: revokedByOf(credential),
+  ...(credential.expiresAt !== undefined && { expiresAt: Date.parse(credential.expiresAt) }),
 });
 
 /** The order in which credentials decide who acts; permissions of all of them add up. */

@@ -10,7 +10,7 @@ import { RevocationLog } from './revocation-log.js';
 /** Identity's log, over NATS. */
 export const revocationLogOf = (rpc: RpcClient, logger: Logger): RevocationLog =>
   new RevocationLog(
-    (after, limitMs) => rpc.call(identity.readRevocations, { after }, new RpcContext('revocations', Deadline.in(limitMs))),
+    (place, limitMs) => rpc.call(identity.readRevocations, place, new RpcContext('revocations', Deadline.in(limitMs))),
     logger,
   );
 

@@ -9,15 +9,17 @@ export interface KeptAnswersOptions<T> {
   readonly max: number;
   /** How long an answer is kept at most, in milliseconds; `expiresAt` may end it earlier. */
   readonly keepMs: number;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, by identity's clock. */
   readonly expiresAt?: (answer: T) => number | undefined;
   readonly isRevokedBy: (answer: T, revoked: ReadonlySet<string>) => boolean;
 }
 
 interface Kept<T> {
   readonly answer: T;
-  /** Milliseconds since the epoch. */
+  /** By this process's monotonic clock. */
   readonly until: number;
+  /** Milliseconds since the epoch, by identity's clock; Infinity for never. */
+  readonly expiresAt: number;
 }
 
 interface Asking<T> {
@@ -35,9 +37,9 @@ export class KeptAnswers<T extends Positioned> {
   private readonly asking = new Map<string, Asking<T>>();
 
   constructor(
-    private readonly log: Pick<RevocationLog, 'listen' | 'position' | 'generation'>,
+    private readonly log: Pick<RevocationLog, 'listen' | 'position' | 'generation' | 'identityTime'>,
     private readonly options: KeptAnswersOptions<T>,
-    private readonly now: () => number = () => Date.now(),
+    private readonly now: () => number = () => performance.now(),
   ) {
     log.listen({
       revoked: (entries) => this.evict(new Set(entries.map(({ kind, id }) => revocationKey(kind, id)))),
@@ -54,7 +56,7 @@ export class KeptAnswers<T extends Positioned> {
     const found = this.kept.get(key);
     if (found === undefined) return undefined;
     this.kept.delete(key);
-    if (found.until <= this.now()) return undefined;
+    if (found.until <= this.now() || found.expiresAt <= this.log.identityTime()) return undefined;
     this.kept.set(key, found);
     return found.answer;
   }
@@ -86,8 +88,8 @@ export class KeptAnswers<T extends Positioned> {
   }
 
   private keep(key: string, answer: T): void {
-    const until = Math.min(this.now() + this.options.keepMs, this.options.expiresAt?.(answer) ?? Infinity);
-    this.kept.set(key, { answer, until });
+    const expiresAt = this.options.expiresAt?.(answer) ?? Infinity;
+    this.kept.set(key, { answer, until: this.now() + this.options.keepMs, expiresAt });
     if (this.kept.size <= this.options.max) return;
     for (const oldest of this.kept.keys()) {
       this.kept.delete(oldest);

@@ -7,6 +7,7 @@ export const entry = (position: number, kind: Revocation['kind'] = 'apiKey', id 
 
 interface Pull {
   readonly after: number;
+  readonly afterId: string | undefined;
   readonly limitMs: number;
   readonly answer: (revocations: Revocations) => void;
   readonly fail: () => void;
@@ -35,8 +36,27 @@ export class Identity {
 
   /** Answers the latest pull and lets everything that waits for it run. */
   async answer(head: number, ...entries: Revocation[]): Promise<void> {
-    this.pulls.at(-1)?.answer({ head, entries });
+    await this.answerWith({ head, entries });
+  }
+
+  /** The same, with all that an answer may say. */
+  async answerWith(revocations: Revocations): Promise<void> {
+    this.pulls.at(-1)?.answer(revocations);
     await settled();
+  }
+
+  /** Another log, whose pulls are answered here too. */
+  logWith(clock: () => number): RevocationLog {
+    return new RevocationLog(
+      ({ after, afterId }, limitMs) =>
+        new Promise((answer, reject) => {
+          const fail = (): void => reject(new Error('identity is away'));
+          setTimeout(fail, limitMs);
+          this.pulls.push({ after, afterId, limitMs, answer, fail });
+        }),
+      createLogger('test', 'fatal'),
+      clock,
+    );
   }
 
   /** Fails all pulls that are under way. */
@@ -50,16 +70,7 @@ export class Identity {
     this.pulls = [];
     this.revoked = [];
     this.forgotten = 0;
-    this.log = new RevocationLog(
-      (after, limitMs) =>
-        new Promise((answer, reject) => {
-          const fail = (): void => reject(new Error('identity is away'));
-          setTimeout(fail, limitMs);
-          this.pulls.push({ after, limitMs, answer, fail });
-        }),
-      createLogger('test', 'fatal'),
-      () => Date.now(),
-    );
+    this.log = this.logWith(() => Date.now());
     this.log.listen({
       revoked: (entries) => this.revoked.push(...entries),
       forget: () => this.forgotten++,

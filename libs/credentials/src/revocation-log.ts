@@ -1,9 +1,9 @@
-import type { Revocation, Revocations } from '@plant-shop/contracts/identity';
+import type { ReadRevocations, Revocation, Revocations } from '@plant-shop/contracts/identity';
 import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 
-/** Asks identity for what was revoked after a position, and waits for its answer no longer than this. */
-export type PullRevocations = (after: number, limitMs: number) => Promise<Revocations>;
+/** Asks identity for what was revoked after a place in its log, and waits for its answer no longer than this. */
+export type PullRevocations = (place: ReadRevocations, limitMs: number) => Promise<Revocations>;
 
 /** Who keeps answers that a revocation makes wrong. */
 export interface RevocationListener {
@@ -25,9 +25,12 @@ export const freshForMs = 1_000;
 const pullsPerRound = freshForMs / pullIntervalMs;
 /** Longer than any access token lives (identity retains its log as long). */
 const rememberForMs = 48 * 3_600_000;
+/** Revoked sessions, API keys and users that are remembered, at about 150 bytes each. */
+const maxRemembered = 10_000;
 
 interface Answered {
   readonly sentAt: number;
+  readonly receivedAt: number;
   readonly revocations: Revocations;
 }
 
@@ -43,12 +46,18 @@ interface Waiter {
  * One round of pulls at a time, of which the first answer counts and all others are of no effect, however late they come. Freshness
  * counts from the moment when the answered pull was sent: its answer shows that moment or a later one. The clock is monotonic, so a
  * process that was paused finds itself stale.
+ *
+ * Each answer also carries the time of identity's database, by which credentials expire: `identityTime`.
  */
 export class RevocationLog {
   private head = 0;
+  private headId: string | undefined;
   private freshAt = -Infinity;
+  /** What identity's clock showed when an answer came, and this process's clock at that moment. */
+  private reading: { readonly time: number; readonly at: number } | undefined;
   private breaks = 0;
-  private readonly ended = new Map<string, number>();
+  private readonly endedTokens = new Map<string, number>();
+  private readonly endedCredentials = new Set<string>();
   private readonly listeners: RevocationListener[] = [];
   private waiters: Waiter[] = [];
   private nudged = false;
@@ -82,9 +91,22 @@ export class RevocationLog {
     return this.ageMs <= freshForMs;
   }
 
-  /** Access tokens are checked here and not at identity, so what makes them invalid is remembered. */
+  /**
+   * The clock of identity's database, in milliseconds since the epoch: what the last answer said, plus what passed since it came. It
+   * is never ahead, and behind by no more than the answer's way, which is below a second while the log is fresh. This process's wall
+   * clock counts only until the first answer, and beside an identity of the release before, which does not tell the time.
+   */
+  identityTime(): number {
+    return this.reading ? this.reading.time + this.now() - this.reading.at : Date.now();
+  }
+
+  /**
+   * Whether this follower has seen the entry of something that is revoked for ever: of what ends access tokens (they are checked here
+   * and not at identity) all of 48 hours, of sessions, API keys and users the last 10,000. A break does not change it: the restored
+   * database may have lost the entry, and then identity takes the credential for a live one.
+   */
   isRevoked(key: string): boolean {
-    return this.ended.has(key);
+    return this.endedTokens.has(key) || this.endedCredentials.has(key);
   }
 
   listen(listener: RevocationListener): void {
@@ -171,22 +193,24 @@ export class RevocationLog {
   }
 
   private async pullToHead(): Promise<void> {
-    let after = this.head;
+    let place = placeAt(this.head, this.headId);
     for (;;) {
-      const { sentAt, revocations } = await this.firstAnswer(after);
+      const { sentAt, receivedAt, revocations } = await this.firstAnswer(place);
       if (this.stopped) return;
-      const { head, entries } = revocations;
-      if (isBroken(after, head, entries)) {
+      const { head, entries, lastId, time } = revocations;
+      if (time !== undefined) this.reading = { time, at: receivedAt };
+      if (isBroken(place, revocations)) {
         this.breaks++;
         this.forget();
-        this.logger.warn({ after, head }, 'the revocation log has a gap, reading it anew');
-        after = 0;
+        this.logger.warn({ after: place.after, head, matches: revocations.matches }, 'the revocation log is another one, reading it anew');
+        place = placeAt(0);
         continue;
       }
       this.apply(entries);
-      after = entries.at(-1)?.position ?? head;
-      this.head = after;
-      if (after < head) continue;
+      this.head = entries.at(-1)?.position ?? head;
+      this.headId = lastId;
+      place = placeAt(this.head, lastId);
+      if (this.head < head) continue;
       this.becomeFresh(sentAt);
       return;
     }
@@ -197,7 +221,7 @@ export class RevocationLog {
    * for another replica to answer. None takes an earlier one's place: where every pull is slow, the first is answered first.
    * Rejects when all have failed: a second after the first, or at once when nobody is there.
    */
-  private firstAnswer(after: number): Promise<Answered> {
+  private firstAnswer(place: ReadRevocations): Promise<Answered> {
     const first = Promise.withResolvers<Answered>();
     const begun = this.now();
     let sent = 0;
@@ -208,10 +232,10 @@ export class RevocationLog {
       if (++sent === pullsPerRound) clearInterval(timer);
       // A process that was paused for all of the second sends one more, and gives it this long.
       const limitMs = Math.max(begun + freshForMs - sentAt, pullIntervalMs);
-      this.pull(after, limitMs).then(
+      this.pull(place, limitMs).then(
         (revocations) => {
           clearInterval(timer);
-          first.resolve({ sentAt, revocations });
+          first.resolve({ sentAt, receivedAt: this.now(), revocations });
         },
         (error: unknown) => {
           if (--underWay > 0) return;
@@ -229,7 +253,8 @@ export class RevocationLog {
     if (entries.length === 0) return;
     const now = this.now();
     for (const { kind, id } of entries) {
-      if (endsTokens.has(kind)) remember(this.ended, revocationKey(kind, id), now);
+      if (endsTokens.has(kind)) rememberToken(this.endedTokens, revocationKey(kind, id), now);
+      else if (kind !== 'userChanged') rememberCredential(this.endedCredentials, revocationKey(kind, id));
     }
     for (const listener of this.listeners) listener.revoked(entries);
   }
@@ -265,14 +290,27 @@ export class RevocationLog {
   }
 }
 
-/** Reading from 0 begins at whatever is retained; after that each entry follows the one before. */
-function isBroken(after: number, head: number, entries: readonly Revocation[]): boolean {
+const placeAt = (after: number, afterId?: string): ReadRevocations => (afterId === undefined ? { after } : { after, afterId });
+
+/** Reading from 0 begins at whatever is retained; after that each entry follows the one before, in the same log. */
+function isBroken({ after }: ReadRevocations, { head, entries, matches }: Revocations): boolean {
   if (after === 0) return false;
-  if (head < after) return true;
+  if (matches === false || head < after) return true;
   return entries.length === 0 ? head > after : entries[0]?.position !== after + 1;
 }
 
-function remember(revoked: Map<string, number>, key: string, now: number): void {
+/** The least recently revoked goes first. */
+function rememberCredential(revoked: Set<string>, key: string): void {
+  revoked.delete(key);
+  revoked.add(key);
+  if (revoked.size <= maxRemembered) return;
+  for (const oldest of revoked) {
+    revoked.delete(oldest);
+    break;
+  }
+}
+
+function rememberToken(revoked: Map<string, number>, key: string, now: number): void {
   revoked.set(key, now);
   // In order of insertion, so the oldest come first.
   for (const [oldest, since] of revoked) {

@@ -38,7 +38,7 @@ export const allReady = (): Promise<void> =>
 
 /** Rows of one statement in a service's database. */
 export async function rows<Row extends pg.QueryResultRow>(
-  database: Database | 'postgres',
+  database: Database | `${Database}_backup` | 'postgres',
   text: string,
   values: unknown[] = [],
 ): Promise<Row[]> {

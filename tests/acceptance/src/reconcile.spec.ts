@@ -13,6 +13,7 @@ import {
   staff,
   until,
 } from './shop.js';
+import { Subscription } from './stream.js';
 
 /** An order that stays open: neither payment nor delivery comes by itself. */
 async function placeWaiting(plantId: number, as: Customer): Promise<Order> {
@@ -149,5 +150,42 @@ describe('a database that is set back to its backup', () => {
     await ok(send('POST', `/v3/store/order/${waiting.id}/transfer`, { as: staff, json: { username: 'admin' } }));
     expect(await reconcile()).toMatchObject({ exitCode: 0, findings: [{ drift: 'user-missing', outcome: 'mended' }] });
     await cancel(waiting.id);
+  }, 30_000);
+
+  it('identity, whose log of revocations then grows past what was known of it: nothing that is gone is accepted', async () => {
+    const inventory = (as: Customer) => send('GET', '/v3/store/inventory', { as });
+    const newKey = async (of: Customer): Promise<{ apiKey: string }> => {
+      const { key } = await ok(send<{ key: string }>('POST', `/v3/user/${of.username}/apiKeys`, { as: of, json: { name: 'listener' } }));
+      return { apiKey: key };
+    };
+    const [revoked, other] = [await newCustomer(), await newCustomer()];
+    const goesOn = await Subscription.open({}, await newKey(other));
+    await backUp('identity');
+    // The restored database has neither the user nor the key, and no entry of its log will ever say so.
+    const lost = await newCustomer();
+    const ends = await Subscription.open({}, await newKey(lost));
+    await ok(inventory(lost));
+    await ok(inventory(revoked));
+    await ok(send('GET', '/v3/user/logout', { as: revoked }));
+    await until(async () => (await inventory(revoked)).status === 401, 1_000);
+    const log = (): Promise<{ position: number }[]> => rows('identity', 'SELECT position::int FROM revocation_head');
+    const [known] = await log();
+    // When its followers can ask again, the log is longer than it was.
+    await rows(
+      'identity_backup',
+      `WITH head AS (UPDATE revocation_head SET position = position + 5 RETURNING position)
+       INSERT INTO revocations (position, kind, id) SELECT position - 5 + n, 'session', gen_random_uuid() FROM head, generate_series(1, 5) n`,
+    );
+    await setBack('identity');
+    const [grown] = await log();
+    expect(grown!.position).toBeGreaterThan(known!.position);
+
+    await until(async () => ends.closed?.code === 4001, 2_000);
+    expect((await inventory(lost)).status).toBe(401);
+    // Identity takes the session for a live one; the gateway has seen its end.
+    expect((await inventory(revoked)).status).toBe(401);
+    await ok(inventory(other));
+    expect(goesOn.closed).toBeUndefined();
+    goesOn.close();
   }, 30_000);
 });

@@ -47,7 +47,7 @@ describe("the provider's state", () => {
   });
 
   const revocations = async (): Promise<unknown[]> =>
-    (await readRevocations(database, 0)).entries.map(({ kind, id }) => ({ kind, id }));
+    (await readRevocations(database, { after: 0 })).entries.map(({ kind, id }) => ({ kind, id }));
 
   it('ends when it expires, is destroyed, or its grant is revoked, which the log tells once', async () => {
     const tokens = of('RefreshToken');

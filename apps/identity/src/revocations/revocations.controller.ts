@@ -8,7 +8,7 @@ export class RevocationsController {
   constructor(private readonly revocations: RevocationsService) {}
 
   @Answers(identity.readRevocations)
-  readRevocations({ after }: ReadRevocations): Promise<Revocations> {
-    return this.revocations.read(after);
+  readRevocations(place: ReadRevocations): Promise<Revocations> {
+    return this.revocations.read(place);
   }
 }

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { identity, type Revocation, revocationsSubject } from '@plant-shop/contracts/identity';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { identity, type Revocation, type Revocations, revocationsSubject } from '@plant-shop/contracts/identity';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
+import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
+import { until } from '@plant-shop/testing/until';
 import { digestOf, TestIdentity } from '../identity.spec.fixture.js';
 
 describe('the revocation log', () => {
@@ -93,10 +95,81 @@ describe('the revocation log', () => {
     );
     const second = await shop.call(identity.readRevocations, { after: before + 1000 });
     expect(second.entries).toHaveLength(500);
-    await expect(shop.call(identity.readRevocations, { after: first.head })).resolves.toEqual({
+    await expect(shop.call(identity.readRevocations, { after: first.head })).resolves.toMatchObject({
       head: first.head,
       entries: [],
     });
+  });
+
+  describe('tells a follower whether this is still the log that it knows', () => {
+    const logout = async (): Promise<void> => {
+      const { token } = await shop.enter();
+      await shop.call(identity.logout, { digest: digestOf(token) });
+    };
+    const read = (after: number, afterId?: string): Promise<Revocations> =>
+      shop.call(identity.readRevocations, afterId === undefined ? { after } : { after, afterId });
+    /** As a restore does: everything after a position is lost. */
+    const setBack = async (position: number): Promise<void> => {
+      await shop.sql.query('DELETE FROM revocations WHERE position > $1', [position]);
+      await shop.sql.query('UPDATE revocation_head SET position = $1', [position]);
+    };
+
+    it('by the id of the last entry of each page, in the shape of the contract', async () => {
+      const before = await head();
+      await logout();
+      const page = await read(before);
+      expect(shapeOf(page)).toEqual(shapeOf(sampleOf(identity.readRevocations).answer));
+      await expect(read(page.head, page.lastId)).resolves.toMatchObject({ entries: [], matches: true, lastId: page.lastId });
+      await logout();
+      const next = await read(page.head, page.lastId);
+      expect(next.matches).toBe(true);
+      expect(next.lastId).not.toBe(page.lastId);
+    });
+
+    it('also when it was restored and has grown to or past the position of the follower', async () => {
+      await logout();
+      const { head: backup } = await read(0);
+      await logout();
+      const known = await read(backup);
+      await setBack(backup);
+      await logout();
+      await expect(read(known.head, known.lastId)).resolves.toMatchObject({ head: known.head, entries: [], matches: false });
+      await logout();
+      const grown = await read(known.head, known.lastId);
+      expect(grown).toMatchObject({ head: known.head + 1, matches: false });
+      expect(grown.entries.map(({ position }) => position)).toEqual([known.head + 1]);
+      await expect(read(grown.head, grown.lastId)).resolves.toMatchObject({ matches: true });
+    });
+
+    it('also long after the last revocation, whose entry stays', async () => {
+      await logout();
+      const known = await read(await head());
+      await shop.sql.query(`UPDATE revocations SET at = now() - interval '30 days'`);
+      // Sweeps when it starts.
+      await shop.addReplica();
+      await until(async () => (await read(0)).entries.length === 1);
+      await expect(read(known.head, known.lastId)).resolves.toMatchObject({ matches: true });
+    });
+  });
+
+  it("tells its database's time, whatever the clock of the replica shows", async () => {
+    const between = async (clock: () => Promise<number>): Promise<void> => {
+      const readClock = async (): Promise<number> => {
+        const { rows } = await shop.sql.query('SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now');
+        return (rows[0] as { now: number }).now;
+      };
+      const [from, time, to] = [await readClock(), await clock(), await readClock()];
+      expect(time).toBeGreaterThanOrEqual(Math.floor(from));
+      expect(time).toBeLessThanOrEqual(Math.ceil(to));
+    };
+    const time = async (): Promise<number> => (await shop.call(identity.readRevocations, { after: 0 })).time ?? NaN;
+    await between(time);
+    const skewed = jest.spyOn(Date, 'now').mockImplementation(() => performance.timeOrigin + performance.now() + 600_000);
+    try {
+      await between(time);
+    } finally {
+      skewed.mockRestore();
+    }
   });
 
   it('leads from a user to what they may, until they are gone', async () => {

@@ -1,4 +1,4 @@
-import type { Revocation, Revocations } from '@plant-shop/contracts/identity';
+import type { ReadRevocations, Revocation, Revocations } from '@plant-shop/contracts/identity';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -24,23 +24,34 @@ export async function appendRevocations(tx: Transaction, revoked: readonly Revok
 const read: Statement = {
   name: 'read-revocations',
   text: `
-    SELECT head.position AS head, r.position, r.kind, r.id
+    SELECT head.position AS head, r.position, r.kind, r.id,
+      coalesce(r.entry_id, (SELECT entry_id FROM revocations WHERE position = head.position)) AS "entryId",
+      $2::uuid IS NULL OR EXISTS (SELECT 1 FROM revocations WHERE position = $1 AND entry_id = $2) AS matches,
+      round(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS time
     FROM revocation_head head
     LEFT JOIN LATERAL (
-      SELECT position, kind, id FROM revocations WHERE position > $1 ORDER BY position LIMIT 1000
+      SELECT position, kind, id, entry_id FROM revocations WHERE position > $1 ORDER BY position LIMIT 1000
     ) r ON true
     ORDER BY r.position`,
 };
 
+interface Row extends Revocation {
+  readonly head: number;
+  readonly entryId: string | null;
+  readonly matches: boolean;
+  readonly time: number;
+}
+
 /** Head and entries of one snapshot: an entry at or below the head is never missing. */
-export async function readRevocations(db: Reader, after: number): Promise<Revocations> {
-  const rows = await db.query<Revocation & { head: number }>(read, [after]);
-  const [first] = rows;
-  if (!first) throw new Error('the revocation log has no head');
+export async function readRevocations(db: Reader, { after, afterId }: ReadRevocations): Promise<Revocations> {
+  const rows = await db.query<Row>(read, [after, afterId ?? null]);
+  const [first, last] = [rows[0], rows.at(-1)];
+  if (!first || !last) throw new Error('the revocation log has no head');
   const entries = rows.flatMap(({ position, kind, id }) =>
     (position as number | null) === null ? [] : [{ position, kind, id }],
   );
-  return { head: first.head, entries };
+  const { head, matches, time } = first;
+  return { head, entries, matches, time, ...(last.entryId !== null && { lastId: last.entryId }) };
 }
 
 /** Whether any of these is in the log. */
@@ -52,7 +63,12 @@ export async function areRevoked(db: Reader, entries: readonly Revoked[]): Promi
   return found.length > 0;
 }
 
-/** A follower may be behind by this much and still find every entry; access tokens live one hour. */
+/**
+ * A follower may be behind by this much and still find every entry; access tokens live one hour. The entry at the head stays,
+ * so that followers who are there can always tell whether this is still their log.
+ */
 export function deleteOldRevocations(tx: Transaction): Promise<number> {
-  return tx.execute(`DELETE FROM revocations WHERE at < now() - interval '48 hours'`);
+  return tx.execute(
+    `DELETE FROM revocations WHERE at < now() - interval '48 hours' AND position < (SELECT position FROM revocation_head)`,
+  );
 }

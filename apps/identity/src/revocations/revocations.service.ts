@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { revocationsSubject, type Revocations } from '@plant-shop/contracts/identity';
+import { type ReadRevocations, revocationsSubject, type Revocations } from '@plant-shop/contracts/identity';
 import { Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { readRevocations } from './revocations.repository.js';
@@ -11,8 +11,8 @@ export class RevocationsService {
     private readonly nats: Nats,
   ) {}
 
-  read(after: number): Promise<Revocations> {
-    return readRevocations(this.database, after);
+  read(place: ReadRevocations): Promise<Revocations> {
+    return readRevocations(this.database, place);
   }
 
   /** Called after the commit. A lost nudge costs followers 250 ms; while NATS is away they do not follow at all. */

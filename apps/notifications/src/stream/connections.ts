@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { Caller } from '@plant-shop/credentials/caller';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Shown } from '@plant-shop/credentials/shown';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
@@ -39,6 +40,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     private readonly watch: CredentialWatch,
     private readonly sender: Sender,
     private readonly metrics: StreamMetrics,
+    private readonly revocations: RevocationLog,
     tail: LogTail,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {
@@ -185,6 +187,6 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
       (connection) => this.close(connection, 1008),
     );
     this.sender.slowClients.sweep(performance.now(), (connection, code) => this.close(connection, code));
-    for (const connection of this.expiries.sweep(Date.now())) this.close(connection, 4201);
+    for (const connection of this.expiries.sweep(this.revocations.identityTime())) this.close(connection, 4201);
   }
 }

@@ -71,6 +71,28 @@ describe('what streams live on', () => {
     expect(performance.now() - begun).toBeGreaterThan(500);
   });
 
+  it.each([-600_000, 600_000])("a credential ends by identity's clock, which is %d ms ahead of that of notifications", async (ahead) => {
+    shop.identity.aheadMs = ahead;
+    const time = (): number => Date.now() + ahead;
+    // Each replica learns the time with its next pull.
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    shop.identity.know('brief', { userId: userId(5), expiresAt: new Date(time() + 3_500).toISOString() });
+    shop.identity.know('long', { userId: userId(6), expiresAt: new Date(time() + 300_000).toISOString() });
+    const [brief, long] = await Promise.all([left.opened('api_key=brief'), right.opened('api_key=long')]);
+    const begun = performance.now();
+    let isOver = false;
+    void long.closed.then(() => (isOver = true));
+    expect(await brief.closed).toEqual({ code: 4201, reason: 'credential expires' });
+    const lived = performance.now() - begun;
+    // It ends when its last second has begun, and is looked for each second.
+    expect(lived).toBeGreaterThan(1_500);
+    expect(lived).toBeLessThan(4_700);
+    expect(isOver).toBe(false);
+    // The clock steps: what is left of it is another time.
+    shop.identity.aheadMs += 300_000;
+    expect(await long.closed).toEqual({ code: 4201, reason: 'credential expires' });
+  });
+
   it('nothing is sent while revocations cannot be followed, and all of it when they can again', async () => {
     const [client, revoked] = await Promise.all([left.opened(), left.opened('api_key=other')]);
     shop.identity.isSilent = true;

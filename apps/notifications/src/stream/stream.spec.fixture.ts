@@ -43,6 +43,8 @@ export class FakeIdentity {
   log: Revocation[] = [];
   /** While set, nothing is answered. */
   isSilent = false;
+  /** How far its clock is ahead of that of notifications. */
+  aheadMs = 0;
   /** Of the request that a credential was asked about for. */
   requestId = '';
 
@@ -89,7 +91,11 @@ export class FakeIdentity {
         }),
       ),
       fake(identity.readRevocations, ({ after }) =>
-        answered(() => ({ head: this.log.length, entries: this.log.filter(({ position }) => position > after).slice(0, 1_000) })),
+        answered(() => ({
+          head: this.log.length,
+          entries: this.log.filter(({ position }) => position > after).slice(0, 1_000),
+          time: Date.now() + this.aheadMs,
+        })),
       ),
     ];
   }
@@ -154,6 +160,9 @@ export class Shop {
   /** Ends all replicas, and empties log and feed. */
   async reset(): Promise<void> {
     this.identity.isSilent = false;
+    this.identity.aheadMs = 0;
+    // Users and keys that are revoked there never come back, and the next test has those of the same ids again.
+    this.identity.log = [];
     this.storeIsAway = false;
     await Promise.all(this.replicas.splice(0).map((one) => one.stop()));
     this.feed.length = 0;

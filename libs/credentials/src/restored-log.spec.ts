@@ -1,0 +1,86 @@
+import { describe, expect, it } from '@jest/globals';
+import { freshForMs, pullIntervalMs } from './revocation-log.js';
+import { entry, Identity, pass } from './revocation-log.spec.fixture.js';
+
+const [id2, id5, other5, other7] = [2, 5, 105, 107].map((n) => `00000000-0000-4000-8000-000000000${String(n).padStart(3, '0')}`) as [string, string, string, string];
+
+describe('the follower of a revocation log that was restored from a backup', () => {
+  const identity = Identity.ofEachTest();
+
+  const follow = async (): Promise<void> => {
+    identity.log.start();
+    await identity.answerWith({ head: 5, entries: [entry(4, 'session', 'lost'), entry(5, 'accessToken', 'lost')], lastId: id5, matches: true });
+    await pass(pullIntervalMs);
+  };
+
+  it('names the entry that it stands at, as the page told it', async () => {
+    identity.log.start();
+    await identity.answerWith({ head: 5, entries: [entry(1), entry(2)], lastId: id2, matches: true });
+    expect(identity.pulls.at(-1)).toMatchObject({ after: 2, afterId: id2 });
+    await identity.answerWith({ head: 5, entries: [entry(3), entry(4), entry(5)], lastId: id5, matches: true });
+    await pass(pullIntervalMs);
+    expect(identity.pulls.at(-1)).toMatchObject({ after: 5, afterId: id5 });
+    await identity.answerWith({ head: 5, entries: [], lastId: id5, matches: true });
+    await pass(pullIntervalMs);
+    expect(identity.pulls.at(-1)).toMatchObject({ after: 5, afterId: id5 });
+    expect(identity.log.generation).toBe(0);
+  });
+
+  it('forgets everything and reads from 0, though the log has grown past it with the next position first', async () => {
+    await follow();
+    const { forgotten } = identity;
+    await identity.answerWith({ head: 7, entries: [entry(6), entry(7)], lastId: other7, matches: false });
+    expect(identity.log.generation).toBe(1);
+    expect(identity.forgotten).toBe(forgotten + 1);
+    expect(identity.pulls.at(-1)).toMatchObject({ after: 0, afterId: undefined });
+    await identity.answerWith({ head: 7, entries: [entry(4), entry(5), entry(6), entry(7)], lastId: other7, matches: true });
+    expect(identity.log.position).toBe(7);
+    expect(identity.log.isFresh).toBe(true);
+    await pass(pullIntervalMs);
+    expect(identity.pulls.at(-1)).toMatchObject({ after: 7, afterId: other7 });
+  });
+
+  it('does so too when the log has grown to exactly its position', async () => {
+    await follow();
+    await identity.answerWith({ head: 5, entries: [], lastId: other5, matches: false });
+    expect(identity.log.generation).toBe(1);
+    expect(identity.pulls.at(-1)).toMatchObject({ after: 0, afterId: undefined });
+  });
+
+  it('is not fresh between the break and what it reads anew', async () => {
+    await follow();
+    await pass(freshForMs - pullIntervalMs);
+    await identity.answerWith({ head: 7, entries: [], lastId: other7, matches: false });
+    await pass(1);
+    expect(identity.log.isFresh).toBe(false);
+  });
+
+  it.each(['accessToken:lost', 'session:lost'])('goes on refusing what the log no longer names: %s', async (key) => {
+    await follow();
+    await identity.answerWith({ head: 7, entries: [], lastId: other7, matches: false });
+    await identity.answerWith({ head: 7, entries: [entry(7)], lastId: other7, matches: true });
+    expect(identity.log.isFresh).toBe(true);
+    expect(identity.log.isRevoked(key)).toBe(true);
+  });
+
+  it('asks without an id after an answer of the release before, which tells none', async () => {
+    await follow();
+    await identity.answer(6, entry(6));
+    await pass(pullIntervalMs);
+    expect(identity.pulls.at(-1)).toMatchObject({ after: 6, afterId: undefined });
+    expect(identity.log.generation).toBe(0);
+  });
+});
+
+describe('what the follower remembers of sessions, API keys and users', () => {
+  const identity = Identity.ofEachTest();
+
+  it('is the last 10,000 that were revoked, and never a user who only changed', async () => {
+    const entries = Array.from({ length: 10_001 }, (_, n) => entry(n + 1, 'session', `s${n}`));
+    await identity.follow(10_002, ...entries, entry(10_002, 'userChanged', 'u'));
+    expect(identity.log.isRevoked('session:s0')).toBe(false);
+    expect(identity.log.isRevoked('session:s1')).toBe(true);
+    expect(identity.log.isRevoked('session:s10000')).toBe(true);
+    expect(identity.log.isRevoked('userChanged:u')).toBe(false);
+  });
+});
