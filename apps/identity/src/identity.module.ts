@@ -7,6 +7,7 @@ import { Cipher } from './credentials/cipher.js';
 import { CredentialUses } from './credentials/credential-uses.js';
 import { CredentialsController } from './credentials/credentials.controller.js';
 import { CredentialsService } from './credentials/credentials.service.js';
+import { DatabaseClock } from './credentials/database-clock.js';
 import { DemoData } from './demo/demo-data.js';
 import { Adapters } from './oauth/adapters.js';
 import { BrowserLogins } from './oauth/browser-logins.js';
@@ -58,6 +59,7 @@ export class IdentityModule {
             options.refuseCommonPasswords ? commonPasswords(options.passwordMinLength) : noPasswords,
         },
         { provide: PasswordHasher, useFactory: () => PasswordHasher.create(options.hashingCost) },
+        DatabaseClock,
         UsersService,
         UserDeletionsService,
         ReconcileService,

@@ -8,6 +8,7 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { auditOthers } from '../audit/audit-others.js';
+import { readDatabaseTime } from '../credentials/database-clock.js';
 import { newSecret, sha256 } from '../credentials/secret.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
@@ -45,7 +46,7 @@ export class ApiKeysService {
   create(context: RpcContext, { username, apiKey }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
     return this.onceManaged(context, username, async (tx, user) => {
       const permissions = grantedPermissions(apiKey.permissions, user.role);
-      assertNotExpired(apiKey, new Date());
+      assertNotExpired(apiKey, new Date(await readDatabaseTime(tx)));
       if ((await countLiveKeys(tx, user.userId)) >= maxLiveKeys) {
         throw new DomainError('too-many-api-keys', `Revoke a key first: a user has at most ${maxLiveKeys}.`);
       }

@@ -23,7 +23,8 @@ export const resourceOf = (publicUrl: string): string => `${publicUrl}/v3`;
 export const unstructured = (jwt: string): string => jwt.replaceAll('.', '~');
 const structured = (value: string): string => value.replaceAll('~', '.');
 
-export function accessTokenReader(publicUrl: string, { jwks }: KeyRing): AccessTokenReader {
+/** @param now the database's clock, in milliseconds since the epoch */
+export function accessTokenReader(publicUrl: string, { jwks }: KeyRing, now: () => number): AccessTokenReader {
   const keys = createLocalJWKSet({ keys: jwks.map(publicPart) });
   return async (value) => {
     try {
@@ -32,6 +33,7 @@ export function accessTokenReader(publicUrl: string, { jwks }: KeyRing): AccessT
         audience: resourceOf(publicUrl),
         typ: 'at+jwt',
         algorithms: [signingAlgorithm],
+        currentDate: new Date(now()),
       });
       return toRead(payload, protectedHeader.kid);
     } catch (error) {

@@ -8,6 +8,7 @@ import type { RevocationsService } from '../revocations/revocations.service.js';
 import { Adapters } from './adapters.js';
 import { GrantsService } from './grants.service.js';
 import { Cipher } from '../credentials/cipher.js';
+import { DatabaseClock } from '../credentials/database-clock.js';
 import { readRevocations } from '../revocations/revocations.repository.js';
 import { deleteExpiredPayloads } from './payloads.repository.js';
 
@@ -20,7 +21,9 @@ describe("the provider's state", () => {
     database = await Database.connect(identityDatabase({ databaseUrl: test.url, databaseCa: '' }, 4), createLogger('test', 'fatal'));
     // Nobody follows the log here, so nobody is nudged.
     const grants = new GrantsService(database, { nudge: () => undefined } as unknown as RevocationsService);
-    const adapters = new Adapters(database, new Cipher(['a secret of the tests, 32 characters or more']), grants);
+    const clock = new DatabaseClock(database, createLogger('test', 'fatal'));
+    await clock.look();
+    const adapters = new Adapters(database, new Cipher(['a secret of the tests, 32 characters or more']), grants, clock);
     of = (model) => adapters.of(model, async () => undefined);
   });
   afterAll(async () => {

@@ -4,6 +4,7 @@ import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import { type Adapter, type AdapterPayload, errors } from 'oidc-provider';
 import { sha256 } from '../credentials/secret.js';
 import { Cipher } from '../credentials/cipher.js';
+import { DatabaseClock } from '../credentials/database-clock.js';
 import { areRevoked } from '../revocations/revocations.repository.js';
 import type { AccessTokenReader } from './access-token.js';
 import { GrantsService } from './grants.service.js';
@@ -21,6 +22,7 @@ import {
   replacePayloads,
   upsertPayload,
 } from './payloads.repository.js';
+import { toDatabaseTime, toHostTime } from './provider-times.js';
 
 /** Where the provider keeps its state: one adapter for each of its models. */
 @Injectable()
@@ -29,6 +31,7 @@ export class Adapters {
     private readonly database: Database,
     private readonly cipher: Cipher,
     private readonly grants: GrantsService,
+    private readonly clock: DatabaseClock,
   ) {}
 
   of(model: string, readToken: AccessTokenReader): Adapter {
@@ -37,9 +40,9 @@ export class Adapters {
         return new ClientAdapter(this.database);
       case 'AccessToken':
       case 'ClientCredentials':
-        return new AccessTokenAdapter(this.database, this.grants, model, readToken);
+        return new AccessTokenAdapter(this.database, this.grants, this.clock, model, readToken);
       default:
-        return new PayloadAdapter(this.database, this.cipher, this.grants, model);
+        return new PayloadAdapter(this.database, this.cipher, this.grants, this.clock, model);
     }
   }
 
@@ -91,6 +94,7 @@ class AccessTokenAdapter implements Adapter {
   constructor(
     private readonly database: Database,
     private readonly grants: GrantsService,
+    private readonly clock: DatabaseClock,
     private readonly model: 'AccessToken' | 'ClientCredentials',
     private readonly readToken: AccessTokenReader,
   ) {}
@@ -99,7 +103,7 @@ class AccessTokenAdapter implements Adapter {
   async find(value: string): Promise<AdapterPayload | undefined> {
     const token = await this.readToken(value);
     if (token?.payload.kind !== this.model) return undefined;
-    return (await areRevoked(this.database, token.endedBy)) ? undefined : token.payload;
+    return (await areRevoked(this.database, token.endedBy)) ? undefined : toHostTime(this.clock, token.payload);
   }
 
   destroy(jti: string): Promise<void> {
@@ -121,6 +125,7 @@ class PayloadAdapter implements Adapter {
     private readonly database: Database,
     private readonly cipher: Cipher,
     private readonly grants: GrantsService,
+    private readonly clock: DatabaseClock,
     private readonly model: string,
   ) {}
 
@@ -131,7 +136,7 @@ class PayloadAdapter implements Adapter {
         upsertPayload(tx, {
           model: this.model,
           idHash,
-          payload: this.cipher.encrypt(JSON.stringify(payload), purposeOf(this.model, idHash)),
+          payload: this.cipher.encrypt(JSON.stringify(toDatabaseTime(this.clock, payload)), purposeOf(this.model, idHash)),
           grantId: this.model === 'Grant' ? id : payload.grantId,
           userId: payload.accountId,
           clientId: payload.clientId,
@@ -185,8 +190,9 @@ class PayloadAdapter implements Adapter {
   private async findBy(key: PayloadKey, value: string): Promise<AdapterPayload | undefined> {
     const row = await findPayload(this.database, this.model, key, sha256(value));
     if (!row) return undefined;
-    const payload = JSON.parse(this.cipher.decrypt(row.payload, purposeOf(this.model, row.idHash))) as AdapterPayload;
-    return row.consumedAt ? { ...payload, consumed: Math.floor(row.consumedAt.getTime() / 1_000) } : payload;
+    const kept = JSON.parse(this.cipher.decrypt(row.payload, purposeOf(this.model, row.idHash))) as AdapterPayload;
+    const payload = row.consumedAt ? { ...kept, consumed: Math.floor(row.consumedAt.getTime() / 1_000) } : kept;
+    return toHostTime(this.clock, payload);
   }
 }
 

@@ -3,6 +3,7 @@ import { unavailable } from '@plant-shop/platform/errors';
 import { createLogger } from '@plant-shop/platform/logging';
 import { exportJWK, generateKeyPair } from 'jose';
 import type { Database } from '@plant-shop/platform/postgres/database';
+import type { DatabaseClock } from '../credentials/database-clock.js';
 import type { Adapters } from './adapters.js';
 import type { BrowserLogins } from './browser-logins.js';
 import type { ClientSecrets } from './client-secrets.js';
@@ -31,6 +32,7 @@ describe('the OAuth pages while something is away', () => {
       {} as Database,
       {} as BrowserLogins,
       { serveOn: () => undefined } as unknown as Interactions,
+      { look: async () => false } as unknown as DatabaseClock,
       options as never,
       createLogger('test', 'error', { write: (line: string) => void logged.push(line) }),
     );

@@ -15,6 +15,7 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
+import { DatabaseClock } from '../credentials/database-clock.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -45,6 +46,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     private readonly database: Database,
     private readonly logins: BrowserLogins,
     private readonly interactions: Interactions,
+    private readonly clock: DatabaseClock,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {
@@ -55,6 +57,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
   /** Before any loop starts: what cannot be served, for want of its keys or its port, ends the start here. */
   async onModuleInit(): Promise<void> {
     const { publicUrl, http } = this.options;
+    await this.clock.look();
     this.serve(await this.keys.open());
     this.server = createServer(
       { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
@@ -94,7 +97,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
    */
   private serve(keys: KeyRing): void {
     const { publicUrl, sessionTtlHours } = this.options;
-    const readToken = accessTokenReader(publicUrl, keys);
+    const readToken = accessTokenReader(publicUrl, keys, () => this.clock.now());
     const provider = createProvider({
       publicUrl,
       keys,
@@ -106,6 +109,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
         return user && permissionsOfRole[user.role];
       },
       isLoggedIn: (login) => this.logins.isLive(login),
+      clock: this.clock,
     });
     this.interactions.serveOn(provider);
     this.reportErrors(provider);

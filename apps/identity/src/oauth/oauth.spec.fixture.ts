@@ -76,9 +76,14 @@ export class TestOAuth {
   }
 
   async redeem(client: CreatedOAuthClient, asked: Asked, back: URL): Promise<oauth.TokenEndpointResponse> {
+    return oauth.processAuthorizationCodeResponse(this.server, { client_id: client.clientId }, await this.codeGrant(client, asked, back));
+  }
+
+  /** The answer of the token endpoint to a code, as it came. */
+  codeGrant(client: CreatedOAuthClient, asked: Asked, back: URL): Promise<Response> {
     const at = { client_id: client.clientId };
     const parameters = oauth.validateAuthResponse(this.server, at, back, asked.state);
-    const response = await oauth.authorizationCodeGrantRequest(
+    return oauth.authorizationCodeGrantRequest(
       this.server,
       at,
       this.authentication(client),
@@ -87,7 +92,6 @@ export class TestOAuth {
       asked.verifier,
       this.options,
     );
-    return oauth.processAuthorizationCodeResponse(this.server, at, response);
   }
 
   /** What the application has in the end of a user's login and consent. */

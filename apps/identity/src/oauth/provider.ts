@@ -10,9 +10,11 @@ import {
   type ResourceServer,
 } from 'oidc-provider';
 import { resourceOf } from './access-token.js';
+import type { DatabaseClock } from '../credentials/database-clock.js';
 import type { PageContext } from './form.js';
 import { ownerMetadata, secretIdMetadata } from './oauth-client.js';
 import { renderError } from './pages.js';
+import { answersInDatabaseTime } from './provider-times.js';
 import { accessTokenTtl, type KeyRing, signingAlgorithm } from './signing-key.js';
 import { unstructuredTokens } from './unstructured-tokens.js';
 
@@ -25,6 +27,7 @@ export interface ProviderParts {
   /** @returns undefined when the user is gone */
   readonly permissionsOf: (userId: string) => Promise<readonly Permission[] | undefined>;
   readonly isLoggedIn: (login: BrowserLogin) => Promise<boolean>;
+  readonly clock: Pick<DatabaseClock, 'now' | 'secondsAhead'>;
 }
 
 /** A login in a browser, as the provider's session knows it. */
@@ -53,7 +56,7 @@ const authorizationCodeTtl = 60;
 
 /** The OAuth 2.0 pages, as a Koa application. */
 export function createProvider(parts: ProviderParts): Provider {
-  const { publicUrl, keys, sessionTtlHours, adapterOf, isSecretRight, permissionsOf } = parts;
+  const { publicUrl, keys, sessionTtlHours, adapterOf, isSecretRight, permissionsOf, clock } = parts;
   const signing = [...keys.jwks].sort((a, b) => Number(b.kid === keys.signingKid) - Number(a.kid === keys.signingKid));
   const isSecure = publicUrl.startsWith('https:');
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure: isSecure, overwrite: true } as const;
@@ -146,6 +149,7 @@ export function createProvider(parts: ProviderParts): Provider {
           else payload['grant_id'] = token.grantId;
           const secretId = token.client?.[secretIdMetadata];
           if (secretId !== undefined) payload['secret_id'] = secretId;
+          for (const name of ['iat', 'exp']) payload[name] = Number(payload[name]) + clock.secondsAhead();
         },
       },
     },
@@ -157,11 +161,28 @@ export function createProvider(parts: ProviderParts): Provider {
   provider.Client.prototype.compareClientSecret = function (secret) {
     return isSecretRight(this.clientSecret ?? '', secret, Provider.ctx?.ip ?? '');
   };
+  issueIdTokensInDatabaseTime(provider, clock);
+  provider.use(answersInDatabaseTime(clock));
   provider.use(unstructuredTokens);
   provider.use(ownPolicy);
   provider.use(refuseHead);
   return provider;
 }
+
+/** ID tokens in the database's time: the provider has no customizer for them. */
+function issueIdTokensInDatabaseTime(provider: Provider, clock: ProviderParts['clock']): void {
+  const prototype: { issue: (this: IdToken, context: Parameters<IdToken['issue']>[0]) => Promise<string> } = provider.IdToken.prototype;
+  const { issue } = prototype;
+  prototype.issue = function (context) {
+    const iat = Math.floor(clock.now() / 1_000);
+    this.set('iat', iat);
+    const { available } = this;
+    if (typeof available['auth_time'] === 'number') available['auth_time'] += clock.secondsAhead();
+    return issue.call(this, { expiresAt: iat + accessTokenTtl, ...context });
+  };
+}
+
+type IdToken = InstanceType<Provider['IdToken']>;
 
 /** They change with the signing keys, and with them only: cookies outlive the keys that they were signed with by little. */
 const cookieKeys = (keys: KeyRing['jwks']): Buffer[] =>
