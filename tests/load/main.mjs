@@ -1,4 +1,4 @@
-// `npm run bench`: P1 to P10, each as a ratio to an anchor that is measured before and after it on the same machine.
+// `npm run bench`: P1 to P10 and S4, each as a ratio to an anchor that is measured before and after it on the same machine.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { tableOf } from './table.mjs';
 
 const usage = `Measures the whole shop against anchors on this machine.
 
-  npm run bench                       P1 to P10
+  npm run bench                       P1 to P10, and S4 (docs/security.md)
   npm run bench -- --only P3,P6       some of them
   npm run bench -- --quick            shorter loads: for trying, not for publishing`;
 

@@ -12,7 +12,8 @@ import { useOf } from './processes.mjs';
 
 /**
  * As production would be set: durable commits, logs at info, metrics and validation on. Payments come from outside and orders
- * wait for them for a day, so that nothing happens but what is measured. One endpoint gets all webhooks, so its limits are out of the way.
+ * wait for them for a day, so that nothing happens but what is measured. One endpoint gets all webhooks and one address makes all
+ * logins, so their limits are out of the way.
  */
 const settings = {
   PAYMENT_PROVIDER: 'external',
@@ -20,6 +21,7 @@ const settings = {
   INITIAL_STOCK: '1000000000',
   WEBHOOK_RATE_PER_ENDPOINT: '1000000',
   WEBHOOK_IN_FLIGHT_PER_ENDPOINT: '10000',
+  LOGIN_LIMIT_PER_ADDRESS: '1000000',
 };
 
 /** @typedef {'gateway' | 'catalog' | 'store' | 'identity' | 'notifications' | 'postgres' | 'nats'} Part */
