@@ -42,7 +42,8 @@ export async function jest(place, name, args, env, limit) {
 export async function nodeTests(place, name, files, limit) {
   const file = join(place.folder, `${name}.tap`);
   const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${file}`];
-  const code = await node(place, ['--test', ...reporters, files], { limit });
+  // They wait for servers more than they compute; Node's own choice on two cores is one file at a time.
+  const code = await node(place, ['--test', '--test-concurrency=3', ...reporters, files], { limit });
   return tallyOfTap({ code, report: contentOf(file) });
 }
 
