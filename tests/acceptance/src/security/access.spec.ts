@@ -173,7 +173,10 @@ const endsIt = (line: Line, caller: Caller, user: string): boolean =>
 
 function outcomeOf(answer: RawAnswer | NoAnswer, method: string): string {
   if (answer instanceof NoAnswer) return `no answer (${answer.reason})`;
-  const { status, body } = answer;
+  const { status, headers, body } = answer;
+  const saysHow = headers.has('www-authenticate');
+  // A 403 of a service, which knows whose things are whose, is not about what was shown.
+  if (saysHow ? status !== 401 && status !== 403 : status === 401) return `${status} ${saysHow ? 'with' : 'without'} WWW-Authenticate`;
   const code = method === 'HEAD' ? undefined : (/"code":"([\w-]+)"/.exec(body.toString())?.[1] ?? '');
   const is = (expected: number, ...codes: string[]): boolean => status === expected && (code === undefined || codes.includes(code));
   if (is(401, 'unauthorized', 'credential-refused')) return 'unauthorized';
