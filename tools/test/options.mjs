@@ -4,7 +4,7 @@ import { StartError } from '../start/errors.mjs';
 export const STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'chaos', 'deploy', 'artefacts']);
 
 /** Those that take too long for every run. */
-const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'adjacent']);
+const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-restarts', 'adjacent']);
 
 /** @typedef {typeof STEPS[number] | typeof LONG_STEPS[number]} StepName */
 
@@ -14,6 +14,7 @@ export const usage = `Builds, then runs every check.
   npm test -- --only unit             one of ${STEPS.join(', ')} (after the build)
   npm test -- --only unit -t oversell    what follows goes to Jest as it is
   npm run security                       what docs/security.md promises, with counts
+  npm run nightly                        what takes too long for every build
   npm run artefacts                      the acceptance tests against what the images hold
   npm run adjacent -- <commit>           the release before on today's schemas, and mixed with today's services`;
 

@@ -42,6 +42,8 @@ export const steps = {
 
   artefacts: (bench) => nodeTests(bench, 'artefacts', 'tests/deploy/artefacts/*.test.mjs'),
 
+  'artefacts-restarts': (bench) => nodeTests(bench, 'artefacts-restarts', 'tests/deploy/artefacts/restarts.nightly.mjs'),
+
   'artefacts-acceptance': async (bench) => {
     // Only this step knows packages that are not there before the installation.
     const { buildArtefacts } = await import('../../tests/deploy/artefacts/build.mjs');

@@ -1,44 +1,29 @@
 import assert from 'node:assert/strict';
-import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { attempt } from '../../../tools/start/command.mjs';
-import { canReach, postgresUser } from '../../../tools/start/system-user.mjs';
 import { stagesOf, textsOf } from '../dockerfile.mjs';
 import { SERVICES } from '../services.mjs';
-import { buildArtefacts } from './build.mjs';
-import { Balancer } from './balancer.mjs';
 import { Listener, retire, Traffic } from './rolling.mjs';
-import { ProductionShop } from './shop.mjs';
+import { START_LIMIT_MS, TouredShop } from './toured-shop.mjs';
 
-// The artefacts of all images, made by their Dockerfiles' own command and run with the settings of the production overlays.
-
-const parent = canReach(tmpdir(), postgresUser()) ? tmpdir() : '/tmp';
-const folder = mkdtempSync(join(parent, 'plant-shop-artefacts-'));
-const artefacts = join(folder, 'artefacts');
-const ending = new AbortController();
-/** @type {ProductionShop} */
-let shop;
+const toured = new TouredShop();
+const { artefacts, shop } = toured;
+const send = toured.send.bind(toured);
 /** @type {Record<string, string>} */
 let filesBefore;
 /** Who may sell, once there is somebody. @type {{ key: string, plantId: number } | undefined} */
 let staff;
 
 before(async () => {
-  chmodSync(folder, 0o711);
-  await buildArtefacts(artefacts, { env: process.env, signal: ending.signal });
+  await toured.build();
   filesBefore = filesOf(artefacts);
-  shop = new ProductionShop(artefacts, folder, ending.signal);
   await shop.start();
-}, { timeout: 180_000 });
+}, { timeout: START_LIMIT_MS });
 
-after(async () => {
-  ending.abort(new Error('the tests are over'));
-  await shop.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+after(() => toured.end());
 
 /**
  * Every file below, with what changes when it is written. Links are not followed: pnpm's lead in circles.
@@ -52,24 +37,6 @@ function filesOf(root, folder = '') {
     return [[path, `${size} ${mtimeMs}`]];
   });
   return Object.fromEntries(entries);
-}
-
-/**
- * @param {string} method @param {string} path @param {{ bearer?: string, key?: string, json?: unknown }} [options]
- * @returns {Promise<{ status: number, body: any }>}
- */
-async function send(method, path, { bearer, key, json } = {}) {
-  const response = await fetch(shop.url + path, {
-    method,
-    headers: {
-      ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
-      ...(key !== undefined && { api_key: key }),
-      ...(json !== undefined && { 'content-type': 'application/json' }),
-    },
-    ...(json !== undefined && { body: JSON.stringify(json) }),
-  });
-  const text = await response.text();
-  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
 }
 
 test('an artefact holds what runs: no test, no source, nothing that is for development', () => {
@@ -100,13 +67,7 @@ test('there is nothing of the demo: no known key, no short password, no stock fr
 });
 
 test('the first admin is made by command, makes a key, lists a plant, and sells what there is', async () => {
-  const admin = { username: 'first-admin', password: 'a long enough password' };
-  assert.equal((await send('POST', '/v3/user', { json: admin })).status, 200);
-  assert.match(await shop.command('identity', ['dist/set-role.js', admin.username, 'admin']), /is admin now/);
-  const login = await send('GET', `/v3/user/login?username=${admin.username}&password=${encodeURIComponent(admin.password)}`);
-  assert.equal(login.status, 200);
-  const made = await send('POST', `/v3/user/${admin.username}/apiKeys`, { bearer: login.body.message, json: { name: 'tour' } });
-  const key = made.body.key ?? assert.fail(JSON.stringify(made.body));
+  const key = await toured.keyOfFirstAdmin();
 
   const plant = await send('POST', '/v3/plant', { key, json: { name: 'Monstera', photoUrls: [], status: 'available' } });
   assert.equal(plant.status, 200, JSON.stringify(plant.body));
@@ -195,57 +156,6 @@ test('a second replica of notifications is added and removed under load, and no 
   // Half of the late ones were on the replica that went, and were told to come again; nobody else was.
   const toldTo = (/** @type {Listener[]} */ some) => some.flatMap(({ closes }) => closes).filter((code) => code === 4200).length;
   assert.deepEqual([toldTo(early), toldTo(late)], [0, 3]);
-});
-
-test('every service is restarted, one replica after the other, at 100 requests a second, and nobody notices', { timeout: 400_000 }, async (context) => {
-  const { key, plantId } = staff ?? assert.fail('nobody was made who may sell');
-  assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { key, json: { free: 1_000_000 } })).status, 200);
-  const balancer = await new Balancer().start();
-  /** @type {Map<string, import('./shop.mjs').Replica[]>} */
-  const replicas = new Map();
-  for (const service of SERVICES) replicas.set(service, [shop.first(service), await shop.addReplica(service)]);
-  const streams = replicas.get('notifications') ?? [];
-  const way = (/** @type {string} */ service) => ({
-    add: async (/** @type {import('./shop.mjs').Replica} */ one) => {
-      if (service === 'gateway') await balancer.add({ port: one.ports.http ?? 0, ops: one.ports.ops });
-      replicas.get(service)?.push(one);
-    },
-    remove: (/** @type {import('./shop.mjs').Replica} */ one) => {
-      if (service === 'gateway') balancer.remove(one.ports.http ?? 0);
-      const all = replicas.get(service) ?? [];
-      all.splice(all.indexOf(one), 1);
-    },
-  });
-  for (const { ports } of replicas.get('gateway') ?? []) await balancer.add({ port: ports.http ?? 0, ops: ports.ops });
-
-  let turn = 0;
-  const listeners = Array.from({ length: 6 }, () => new Listener(() => `ws://127.0.0.1:${streams[turn++ % streams.length]?.ports.http}`, key));
-  await setTimeout(1_000);
-  const traffic = new Traffic({ url: balancer.url, key, plantId });
-  try {
-    for (const service of SERVICES) {
-      const { add, remove } = way(service);
-      for (const old of [...(replicas.get(service) ?? [])]) {
-        await retire(old, { remove: () => remove(old) });
-        await add(await shop.addReplica(service));
-      }
-    }
-  } finally {
-    await traffic.stop();
-  }
-  try {
-    for (let waited = 0; waited < 100 && !listeners.every(({ orders }) => traffic.approved.isSubsetOf(orders)); waited++) await setTimeout(100);
-  } finally {
-    await Promise.all(listeners.map((one) => one.stop()));
-    await balancer.stop();
-  }
-  context.diagnostic(`${traffic.answered} requests, ${traffic.approved.size} events for each of ${listeners.length} sockets`);
-  assert.deepEqual(traffic.failures, []);
-  assert.ok(traffic.answered > 500 && traffic.approved.size > 50, `${traffic.answered}, ${traffic.approved.size}`);
-  for (const { orders, closes, gaps } of listeners) {
-    assert.deepEqual([[...traffic.approved].filter((id) => !orders.has(id)), gaps], [[], []]);
-    assert.deepEqual([...new Set(closes)], [4200]);
-  }
 });
 
 test('no line of a log holds a secret', () => {

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { canReach, postgresUser } from '../../../tools/start/system-user.mjs';
+import { buildArtefacts } from './build.mjs';
+import { ProductionShop } from './shop.mjs';
+
+/** Longer than building all images' artefacts and starting them takes. */
+export const START_LIMIT_MS = 180_000;
+
+/** The artefacts of all images, made by their Dockerfiles' own command and run with the settings of the production overlays. */
+export class TouredShop {
+  #ending = new AbortController();
+
+  constructor() {
+    const parent = canReach(tmpdir(), postgresUser()) ? tmpdir() : '/tmp';
+    this.folder = mkdtempSync(join(parent, 'plant-shop-artefacts-'));
+    chmodSync(this.folder, 0o711);
+    this.artefacts = join(this.folder, 'artefacts');
+    this.shop = new ProductionShop(this.artefacts, this.folder, this.#ending.signal);
+  }
+
+  build() {
+    return buildArtefacts(this.artefacts, { env: process.env, signal: this.#ending.signal });
+  }
+
+  async end() {
+    this.#ending.abort(new Error('the tests are over'));
+    await this.shop.stop();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /**
+   * @param {string} method @param {string} path @param {{ bearer?: string, key?: string, json?: unknown }} [options]
+   * @returns {Promise<{ status: number, body: any }>}
+   */
+  async send(method, path, { bearer, key, json } = {}) {
+    const response = await fetch(this.shop.url + path, {
+      method,
+      headers: {
+        ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+        ...(key !== undefined && { api_key: key }),
+        ...(json !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(json !== undefined && { body: JSON.stringify(json) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+  }
+
+  /** Makes the first admin by command. @returns {Promise<string>} an API key of theirs */
+  async keyOfFirstAdmin() {
+    const admin = { username: 'first-admin', password: 'a long enough password' };
+    assert.equal((await this.send('POST', '/v3/user', { json: admin })).status, 200);
+    assert.match(await this.shop.command('identity', ['dist/set-role.js', admin.username, 'admin']), /is admin now/);
+    const login = await this.send('GET', `/v3/user/login?username=${admin.username}&password=${encodeURIComponent(admin.password)}`);
+    assert.equal(login.status, 200);
+    const made = await this.send('POST', `/v3/user/${admin.username}/apiKeys`, { bearer: login.body.message, json: { name: 'tour' } });
+    return made.body.key ?? assert.fail(JSON.stringify(made.body));
+  }
+}

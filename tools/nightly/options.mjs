@@ -1,0 +1,51 @@
+import { parseArgs } from 'node:util';
+import { StartError } from '../start/errors.mjs';
+
+/**
+ * What is run, and the variables for it.
+ * @typedef {{ args: string[], env?: Record<string, string> }} Command
+ * @typedef {{ seed: number, minutes: string }} Choice
+ */
+
+/** @type {Record<string, (choice: Choice) => Command>} */
+const PARTS = {
+  chaos: ({ seed, minutes }) => ({ args: ['tests/chaos/main.mjs', '--seed', `${seed}`, '--minutes', minutes] }),
+  prove: ({ seed }) => ({ args: ['tests/chaos/main.mjs', '--prove', '--seed', `${seed}`] }),
+  fuzz: ({ seed }) => ({ args: ['tools/fuzz/main.mjs', '--seed', `${seed}`] }),
+  intents: () => ({ args: ['tools/test/main.mjs', '--only', 'acceptance', '--testPathPatterns', 'intents'], env: { INTENT_ROUNDS: '8' } }),
+  restarts: () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-restarts'] }),
+  artefacts: () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-acceptance'] }),
+};
+
+export const PART_NAMES = Object.keys(PARTS);
+
+export const usage = `Runs the checks that take too long for every build.
+
+  npm run nightly                          ${PART_NAMES.join(', ')}
+  npm run nightly -- --only chaos,fuzz     some of them
+  npm run nightly -- --seed 20260501       the seed of another day; default: today's date
+  npm run nightly -- --minutes 10          of chaos; default: 30`;
+
+/**
+ * @param {string[]} args
+ * @param {Date} now
+ * @returns {{ help: boolean, seed: number, parts: [name: string, command: Command][] }}
+ */
+export function parseOptions(args, now) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      only: { type: 'string' },
+      seed: { type: 'string', default: now.toISOString().slice(0, 10).replaceAll('-', '') },
+      minutes: { type: 'string', default: '30' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  const seed = Number(values.seed);
+  const names = values.only?.split(',') ?? PART_NAMES;
+  const unknown = names.filter((name) => !PART_NAMES.includes(name));
+  if (unknown.length > 0) throw new StartError(`No part of a night's run: ${unknown.join(', ')}.\n\n${usage}`);
+  if (!Number.isSafeInteger(seed) || !(Number(values.minutes) > 0)) throw new StartError(usage);
+  const parts = names.map((name) => /** @type {[string, Command]} */ ([name, PARTS[name]?.({ seed, minutes: values.minutes })]));
+  return { help: values.help, seed, parts };
+}
