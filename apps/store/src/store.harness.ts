@@ -9,10 +9,13 @@ import { Stage } from '@plant-shop/testing/crash/every-point';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { fake, startFake, startService, TestCaller, testConfig } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
 import pg from 'pg';
 import type { StoreConfig } from './config.js';
 import { migrationsFolder, storeDatabase } from './database.js';
 import { startStore } from './start.js';
+
+const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 const user = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
@@ -88,6 +91,22 @@ export class StoreHarness {
 
   async rows<Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> {
     return (await this.sql.query<Row>(text, values)).rows;
+  }
+
+  /**
+   * Holds one row for as long as `work` takes: what the store does with it waits.
+   * @param work gets a function that resolves when so many of the store's connections wait for a lock
+   */
+  async holding<T>(row: string, values: unknown[], work: (waiting: (connections: number) => Promise<void>) => Promise<T>): Promise<T> {
+    const holder = await this.sql.connect();
+    try {
+      await holder.query('BEGIN');
+      await holder.query(`${row} FOR UPDATE`, values);
+      return await work((connections) => until(async () => (await this.rows(waitsForLock)).length >= connections));
+    } finally {
+      await holder.query('ROLLBACK');
+      holder.release();
+    }
   }
 
   /** What must hold at any instant; each entry is a violation. */

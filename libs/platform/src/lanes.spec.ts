@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { Lanes } from './lanes.js';
+import { Lanes, whoStillWait } from './lanes.js';
+import { Deadline } from './rpc/deadline.js';
 
 const dataError = Object.assign(new Error('out of range'), { code: '22003' });
 
@@ -15,6 +16,21 @@ function noting(options: { count: number; maxBatch: number }): { batches: number
   });
   return { batches, lanes };
 }
+
+describe('a batch without those whose deadline is past', () => {
+  it('runs the others, and answers the late ones that nothing happened', async () => {
+    const ran: string[][] = [];
+    const run = whoStillWait<{ name: string; deadline: Deadline }, string>('store', (batch) => {
+      ran.push(batch.map(({ name }) => name));
+      return Promise.resolve(batch.map(({ name }) => `done ${name}`));
+    });
+    const request = (name: string, leftMs: number) => ({ name, deadline: Deadline.in(leftMs) });
+    const results = await run([request('late', -1), request('a', 10_000), request('later', -1_000), request('b', 10_000)]);
+    expect(results).toEqual([expect.objectContaining({ code: 'unavailable' }), 'done a', expect.objectContaining({ code: 'unavailable' }), 'done b']);
+    await run([request('alone', -1)]);
+    expect(ran).toEqual([['a', 'b']]);
+  });
+});
 
 describe('lanes', () => {
   it('run a request alone at once, in a batch of one', async () => {

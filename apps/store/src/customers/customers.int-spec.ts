@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type OpenOrders, store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
-import { customer, outcomeOf, StoreHarness } from '../store.harness.js';
+import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
 
 describe('a customer whose user is about to be deleted', () => {
   let shop: StoreHarness;
@@ -44,6 +44,35 @@ describe('a customer whose user is about to be deleted', () => {
   it('stays closed, whichever attempt asks again', async () => {
     expect(await close(3, 5)).toEqual({ openOrders: [] });
     for (const attempt of [4, 5, 6]) expect(await close(3, attempt)).toEqual({ openOrders: [] });
+  });
+
+  // They have ordered before, as most have: their row is there, and is shared by nothing but its lock.
+  it('is not closed while an order of theirs is placed', async () => {
+    const plantId = await shop.plant();
+    await cancel(5, await place(5, plantId));
+    const [placed, closing] = await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async (waiting) => {
+      const placing = place(5, plantId);
+      await waiting(1);
+      const closing = close(5, 1);
+      await waiting(2);
+      return [placing, closing] as const;
+    });
+    expect(await closing).toEqual({ openOrders: [await placed] });
+  });
+
+  it('is not closed while an order is transferred to them', async () => {
+    const plantId = await shop.plant();
+    await cancel(6, await place(6, plantId));
+    const orderId = await place(7, plantId);
+    const [transferred, closing] = await shop.holding('SELECT 1 FROM orders WHERE id = $1', [orderId], async (waiting) => {
+      const transferring = shop.caller.call(store.transferOrder, { orderId, transfer: { username: 'user-6' } }, staff);
+      await waiting(1);
+      const closing = close(6, 1);
+      await waiting(2);
+      return [transferring, closing] as const;
+    });
+    expect(await transferred).toMatchObject({ id: orderId });
+    expect(await closing).toEqual({ openOrders: [orderId] });
   });
 
   it('is not closed for somebody who waits no more', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { TestCaller } from '@plant-shop/testing/service';
 import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
 
 describe('an order with an Idempotency-Key', () => {
@@ -14,9 +15,13 @@ describe('an order with an Idempotency-Key', () => {
     await shop.stop();
   });
 
-  async function place(key: string, order: NewOrder, n = 1): Promise<{ order: Order; replayed: boolean; version?: number | undefined }> {
+  async function place(
+    key: string,
+    order: NewOrder,
+    { n = 1, caller = shop.caller } = {},
+  ): Promise<{ order: Order; replayed: boolean; version?: number | undefined }> {
     const context = new RpcContext('test', Deadline.in(10_000), customer(n));
-    const answer = await shop.caller.client.callRaw(store.placeOrder, { order }, context, key);
+    const answer = await caller.client.callRaw(store.placeOrder, { order }, context, key);
     const { replayed = false, version } = answer;
     return { order: JSON.parse(Buffer.from(answer.payload).toString()) as Order, replayed, version };
   }
@@ -31,7 +36,7 @@ describe('an order with an Idempotency-Key', () => {
     expect(await freeOf(plantId)).toBe(10);
   });
 
-  it('twins at the same time, in one batch or in two replicas, are one order', async () => {
+  it('twins in one batch are one order', async () => {
     const plantId = await shop.plant(100);
     const keys = Array.from({ length: 20 }, (_, n) => `twins-${n}`);
     const answers = await Promise.all(
@@ -45,13 +50,56 @@ describe('an order with an Idempotency-Key', () => {
     expect(await freeOf(plantId)).toBe(80);
   });
 
+  it('twins that reach two replicas at the same time, from two gateways, are one order', async () => {
+    const plantId = await shop.plant(100);
+    const gateways = [shop.caller, await TestCaller.connect(shop.nats.url)];
+    try {
+      const keys = Array.from({ length: 20 }, (_, n) => `far-twins-${n}`);
+      const sent: Promise<{ key: string; id: number; replayed: boolean }>[] = [];
+      // All twins are under way before the first is placed, in 20 frames, each of which goes to either replica.
+      await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async (waiting) => {
+        for (let frame = 0; frame < 20; frame++) {
+          const caller = gateways[frame % 2]!;
+          sent.push(...keys.map(async (key) => {
+            const { order, replayed } = await place(key, { plantId }, { caller });
+            return { key, id: order.id, replayed };
+          }));
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        // One batch of each replica.
+        await waiting(2);
+      });
+      const answers = await Promise.all(sent);
+      for (const key of keys) {
+        const twins = answers.filter((one) => one.key === key);
+        expect(new Set(twins.map((one) => one.id)).size).toBe(1);
+        expect(twins.filter((one) => !one.replayed)).toHaveLength(1);
+      }
+      expect(await freeOf(plantId)).toBe(80);
+    } finally {
+      await gateways[1]?.close();
+    }
+  });
+
+  it('is known again for 24 hours, and no longer', async () => {
+    const plantId = await shop.plant(10);
+    const { order } = await place('a day', { plantId });
+    const pass = (time: string) => shop.rows(`UPDATE idempotency_keys SET expires_at = expires_at - $1::interval`, [time]);
+    await pass('23 hours 59 minutes');
+    expect(await place('a day', { plantId })).toMatchObject({ order, replayed: true });
+    await pass('1 minute');
+    const later = await place('a day', { plantId });
+    expect(later.replayed).toBe(false);
+    expect(later.order.id).not.toBe(order.id);
+  });
+
   it('of another principal, or for another request, is another matter', async () => {
     const plantId = await shop.plant(10);
-    const mine = await place('shared', { plantId }, 1);
-    const theirs = await place('shared', { plantId }, 2);
+    const mine = await place('shared', { plantId });
+    const theirs = await place('shared', { plantId }, { n: 2 });
     expect(theirs).toMatchObject({ replayed: false });
     expect(theirs.order.id).not.toBe(mine.order.id);
-    await expect(outcomeOf(place('shared', { plantId, quantity: 2 }, 1))).resolves.toBe('idempotency-key-reused');
+    await expect(outcomeOf(place('shared', { plantId, quantity: 2 }))).resolves.toBe('idempotency-key-reused');
     const context = new RpcContext('test', Deadline.in(5_000), customer(1));
     const transfer = { orderId: mine.order.id, transfer: { username: 'user-3' } };
     await expect(outcomeOf(shop.caller.client.callRaw(store.transferOrder, transfer, context, 'shared'))).resolves.toBe(

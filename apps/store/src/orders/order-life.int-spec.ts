@@ -94,6 +94,25 @@ describe('the life of an order with an external payment provider', () => {
     await expect(outcomeOf(transfer((await place(1)).id, 77))).resolves.toBe('customer-closed');
   });
 
+  it.each([
+    ['transferred', (orderId: number, ifVersion: number) => shop.caller.call(store.transferOrder, { orderId, transfer: { username: 'user-2' }, ifVersion }, staff)],
+    ['shipped', (orderId: number, ifVersion: number) => shop.caller.call(store.shipOrder, { orderId, shipment: { carrier: 'DHL', trackingNumber: 'DHL 2' }, ifVersion }, staff)],
+    ['delivered', (orderId: number, ifVersion: number) => shop.caller.call(store.deliverOrder, { orderId, ifVersion }, staff)],
+    ['cancelled', (orderId: number, ifVersion: number) => shop.caller.call(store.cancelOrder, { orderId, ifVersion }, staff)],
+  ])('an order is %s only at the version that the caller names', async (what, change) => {
+    const { id } = await place();
+    if (what !== 'cancelled') await pay(id, `if-${what}`);
+    const state = () => shop.rows<{ version: number }>('SELECT version, status, owner_id, carrier FROM orders WHERE id = $1', [id]);
+    const before = await state();
+    const version = before[0]?.version ?? NaN;
+    for (const other of [version - 1, version + 1]) {
+      await expect(outcomeOf(change(id, other))).resolves.toBe('precondition-failed');
+    }
+    expect(await state()).toEqual(before);
+    await expect(outcomeOf(change(id, version))).resolves.toBe('placed');
+    expect(await state()).toMatchObject([{ version: version + 1 }]);
+  });
+
   it('lists one’s own orders newest first, each old one exactly once while others are placed', async () => {
     const plantId = await shop.plant(1_000);
     const placeFor = (n: number) => shop.caller.call(store.placeOrder, { order: { plantId } }, customer(n));

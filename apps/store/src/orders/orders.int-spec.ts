@@ -45,6 +45,21 @@ describe('orders', () => {
     expect(await stockOf(plantId)).toMatchObject({ free: 0, reserved: 100 });
   });
 
+  it('an order that waits past its deadline is not placed', async () => {
+    const plantId = await shop.plant(10);
+    const placed = await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async (waiting) => {
+      const first = place({ plantId });
+      await waiting(1);
+      const late = shop.caller.call(store.placeOrder, { order: { plantId, quantity: 5 } }, customer(2), 300);
+      await expect(outcomeOf(late)).resolves.toBe('outcome-unknown');
+      return { first };
+    });
+    await placed.first;
+    // Of the same lane: when it is answered, the batch with the late one has ended.
+    await place({ plantId });
+    expect(await stockOf(plantId)).toMatchObject({ free: 8, reserved: 2 });
+  });
+
   it('an id that a client chose is given once, also to twins in one batch', async () => {
     const plantId = await shop.plant(100);
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(place({ id: 4_711, plantId }))));
