@@ -40,7 +40,12 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   async sweep(): Promise<boolean> {
-    for (const sweep of sweeps) await this.database.transaction((tx) => sweep(tx));
+    const errors: unknown[] = [];
+    for (const sweep of sweeps) {
+      await this.database.transaction((tx) => sweep(tx)).catch((error: unknown) => errors.push(error));
+    }
+    // One that fails does not keep the next from sweeping.
+    if (errors.length > 0) throw new AggregateError(errors, `${errors.length} of ${sweeps.length} sweeps failed`);
     return false;
   }
 }
