@@ -54,7 +54,7 @@ async function main() {
 async function trial(folder, options, shutdown) {
   // A cluster, as production has it; a build on few cores has no time for three.
   const natsServers = options.isShort ? 1 : 3;
-  const stack = await Stack.start(join(folder, 'shop'), { signal: stop.signal, natsServers });
+  const stack = await Stack.start(join(folder, 'shop'), { signal: stop.signal, natsServers, ownClocks: !options.isShort });
   shutdown.add('shop', async () => {
     if (options.keepLogs && existsSync(stack.logs)) cpSync(stack.logs, options.keepLogs, { recursive: true });
     await stack.end();

@@ -3,6 +3,7 @@ import { ownBroker } from '../../tools/start/broker.mjs';
 import { loadCredentials } from '../../tools/start/credentials.mjs';
 import { DataDir } from '../../tools/start/data-dir.mjs';
 import { ownDatabases } from '../../tools/start/databases.mjs';
+import { HostClock } from '../../tools/start/host-clock.mjs';
 import { nextFreePort } from '../../tools/start/ports.mjs';
 import { sendSignal, sleep } from '../../tools/start/processes.mjs';
 import { answers } from '../../tools/start/readiness.mjs';
@@ -38,6 +39,8 @@ export class Stack {
   instances = [];
   /** @type {Record<string, import('./dist/stack.js').Links>} */
   links = {};
+  /** @type {Record<string, HostClock> | undefined} */
+  clocks;
 
   #relays = new Relays();
   #stop = new AbortController();
@@ -63,15 +66,15 @@ export class Stack {
 
   /**
    * @param {string} folder that does not exist yet
-   * @param {{ signal: AbortSignal, replicas?: Partial<Record<string, number>>, natsServers?: number }} options
+   * @param {{ signal: AbortSignal, replicas?: Partial<Record<string, number>>, natsServers?: number, ownClocks?: boolean }} options
    */
-  static async start(folder, { signal, replicas = {}, natsServers = 1 }) {
+  static async start(folder, { signal, replicas = {}, natsServers = 1, ownClocks = false }) {
     const stack = new Stack(folder);
     const end = () => stack.#stop.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });
     try {
       signal.throwIfAborted();
-      await stack.#start(replicas, natsServers);
+      await stack.#start(replicas, natsServers, ownClocks);
       return stack;
     } catch (error) {
       await stack.end();
@@ -79,8 +82,8 @@ export class Stack {
     }
   }
 
-  /** @param {Partial<Record<string, number>>} replicas @param {number} natsServers */
-  async #start(replicas, natsServers) {
+  /** @param {Partial<Record<string, number>>} replicas @param {number} natsServers @param {boolean} ownClocks */
+  async #start(replicas, natsServers, ownClocks) {
     const { dataDir, runFile } = this;
     dataDir.create();
     const silent = /** @type {any} */ ({ say: () => {}, complain: () => {}, log: () => {} });
@@ -100,6 +103,7 @@ export class Stack {
     const direct = this.instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, { ...inherited, ...settings }) }));
     await migrate(site, direct, databases);
 
+    if (ownClocks) this.clocks = await this.#makeClocks();
     const processes = [];
     for (const instance of this.instances) {
       const { label, service } = instance;
@@ -112,7 +116,7 @@ export class Stack {
         broker: { ...broker, url: through(broker.url, nats) },
         databaseUrls: postgres ? { ...databaseUrls, [service]: through(url, postgres) } : databaseUrls,
       };
-      const env = environmentOf(instance, relayed, { ...inherited, ...settings });
+      const env = environmentOf(instance, relayed, { ...inherited, ...settings, ...this.clocks?.[label]?.environment });
       this.#envs.set(label, env);
       const record = () => runFile.record(instance, kept.mark);
       const kept = serviceProcess(instance, { env, logs: dataDir.logs, screen: silent, watch, record });
@@ -152,6 +156,18 @@ export class Stack {
     if (this.natsServers.includes(part)) return this.#brokers[this.natsServers.indexOf(part)]?.server.mark?.pid;
     if (part === 'postgres') return postgres?.pid;
     return Object.values(services).flat().find(({ label }) => label === part)?.pid;
+  }
+
+  /** @returns nothing where they cannot be had */
+  async #makeClocks() {
+    /** @type {Record<string, HostClock>} */
+    const clocks = {};
+    for (const { label } of this.instances) {
+      const clock = await HostClock.at(join(this.dataDir.path, `clock-${label}`), { signal: this.#stop.signal, say: console.log });
+      if (!clock) return undefined;
+      clocks[label] = clock;
+    }
+    return clocks;
   }
 
   async addStandby() {

@@ -37,13 +37,14 @@ export class HostClock {
     return {
       LD_PRELOAD: this.#library,
       FAKETIME_TIMESTAMP_FILE: this.#file,
-      FAKETIME_NO_CACHE: '1',
+      // Without this file's content kept for a second, each look at the clock would read it.
+      FAKETIME_CACHE_DURATION: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
       FAKETIME_DONT_RESET: '1',
     };
   }
 
-  /** Counts from the next look at the clock on. @param {number} aheadMs negative: behind */
+  /** Counts within a second. @param {number} aheadMs negative: behind */
   set(aheadMs) {
     const draft = `${this.#file}.new`;
     writeFileSync(draft, `${aheadMs < 0 ? '-' : '+'}${(Math.abs(aheadMs) / 1000).toFixed(3)}\n`);

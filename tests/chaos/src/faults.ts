@@ -49,7 +49,7 @@ export class Faults {
   get ofGateways(): Window[] {
     return this.done
       .filter(({ fault }) => fault.kind !== 'roll' && fault.targets.some((target) => target.startsWith('gateway')))
-      .filter(({ fault }) => fault.kind !== 'cut')
+      .filter(({ fault }) => fault.kind !== 'cut' && fault.kind !== 'clock')
       .map(({ from, to }) => ({ from, to: to + 500 }));
   }
 
@@ -85,6 +85,9 @@ export class Faults {
         return;
       case 'roll':
         for (const target of fault.targets) await this.roll(target);
+        return;
+      case 'clock':
+        for (const [label, clock] of Object.entries(this.stack.clocks ?? {})) clock.set(fault.targets.includes(label) ? fault.aheadMs : 0);
         return;
       case 'away':
         return this.takeAway(fault.targets, fault.forMs);

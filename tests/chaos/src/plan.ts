@@ -9,12 +9,14 @@ export type Fault = { readonly atMs: number } & (
   /** `postgres`, `nats` (all its servers), or one of them: `nats-2`. */
   | { readonly kind: 'restart'; readonly targets: readonly string[] }
   | { readonly kind: 'roll'; readonly targets: readonly string[] }
+  /** The host of these processes shows another time of day than all others, whose clocks are right, until the next such fault. */
+  | { readonly kind: 'clock'; readonly targets: readonly string[]; readonly aheadMs: number }
   /** For everybody, and NATS comes back empty. */
   | { readonly kind: 'away'; readonly targets: readonly ('nats' | 'postgres')[]; readonly forMs: number }
 );
 
 /** What plans are made of. */
-export type FaultKind = Exclude<Fault['kind'], 'away'>;
+export type FaultKind = Exclude<Fault['kind'], 'away' | 'clock'>;
 
 interface Scope {
   readonly kinds: readonly FaultKind[];
@@ -96,6 +98,7 @@ export function nameOf(fault: Fault): string {
     cut: `cut ${targets} off from ${'from' in fault ? fault.from : ''} for ${seconds}`,
     restart: fault.targets[0] === 'postgres' ? 'stop Postgres (immediate)' : `kill -9 ${targets}, back empty`,
     roll: `SIGTERM ${targets}`,
+    clock: `clock of ${targets} set ${'aheadMs' in fault ? fault.aheadMs / 1_000 : ''} s ahead`,
     away: `${targets} away for ${seconds}`,
   }[fault.kind];
 }

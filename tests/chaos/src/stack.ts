@@ -48,6 +48,8 @@ export interface Stack {
   readonly natsServers: readonly string[];
   /** Of Postgres, as its superuser and past the relays. */
   readonly adminUrl: string;
+  /** Of each instance's host, by its label; undefined where this machine does not let us set them. */
+  readonly clocks: Readonly<Record<string, { set(aheadMs: number): void }>> | undefined;
   /** Folder of the log files. */
   readonly logs: string;
   readonly signal: AbortSignal;

@@ -1,4 +1,5 @@
 import { brokenServerGoals } from './broken-servers.js';
+import { clockGoals } from './clocks.js';
 import type { Goal } from './goal.js';
 import { placingGoals } from './placing.js';
 import { restartGoals } from './restarts.js';
@@ -9,5 +10,5 @@ import { stormGoals } from './storms.js';
 
 /** By name, in the order of their numbers. */
 export const goals: Readonly<Record<string, Goal>> = Object.fromEntries(
-  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals, ...longGoals, ...raceGoals, ...overloadGoals, ...brokenServerGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
+  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals, ...longGoals, ...raceGoals, ...overloadGoals, ...brokenServerGoals, ...clockGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
 );
