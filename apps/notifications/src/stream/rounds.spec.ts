@@ -28,7 +28,7 @@ interface Client {
 
 /** Rounds on a ring of their own. What clients get is noted. */
 class Scene {
-  readonly revocations = { isFresh: true };
+  readonly revocations = { isFresh: true, identityTime: () => Date.now() };
   readonly ring: Ring;
   readonly rounds: Rounds;
   readonly all: Entry[] = [];

@@ -181,7 +181,7 @@ export class Rounds implements OnApplicationShutdown {
   }
 
   private observeLag({ entries }: Round): void {
-    const now = Date.now();
+    const { now } = this.sender;
     for (const { facts } of entries) {
       if (facts && Number.isFinite(facts.at)) this.metrics.lag.observe(Math.max(0, now - facts.at) / 1_000);
     }

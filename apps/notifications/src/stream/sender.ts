@@ -15,7 +15,7 @@ export class Sender {
   private onSlow: (connection: Connection) => void = () => undefined;
 
   constructor(
-    @Inject(RevocationLog) private readonly revocations: Pick<RevocationLog, 'isFresh'>,
+    @Inject(RevocationLog) private readonly revocations: Pick<RevocationLog, 'isFresh' | 'identityTime'>,
     private readonly metrics: StreamMetrics,
   ) {}
 
@@ -28,6 +28,11 @@ export class Sender {
     const { isFresh } = this.revocations;
     this.metrics.isHeld.set(isFresh ? 0 : 1);
     return isFresh;
+  }
+
+  /** Milliseconds since the epoch, by a database's clock: this host's may be minutes away from those that events were timed by. */
+  get now(): number {
+    return this.revocations.identityTime();
   }
 
   /** @returns how many events and gaps were sent */

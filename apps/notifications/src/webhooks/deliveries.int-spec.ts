@@ -142,6 +142,12 @@ describe('deliveries, 250 times as fast', () => {
         [webhook.id, days],
       );
     await passed(40);
+    // As a worker leaves one that was killed while it had it.
+    await shop.sql.query(
+      `UPDATE webhook_deliveries SET lease = gen_random_uuid(), due_at = now()
+       WHERE id = (SELECT min(id) FROM webhook_deliveries WHERE webhook_id = $1)`,
+      [webhook.id],
+    );
     // They are old, and held for a moment only.
     await new Promise((resolve) => setTimeout(resolve, 400));
     expect(await states()).toEqual(['held', 'held']);

@@ -252,8 +252,10 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   /** Its `traceparent` stays here: a receiver is somebody else, and one run may have moved many customers' orders. */
   private async attempt({ claimed, url, secrets }: Job): Promise<Sent> {
     const span = tracing?.begin({ name: 'POST', kind: 'client', attributes: { 'http.request.method': 'POST' } });
-    const headers = signedHeaders(claimed.eventId, new Date(), claimed.body, secrets);
-    const sent = await this.sender.send({ url, headers, body: claimed.body });
+    // Receivers refuse what was signed minutes ago or ahead: a host whose clock is wrong must not decide that.
+    const at = new Date(this.revocations.identityTime());
+    const headers = signedHeaders(claimed.eventId, at, claimed.body, secrets);
+    const sent = await this.sender.send({ url, at, headers, body: claimed.body });
     if (span) endAttempt(span, sent);
     return sent;
   }

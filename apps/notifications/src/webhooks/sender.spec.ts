@@ -11,7 +11,7 @@ import { Sender, type SenderOptions } from './sender.js';
 import { TargetGuard } from './target-guard.js';
 import { Receiver } from './webhooks.spec.fixture.js';
 
-const post = { headers: { 'webhook-id': 'one' }, body: '{"event":"grün"}' };
+const post = { at: new Date(), headers: { 'webhook-id': 'one' }, body: '{"event":"grün"}' };
 
 describe('the sender', () => {
   let receiver: Receiver;

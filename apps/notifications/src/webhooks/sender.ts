@@ -29,6 +29,8 @@ export interface Sent {
 
 export interface Post {
   readonly url: URL;
+  /** When this attempt begins, by a clock that receivers may hold their own against. */
+  readonly at: Date;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -63,7 +65,7 @@ export class Sender {
   send(post: Post): Promise<Sent> {
     // Whatever was allowed when the URL was given, and whatever connection there is.
     const fault = this.guard.faultOf(post.url.href);
-    if (fault !== undefined) return Promise.resolve({ at: new Date(), durationMs: 0, error: `The URL ${fault}.` });
+    if (fault !== undefined) return Promise.resolve({ at: post.at, durationMs: 0, error: `The URL ${fault}.` });
     return new Promise((resolve) => new Attempt(post, this.agent, this.options, resolve).begin());
   }
 
@@ -75,7 +77,6 @@ export class Sender {
 
 /** Settles once: with the answer, an error, or the end of its time, whichever comes first. */
 class Attempt implements Dispatcher.DispatchHandler {
-  private readonly at = new Date();
   private readonly startedAt = performance.now();
   private readonly limitMs: number;
   private readonly bodyLimitMs: number;
@@ -123,7 +124,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
     this.status = status;
-    this.retryAfterMs = retryAfterMs(headers['retry-after'], new Date());
+    this.retryAfterMs = retryAfterMs(headers['retry-after'], new Date(this.post.at.getTime() + performance.now() - this.startedAt));
     // The status decides. The body is read for the connection's sake alone: a receiver that drips it must not keep the place.
     const leftMs = this.limitMs - (performance.now() - this.startedAt);
     clearTimeout(this.timer);
@@ -152,11 +153,11 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.isSettled) return;
     this.isSettled = true;
     clearTimeout(this.timer);
-    const { at, status } = this;
+    const { status } = this;
     // What comes after the status changes nothing: it was said that the event has arrived, or that it has not.
     const text = status === undefined ? textOf(error, this.limitMs) : statusText(status);
     this.done({
-      at,
+      at: this.post.at,
       durationMs: Math.round(performance.now() - this.startedAt),
       ...(status !== undefined && { status }),
       ...(text !== undefined && { error: text }),

@@ -30,6 +30,22 @@ describe('sending to webhooks', () => {
     ]);
   });
 
+  it.each([-10, 10])('is signed with the time of the shop, when this host is %i minutes away from it', async (minutes) => {
+    const setClock = async (aheadMs: number): Promise<void> => {
+      owner.shop.identityAheadMs = aheadMs;
+      // The next pull of the revocation log brings it.
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    };
+    await setClock(minutes * 60_000);
+    await owner.create();
+    owner.happen({ orderId: 11 });
+    await until(() => owner.receiver.received.length === 1);
+    const [{ headers }] = owner.receiver.received as [Received];
+    const aheadMs = Number(headers['webhook-timestamp']) * 1_000 - Date.now();
+    await setClock(0);
+    expect(Math.abs(aheadMs - minutes * 60_000)).toBeLessThan(5_000);
+  });
+
   it('is of what the endpoint asks for, and of the owner’s orders only', async () => {
     const [all, order, plant] = await Promise.all([owner.create(), owner.create({ orderId: 5 }), owner.create({ plantId: 8 })]);
     owner.happen({ orderId: 5, plantId: 7 }, { orderId: 6, plantId: 8 }, { orderId: 5, plantId: 8 }, { orderId: 7, plantId: 7 });

@@ -8,11 +8,14 @@ type Pending = Pick<Claimed, 'id' | 'webhookId' | 'orderId' | 'inLane'>;
 
 const columns = `d.id, d.webhook_id AS "webhookId", d.order_id AS "orderId", d.in_lane AS "inLane"`;
 
+/** No worker has it: the lease of one that was killed ends, and nobody takes it from the row. */
+const isFree = '(d.lease IS NULL OR d.due_at <= now())';
+
 /** Of disabled endpoints: what has waited for so long, counted from when it began to be held. */
 export function findHeldTooLong(tx: Transaction, holdMs: number, limit: number): Promise<Pending[]> {
   return tx.query<Pending>(
     `SELECT ${columns} FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id AND d.ended_at IS NULL
-     WHERE w.state = 'disabled' AND d.lease IS NULL
+     WHERE w.state = 'disabled' AND ${isFree}
        AND greatest(d.created_at, w.state_since) <= now() - $1 * interval '1 millisecond' LIMIT $2`,
     [holdMs, limit],
   );
@@ -22,7 +25,7 @@ export function findHeldTooLong(tx: Transaction, holdMs: number, limit: number):
 export function findUnseeable(tx: Transaction, limit: number): Promise<Pending[]> {
   return tx.query<Pending>(
     `SELECT ${columns} FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id AND d.ended_at IS NULL
-     WHERE w.made_for_all AND NOT w.sees_all AND d.of_others AND d.lease IS NULL LIMIT $1`,
+     WHERE w.made_for_all AND NOT w.sees_all AND d.of_others AND ${isFree} LIMIT $1`,
     [limit],
   );
 }
@@ -34,8 +37,8 @@ export async function endDeliveries(tx: Transaction, found: readonly Pending[], 
   holdLanes(tx, lanes);
   const attempt = JSON.stringify({ at: new Date().toISOString(), durationMs: 0, error });
   await tx.execute(
-    `UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, ended_at = now(), attempts = attempts || $2::jsonb
-     WHERE id = ANY($1) AND ended_at IS NULL AND lease IS NULL`,
+    `UPDATE webhook_deliveries d SET state = 'failed', due_at = NULL, lease = NULL, ended_at = now(), attempts = attempts || $2::jsonb
+     WHERE id = ANY($1) AND ended_at IS NULL AND ${isFree}`,
     [found.map((one) => one.id), attempt],
   );
   advanceLanes(tx, lanes);

@@ -3,7 +3,7 @@ import { Receiver } from './webhooks.spec.fixture.js';
 import { Sender } from './sender.js';
 import { isPublic, TargetGuard, TargetRefused } from './target-guard.js';
 
-const post = { headers: {}, body: '{}' };
+const post = { at: new Date(), headers: {}, body: '{}' };
 
 /** What names resolve to, where a test has names. `%` is the sentinel's port. */
 const names: Record<string, string[]> = {

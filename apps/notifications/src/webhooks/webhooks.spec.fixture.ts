@@ -59,6 +59,8 @@ export class TestWebhooks {
   private readonly replicas: Service[] = [];
   /** What identity says of users; undefined: gone. */
   readonly users = new Map<string, readonly Permission[] | undefined>();
+  /** By how much the clock of identity's database is ahead of this host's. */
+  identityAheadMs = 0;
   readonly revocations: { position: number; kind: 'user' | 'userChanged'; id: string }[] = [];
 
   private constructor(
@@ -222,6 +224,7 @@ export class TestWebhooks {
       fake(identity.readRevocations, ({ after }) => ({
         head: this.revocations.length,
         entries: this.revocations.filter(({ position }) => position > after),
+        time: Date.now() + this.identityAheadMs,
       })),
       fake(identity.resolveSubject, ({ userId }) => {
         const permissions = this.users.has(userId) ? this.users.get(userId) : permissionsOfRole.staff;
