@@ -7,7 +7,7 @@ import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { temporaryFolder } from '../../tools/test/folder.mjs';
 import { BuildCopy } from './dist/prove/build-copy.js';
-import { prove } from './dist/prove/prove.js';
+import { proofNames, prove } from './dist/prove/prove.js';
 import { goalNames, run } from './dist/run.js';
 import { Stack } from './stack.mjs';
 
@@ -19,7 +19,8 @@ const usage = `Does to a shop of its own what can happen to one, and judges all 
   npm run chaos -- --short                    as every build does: 2.5 minutes, seed 1
   npm run chaos -- --keep-logs <folder>       the services' logs afterwards
   npm run chaos -- --report <file>            how many goals were reached, as JSON
-  npm run chaos -- --prove                    twelve bugs made on purpose: is each caught? (--bug <part of its name>)`;
+  npm run chaos -- --prove                    bugs made on purpose: is each caught?
+  npm run chaos -- --prove early-expiry       only these: ${proofNames.join(', ')}`;
 
 const stop = stopOnSignals();
 process.exit(await main());
@@ -63,14 +64,14 @@ async function trial(folder, options, shutdown) {
 }
 
 /** @param {string} folder @param {NonNullable<ReturnType<typeof optionsOf>>} options */
-async function proof(folder, { seed, bug }) {
+async function proof(folder, { seed, bugs }) {
   const copy = new BuildCopy(join(folder, 'build'), ROOT);
   // Where tools/start takes the services' build from.
   process.env['ARTEFACTS_DIR'] = copy.apps;
   const replicas = { gateway: 1, catalog: 1, identity: 1 };
   let shops = 0;
   const openStack = () => Stack.start(join(folder, `shop-${++shops}`), { signal: stop.signal, replicas });
-  return prove({ copy, openStack, seed, only: bug, say: console.log });
+  return prove({ copy, openStack, seed, only: bugs, say: console.log });
 }
 
 /** @param {AbortSignal} signal @returns {Promise<never>} */
@@ -80,8 +81,9 @@ function aborted(signal) {
 
 /** @param {string[]} args */
 function optionsOf(args) {
-  const { values } = parseArgs({
+  const { values, positionals: bugs } = parseArgs({
     args,
+    allowPositionals: true,
     options: {
       seed: { type: 'string' },
       minutes: { type: 'string' },
@@ -89,7 +91,6 @@ function optionsOf(args) {
       short: { type: 'boolean', default: false },
       'keep-logs': { type: 'string' },
       prove: { type: 'boolean', default: false },
-      bug: { type: 'string' },
       report: { type: 'string' },
       help: { type: 'boolean' },
     },
@@ -100,6 +101,9 @@ function optionsOf(args) {
   const only = values.only?.split(',') ?? [];
   const unknown = only.filter((name) => !goalNames.includes(name));
   if (unknown.length > 0) throw new StartError(`Not tried here: ${unknown.join(', ')}. There are ${goalNames.join(', ')}.`);
+  if (bugs.length > 0 && !values.prove) throw new StartError(usage);
+  const unproven = bugs.filter((name) => !proofNames.includes(name));
+  if (unproven.length > 0) throw new StartError(`No such bug: ${unproven.join(', ')}. There are ${proofNames.join(', ')}.`);
   if (!Number.isSafeInteger(seed) || !(minutes > 0)) throw new StartError(usage);
-  return { seed, minutes, only, isShort: values.short, keepLogs: values['keep-logs'], proves: values.prove, bug: values.bug, report: values.report };
+  return { seed, minutes, only, isShort: values.short, keepLogs: values['keep-logs'], proves: values.prove, bugs, report: values.report };
 }

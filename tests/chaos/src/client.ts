@@ -1,5 +1,6 @@
+import { createHash, randomUUID } from 'node:crypto';
 import { now } from './clock.js';
-import type { Answered, Ask, Call, OrderStatus } from './history.js';
+import { type Answered, type Ask, type Call, keyOfAsk, type OrderStatus, type Thing } from './history.js';
 
 export interface Credential {
   readonly apiKey?: string;
@@ -14,7 +15,8 @@ interface Request {
   readonly path: string;
   readonly json?: unknown;
   readonly form?: Readonly<Record<string, string>>;
-  readonly key?: string | undefined;
+  /** Of an OAuth client: its id and secret. */
+  readonly basic?: readonly [string, string];
 }
 
 interface Body {
@@ -32,6 +34,10 @@ export interface Outcome<B = unknown> {
 /** Longer than any answer may take: what takes longer counts as lost. */
 const patienceMs = 30_000;
 
+/** Of a process: its requests have ids that no other one's have. */
+const requests = `chaos-${randomUUID()}`;
+let requestsSent = 0;
+
 /** Somebody who uses the shop by HTTP; everything that is asked and answered goes into the record. */
 export class Client {
   constructor(
@@ -43,8 +49,8 @@ export class Client {
 
   place(order: { plantId: number; quantity: number; id?: number }, key?: string): Promise<Outcome<Body>> {
     const { plantId, quantity, id } = order;
-    const ask: Ask = { kind: 'place', plantId, quantity, ...(id !== undefined && { orderId: id }), ...(key !== undefined && { key }) };
-    return this.send(ask, { method: 'POST', path: '/v3/store/order', json: order, key });
+    const ask: Ask = { kind: 'place', plantId, quantity, ...(id !== undefined && { orderId: id }), ...withKey(key) };
+    return this.send(ask, { method: 'POST', path: '/v3/store/order', json: order });
   }
 
   cancel(orderId: number): Promise<Outcome<Body>> {
@@ -55,13 +61,23 @@ export class Client {
     return this.send({ kind: 'read', orderId }, { method: 'GET', path: `/v3/store/order/${orderId}` });
   }
 
-  pay(orderId: number, reference: string): Promise<Outcome<Body>> {
-    const json = { outcome: 'succeeded', reference };
-    return this.send({ kind: 'pay', orderId, reference }, { method: 'POST', path: `/v3/store/order/${orderId}/payment`, json });
+  pay(orderId: number, reference: string, { outcome = 'succeeded', key }: { outcome?: 'succeeded' | 'failed'; key?: string } = {}): Promise<Outcome<Body>> {
+    return this.send({ kind: 'pay', orderId, reference, outcome, ...withKey(key) }, { method: 'POST', path: `/v3/store/order/${orderId}/payment`, json: { outcome, reference } });
   }
 
-  deliver(orderId: number): Promise<Outcome<Body>> {
-    return this.send({ kind: 'deliver', orderId }, { method: 'POST', path: `/v3/store/order/${orderId}/delivery` });
+  ship(orderId: number, key?: string): Promise<Outcome<Body>> {
+    const json = { carrier: 'Chaos Cargo', trackingNumber: `C${orderId}` };
+    return this.send({ kind: 'ship', orderId, ...withKey(key) }, { method: 'POST', path: `/v3/store/order/${orderId}/shipment`, json });
+  }
+
+  deliver(orderId: number, key?: string): Promise<Outcome<Body>> {
+    return this.send({ kind: 'deliver', orderId, ...withKey(key) }, { method: 'POST', path: `/v3/store/order/${orderId}/delivery` });
+  }
+
+  /** @param to the client who is to own the order, and the name of their account */
+  transfer(orderId: number, to: { name: string; username: string }, key?: string): Promise<Outcome<Body>> {
+    const ask: Ask = { kind: 'transfer', orderId, to: to.name, ...withKey(key) };
+    return this.send(ask, { method: 'POST', path: `/v3/store/order/${orderId}/transfer`, json: { username: to.username } });
   }
 
   inventory(): Promise<Outcome<Readonly<Record<string, number>>>> {
@@ -69,8 +85,9 @@ export class Client {
   }
 
   /** Gives a plant the name `#<value>`. */
-  rename(plantId: number, value: number): Promise<Outcome> {
-    return this.send({ kind: 'write', name: `plant ${plantId}`, value }, { method: 'POST', path: `/v3/plant/${plantId}`, form: { name: `#${value}` } });
+  rename(plantId: number, value: number, key?: string): Promise<Outcome> {
+    const ask: Ask = { kind: 'write', name: `plant ${plantId}`, value, ...withKey(key) };
+    return this.send(ask, { method: 'POST', path: `/v3/plant/${plantId}`, form: { name: `#${value}` } });
   }
 
   lookAt(plantId: number): Promise<Outcome<Body>> {
@@ -82,15 +99,54 @@ export class Client {
     return this.send({ kind: 'look', name: `plant ${plantId}` }, { method: 'GET', path: `/v3/plant/findByTags?tags=${tag}` });
   }
 
+  make<B>(thing: Thing, mark: string, key: string, path: string, json: unknown): Promise<Outcome<B>> {
+    return this.send({ kind: 'make', thing, mark, key }, { method: 'POST', path, json });
+  }
+
+  removePlant(plantId: number): Promise<Outcome> {
+    return this.send({ kind: 'remove', plantId }, { method: 'DELETE', path: `/v3/plant/${plantId}` });
+  }
+
+  /** @param credentials the names of those that the account has */
+  removeUser(username: string, credentials: readonly string[] = []): Promise<Outcome> {
+    return this.send({ kind: 'revoke', how: 'user', target: username, credentials }, { method: 'DELETE', path: `/v3/user/${username}` });
+  }
+
+  revokeApiKey(username: string, id: string, credential: string): Promise<Outcome> {
+    const ask: Ask = { kind: 'revoke', how: 'api key', target: id, credentials: [credential] };
+    return this.send(ask, { method: 'DELETE', path: `/v3/user/${username}/apiKeys/${id}` });
+  }
+
+  logOut(credential: string): Promise<Outcome> {
+    return this.send({ kind: 'revoke', how: 'session', target: credential, credentials: [credential] }, { method: 'GET', path: '/v3/user/logout' });
+  }
+
+  revokeToken(token: string, client: { clientId: string; secret: string }, credential: string): Promise<Outcome> {
+    const ask: Ask = { kind: 'revoke', how: 'token', target: credential, credentials: [credential] };
+    return this.send(ask, { method: 'POST', path: '/oauth/revoke', form: { token }, basic: [client.clientId, client.secret] });
+  }
+
+  getToken({ clientId, secret }: { clientId: string; secret: string }): Promise<Outcome<{ access_token: string }>> {
+    const form = { grant_type: 'client_credentials' };
+    return this.send({ kind: 'other', what: 'POST /oauth/token' }, { method: 'POST', path: '/oauth/token', form, basic: [clientId, secret] });
+  }
+
+  /** Shows the credential where nothing happens. */
+  use(credential: string, at: string, path: string): Promise<Outcome> {
+    return this.send({ kind: 'use', credential, at }, { method: 'GET', path });
+  }
+
   other<B>(method: string, path: string, json?: unknown): Promise<Outcome<B>> {
     return this.send({ kind: 'other', what: `${method} ${path.split('?')[0] ?? ''}` }, { method, path, json });
   }
 
-  private async send<B>(ask: Ask, { method, path, json, form, key }: Request): Promise<Outcome<B>> {
+  private async send<B>(ask: Ask, { method, path, json, form, basic }: Request): Promise<Outcome<B>> {
     const { apiKey, bearer } = this.credential;
+    const requestId = `${requests}-${++requestsSent}`;
+    const key = keyOfAsk(ask);
     const from = now();
     const done = (answer: Answered | 'lost', body: B | undefined, why?: string): Outcome<B> => {
-      const call: Call = { client: this.name, ask, from, to: now(), answer, ...(why !== undefined && { why }) };
+      const call: Call = { client: this.name, ask, from, to: now(), answer, requestId, ...(why !== undefined && { why }) };
       this.record(call);
       return { call, body };
     };
@@ -98,8 +154,10 @@ export class Client {
       const response = await fetch(this.url + path, {
         method,
         headers: {
+          'x-request-id': requestId,
           ...(apiKey !== undefined && { api_key: apiKey }),
           ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
+          ...(basic && { authorization: `Basic ${Buffer.from(basic.map(encodeURIComponent).join(':')).toString('base64')}` }),
           ...(json !== undefined && { 'content-type': 'application/json' }),
           ...(form !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
           ...(key !== undefined && { 'idempotency-key': key }),
@@ -110,25 +168,30 @@ export class Client {
       });
       const text = await response.text();
       const body: unknown = /[/+]json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined;
-      return done(answered(ask, response, body), body as B);
+      return done(answered(ask, response, body, text), body as B);
     } catch (error) {
       return done('lost', undefined, `${String(error)}: ${String((error as Error).cause)}`);
     }
   }
 }
 
-function answered(ask: Ask, { status, headers }: Response, body: unknown): Answered {
+const withKey = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
+
+function answered(ask: Ask, { status, headers }: Response, body: unknown, text: string): Answered {
   const { id, status: state, code } = (body ?? {}) as Body;
   const base = {
     status,
     ...(code !== undefined && { code }),
     hasRetryAfter: headers.has('retry-after'),
     isReplayed: headers.get('idempotency-replayed') === 'true',
+    // Secrets are in it: what is compared is enough.
+    ...(keyOfAsk(ask) !== undefined && { body: createHash('sha256').update(text).digest('hex') }),
   };
   if (status !== 200) return base;
   if (ask.kind === 'look') return { ...base, value: valueOf(ask.name, body) };
   if (ask.kind === 'inventory') return { ...base, units: Object.values(body as Record<string, number>).reduce((sum, one) => sum + one, 0) };
-  if (ask.kind === 'write' || ask.kind === 'other' || id === undefined) return base;
+  if (!('orderId' in ask) && ask.kind !== 'place') return base;
+  if (id === undefined) return base;
   const version = /^"(\d+)"$/.exec(headers.get('etag') ?? '')?.[1];
   return { ...base, order: { id, status: state as OrderStatus, ...(version !== undefined && { version: Number(version) }) } };
 }

@@ -1,11 +1,31 @@
 import pg from 'pg';
-import type { FinalOrder, FinalState, SeenEvent, Snapshot } from './history.js';
+import type { Ask, Call, FinalOrder, FinalState, SeenEvent, Snapshot, Thing, Transition } from './history.js';
 import { now } from './clock.js';
 
 type Name = 'store' | 'notifications' | 'postgres' | 'identity' | 'catalog';
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
+
+/** As the database tells it: its own times, and owners by their inner ids. */
+type StoredOrder = Omit<FinalOrder, 'transitions'> & { readonly transitions: readonly (Omit<Transition, 'owner'> & { readonly owner: string })[] };
+
+/** Where a thing is found by its mark, once for each time that it was made. */
+const thingsMade: Readonly<Record<Thing, { readonly name: Name; readonly text: string }>> = {
+  plant: { name: 'catalog', text: 'SELECT name AS mark FROM plants WHERE name = ANY($1)' },
+  user: { name: 'identity', text: 'SELECT username AS mark FROM users WHERE username = ANY($1)' },
+  // A key that takes another one's place has the same name.
+  'API key': { name: 'identity', text: 'SELECT name AS mark FROM api_keys k WHERE name = ANY($1) AND NOT EXISTS (SELECT 1 FROM api_keys o WHERE o.successor_id = k.id)' },
+  'API key rotation': { name: 'identity', text: `SELECT k.name AS mark FROM api_keys k JOIN api_keys o ON o.successor_id = k.id WHERE k.name = ANY($1)` },
+  'OAuth client': { name: 'identity', text: 'SELECT name AS mark FROM oauth_clients WHERE name = ANY($1)' },
+  webhook: { name: 'notifications', text: 'SELECT description AS mark FROM webhooks WHERE description = ANY($1)' },
+  // The first one came with the endpoint.
+  'webhook secret': { name: 'notifications', text: 'SELECT description AS mark FROM webhook_secrets s JOIN webhooks w ON w.id = s.webhook_id WHERE description = ANY($1) AND s.id > (SELECT min(id) FROM webhook_secrets f WHERE f.webhook_id = w.id)' },
+  'webhook test': { name: 'notifications', text: 'SELECT description AS mark FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE description = ANY($1) AND d.seq IS NULL' },
+};
+
+/** The log is searched for the ids of all other calls: these are many, and write nothing. */
+const unaudited: ReadonlySet<Ask['kind']> = new Set(['place', 'read', 'look', 'inventory', 'use']);
 
 /** The databases of the shop, looked at past everything that a fault is in. */
 export class Databases {
@@ -60,28 +80,56 @@ export class Databases {
     });
   }
 
-  /** What the databases hold of these plants' orders. */
-  async final(plantIds: readonly number[]): Promise<Pick<FinalState, 'orders' | 'payments' | 'log'>> {
+  /**
+   * What the databases hold of these plants' orders, and of what these calls made.
+   * @param clients names of clients by the names of their accounts
+   */
+  async final(plantIds: readonly number[], clients: ReadonlyMap<string, string>, calls: readonly Call[]): Promise<Pick<FinalState, 'orders' | 'payments' | 'log' | 'made' | 'audit'>> {
+    const accounts = await this.in('identity', async (client) =>
+      (await client.query<{ userId: string; username: string }>('SELECT user_id AS "userId", username FROM users WHERE username = ANY($1)', [[...clients.keys()]])).rows);
+    const owners = new Map(accounts.map(({ userId, username }) => [userId, clients.get(username) ?? null]));
     const store = await this.in('store', async (client) => {
-      const orders = await client.query<FinalOrder>(
+      const { toMs } = await clockOf(client);
+      const orders = await client.query<StoredOrder>(
         `SELECT o.id, o.plant_id AS "plantId", o.quantity, o.status, o.version, coalesce(t.transitions, '[]') AS transitions
          FROM orders o LEFT JOIN LATERAL (
            SELECT json_agg(json_build_object('version', order_version, 'previousStatus', previous_status,
-             'newStatus', new_status, 'eventId', event_id) ORDER BY order_version) AS transitions
+             'newStatus', new_status, 'eventId', event_id, 'at', extract(epoch FROM at) * 1000, 'reason', reason, 'owner', owner_id,
+             'actor', CASE WHEN actor = 'store' THEN 'store' WHEN actor = owner_id::text THEN 'owner' ELSE 'staff' END)
+             ORDER BY order_version) AS transitions
            FROM order_transitions WHERE order_id = o.id
          ) t ON true
          WHERE o.plant_id = ANY($1)`,
         [plantIds],
       );
-      const payments = await client.query<{ orderId: number; reference: string }>(
-        'SELECT order_id AS "orderId", reference FROM payments JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1)',
+      const payments = await client.query<FinalState['payments'][number]>(
+        'SELECT order_id AS "orderId", reference, state FROM payments JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1)',
         [plantIds],
       );
-      return { orders: orders.rows, payments: payments.rows };
+      const transition = (step: StoredOrder['transitions'][number]): Transition => ({ ...step, at: toMs(step.at), owner: owners.get(step.owner) ?? null });
+      return { orders: orders.rows.map((order) => ({ ...order, transitions: order.transitions.map(transition) })), payments: payments.rows };
     });
     const log = await this.in('notifications', async (client) =>
       (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE NOT repeats ORDER BY seq')).rows);
-    return { ...store, log };
+    return { ...store, log, made: await this.made(calls), audit: await this.audit(calls) };
+  }
+
+  private async made(calls: readonly Call[]): Promise<FinalState['made']> {
+    const marks = Map.groupBy(calls.flatMap(({ ask }) => (ask.kind === 'make' ? [ask] : [])), ({ thing }) => thing);
+    const found = await Promise.all([...marks].map(async ([thing, asks]) => {
+      const { name, text } = thingsMade[thing];
+      const rows = await this.in(name, async (client) => (await client.query<{ mark: string }>(text, [[...new Set(asks.map(({ mark }) => mark))]])).rows);
+      return rows.map(({ mark }) => ({ thing, mark }));
+    }));
+    return found.flat();
+  }
+
+  private async audit(calls: readonly Call[]): Promise<FinalState['audit']> {
+    const requestIds = calls.filter(({ ask }) => !unaudited.has(ask.kind)).map(({ requestId }) => requestId);
+    const logs = await Promise.all((['store', 'catalog', 'identity'] as const).map((name) => this.in(name, async (client) =>
+      (await client.query<FinalState['audit'][number]>(
+        'SELECT operation, request_id AS "requestId" FROM audit_log WHERE request_id = ANY($1)', [requestIds])).rows)));
+    return logs.flat();
   }
 
   /** What a backup is: the store's database as it is now, put aside. Nobody else may be connected. */
@@ -111,20 +159,49 @@ export class Databases {
     }
   }
 
-  /** What is still on its way: events without a number, or beyond the log, and webhook deliveries, made or not; and how many events these plants' orders have. */
-  async underWay(plantIds: readonly number[]): Promise<Record<'unnumbered' | 'head' | 'logged' | 'deliveries' | 'intents' | 'events', number>> {
-    const one = async (name: Name, text: string, values: readonly unknown[] = []): Promise<number> =>
-      this.in(name, async (client) => (await client.query<{ n: number }>(text, [...values])).rows[0]?.n ?? 0);
-    const [unnumbered, head, logged, deliveries, intents, events] = await Promise.all([
-      one('store', 'SELECT count(*) AS n FROM order_transitions WHERE feed_seq IS NULL AND event_id IS NOT NULL'),
-      one('store', 'SELECT head AS n FROM feed_head'),
-      one('notifications', 'SELECT watermark AS n FROM feed_watermark'),
-      one('notifications', `SELECT (SELECT count(*) FROM webhook_deliveries WHERE state = 'pending') + f.watermark - m.watermark + (
-          SELECT coalesce(sum(f.watermark - c.watermark), 0)::bigint FROM webhook_cursors c JOIN webhooks w ON w.id = c.webhook_id WHERE w.state <> 'deleted') AS n
-        FROM feed_watermark f, webhook_watermark m`),
-      one('catalog', 'SELECT count(*) AS n FROM stock_intents'),
-      one('store', `SELECT count(event_id) AS n FROM order_transitions JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1)`, [plantIds]),
+  /** What is still on its way, and the events of these plants' orders. */
+  async underWay(plantIds: readonly number[]): Promise<{ readonly left: readonly string[]; readonly eventIds: readonly string[] }> {
+    const counts = await Promise.all(onTheWay.map(async ({ name, text, what }) => {
+      const n = await this.in(name, async (client) => (await client.query<{ n: number }>(text)).rows[0]?.n ?? 0);
+      return n > 0 ? [`${n} ${what}`] : [];
+    }));
+    const [head, logged] = await Promise.all([
+      this.in('store', async (client) => (await client.query<{ n: number }>('SELECT head AS n FROM feed_head')).rows[0]?.n ?? 0),
+      this.in('notifications', async (client) => (await client.query<{ n: number }>('SELECT watermark AS n FROM feed_watermark')).rows[0]?.n ?? 0),
     ]);
-    return { unnumbered, head, logged, deliveries, intents, events };
+    const eventIds = await this.in('store', async (client) =>
+      (await client.query<{ id: string }>('SELECT event_id AS id FROM order_transitions JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1) AND event_id IS NOT NULL', [plantIds])).rows);
+    return {
+      left: [...counts.flat(), ...(logged === head ? [] : [`the log is at ${logged} of ${head}`])],
+      eventIds: eventIds.map(({ id }) => id),
+    };
   }
+}
+
+/** Work that services have promised to do, and have not done yet: counted in each database. */
+const onTheWay: readonly { readonly name: Name; readonly text: string; readonly what: string }[] = [
+  { name: 'store', text: 'SELECT count(*) AS n FROM order_transitions WHERE feed_seq IS NULL AND event_id IS NOT NULL', what: 'events have no number' },
+  { name: 'store', text: `SELECT count(*) AS n FROM orders WHERE due_at < now() - interval '2 s'`, what: 'orders are overdue' },
+  { name: 'catalog', text: 'SELECT count(*) AS n FROM stock_intents', what: 'intents of the catalog are open' },
+  { name: 'identity', text: 'SELECT count(*) AS n FROM user_deletions', what: 'deletions of users are open' },
+  // Deliveries are made some time after their events are logged: none that is pending says nothing yet.
+  { name: 'notifications', text: 'SELECT f.watermark - w.watermark AS n FROM webhook_watermark w, feed_watermark f', what: 'events lack their webhook deliveries' },
+  {
+    name: 'notifications',
+    text: `SELECT coalesce(sum(f.watermark - c.watermark), 0)::bigint AS n FROM feed_watermark f, webhook_cursors c JOIN webhooks w ON w.id = c.webhook_id WHERE w.state = 'enabled'`,
+    what: 'events lack their deliveries to webhooks that see all',
+  },
+  {
+    name: 'notifications',
+    text: `SELECT count(*) AS n FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE d.state = 'pending' AND w.state = 'enabled'`,
+    what: 'webhook deliveries are pending',
+  },
+];
+
+/** The server's clock against ours: what its times are on ours, in milliseconds. */
+async function clockOf(client: pg.Client): Promise<{ toMs: (epochMs: number) => number }> {
+  const before = now();
+  const { rows } = await client.query<{ at: number }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS at');
+  const offset = (rows[0]?.at ?? NaN) - (before + now()) / 2;
+  return { toMs: (epochMs) => epochMs - offset };
 }

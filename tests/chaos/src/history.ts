@@ -4,13 +4,26 @@ export type OrderStatus = 'placed' | 'approved' | 'delivered' | 'cancelled';
 
 export type Ask =
   | { readonly kind: 'place'; readonly plantId: number; readonly quantity: number; readonly orderId?: number; readonly key?: string }
-  | { readonly kind: 'cancel' | 'deliver' | 'read'; readonly orderId: number }
-  | { readonly kind: 'pay'; readonly orderId: number; readonly reference: string }
+  | { readonly kind: 'cancel' | 'read'; readonly orderId: number }
+  | { readonly kind: 'deliver' | 'ship'; readonly orderId: number; readonly key?: string }
+  /** `to`: the client who is to own it. */
+  | { readonly kind: 'transfer'; readonly orderId: number; readonly to: string; readonly key?: string }
+  | { readonly kind: 'pay'; readonly orderId: number; readonly reference: string; readonly outcome: 'succeeded' | 'failed'; readonly key?: string }
   /** `value`: what is written, counted up from 1 by the only one who writes this name. */
-  | { readonly kind: 'write'; readonly name: string; readonly value: number }
+  | { readonly kind: 'write'; readonly name: string; readonly value: number; readonly key?: string }
   | { readonly kind: 'look'; readonly name: string }
   | { readonly kind: 'inventory' }
+  /** Makes one thing. `mark`: a name or description that no other thing of its kind has. */
+  | { readonly kind: 'make'; readonly thing: Thing; readonly mark: string; readonly key: string }
+  | { readonly kind: 'remove'; readonly plantId: number }
+  /** Ends credentials, named as in `use`. `target`: the thing that is revoked. */
+  | { readonly kind: 'revoke'; readonly how: 'api key' | 'session' | 'user' | 'token'; readonly target: string; readonly credentials: readonly string[] }
+  /** Shows a credential to one replica, past the balancer. */
+  | { readonly kind: 'use'; readonly credential: string; readonly at: string }
   | { readonly kind: 'other'; readonly what: string };
+
+/** What a request with an Idempotency-Key makes, beside orders. */
+export type Thing = 'plant' | 'user' | 'API key' | 'API key rotation' | 'OAuth client' | 'webhook' | 'webhook secret' | 'webhook test';
 
 /** The balancer's answer when no gateway took the connection. */
 export const noGateway = 'no-gateway';
@@ -28,6 +41,8 @@ export interface Answered {
   readonly value?: number;
   /** Of the inventory: all units there are. */
   readonly units?: number;
+  /** Of a request with an Idempotency-Key: the whole body, or a digest of it. */
+  readonly body?: string;
 }
 
 /** One request, and what came of it. `lost`: no answer at all. */
@@ -37,6 +52,8 @@ export interface Call {
   readonly from: number;
   readonly to: number;
   readonly answer: Answered | 'lost';
+  /** Sent as X-Request-Id. */
+  readonly requestId: string;
   /** It was lost. */
   readonly why?: string;
 }
@@ -59,11 +76,20 @@ export interface Snapshot {
   readonly orphans: readonly number[];
 }
 
+/** One step of an order's timeline. */
 export interface Transition {
   readonly version: number;
+  /** Null: it was placed, transferred or shipped. */
   readonly previousStatus: OrderStatus | null;
   readonly newStatus: OrderStatus;
   readonly eventId: string | null;
+  /** By the database's clock, on the scale of the calls. */
+  readonly at: number;
+  /** `store`: it happened by itself. */
+  readonly actor: 'store' | 'owner' | 'staff';
+  readonly reason: string;
+  /** The client who owns it from then on; null for an account that is gone. */
+  readonly owner: string | null;
 }
 
 /** An order as its rows are in the end. */
@@ -89,19 +115,32 @@ export interface Follower {
 
 export interface FinalState {
   readonly orders: readonly FinalOrder[];
-  /** The references of payments that were noted, by order. */
-  readonly payments: readonly { readonly orderId: number; readonly reference: string }[];
+  readonly payments: readonly { readonly orderId: number; readonly reference: string; readonly state: 'accepted' | 'failed' | 'refund-due' }[];
+  /** What requests of kind `make` made, each thing once. */
+  readonly made: readonly { readonly thing: Thing; readonly mark: string }[];
+  /** The audit logs of all services, as far as they are about this history's requests. */
+  readonly audit: readonly { readonly operation: string; readonly requestId: string }[];
   /** The event log of notifications, by number; what it logged twice because of a restore is in it once. */
   readonly log: readonly SeenEvent[];
   /** Every POST of webhooks, as it came. */
   readonly receivers: readonly Follower[];
   /** Every frame of clients that resume, as it came. */
   readonly sockets: readonly Follower[];
+  /** Every frame of sockets whose credential was revoked on the way; the name is the credential's. */
+  readonly guests: readonly Follower[];
 }
 
 export interface Window {
   readonly from: number;
   readonly to: number;
+}
+
+/** A shop that answers everything by 503 breaks no other rule. */
+export interface Demands {
+  /** Of the calls that were begun while no fault was under way, this share is served. */
+  readonly servedShare: number;
+  /** From a fault's end until all is served again, in milliseconds. */
+  readonly recoveryMs: number;
 }
 
 export interface History {
@@ -110,10 +149,14 @@ export interface History {
   readonly final: FinalState;
   /** Units put into each plant; undefined where the plant itself may go. */
   readonly supplied: ReadonlyMap<number, number | undefined>;
-  /** Orders are cancelled by themselves when they are not paid for long. */
-  readonly ordersExpire: boolean;
+  /** What happens to orders by itself, and how long after the step before. Absent: never. */
+  readonly clocks: { readonly expireAfterMs: number; readonly approveAfterMs?: number; readonly deliverAfterMs?: number };
   /** Clients whose accounts were deleted on the way. */
   readonly leavers: ReadonlySet<string>;
+  /** From the begin to the end of each fault; a process that was killed is not back yet at the end. */
+  readonly faults: readonly Window[];
+  /** How much must have been served, and how soon after a fault. */
+  readonly demands: Demands;
   /** When a gateway was killed, paused or cut off from its clients: requests that it had may be lost or late. */
   readonly gatewayFaults: readonly Window[];
   /** From the kill of the last gateway to the return of the first: there is nobody to ask. */
@@ -127,4 +170,9 @@ export interface History {
 export const isAnswered = (call: Call): call is Call & { answer: Answered } => call.answer !== 'lost';
 export const isDone = (call: Call): call is Call & { answer: Answered } => isAnswered(call) && call.answer.status === 200;
 /** Served, or refused by a rule: the shop works. */
-export const isServed = (call: Call): boolean => isAnswered(call) && call.answer.status !== 503 && call.answer.status < 500;
+export const isServed = (call: Call): boolean => isAnswered(call) && ![429, 503].includes(call.answer.status) && call.answer.status < 500;
+/** Done, or not known not to be. */
+export const mayHaveHappened = (call: Call): boolean => !isAnswered(call) || call.answer.status === 200 || call.answer.code === 'outcome-unknown';
+/** Its Idempotency-Key. */
+export const keyOfAsk = (ask: Ask): string | undefined => ('key' in ask ? ask.key : undefined);
+export const keyOf = ({ ask }: Call): string | undefined => keyOfAsk(ask);

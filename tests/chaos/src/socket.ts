@@ -10,14 +10,19 @@ export class ResumingSocket implements Follower {
   private isOver = false;
   private turn: number;
 
-  private constructor(readonly name: string, private readonly urls: readonly string[], private cursor: string, first: number) {
+  private constructor(readonly name: string, private readonly urls: readonly string[], private cursor: string, first: number, private readonly apiKey: string) {
     this.turn = first;
   }
 
   /** Everything from now on. @param first which replica it begins with */
   static async open(name: string, urls: readonly string[], first: number): Promise<ResumingSocket> {
     const cursor = await latest((urls[0] ?? '').replace(/^ws/, 'http'));
-    const socket = new ResumingSocket(name, urls, cursor, first);
+    return ResumingSocket.from(name, urls, first, 'special-key', cursor);
+  }
+
+  /** Of any key's owner. It goes on trying when it is refused. */
+  static from(name: string, urls: readonly string[], first: number, apiKey: string, cursor = 'latest'): ResumingSocket {
+    const socket = new ResumingSocket(name, urls, cursor, first, apiKey);
     void socket.run();
     return socket;
   }
@@ -34,7 +39,7 @@ export class ResumingSocket implements Follower {
   private async run(): Promise<void> {
     while (!this.isOver) {
       const url = this.urls[this.turn++ % this.urls.length] ?? '';
-      const code = await this.connect(`${url}/v1/orders/updates?api_key=special-key&cursor=${encodeURIComponent(this.cursor)}`);
+      const code = await this.connect(`${url}/v1/orders/updates?api_key=${this.apiKey}&cursor=${encodeURIComponent(this.cursor)}`);
       if (code !== undefined) this.closes.push(code);
       await pause(100);
     }

@@ -1,9 +1,11 @@
-import type { Arena } from './arena.js';
-import { comesBack } from './arena.js';
+import type { Arena, Customer } from './arena.js';
 import type { Client } from './client.js';
 import { now, pause } from './clock.js';
 import { isDone } from './history.js';
+import { office } from './office.js';
 import type { Random } from './random.js';
+import { keyed, maybeKeyed } from './stubborn.js';
+import { visit } from './visitors.js';
 
 export interface TradeOptions {
   readonly seconds: number;
@@ -16,40 +18,49 @@ export interface TradeOptions {
   readonly leavers?: number;
   /** How long after their order their deletion is sent, at most. */
   readonly leaveWithinMs?: number;
+  /** So many at a time come and lose a credential. */
+  readonly visitors?: number;
 }
 
-/** How long a client asks again with the same Idempotency-Key. */
-const stubbornMs = 60_000;
+/** Orders as far as somebody knows of them. */
+export interface Book {
+  readonly placed: number[];
+  readonly approved: number[];
+  readonly cancelled: number[];
+}
+
 let orderIds = 0;
 /** Ids that clients choose are small: those that the shop gives begin at 1,000,000,001. */
 const nextOrderId = (): number => 1_000 + orderIds++;
 
 /**
- * A shop's day, short: customers order, look and cancel, with and without ids and keys of their own; staff take payments,
- * deliver and rename plants, and everybody looks at them.
+ * A shop's day, short: customers order, look and cancel, with and without ids and keys of their own; staff take payments, early
+ * and late, ship, deliver, transfer and make things; everybody looks at plants that are renamed; and visitors lose credentials.
  */
 export async function trade(arena: Arena, options: TradeOptions): Promise<void> {
-  const { seconds, customers = 8, perSecond = 8, plants = 6, leavers = 1, leaveWithinMs = 15 } = options;
+  const { seconds, customers = 8, perSecond = 8, plants = 6, leavers = 1, leaveWithinMs = 15, visitors = 1 } = options;
   // Little enough that some plants are sold out in the end, and enough that orders go on until then.
   const { unitsEach = Math.max(120, Math.round(seconds * 5)) } = options;
   const tag = `trade${arena.random.between(1, 1e9)}`;
   const plantIds: number[] = [];
   for (let n = 0; n < plants; n++) plantIds.push(await arena.plant(unitsEach, [tag]));
   const people = await Promise.all(Array.from({ length: customers }, (_, n) => arena.customer(`customer${n + 1}`)));
-  const placed: number[] = [];
-  const approved: number[] = [];
+  const book: Book = { placed: [], approved: [], cancelled: [] };
   const end = now() + seconds * 1_000;
   const work = (perSecond: number, step: (random: Random) => Promise<unknown>): Promise<void> => again(arena.random.fork(), end, perSecond, step);
   await Promise.all([
     ...people.map(({ client }) => {
       const own: number[] = [];
-      return work(perSecond, (random) => shop(client, random, plantIds, own, placed));
+      return work(perSecond, (random) => shop(client, random, plantIds, own, book));
     }),
-    ...[1, 2].map(() => work(perSecond, (random) => takePayment(arena.staff, random, placed, approved))),
-    work(perSecond, (random) => deliver(arena.staff, random, approved)),
+    ...[1, 2].map(() => work(perSecond, (random) => takePayment(arena.staff, random, book))),
+    work(perSecond, (random) => fulfil(arena.staff, random, book)),
+    work(2, (random) => transfer(arena.staff, random, book, people)),
+    work(1, (random) => office(arena, random)),
     rename(arena, plantIds, end),
     work(perSecond, (random) => look(arena.staff, random, plantIds, tag)),
     ...Array.from({ length: leavers }, () => work(2, (random) => comeAndGo(arena, random, plantIds, leaveWithinMs))),
+    ...Array.from({ length: visitors }, () => work(0.5, (random) => visit(arena, random, random.pick(plantIds)))),
   ]);
 }
 
@@ -62,16 +73,18 @@ async function again(random: Random, end: number, perSecond: number, step: (rand
   }
 }
 
-async function shop(client: Client, random: Random, plantIds: readonly number[], own: number[], placed: number[]): Promise<void> {
+async function shop(client: Client, random: Random, plantIds: readonly number[], own: number[], book: Book): Promise<void> {
   const dice = random.next();
   if (dice < 0.55 || own.length === 0) {
     const id = await order(client, random, random.pick(plantIds));
     if (id === undefined) return;
     own.push(id);
-    placed.push(id);
+    book.placed.push(id);
     await client.read(id);
-  } else if (dice < 0.75) await client.cancel(random.pick(own));
-  else if (dice < 0.95) await client.read(random.pick(own));
+  } else if (dice < 0.75) {
+    const id = random.pick(own);
+    if (isDone((await client.cancel(id)).call)) book.cancelled.push(id);
+  } else if (dice < 0.95) await client.read(random.pick(own));
   else await client.inventory();
 }
 
@@ -83,38 +96,46 @@ async function order(client: Client, random: Random, plantId: number): Promise<n
     const { call } = await client.place(wanted);
     return isDone(call) ? call.answer.order?.id : undefined;
   }
-  const key = newKey(random);
-  // The impatient send it twice at once.
-  const [id] = await Promise.all(Array.from({ length: random.chance(0.3) ? 2 : 1 }, () => placeStubbornly(client, random, wanted, key)));
-  return id;
+  const outcome = await keyed(random, (key) => client.place(wanted, key));
+  return outcome && isDone(outcome.call) ? outcome.call.answer.order?.id : undefined;
 }
 
-/** Asks again with the same key until there is an outcome. */
-export async function placeStubbornly(client: Client, random: Random, wanted: { plantId: number; quantity: number; id?: number }, key: string): Promise<number | undefined> {
-  const end = now() + stubbornMs;
-  while (now() < end) {
-    const { call } = await client.place(wanted, key);
-    if (isDone(call)) return call.answer.order?.id;
-    if (!comesBack(call)) return undefined;
-    await pause(random.between(50, 250));
+async function takePayment(staff: Client, random: Random, { placed, approved, cancelled }: Book): Promise<void> {
+  // Some come too late.
+  if (random.chance(0.1) && cancelled.length > 0) {
+    const [late, reference] = [random.pick(cancelled), `late-${random.between(0, 2 ** 31)}`];
+    await maybeKeyed(random, (key) => staff.pay(late, reference, withKey(key)));
+    return;
   }
-  return undefined;
-}
-
-const newKey = (random: Random): string => `key-${random.between(0, 2 ** 31)}-${random.between(0, 2 ** 31)}`;
-
-async function takePayment(staff: Client, random: Random, placed: number[], approved: number[]): Promise<void> {
-  const orderId = placed.splice(random.between(0, placed.length - 1), 1)[0];
+  const orderId = take(random, placed);
   // Some wait for their customers to cancel them.
   if (orderId === undefined || random.chance(0.3)) return;
-  const { call } = await staff.pay(orderId, `pay-${random.between(0, 2 ** 31)}`);
-  if (isDone(call)) approved.push(orderId);
+  const reference = `pay-${random.between(0, 2 ** 31)}`;
+  if (random.chance(0.15)) await staff.pay(orderId, reference, { outcome: 'failed' });
+  const outcome = await maybeKeyed(random, (key) => staff.pay(orderId, reference, withKey(key)));
+  if (outcome && isDone(outcome.call)) approved.push(orderId);
 }
 
-async function deliver(staff: Client, random: Random, approved: number[]): Promise<void> {
-  const orderId = approved.splice(random.between(0, approved.length - 1), 1)[0];
-  if (orderId !== undefined) await staff.deliver(orderId);
+async function fulfil(staff: Client, random: Random, { approved }: Book): Promise<void> {
+  const orderId = take(random, approved);
+  if (orderId === undefined) return;
+  if (random.chance(0.3)) await maybeKeyed(random, (key) => staff.ship(orderId, key));
+  await maybeKeyed(random, (key) => staff.deliver(orderId, key));
 }
+
+/** Open orders, mostly; some are closed meanwhile. */
+async function transfer(staff: Client, random: Random, { placed, approved }: Book, people: readonly Customer[]): Promise<void> {
+  const open = [...placed.slice(-20), ...approved.slice(-20)];
+  if (open.length === 0) return;
+  const { username, client } = random.pick(people);
+  const orderId = random.pick(open);
+  await maybeKeyed(random, (key) => staff.transfer(orderId, { name: client.name, username }, key));
+}
+
+const withKey = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
+
+/** Takes any of them out. */
+const take = (random: Random, all: number[]): number | undefined => all.splice(random.between(0, all.length - 1), 1)[0];
 
 /** The only one who writes names. */
 async function rename({ staff, random }: Arena, plantIds: readonly number[], end: number): Promise<void> {
@@ -123,7 +144,7 @@ async function rename({ staff, random }: Arena, plantIds: readonly number[], end
     const plantId = own.pick(plantIds);
     const value = (values.get(plantId) ?? 0) + 1;
     values.set(plantId, value);
-    await staff.rename(plantId, value);
+    await maybeKeyed(own, (key) => staff.rename(plantId, value, key));
     await staff.lookAt(plantId);
   });
 }
@@ -136,7 +157,8 @@ async function look(staff: Client, random: Random, plantIds: readonly number[], 
 
 /** A user who is being deleted places an order at the same time: one of the two is refused. */
 async function comeAndGo(arena: Arena, random: Random, plantIds: readonly number[], leaveWithinMs: number): Promise<void> {
-  const leaver = await arena.customer(`leaver${random.between(0, 2 ** 31)}`);
+  const leaver = await arena.newcomer(`leaver${random.between(0, 2 ** 31)}`);
+  if (!leaver) return;
   arena.leavers.add(leaver.client.name);
   // Whoever has ordered before is known to the store, and must be locked there.
   const { call } = await leaver.client.place({ plantId: random.pick(plantIds), quantity: 1 });
@@ -148,7 +170,7 @@ async function comeAndGo(arena: Arena, random: Random, plantIds: readonly number
 export async function leaveWhileOrdering(arena: Arena, leaver: { username: string; client: Client }, plantId: number, afterMs: number): Promise<void> {
   const placing = leaver.client.place({ plantId, quantity: 1 });
   await pause(afterMs);
-  const { call: deleted } = await arena.staff.other('DELETE', `/v3/user/${leaver.username}`);
+  const { call: deleted } = await arena.staff.removeUser(leaver.username);
   const { call } = await placing;
   // Where both were accepted the order stays open, for the snapshots to see.
   if (!isDone(call) || isDone(deleted)) return;

@@ -10,8 +10,16 @@ const allowed = [200, 404, 409, 412, 429, 503];
  */
 export function checkAnswers({ calls, deadlineMs, gatewayFaults, withoutGateway, leavers }: History): Violation[] {
   const excused = (call: Call): boolean => gatewayFaults.some((window) => isIn(window, call));
+  const revoking = calls.filter(({ ask }) => ask.kind === 'revoke');
+  const mayBeRevoked = (credential: string, at: number): boolean =>
+    revoking.some(({ ask, from }) => ask.kind === 'revoke' && from < at && ask.credentials.includes(credential));
   return calls.flatMap((call): Violation[] => {
     const found = (what: string): Violation[] => [{ rule: 'answers', what: `${describe(call)}: ${what}` }];
+    if (call.ask.kind === 'use') {
+      // It goes to one replica, which may be dead or stand still: only a refusal of a live credential is wrong.
+      const isRefused = isAnswered(call) && call.answer.status === 401 && !mayBeRevoked(call.ask.credential, call.to);
+      return isRefused ? found('401') : [];
+    }
     if (!isAnswered(call)) return excused(call) ? [] : found(`no answer (${call.why ?? ''})`);
     const { status, code, hasRetryAfter } = call.answer;
     if (status === 401 && leavers.has(call.client)) return [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Answered, type Ask, type Call, type FinalOrder, type History, noGateway, type OrderStatus, type SeenEvent, type Snapshot } from '../history.js';
+import { type Answered, type Ask, type Call, type FinalOrder, type History, noGateway, type OrderStatus, type SeenEvent, type Snapshot, type Transition } from '../history.js';
 import { check } from './check.js';
 
 const plantId = 7;
@@ -8,7 +8,10 @@ const answer = (more: Partial<Answered> = {}): Answered => ({ status: 200, hasRe
 const order = (id: number, status: OrderStatus, version: number) => answer({ order: { id, status, version } });
 const refused = (code: string, status = 409) => answer({ status, code });
 const unavailable = answer({ status: 503, code: 'unavailable', hasRetryAfter: true });
-const call = (from: number, to: number, ask: Ask, of: Call['answer']): Call => ({ client: 'c', ask, from, to, answer: of });
+let requests = 0;
+const call = (from: number, to: number, ask: Ask, of: Call['answer'], client = 'c'): Call => ({ client, ask, from, to, answer: of, requestId: `request-${++requests}` });
+const byStaff = (from: number, to: number, ask: Ask, of: Call['answer'], requestId = `request-${++requests}`): Call => ({ client: 'staff', ask, from, to, answer: of, requestId });
+const pay = (orderId: number, reference: string): Ask => ({ kind: 'pay', orderId, reference, outcome: 'succeeded' });
 const place = (orderId: number): Ask => ({ kind: 'place', plantId, quantity: 2, orderId });
 
 const eventOf = (orderId: number, turn: number): SeenEvent => ({
@@ -16,13 +19,19 @@ const eventOf = (orderId: number, turn: number): SeenEvent => ({
   body: JSON.stringify({ event: 'order.status_changed', data: { orderId, turn } }),
 });
 
-/** An order that went through these, each with its event but the first. */
+const reasons = { placed: 'placed', approved: 'payment succeeded', delivered: 'delivered', cancelled: 'cancelled' };
+
+/** An order of client `c` that went through these, each with its event but the first. */
 function orderThrough(id: number, ...statuses: OrderStatus[]): FinalOrder {
-  const transitions = statuses.map((newStatus, n) => ({
+  const transitions = statuses.map((newStatus, n): Transition => ({
     version: n + 1,
     previousStatus: statuses[n - 1] ?? null,
     newStatus,
     eventId: n === 0 ? null : eventOf(id, n).id,
+    at: 10 + n,
+    actor: newStatus === 'placed' || newStatus === 'cancelled' ? 'owner' : 'staff',
+    reason: reasons[newStatus],
+    owner: 'c',
   }));
   return { id, plantId, quantity: 2, status: statuses.at(-1)!, version: statuses.length, transitions };
 }
@@ -34,38 +43,89 @@ const snapshot: Snapshot = {
   orphans: [],
 };
 
-/** Two orders; one is delivered, one approved while its customer wants to cancel. All as it should be. */
+/** An order that was shipped and handed to client `d` before it was delivered. */
+function handedOn(): FinalOrder {
+  const { transitions, ...order } = orderThrough(1, 'placed', 'approved', 'delivered');
+  const [placed, approved, delivered] = transitions as [Transition, Transition, Transition];
+  const amended = { previousStatus: null, newStatus: 'approved', eventId: null, actor: 'staff' } as const;
+  return {
+    ...order,
+    version: 5,
+    transitions: [
+      placed,
+      approved,
+      { ...amended, version: 3, at: 20.2, reason: 'shipped', owner: 'c' },
+      { ...amended, version: 4, at: 20.7, reason: 'transferred', owner: 'd' },
+      { ...delivered, version: 5, at: 24, owner: 'd' },
+    ],
+  };
+}
+
+const audited = (operation: string, requestId: string) => ({ operation, requestId });
+const keySession = { kind: 'revoke', how: 'api key', target: 'a', credentials: ['key a'] } as const;
+const use = (credential: string): Ask => ({ kind: 'use', credential, at: 'gateway-1' });
+
+/**
+ * Three orders: one is shipped, handed on and delivered; one approved while its customer wants to cancel; one cancelled before its
+ * payment comes. Staff make a plant and remove another, and a customer's key is revoked. All as it should be.
+ */
 function history(): { -readonly [Part in keyof History]: History[Part] } {
-  const events = [eventOf(1, 1), eventOf(2, 1), eventOf(1, 2)];
+  const events = [eventOf(1, 1), eventOf(2, 1), eventOf(1, 2), eventOf(3, 1)];
   return {
     calls: [
       call(0, 10, place(1), order(1, 'placed', 1)),
       call(0, 12, { kind: 'place', plantId, quantity: 2, key: 'k' }, order(2, 'placed', 1)),
       call(13, 14, { kind: 'place', plantId, quantity: 2, key: 'k' }, { ...order(2, 'placed', 1), isReplayed: true }),
-      call(15, 20, { kind: 'pay', orderId: 1, reference: 'r' }, order(1, 'approved', 2)),
-      call(16, 30, { kind: 'read', orderId: 1 }, order(1, 'placed', 1)),
-      call(21, 25, { kind: 'deliver', orderId: 1 }, order(1, 'delivered', 3)),
-      call(22, 40, { kind: 'pay', orderId: 2, reference: 's' }, 'lost'),
+      byStaff(15, 20, pay(1, 'r'), order(1, 'approved', 2), 'paid-1'),
+      call(16, 19, { kind: 'read', orderId: 1 }, order(1, 'placed', 1)),
+      byStaff(20.1, 20.4, { kind: 'ship', orderId: 1, key: 'k-ship' }, order(1, 'approved', 3), 'shipped-1'),
+      byStaff(20.5, 20.9, { kind: 'transfer', orderId: 1, to: 'd', key: 'k-hand' }, { ...order(1, 'approved', 4), body: 'handed' }, 'handed-1'),
+      byStaff(20.6, 21, { kind: 'transfer', orderId: 1, to: 'd', key: 'k-hand' }, { ...order(1, 'approved', 4), body: 'handed', isReplayed: true }, 'handed-2'),
+      byStaff(21, 25, { kind: 'deliver', orderId: 1 }, order(1, 'delivered', 5), 'delivered-1'),
+      call(30, 31, { kind: 'read', orderId: 1 }, refused('order-not-found', 404)),
+      call(30, 31, { kind: 'read', orderId: 1 }, order(1, 'delivered', 5), 'd'),
+      byStaff(22, 40, pay(2, 's'), 'lost', 'paid-2'),
       call(23, 41, { kind: 'cancel', orderId: 2 }, refused('order-not-cancellable')),
-      call(42, 43, { kind: 'write', name: 'plant 7', value: 1 }, answer()),
-      call(44, 45, { kind: 'look', name: 'plant 7' }, answer({ value: 1 })),
+      call(0, 9, place(3), order(3, 'placed', 1)),
+      call(10, 11.5, { kind: 'cancel', orderId: 3 }, order(3, 'cancelled', 2)),
+      byStaff(32, 33, pay(3, 't'), refused('order-not-payable'), 'paid-3'),
+      byStaff(42, 43, { kind: 'write', name: `plant ${plantId}`, value: 1 }, answer(), 'written'),
+      call(44, 45, { kind: 'look', name: `plant ${plantId}` }, answer({ value: 1 })),
       call(46, 47, { kind: 'inventory' }, answer({ units: 10 })),
+      call(46, 47, { kind: 'place', plantId, quantity: 8 }, refused('insufficient-stock')),
       call(48, 49, place(9), unavailable),
+      byStaff(33, 34, { kind: 'make', thing: 'plant', mark: 'm', key: 'k-make' }, 'lost', 'made-1'),
+      byStaff(52, 53, { kind: 'make', thing: 'plant', mark: 'm', key: 'k-make' }, answer({ body: 'm', isReplayed: true }), 'made-2'),
+      byStaff(54, 56, { kind: 'remove', plantId: 8 }, answer(), 'removed'),
+      call(55, 57, { kind: 'place', plantId: 8, quantity: 1 }, refused('plant-not-found', 404)),
+      call(60, 61, use('key a'), answer()),
+      call(62, 63, keySession, answer()),
+      call(64, 65, use('key a'), answer()),
+      call(64, 66, use('key a'), answer({ status: 401 })),
     ],
     snapshots: [snapshot],
-    supplied: new Map([[plantId, 10]]),
+    supplied: new Map([[plantId, 10], [8, undefined]]),
     leavers: new Set(),
-    ordersExpire: false,
+    clocks: { expireAfterMs: 900_000 },
+    faults: [{ from: 30, to: 40 }],
+    demands: { servedShare: 0.5, recoveryMs: 15_000 },
     gatewayFaults: [{ from: 30, to: 45 }],
     withoutGateway: [{ from: 31, to: 3_000 }],
     deadlineMs: 11_000,
     unsettled: [],
     final: {
-      orders: [orderThrough(1, 'placed', 'approved', 'delivered'), orderThrough(2, 'placed', 'approved')],
-      payments: [{ orderId: 1, reference: 'r' }, { orderId: 2, reference: 's' }],
+      orders: [handedOn(), { ...orderThrough(2, 'placed', 'approved') }, orderThrough(3, 'placed', 'cancelled')],
+      payments: [{ orderId: 1, reference: 'r', state: 'accepted' }, { orderId: 2, reference: 's', state: 'accepted' }, { orderId: 3, reference: 't', state: 'refund-due' }],
+      made: [{ thing: 'plant', mark: 'm' }],
+      audit: [
+        audited('store.reportPayment', 'paid-1'), audited('store.shipOrder', 'shipped-1'), audited('store.transferOrder', 'handed-1'),
+        audited('store.deliverOrder', 'delivered-1'), audited('store.reportPayment', 'paid-2'), audited('store.reportPayment', 'paid-3'),
+        audited('catalog.changePlant', 'written'), audited('catalog.createPlant', 'made-1'), audited('catalog.deletePlant', 'removed'),
+      ],
       log: events,
       receivers: [{ name: 'receiver', events: [...events, eventOf(2, 1)] }],
       sockets: [{ name: 'socket', events }],
+      guests: [{ name: 'key a', events: [eventOf(1, 1)] }],
     },
   };
 }
@@ -84,6 +144,27 @@ const inTheEnd = (more: Partial<History['final']>) => (changing: Changing): void
 const inSnapshot = (more: Partial<Snapshot['plants'][number]>) => (changing: Changing): void =>
   void (changing.snapshots = [snapshot, { ...snapshot, plants: [{ ...snapshot.plants[0]!, ...more }] }]);
 
+const without = (isGone: (call: Call) => boolean) => (changing: Changing): void => void (changing.calls = changing.calls.filter((one) => !isGone(one)));
+const withOrder = (order: FinalOrder) => (changing: Changing): void => inTheEnd({ orders: changing.final.orders.map((one) => (one.id === order.id ? order : one)) })(changing);
+const withPayments = (stays: (payment: History['final']['payments'][number]) => boolean) => (changing: Changing): void =>
+  inTheEnd({ payments: changing.final.payments.filter(stays) })(changing);
+const many = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n));
+
+/** Order 2 is not paid by anybody. */
+function approvedByItself(changing: Changing): void {
+  const { transitions, ...order } = orderThrough(2, 'placed', 'approved');
+  withOrder({ ...order, transitions: transitions.map((step) => (step.newStatus === 'approved' ? { ...step, actor: 'store' } : step)) })(changing);
+  without(({ ask }) => ask.kind === 'pay' && ask.orderId === 2)(changing);
+  withPayments(({ orderId }) => orderId !== 2)(changing);
+}
+
+/** Order 3 is cancelled by the clock. */
+const expired = (afterMs: number) => (changing: Changing): void => {
+  const { transitions, ...order } = orderThrough(3, 'placed', 'cancelled');
+  const step = (one: Transition): Transition => (one.version === 1 ? one : { ...one, actor: 'store', reason: 'expired without payment', at: 10 + afterMs });
+  withOrder({ ...order, transitions: transitions.map(step) })(changing);
+};
+
 describe('a history in which all went well', () => {
   it('breaks no rule', () => expect(check(history())).toEqual([]));
 });
@@ -96,27 +177,27 @@ describe.each<[string, string, (changing: Changing) => void]>([
   ['no answer, though no gateway was away', 'answers', add(call(50, 60, { kind: 'inventory' }, 'lost'))],
   ['no gateway that takes a connection, though one is alive', 'answers', add(call(3_001, 3_002, { kind: 'inventory' }, { ...unavailable, code: noGateway }))],
   ['no answer long after the kill of all gateways', 'answers', add(call(2_000, 2_001, { kind: 'inventory' }, 'lost'))],
-  ['an acknowledged order that is not there', 'acknowledged', add(call(50, 51, place(3), answer({ order: { id: 3, status: 'placed' } })))],
+  ['an acknowledged order that is not there', 'acknowledged', add(call(50, 51, place(4), answer({ order: { id: 4, status: 'placed' } })))],
   ['an acknowledged order of another quantity', 'acknowledged', (it) => inTheEnd({ orders: it.final.orders.map((one) => (one.id === 1 ? { ...one, quantity: 1 } : one)) })(it)],
   ['an order that was refused as unavailable, and is there', 'unavailable-did-nothing', (it) => {
     inTheEnd({ orders: [...it.final.orders, orderThrough(9, 'placed')] })(it);
     add(call(50, 51, { kind: 'place', plantId, quantity: 2 }, { ...unavailable, code: 'outcome-unknown' }))(it);
   }],
   ['a payment that was refused as unavailable, and is noted', 'unavailable-did-nothing', (it) => {
-    inTheEnd({ payments: [...it.final.payments, { orderId: 1, reference: 't' }] })(it);
-    add(call(50, 51, { kind: 'pay', orderId: 1, reference: 't' }, unavailable))(it);
+    inTheEnd({ payments: [...it.final.payments, { orderId: 1, reference: 'u', state: 'failed' }] })(it);
+    add(byStaff(50, 51, pay(1, 'u'), unavailable))(it);
   }],
   ['two orders for one key', 'once-per-key', (it) => {
-    inTheEnd({ orders: [...it.final.orders, orderThrough(3, 'placed')] })(it);
-    add(call(50, 51, { kind: 'place', plantId, quantity: 2, key: 'k' }, order(3, 'placed', 1)))(it);
+    inTheEnd({ orders: [...it.final.orders, orderThrough(4, 'placed')] })(it);
+    add(call(50, 51, { kind: 'place', plantId, quantity: 2, key: 'k' }, order(4, 'placed', 1)))(it);
   }],
-  ['an order that nobody can have asked for', 'once-per-key', (it) => inTheEnd({ orders: [...it.final.orders, orderThrough(3, 'placed')] })(it)],
+  ['an order that nobody can have asked for', 'once-per-key', (it) => inTheEnd({ orders: [...it.final.orders, orderThrough(4, 'placed')] })(it)],
   ['a read of an older state than was known', 'register', add(call(50, 51, { kind: 'read', orderId: 1 }, order(1, 'approved', 2)))],
-  ['a read of an order that is not there although it was placed', 'register', add(call(50, 51, { kind: 'read', orderId: 1 }, refused('order-not-found', 404)))],
+  ['a read of an order that is not there although it was placed', 'register', add(call(50, 51, { kind: 'read', orderId: 2 }, refused('order-not-found', 404)))],
   ['a cancellation that was acknowledged, and lost', 'register', add(call(12, 13, { kind: 'cancel', orderId: 1 }, order(1, 'cancelled', 2)))],
   ['a refusal for a state that the order never had', 'register', add(call(11, 12, { kind: 'cancel', orderId: 1 }, refused('order-not-cancellable')))],
   ['a payment that was seen before it was made', 'register', add(call(13, 14, { kind: 'read', orderId: 1 }, order(1, 'approved', 2)))],
-  ['a success that tells another state', 'register', add(call(50, 51, { kind: 'cancel', orderId: 1 }, order(1, 'delivered', 3)))],
+  ['a success that tells another state', 'register', add(call(50, 51, { kind: 'cancel', orderId: 1 }, order(1, 'delivered', 5)))],
   ['a unit that is gone', 'stock', inSnapshot({ free: 5 })],
   ['more sold than there was', 'stock', inSnapshot({ free: -2, sold: 12, taken: 12 })],
   ['units that are still reserved for nobody', 'stock', inSnapshot({ free: 4, reserved: 2 })],
@@ -131,15 +212,104 @@ describe.each<[string, string, (changing: Changing) => void]>([
     it.gatewayFaults = [{ from: 0, to: 100 }];
   }],
   ['a look that shows what nobody wrote', 'own-writes', add(call(50, 51, { kind: 'look', name: 'plant 7' }, answer({ value: 2 })))],
+  ['a former owner who still sees the order', 'register', add(call(50, 51, { kind: 'read', orderId: 1 }, order(1, 'delivered', 5)))],
+  ['an owner who does not see the order', 'register', add(call(50, 51, { kind: 'read', orderId: 1 }, refused('order-not-found', 404), 'd'))],
   ['a step that is missing in the timeline', 'timeline', (it) => {
-    const [first, second] = [it.final.orders[0]!, it.final.orders[1]!];
-    inTheEnd({ orders: [first, { ...second, transitions: second.transitions.slice(0, 1) }], log: it.final.log.filter(({ id }) => id !== 'event-2-1'), receivers: [], sockets: [] })(it);
-    it.calls = it.calls.filter(({ ask }) => !('orderId' in ask) || ask.orderId !== 2);
+    const [first, second, third] = it.final.orders as [FinalOrder, FinalOrder, FinalOrder];
+    const orders = [first, { ...second, transitions: second.transitions.slice(0, 1) }, third];
+    inTheEnd({ orders, payments: it.final.payments.filter(({ orderId }) => orderId !== 2), log: it.final.log.filter(({ id }) => id !== 'event-2-1'), receivers: [], sockets: [] })(it);
+    without(({ ask }) => 'orderId' in ask && ask.orderId === 2)(it);
   }],
   ['a step that the lifecycle does not know', 'timeline', (it) => {
-    inTheEnd({ orders: [...it.final.orders, { ...orderThrough(9, 'placed', 'delivered') }], log: [...it.final.log, eventOf(9, 1)], receivers: [], sockets: [] })(it);
+    inTheEnd({ orders: [...it.final.orders, orderThrough(9, 'placed', 'delivered')], log: [...it.final.log, eventOf(9, 1)], receivers: [], sockets: [] })(it);
     it.calls = it.calls.map((one) => (one.ask.kind === 'place' && one.ask.orderId === 9 ? { ...one, answer: answer({ status: 503, code: 'outcome-unknown', hasRetryAfter: true }) } : one));
+    add(byStaff(31, 32, { kind: 'deliver', orderId: 9 }, 'lost'))(it);
   }],
+  ['a shipment that moves the order', 'timeline', (it) => {
+    const transitions = handedOn().transitions.map((step) => (step.reason === 'shipped' ? { ...step, newStatus: 'delivered' as const } : step));
+    withOrder({ ...handedOn(), transitions })(it);
+    without(({ ask }) => ask.kind === 'ship')(it);
+    add(byStaff(31, 32, { kind: 'ship', orderId: 1 }, 'lost'))(it);
+  }],
+  ['a delivery that nobody asked for', 'unasked', (it) => {
+    withOrder(orderThrough(2, 'placed', 'approved', 'delivered'))(it);
+    inTheEnd({ log: [...it.final.log, eventOf(2, 2)], receivers: [], sockets: [] })(it);
+  }],
+  ['a cancellation that nobody asked for', 'unasked', without(({ ask }) => ask.kind === 'cancel' && ask.orderId === 3)],
+  ['a cancellation before anybody asked for it', 'unasked', (it) => {
+    const late = { ...call(5_000, 5_001, { kind: 'cancel', orderId: 3 }, 'lost'), from: 5_000 };
+    without(({ ask }) => ask.kind === 'cancel' && ask.orderId === 3)(it);
+    add(late)(it);
+    it.gatewayFaults = [{ from: 0, to: 6_000 }];
+  }],
+  ['a failed payment that approves', 'unasked', (it) => {
+    it.calls = it.calls.map((one) => (one.ask.kind === 'pay' && one.ask.orderId === 2 ? { ...one, ask: { ...one.ask, outcome: 'failed' } } : one));
+  }],
+  ['a transfer to somebody else', 'unasked', (it) => {
+    it.calls = it.calls.map((one) => (one.ask.kind === 'transfer' ? { ...one, ask: { ...one.ask, to: 'e' } } : one));
+  }],
+  ['an approval by itself, where payments come from outside', 'unasked', approvedByItself],
+  ['a delivery by itself, where payments come from outside', 'unasked', (it) => {
+    withOrder({ ...handedOn(), transitions: handedOn().transitions.map((step) => (step.newStatus === 'delivered' ? { ...step, actor: 'store' } : step)) })(it);
+  }],
+  ['an order that expires before its time', 'expiry', expired(899_000)],
+  ['an acknowledged payment whose row is gone', 'payments', withPayments((one) => one.reference !== 'r')],
+  ['an acknowledged payment that is noted as failed', 'payments', (it) => inTheEnd({ payments: [{ orderId: 1, reference: 'r', state: 'failed' }, ...it.final.payments.slice(1)] })(it)],
+  ['a payment that came too late and is not given back', 'payments', withPayments((one) => one.reference !== 't')],
+  ['a payment that came too late and is kept', 'payments', (it) => inTheEnd({ payments: [...it.final.payments.slice(0, 2), { orderId: 3, reference: 't', state: 'accepted' }] })(it)],
+  ['two payments for one order', 'payments', (it) => {
+    add(byStaff(50, 51, pay(1, 'u'), 'lost'))(it);
+    inTheEnd({ payments: [...it.final.payments, { orderId: 1, reference: 'u', state: 'accepted' }] })(it);
+    it.gatewayFaults = [{ from: 0, to: 100 }];
+  }],
+  ['a payment that nobody reported', 'payments', (it) => inTheEnd({ payments: [...it.final.payments, { orderId: 1, reference: 'u', state: 'failed' }] })(it)],
+  ['a plant that is said not to be there', 'refusals', add(call(50, 51, { kind: 'look', name: `plant ${plantId}` }, refused('plant-not-found', 404)))],
+  ['an order for a plant that is said not to be there', 'refusals', add(call(50, 51, place(11), refused('plant-not-found', 404)))],
+  ['a plant that is gone before anybody wanted it to go', 'refusals', add(call(50, 51, { kind: 'place', plantId: 8, quantity: 1 }, refused('plant-not-found', 404)))],
+  ['a plant that is there after its removal', 'refusals', add(call(58, 59, { kind: 'look', name: 'plant 8' }, answer({ value: 0 })))],
+  ['too few units, with enough of them free', 'refusals', add(call(50, 51, { kind: 'place', plantId, quantity: 6 }, refused('insufficient-stock')))],
+  ['an id that is said to be taken', 'refusals', add(call(50, 51, place(11), refused('order-exists')))],
+  ['an order without an id whose id is said to be taken', 'refusals', add(call(50, 51, { kind: 'place', plantId, quantity: 1 }, refused('order-exists')))],
+  ['a plant that is said not to be for sale', 'refusals', add(call(50, 51, place(11), refused('plant-not-available')))],
+  ['an account that takes no orders, and is not being deleted', 'refusals', add(call(50, 51, place(11), refused('customer-closed')))],
+  ['a run in which everything is 503', 'work', (it) => add(...many(80, (n) => call(50 + n, 51 + n, { kind: 'read', orderId: n + 100 }, unavailable)))(it)],
+  ['one kind of request that is never served', 'work', (it) => add(
+    ...many(100, (n) => call(50 + n, 51 + n, { kind: 'look', name: 'plant 9' }, answer({ value: 0 }))),
+    ...many(20, (n) => call(50 + n, 51 + n, { kind: 'inventory' }, unavailable)),
+  )(it)],
+  ['a recovery that takes too long', 'work', add(...many(17, (n) => call(41 + n * 1_000, 42 + n * 1_000, { kind: 'inventory' }, unavailable)))],
+  ['no recovery between one fault and the next', 'work', (it) => {
+    it.faults = many(30, (n) => ({ from: 1_000 * n, to: 1_000 * n }));
+    add(...many(17, (n) => call(500 + n * 1_000, 501 + n * 1_000, { kind: 'inventory' }, unavailable)))(it);
+  }],
+  ['a run in which nothing is asked', 'work', (it) => (it.faults = [{ from: 0, to: 1_000 }])],
+  ['a key that works more than a second after it was revoked', 'revoked', add(call(1_064, 1_065, use('key a'), answer()))],
+  ['a socket that is told what happened more than a second after its key was revoked', 'revoked', (it) => {
+    const [, second] = it.final.orders as [FinalOrder, FinalOrder];
+    withOrder({ ...second, transitions: second.transitions.map((step) => ({ ...step, at: 1_200 })) })(it);
+    inTheEnd({ guests: [{ name: 'key a', events: [eventOf(2, 1)] }] })(it);
+  }],
+  ['a key that nobody revoked and that is refused', 'answers', add(call(50, 51, use('key b'), answer({ status: 401 })))],
+  ['two answers for one key', 'once-per-key', add(byStaff(50, 51, { kind: 'transfer', orderId: 1, to: 'd', key: 'k-hand' }, answer({ body: 'another' })))],
+  ['a request that succeeded and is refused when it is repeated', 'once-per-key', add(byStaff(60, 61, { kind: 'make', thing: 'plant', mark: 'm', key: 'k-make' }, refused('plant-exists')))],
+  ['a thing that was made twice', 'once-per-key', (it) => inTheEnd({ made: [...it.final.made, ...it.final.made] })(it)],
+  ['a thing that was acknowledged and is not there', 'acknowledged', inTheEnd({ made: [] })],
+  ['two shipments for one key', 'once-per-key', (it) => {
+    const shipped = handedOn().transitions[2]!;
+    const { transitions, ...second } = it.final.orders[1]!;
+    withOrder({ ...second, version: 4, transitions: [...transitions, { ...shipped, version: 3 }, { ...shipped, version: 4 }] })(it);
+    add(byStaff(31, 32, { kind: 'ship', orderId: 2, key: 'k-2' }, 'lost'))(it);
+  }],
+  ['a shipment that was acknowledged and is not there', 'acknowledged', (it) => {
+    add(byStaff(50, 51, { kind: 'ship', orderId: 2 }, order(2, 'approved', 2), 'shipped-2'))(it);
+    inTheEnd({ audit: [...it.final.audit, audited('store.shipOrder', 'shipped-2')] })(it);
+  }],
+  ['an effect of one key that is in the audit log twice', 'once-per-key', (it) => inTheEnd({ audit: [...it.final.audit, audited('store.transferOrder', 'handed-2')] })(it)],
+  ...['paid-1', 'shipped-1', 'handed-1', 'delivered-1', 'written', 'made-1', 'removed'].map((gone): [string, string, (changing: Changing) => void] => [
+    `a missing entry of the audit log (${gone})`,
+    'audit',
+    (it) => inTheEnd({ audit: it.final.audit.filter(({ requestId }) => requestId !== gone) })(it),
+  ]),
   ['an event that the log lacks', 'log', (it) => inTheEnd({ log: it.final.log.filter(({ id }) => id !== 'event-1-2'), receivers: [], sockets: [] })(it)],
   ['an event that is in the log twice', 'log', (it) => inTheEnd({ log: [...it.final.log, eventOf(1, 2)] })(it)],
   ['an event of a change that never was', 'log', (it) => inTheEnd({ log: [...it.final.log, eventOf(1, 3)] })(it)],
@@ -151,6 +321,24 @@ describe.each<[string, string, (changing: Changing) => void]>([
   ['something that never came to rest', 'settled', (it) => (it.unsettled = ['3 events have no number'])],
 ])('%s', (_what, rule, change) => {
   it(`breaks the rule "${rule}" and no other`, () => expect(rulesAfter(change)).toEqual([rule]));
+});
+
+describe('what happens to orders by itself', () => {
+  it('may happen when it is due', () => expect(rulesAfter(expired(900_000))).toEqual([]));
+
+  it('may be a payment, where the shop takes its own', () => {
+    expect(rulesAfter((it) => {
+      approvedByItself(it);
+      it.clocks = { ...it.clocks, approveAfterMs: 1 };
+    })).toEqual([]);
+  });
+
+  it('may not be a payment before its time', () => {
+    expect(rulesAfter((it) => {
+      approvedByItself(it);
+      it.clocks = { ...it.clocks, approveAfterMs: 5_000 };
+    })).toEqual(['expiry']);
+  });
 });
 
 describe('while all gateways are dead', () => {

@@ -1,20 +1,35 @@
 import type { History } from '../history.js';
 import { checkAnswers } from './answers.js';
+import { checkAudit } from './audit.js';
 import { checkEvents } from './events.js';
-import { checkAcknowledged, checkNothingInvented, checkOncePerKey, checkRefusedDidNothing, checkTimelines } from './orders.js';
+import { checkAmendments, checkMade, checkOncePerKey } from './keys.js';
+import { checkMovesAreAsked } from './moves.js';
+import { checkAcknowledged, checkNothingInvented, checkRefusedDidNothing, checkTimelines } from './orders.js';
 import { checkOwnWrites } from './own-writes.js';
+import { checkPayments } from './payments.js';
+import { checkRefusals } from './refusals.js';
 import { checkRegister } from './register.js';
+import { checkRevocations } from './revocations.js';
 import { checkInventory, checkStock } from './stock.js';
 import type { Violation } from './violation.js';
+import { checkWork } from './work.js';
 
 const checks: readonly ((history: History) => Violation[])[] = [
   checkAnswers,
+  checkWork,
   checkAcknowledged,
   checkRefusedDidNothing,
   checkOncePerKey,
+  checkMade,
+  checkAmendments,
   checkNothingInvented,
   checkRegister,
+  checkMovesAreAsked,
   checkTimelines,
+  checkPayments,
+  checkRefusals,
+  checkRevocations,
+  checkAudit,
   checkStock,
   checkInventory,
   checkOwnWrites,

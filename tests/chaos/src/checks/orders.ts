@@ -1,4 +1,4 @@
-import { type Call, type FinalOrder, type History, isAnswered, isDone } from '../history.js';
+import { type Ask, type Call, type FinalOrder, type History, isAnswered, isDone, keyOf, mayHaveHappened, type Transition } from '../history.js';
 import { describe } from './answers.js';
 import type { Violation } from './violation.js';
 
@@ -22,7 +22,7 @@ export function checkRefusedDidNothing({ calls, final }: History): Violation[] {
   const payments = new Set(final.payments.map(({ orderId, reference }) => `${orderId} ${reference}`));
   const did = ({ ask }: Call): boolean =>
     (ask.kind === 'place' && ask.key === undefined && ask.orderId !== undefined && orders.has(ask.orderId)) ||
-    (ask.kind === 'pay' && payments.has(`${ask.orderId} ${ask.reference}`));
+    (ask.kind === 'pay' && payments.has(`${ask.orderId} ${ask.reference}`) && !calls.some((other) => isSamePayment(other.ask, ask) && mayBeNoted(other)));
   return calls.flatMap((call): Violation[] => {
     if (!isAnswered(call) || call.answer.status === 200 || !did(call)) return [];
     const { status, code } = call.answer;
@@ -32,15 +32,11 @@ export function checkRefusedDidNothing({ calls, final }: History): Violation[] {
   });
 }
 
-/** However often a request is sent with its key, it is one order, and everybody is told the same one. */
-export function checkOncePerKey({ calls }: History): Violation[] {
-  const keyed = calls.filter((call) => call.ask.kind === 'place' && call.ask.key !== undefined && isDone(call));
-  const byKey = Map.groupBy(keyed, ({ ask }) => (ask.kind === 'place' ? ask.key : undefined));
-  return [...byKey].flatMap(([key, same]): Violation[] => {
-    const ids = new Set(same.map(({ answer }) => (answer === 'lost' ? undefined : answer.order?.id)));
-    return ids.size <= 1 ? [] : [{ rule: 'once-per-key', what: `key ${key ?? ''} is orders ${[...ids].join(', ')}` }];
-  });
-}
+const isSamePayment = (one: Ask, other: Ask): boolean =>
+  one.kind === 'pay' && other.kind === 'pay' && one.orderId === other.orderId && one.reference === other.reference;
+
+/** A success that comes too late is refused, and noted as a refund that is due. */
+const mayBeNoted = (call: Call): boolean => mayHaveHappened(call) || (isAnswered(call) && call.answer.code === 'order-not-payable');
 
 /** Accepted orders without a key and an id of their own leave no name to ask for: each must have an order of its own. */
 export function checkNothingInvented({ calls, final }: History): Violation[] {
@@ -55,14 +51,13 @@ export function checkNothingInvented({ calls, final }: History): Violation[] {
   });
 }
 
-const keyOf = ({ ask }: Call): string | undefined => (ask.kind === 'place' ? ask.key : undefined);
-const mayHaveHappened = (call: Call): boolean =>
-  !isAnswered(call) || call.answer.status === 200 || call.answer.code === 'outcome-unknown';
-
 /** The timeline has every step without a hole, from what the order was to what it is. */
 export function checkTimelines({ final }: History): Violation[] {
   return final.orders.flatMap((order) => faultsOfTimeline(order).map((what): Violation => ({ rule: 'timeline', what: `order ${order.id}: ${what}` })));
 }
+
+/** A transfer or a shipment: a step of the timeline that moves no status. */
+const isAmendment = ({ version, previousStatus }: Transition): boolean => version > 1 && previousStatus === null;
 
 const lifecycle = ['- placed', 'placed approved', 'approved delivered', 'placed cancelled'];
 
@@ -71,6 +66,11 @@ function faultsOfTimeline({ status, version, transitions }: FinalOrder): string[
   transitions.forEach((step, n) => {
     const before = transitions[n - 1];
     if (step.version !== n + 1) faults.push(`step ${n + 1} has version ${step.version}`);
+    if (isAmendment(step)) {
+      if (step.newStatus !== before?.newStatus) faults.push(`${step.reason} made it ${step.newStatus} after ${before?.newStatus ?? 'nothing'}`);
+      if (step.eventId !== null) faults.push(`version ${step.version} has an event`);
+      return;
+    }
     if (step.previousStatus !== (before?.newStatus ?? null)) faults.push(`${step.newStatus} follows ${before?.newStatus ?? 'nothing'}, not ${step.previousStatus ?? 'nothing'}`);
     if (!lifecycle.includes(`${step.previousStatus ?? '-'} ${step.newStatus}`)) faults.push(`${step.previousStatus ?? '-'} never becomes ${step.newStatus}`);
     if ((step.previousStatus === null) !== (step.eventId === null)) faults.push(`version ${step.version} has ${step.eventId === null ? 'no' : 'an'} event`);

@@ -52,6 +52,8 @@ const overload: Goal = {
 async function flood(trial: Trial, { what, settings, told }: Limit): Promise<Row> {
   const { stack, say } = trial.ground;
   const arena = await openArena(trial, { receivers: 0, sockets: 0 });
+  // What others are served, and when all is over, is judged below.
+  arena.demands = { servedShare: 0, recoveryMs: Infinity };
   const setTo = async (values: Readonly<Record<string, string>>): Promise<void> => {
     stack.set('gateway', values);
     await Promise.all(instancesOf(stack, 'gateway').map(({ label }) => arena.faults.roll(label)));

@@ -5,7 +5,7 @@ import { now } from '../clock.js';
 import { makePlan } from '../plan.js';
 import type { Random } from '../random.js';
 import type { Row } from '../report.js';
-import { placeStubbornly } from '../trade.js';
+import { placeStubbornly } from '../stubborn.js';
 import { busySeconds, type Goal, inParallel, judged, openArena } from './goal.js';
 
 const units = 100;
@@ -20,6 +20,7 @@ const rush: Goal = {
     const arena = await openArena(trial, { receivers: 0, sockets: 0 });
     // One process makes all of the rush, and is slower than the shop.
     arena.deadlineMs = Infinity;
+    arena.demands = { servedShare: 1, recoveryMs: Infinity };
     const wrong: Violation[] = [];
     let rounds = 0;
     do {

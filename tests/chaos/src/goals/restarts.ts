@@ -10,10 +10,6 @@ import { trade } from '../trade.js';
 import { busySeconds, type Goal, judged, openArena } from './goal.js';
 
 const endLimitMs = 15_000;
-/** What the goal says; a machine that builds something else as well gets thrice that. */
-const recoveryLimitMs = 5_000;
-const slack = 3;
-
 /** A new release, one process after the other, while everybody goes on. */
 const rolling: Goal = {
   what: 'rolling SIGTERM of everything at a fixed rate',
@@ -22,6 +18,7 @@ const rolling: Goal = {
     const { ground, random } = trial;
     const end = now() + busySeconds(trial) * 1_000;
     const arena = await openArena(trial, { sockets: 20 });
+    arena.demands = { ...arena.demands, servedShare: 1 };
     // One of each service first: a short trial has no time for the others.
     const turns = [1, 2].flatMap((n) => random.shuffle(services.map((service) => `${service}-${n}`)));
     const roll = async (): Promise<void> => {
@@ -68,9 +65,7 @@ const outages: Goal = {
     for (const fault of plan) trial.ground.say(`  plan  ${describeFault(fault)}`);
     const arena = await openArena(trial);
     await arena.faults.carryOut(plan, trade(arena, { seconds: atMs / 1_000, leavers: 0, perSecond: 4 }));
-    const row = await judged('R10', outages.what, arena);
-    if ((row.recoveryMs ?? 0) <= recoveryLimitMs * slack) return [row];
-    return [{ ...row, violations: [...row.violations, { rule: 'settled', what: `served again ${((row.recoveryMs ?? 0) / 1_000).toFixed(1)} s after the return` }] }];
+    return [await judged('R10', outages.what, arena)];
   },
 };
 

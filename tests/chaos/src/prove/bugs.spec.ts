@@ -11,3 +11,8 @@ describe.each(bugs.map((bug) => [bug.name, bug] as const))('%s', (_name, { edits
     expect(text.split(find).length - 1).toBe(1);
   });
 });
+
+it('each bug has an id of its own, and there are at least 20', () => {
+  expect(new Set(bugs.map(({ id }) => id)).size).toBe(bugs.length);
+  expect(bugs.length).toBeGreaterThanOrEqual(20);
+});

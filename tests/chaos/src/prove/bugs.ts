@@ -12,6 +12,8 @@ export interface Edit {
 
 /** A mistake that somebody could make, made on purpose in a copy of the build. */
 export interface Bug {
+  /** What `--prove <id>` calls it. */
+  readonly id: string;
   readonly name: string;
   readonly edits: readonly Edit[];
   /** At least one of these rules must say so. */
@@ -25,6 +27,9 @@ const repository = 'apps/store/dist/orders/orders.repository.js';
 const stockRepository = 'apps/store/dist/stock/stock.repository.js';
 const moves = 'apps/store/dist/orders/locked-orders.js';
 const orders = 'apps/store/dist/orders/orders.service.js';
+const checkout = 'apps/store/dist/checkout/checkout.js';
+const payments = 'apps/store/dist/payments/take-payments.js';
+const savedAnswers = 'libs/platform/dist/idempotency/saved-answers.js';
 
 const withoutStockLock: Edit = {
   file: stockRepository,
@@ -36,6 +41,7 @@ const kills = (...targets: string[]): Fault[] => [3_000, 6_000].map((atMs) => ({
 
 export const bugs: readonly Bug[] = [
   {
+    id: 'lost-update',
     name: 'lost update: stock is written as it was read, without a lock',
     edits: [
       withoutStockLock,
@@ -57,11 +63,13 @@ export const bugs: readonly Bug[] = [
     breaks: ['stock'],
   },
   {
+    id: 'missing-transition',
     name: 'a move now and then writes no transition',
     edits: [{ file: repository, find: 'FROM moved ORDER BY id', replace: 'FROM moved WHERE id % 5 <> 0 ORDER BY id' }],
     breaks: ['timeline'],
   },
   {
+    id: 'early-answer',
     name: 'an order is answered before its commit',
     edits: [{
       file: orders,
@@ -77,6 +85,7 @@ export const bugs: readonly Bug[] = [
     faults: kills('store-1'),
   },
   {
+    id: 'write-skew',
     name: 'write skew: an order does not share its customer with whoever closes the account',
     edits: [
       { file: 'apps/store/dist/customers/customers.repository.js', find: ' ORDER BY user_id FOR KEY SHARE', replace: ' ORDER BY user_id' },
@@ -92,6 +101,7 @@ export const bugs: readonly Bug[] = [
     trade: { leavers: 6, leaveWithinMs: 800 },
   },
   {
+    id: 'early-snapshot',
     name: 'the feed is numbered from the snapshot of before the lock, as in one statement',
     edits: [
       {
@@ -107,6 +117,7 @@ export const bugs: readonly Bug[] = [
     breaks: ['settled', 'log'],
   },
   {
+    id: 'hole',
     name: 'events beyond a hole are logged and handed on',
     edits: [
       { file: 'libs/events/dist/stretch.js', find: 'if (!same || same.id !== at.id) {', replace: 'if (false) {' },
@@ -121,6 +132,7 @@ export const bugs: readonly Bug[] = [
     breaks: ['log', 'sockets', 'settled'],
   },
   {
+    id: 'oversell',
     name: 'oversell: what is left is decided without a lock',
     edits: [
       withoutStockLock,
@@ -140,11 +152,13 @@ export const bugs: readonly Bug[] = [
     trade: { unitsEach: 15, perSecond: 20 },
   },
   {
-    name: 'the Idempotency-Key is ignored',
+    id: 'order-key-ignored',
+    name: 'the Idempotency-Key of orders is ignored',
     edits: [{ file: orders, find: '            idempotency,\n            traceparent,', replace: '            idempotency: undefined,\n            traceparent,' }],
     breaks: ['once-per-key'],
   },
   {
+    id: 'other-bytes',
     name: 'a webhook is sent again with other bytes',
     edits: [{
       file: 'apps/notifications/dist/webhooks/delivery-worker.js',
@@ -154,6 +168,7 @@ export const bugs: readonly Bug[] = [
     breaks: ['receivers'],
   },
   {
+    id: 'stale-catalogue',
     name: 'what is kept of the catalogue is shown without a check',
     edits: [{
       file: 'apps/gateway/dist/reads/cached-reads.js',
@@ -163,11 +178,13 @@ export const bugs: readonly Bug[] = [
     breaks: ['own-writes'],
   },
   {
+    id: 'units-kept',
     name: 'a cancellation forgets to give the units back',
     edits: [{ file: 'apps/store/dist/stock/stock.js', find: "case 'cancel':", replace: "case 'cancel':\n            return noUnits;" }],
     breaks: ['stock'],
   },
   {
+    id: 'event-outside',
     name: 'the event is appended outside the transaction, after it',
     edits: [
       { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
@@ -189,5 +206,143 @@ export const bugs: readonly Bug[] = [
     ],
     breaks: ['timeline'],
     faults: kills('store-1', 'store-2'),
+  },
+  {
+    id: 'early-expiry',
+    name: 'orders expire long before their time',
+    edits: [{ file: checkout, find: ": { move: 'expire', inMs: policy.orderTtlMs }", replace: ": { move: 'expire', inMs: 3_000 }" }],
+    breaks: ['expiry'],
+  },
+  {
+    id: 'self-approval',
+    name: 'orders are approved without a payment',
+    edits: [{ file: checkout, find: ": { move: 'expire', inMs: policy.orderTtlMs }", replace: ": { move: 'approve', inMs: 1_500 }" }],
+    breaks: ['unasked'],
+  },
+  {
+    id: 'self-delivery',
+    name: 'what is paid is delivered by itself',
+    edits: [
+      { file: checkout, find: "return move === 'approve' && policy.provider === 'simulated'", replace: "return move === 'approve'" },
+      { file: checkout, find: 'inMs: policy.deliveryDelayMs }', replace: 'inMs: 500 }' },
+    ],
+    breaks: ['unasked'],
+  },
+  {
+    id: 'self-cancellation',
+    name: 'a failed payment cancels the order',
+    edits: [{
+      file: payments,
+      find: "if (kind === 'known' || state === 'failed')",
+      replace: "if (state === 'failed') return versioned(orders.move({ orderId, move: 'cancel', actor: reportedBy, reason: 'payment failed' }, policy) ?? order);\n    if (kind === 'known')",
+    }],
+    breaks: ['unasked'],
+  },
+  {
+    id: 'transfer-elsewhere',
+    name: 'a transfer leaves the order with its owner',
+    edits: [{ file: orders, find: '{ ...order, ownerId: userId, version: order.version + 1 }', replace: '{ ...order, version: order.version + 1 }' }],
+    breaks: ['unasked'],
+  },
+  {
+    id: 'payment-lost',
+    name: 'a payment now and then is not written down',
+    edits: [{ file: payments, find: 'payments.note(report, state);', replace: 'if (orderId % 3 !== 0) payments.note(report, state);' }],
+    breaks: ['payments'],
+  },
+  {
+    id: 'refund-forgotten',
+    name: 'a payment that comes too late is refused, and no refund is due',
+    edits: [{ file: payments, find: 'return [...this.noted.values()];', replace: "return [...this.noted.values()].filter((one) => one.state !== 'refund-due');" }],
+    breaks: ['payments'],
+  },
+  {
+    id: 'plant-not-found',
+    name: 'a plant that is there is now and then not found',
+    edits: [{ file: 'apps/catalog/dist/plants/plants.service.js', find: 'existing(plantId, plant), plant?.stamp)', replace: 'existing(plantId, Math.random() < 0.1 ? undefined : plant), plant?.stamp)' }],
+    breaks: ['refusals'],
+  },
+  {
+    id: 'units-withheld',
+    name: 'the last units are not sold',
+    edits: [{ file: 'apps/store/dist/orders/placing.js', find: 'if (quantity > free) {', replace: 'if (quantity > free - 8) {' }],
+    breaks: ['refusals'],
+    trade: { unitsEach: 30 },
+  },
+  {
+    id: 'slots-leak',
+    name: 'a gateway never gives back what it lets in, and in the end answers everything by 503',
+    edits: [
+      { file: 'apps/gateway/dist/limits/load.js', find: 'this.requests--;', replace: '' },
+      // So that a short run comes to the end.
+      { file: 'apps/gateway/dist/limits/load.js', find: 'if (this.requests >= this.most.requests) {', replace: 'if (this.requests >= 400) {' },
+    ],
+    breaks: ['work'],
+  },
+  {
+    id: 'never-back',
+    name: 'a payment fails until its process is started again, once Postgres was away',
+    edits: [{
+      file: 'apps/store/dist/payments/payments.service.js',
+      find: 'async takeAll(batch) {',
+      replace: `async takeAll(batch) {
+        if (this.wasAway) throw this.wasAway;
+        try { await this.database.query('SELECT 1'); } catch (error) { this.wasAway = error; throw error; }`,
+    }],
+    breaks: ['work'],
+    faults: [{ kind: 'away', atMs: 3_000, targets: ['postgres'], forMs: 1_500 }],
+  },
+  {
+    id: 'revocation-ignored',
+    name: 'what is kept of a credential outlives its revocation',
+    edits: [{
+      file: 'libs/credentials/dist/kept-answers.js',
+      find: 'revoked: (entries) => this.evict(new Set(entries.map(({ kind, id }) => revocationKey(kind, id)))),',
+      replace: 'revoked: () => undefined,',
+    }],
+    breaks: ['revoked'],
+    trade: { visitors: 3 },
+  },
+  {
+    id: 'silence-trusted',
+    name: 'a replica that hears of no revocations goes on trusting what it has',
+    edits: [{ file: 'libs/credentials/dist/revocation-log.js', find: 'return this.ageMs <= freshForMs;', replace: 'return this.freshAt > 0;' }],
+    breaks: ['revoked'],
+    trade: { visitors: 6, seconds: 16 },
+    faults: [2_500, 6_500, 10_500].map((atMs) => ({ kind: 'cut', atMs, targets: ['notifications-1', 'notifications-2'], from: 'nats', forMs: 3_500 })),
+  },
+  {
+    id: 'socket-goes-on',
+    name: 'a socket outlives its credential',
+    edits: [{ file: 'apps/notifications/dist/stream/credential-watch.js', find: 'for (const connection of this.on(revocationKey(kind, id)))\n                    this.watcher?.close(connection, 4001);', replace: '' }],
+    breaks: ['revoked'],
+    trade: { visitors: 4 },
+  },
+  {
+    id: 'keys-ignored',
+    name: 'the Idempotency-Key of all that is done one at a time is ignored: shipments, transfers, plants, keys, endpoints',
+    edits: [{ file: savedAnswers, find: 'export async function once(tx, key, work) {\n    if (!key)\n        return work();', replace: 'export async function once(tx, key, work) {\n    if (key !== 0)\n        return work();' }],
+    breaks: ['once-per-key'],
+  },
+  {
+    id: 'webhook-key-ignored',
+    name: 'the Idempotency-Key of a new webhook is ignored',
+    edits: [
+      { file: 'apps/notifications/dist/webhooks/webhooks.service.js', find: 'return this.database.transaction((tx) => once(tx, idempotency, async () => {\n            assertRoomForOneMore', replace: 'return this.database.transaction((tx) => once(tx, undefined, async () => {\n            assertRoomForOneMore' },
+    ],
+    breaks: ['once-per-key'],
+    trade: { visitors: 3 },
+  },
+  {
+    id: 'unaudited',
+    name: 'a delivery is not written into the audit log',
+    edits: [{ file: 'apps/store/dist/shipments/shipments.service.js', find: 'audit(tx, actorOf(context), store.deliverOrder, orderId);', replace: '' }],
+    breaks: ['audit'],
+  },
+  {
+    id: 'audit-loses',
+    name: 'an entry of the audit log now and then is lost',
+    edits: [{ file: 'libs/platform/dist/audit/audit-log.js', find: 'tx.send(append, [', replace: 'if (Math.random() < 0.1) return;\n    tx.send(append, [' }],
+    breaks: ['audit'],
   },
 ];

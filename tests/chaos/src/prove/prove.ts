@@ -1,6 +1,6 @@
 import { Arena, openGround } from '../arena.js';
 import type { Violation } from '../checks/violation.js';
-import type { Fault } from '../plan.js';
+import { describeFault, type Fault } from '../plan.js';
 import { Random } from '../random.js';
 import { describeViolations } from '../report.js';
 import type { Stack } from '../stack.js';
@@ -13,13 +13,20 @@ export interface Proof {
   /** A new shop on new data, run from the copy. */
   readonly openStack: () => Promise<Stack>;
   readonly seed: number;
-  /** Parts of the names of bugs, between commas. */
-  readonly only: string | undefined;
+  /** Ids of bugs; none: all, and the code as it is. */
+  readonly only: readonly string[];
   readonly say: (line: string) => void;
 }
 
+/** What `--prove` calls the code without a bug. */
+const asItIs = 'none';
+
+export const proofNames: readonly string[] = [asItIs, ...bugs.map(({ id }) => id)];
+
 const seconds = 10;
-/** What is stuck is stuck: nobody waits a minute for it twelve times. */
+/** For the faults of all bugs, one after the other. */
+const secondsAsItIs = 30;
+/** What is stuck is stuck: nobody waits a minute for it with each bug. */
 const settleLimitMs = 12_000;
 
 /**
@@ -29,16 +36,18 @@ const settleLimitMs = 12_000;
 export async function prove(proof: Proof): Promise<{ passed: number; failed: number }> {
   const { say, only } = proof;
   const lines: { readonly name: string; readonly isGood: boolean; readonly found: string }[] = [];
-  const chosen = bugs.filter(({ name }) => only === undefined || only.split(',').some((part) => name.includes(part)));
-  const faults = [...new Map(bugs.flatMap((bug) => bug.faults ?? []).map((fault) => [fault.atMs, fault])).values()].sort((a, b) => a.atMs - b.atMs);
-  const clean = await trial(proof, faults, {});
-  lines.push({ name: 'the code as it is', isGood: clean.length === 0, found: clean.length === 0 ? 'nothing' : rulesOf(clean) });
-  if (clean.length > 0) say(describeViolations(clean));
-  for (const bug of chosen) {
-    say(bug.name);
+  const isChosen = (id: string): boolean => only.length === 0 || only.includes(id);
+  const faults = [...new Map(bugs.flatMap((bug) => bug.faults ?? []).map((fault) => [describeFault(fault), fault])).values()].sort((a, b) => a.atMs - b.atMs);
+  if (isChosen(asItIs)) {
+    const clean = await trial(proof, faults, { seconds: secondsAsItIs });
+    if (clean.length > 0) say(describeViolations(clean));
+    lines.push({ name: 'the code as it is', isGood: clean.length === 0, found: clean.length === 0 ? 'nothing' : rulesOf(clean) });
+  }
+  for (const bug of bugs.filter(({ id }) => isChosen(id))) {
+    say(`${bug.id}: ${bug.name}`);
     const { isGood, found } = await attempt(proof, bug);
     say(`  ${isGood ? 'caught' : 'NOT CAUGHT'}: ${found}`);
-    lines.push({ name: bug.name, isGood, found: found.split('\n')[0] ?? '' });
+    lines.push({ name: `${bug.id}: ${bug.name}`, isGood, found: found.split('\n')[0] ?? '' });
   }
   const width = Math.max(...lines.map(({ name }) => name.length));
   say(`\n${lines.map(({ name, isGood, found }) => `${isGood ? 'ok    ' : 'WRONG '} ${name.padEnd(width)}  ${found}`).join('\n')}`);
@@ -75,7 +84,7 @@ async function trial({ openStack, seed, say }: Proof, faults: readonly Fault[], 
     say(`  ${String(error)}`);
     return [{ rule: 'settled', what: `the trial broke off: ${String(error)}` }];
   } finally {
-    ground.balancer.stop();
+    ground.close();
     await stack.end();
   }
 }

@@ -1,0 +1,23 @@
+import { describe, expect, it } from '@jest/globals';
+import { backlogOf } from './backlog.js';
+
+const event = (id: string) => ({ id, body: '{}' });
+
+describe('what a trial waits for before it is judged', () => {
+  it('is a receiver that has got nothing, though no delivery is pending', () => {
+    const followers = [{ name: 'socket 1', events: [event('a'), event('b')] }, { name: 'receiver 1', events: [] }];
+    expect(backlogOf([], followers, ['a', 'b'])).toEqual(['receiver 1 lacks 2 of 2 events']);
+  });
+
+  it('is an event that is missing where others came twice or are of other orders', () => {
+    expect(backlogOf([], [{ name: 'receiver 1', events: [event('a'), event('a'), event('x')] }], ['a', 'b'])).toEqual(['receiver 1 lacks 1 of 2 events']);
+  });
+
+  it('is what services say that they have to do', () => {
+    expect(backlogOf(['2 events have no number'], [{ name: 'socket 1', events: [event('a')] }], ['a'])).toEqual(['2 events have no number']);
+  });
+
+  it('is nothing when all is everywhere', () => {
+    expect(backlogOf([], [{ name: 'receiver 1', events: [event('b'), event('a')] }], ['a', 'b'])).toEqual([]);
+  });
+});

@@ -1,0 +1,36 @@
+import { type Call, type FinalOrder, type History, mayHaveHappened, type Transition } from '../history.js';
+import { kindOf } from './register.js';
+import type { Violation } from './violation.js';
+
+/** The database's clock and that of the calls are set against each other once, at the end of a trial. */
+const clockSlackMs = 1_000;
+/** Times of the database have microseconds, and are told in milliseconds. */
+const roundingMs = 1;
+
+/**
+ * Every step of an order was asked for by a call that may have succeeded and had begun by then, or is due by a clock; and a
+ * clock moves nothing before its time.
+ */
+export function checkMovesAreAsked({ calls, final, clocks }: History): Violation[] {
+  const asked = calls.filter((call) => 'orderId' in call.ask && mayHaveHappened(call));
+  const byOrder = Map.groupBy(asked, ({ ask }) => ('orderId' in ask ? ask.orderId : undefined));
+  return final.orders.flatMap((order) => order.transitions.slice(1).flatMap((step, n): Violation[] => {
+    if (step.actor === 'store') return ofClock(order, step, order.transitions[n], clocks);
+    const isAsked = (byOrder.get(order.id) ?? []).some((call) => asksFor(call, step));
+    return isAsked ? [] : [{ rule: 'unasked', what: `order ${order.id}: nobody asked for "${step.reason}" of version ${step.version}` }];
+  }));
+}
+
+function asksFor({ ask, from }: Call, step: Transition): boolean {
+  if (ask.kind !== kindOf(step) || from > step.at + clockSlackMs) return false;
+  if (ask.kind === 'transfer') return step.owner === null || step.owner === ask.to;
+  return ask.kind !== 'pay' || ask.outcome === 'succeeded';
+}
+
+function ofClock({ id }: FinalOrder, step: Transition, before: Transition | undefined, clocks: History['clocks']): Violation[] {
+  const dueAfterMs = { placed: undefined, approved: clocks.approveAfterMs, delivered: clocks.deliverAfterMs, cancelled: clocks.expireAfterMs }[step.newStatus];
+  if (dueAfterMs === undefined) return [{ rule: 'unasked', what: `order ${id} became ${step.newStatus} by itself ("${step.reason}")` }];
+  const ageMs = step.at - (before?.at ?? step.at);
+  if (ageMs >= dueAfterMs - roundingMs) return [];
+  return [{ rule: 'expiry', what: `order ${id}: "${step.reason}" after ${ageMs.toFixed(0)} ms, and it was due after ${dueAfterMs} ms` }];
+}

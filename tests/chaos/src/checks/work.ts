@@ -1,0 +1,72 @@
+import { type Call, type History, isServed, type Window } from '../history.js';
+import { describe } from './answers.js';
+import type { Violation } from './violation.js';
+
+/** Fewer calls of a kind say nothing about the kind. */
+const enough = 20;
+
+/** Work is done: of all calls while nothing is broken, of each kind of them, and soon after each fault. */
+export function checkWork({ calls, faults, demands }: History): Violation[] {
+  const { servedShare, recoveryMs } = demands;
+  const judged = calls.filter(isJudged);
+  const quiet = judged.filter((call) => !faults.some(({ from, to }) => call.from >= from && call.from <= to));
+  const kinds = Map.groupBy(quiet, ({ ask }) => ask.kind);
+  const slowest = slowestRecovery(judged, faults);
+  return [
+    ...(quiet.length === 0 ? [violation('nothing was asked while no fault was under way')] : lessThan('calls', quiet, servedShare)),
+    ...[...kinds].flatMap(([kind, same]) => (same.length < enough ? [] : lessThan(`calls "${kind}"`, same, servedShare / 2))),
+    ...(slowest && slowest.ms > recoveryMs ? [violation(`all was served again ${seconds(slowest.ms)} after a fault, and ${seconds(recoveryMs)} are allowed: ${tell(slowest.call)}`)] : []),
+    ...[...kinds].flatMap(([kind]) => {
+      const drought = longestDrought(judged.filter(({ ask }) => ask.kind === kind), faults);
+      return drought && drought.ms > recoveryMs ? [violation(`no call "${kind}" was served for ${seconds(drought.ms)}, faults not counted, and ${seconds(recoveryMs)} are allowed: ${tell(drought.call)}`)] : [];
+    }),
+  ];
+}
+
+/** A call that was not served, and for how long until its end nothing was. */
+interface Unserved {
+  readonly call: Call;
+  readonly ms: number;
+}
+
+function lessThan(what: string, calls: readonly Call[], share: number): Violation[] {
+  const served = calls.filter(isServed).length;
+  return served >= calls.length * share ? [] : [violation(`of ${calls.length} ${what} while no fault was under way, ${served} were served: fewer than ${(share * 100).toFixed(0)} %`)];
+}
+
+/** Calls to one replica, which may be dead, are no measure of the shop's. */
+const isJudged = ({ ask }: Call): boolean => ask.kind !== 'use';
+
+/** From a fault's end to the last request that was begun after it, and before the next fault, and not served: that one, and how long. */
+export function longestRecovery(calls: readonly Call[], faults: readonly Window[]): { readonly ms: number; readonly what: string } | undefined {
+  if (faults.length === 0) return undefined;
+  const slowest = slowestRecovery(calls.filter(isJudged), faults);
+  return slowest ? { ms: slowest.ms, what: tell(slowest.call) } : { ms: 0, what: 'every call was served' };
+}
+
+function slowestRecovery(calls: readonly Call[], faults: readonly Window[]): Unserved | undefined {
+  const unserved = calls.filter((call) => !isServed(call));
+  return longest(faults.flatMap(({ to }, n) => {
+    const end = faults[n + 1]?.from ?? Infinity;
+    return unserved.filter((call) => call.from >= to && call.from < end).map((call) => ({ call, ms: call.to - to }));
+  }));
+}
+
+/** The longest time in which calls were made and none was served, across faults, less the faults' own time. */
+function longestDrought(calls: readonly Call[], faults: readonly Window[]): Unserved | undefined {
+  let since: number | undefined;
+  return longest([...calls].sort((a, b) => a.to - b.to).flatMap((call) => {
+    if (isServed(call)) {
+      since = undefined;
+      return [];
+    }
+    const begin = (since ??= call.from);
+    const underFaults = faults.reduce((sum, { from, to }) => sum + Math.max(0, Math.min(to, call.to) - Math.max(from, begin)), 0);
+    return [{ call, ms: call.to - begin - underFaults }];
+  }));
+}
+
+const longest = (all: readonly Unserved[]): Unserved | undefined => all.reduce<Unserved | undefined>((worst, one) => (worst && worst.ms >= one.ms ? worst : one), undefined);
+const tell = (call: Call): string => `${describe(call)} took ${seconds(call.to - call.from)} and got ${call.answer === 'lost' ? `no answer (${call.why ?? ''})` : `${call.answer.status} ${call.answer.code ?? ''}`}`;
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
+const violation = (what: string): Violation => ({ rule: 'work', what });
