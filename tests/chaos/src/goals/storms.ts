@@ -9,6 +9,9 @@ interface Storm {
   readonly services?: readonly ServiceName[];
 }
 
+/** From one fault to the next, however long the trial is: a short one is no harder than a long one. */
+const restMs = 3_000;
+
 /** Trade, and faults at the same time; whatever the history shows counts. */
 const storm = (goal: string, what: string, weight: number, { kinds, services }: Storm): Goal => ({
   what,
@@ -20,8 +23,9 @@ const storm = (goal: string, what: string, weight: number, { kinds, services }: 
     const plan = makePlan(trial.random.fork(), {
       kinds, labels, seconds,
       ...(services && { services }),
+      restMs,
       // So that a short one has several of them as well.
-      ...(seconds < 30 && { restMs: 2_500, longestPauseMs: 4_000 }),
+      ...(seconds < 30 && { longestPauseMs: 4_000 }),
     });
     for (const fault of plan) trial.ground.say(`  plan  ${describeFault(fault)}`);
     await arena.faults.carryOut(plan, trade(arena, { seconds }));
