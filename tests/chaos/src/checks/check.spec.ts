@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Answered, type Ask, type Call, type FinalOrder, type History, noGateway, type OrderStatus, type SeenEvent, type Snapshot, type Transition } from '../history.js';
 import { check } from './check.js';
+import { longestRecovery } from './work.js';
 
 const plantId = 7;
 
@@ -321,6 +322,14 @@ describe.each<[string, string, (changing: Changing) => void]>([
   ['something that never came to rest', 'settled', (it) => (it.unsettled = ['3 events have no number'])],
 ])('%s', (_what, rule, change) => {
   it(`breaks the rule "${rule}" and no other`, () => expect(rulesAfter(change)).toEqual([rule]));
+});
+
+describe('a request that the next fault meets under way', () => {
+  it('is no measure of the recovery from the one before', () => {
+    const faults = [{ from: 1_000, to: 2_000 }, { from: 5_000, to: 5_000 }];
+    const calls = [call(2_100, 2_300, { kind: 'inventory' }, unavailable), call(4_900, 14_900, { kind: 'inventory' }, unavailable)];
+    expect(longestRecovery(calls, faults)?.ms).toBe(300);
+  });
 });
 
 describe('what happens to orders by itself', () => {

@@ -13,7 +13,7 @@ export function checkWork({ calls, faults, demands }: History): Violation[] {
   const kinds = Map.groupBy(quiet, ({ ask }) => ask.kind);
   const slowest = slowestRecovery(judged, faults);
   return [
-    ...(quiet.length === 0 ? [violation('nothing was asked while no fault was under way')] : lessThan('calls', quiet, servedShare)),
+    ...(quiet.length === 0 && servedShare > 0 ? [violation('nothing was asked while no fault was under way')] : lessThan('calls', quiet, servedShare)),
     ...[...kinds].flatMap(([kind, same]) => (same.length < enough ? [] : lessThan(`calls "${kind}"`, same, servedShare / 2))),
     ...(slowest && slowest.ms > recoveryMs ? [violation(`all was served again ${seconds(slowest.ms)} after a fault, and ${seconds(recoveryMs)} are allowed: ${tell(slowest.call)}`)] : []),
     ...[...kinds].flatMap(([kind]) => {
@@ -37,7 +37,10 @@ function lessThan(what: string, calls: readonly Call[], share: number): Violatio
 /** Calls to one replica, which may be dead, are no measure of the shop's. */
 const isJudged = ({ ask }: Call): boolean => ask.kind !== 'use';
 
-/** From a fault's end to the last request that was begun after it, and before the next fault, and not served: that one, and how long. */
+/**
+ * From a fault's end to the end of the last request that was begun after it and not served: that one, and how long. What the next
+ * fault met under way is no measure of this one.
+ */
 export function longestRecovery(calls: readonly Call[], faults: readonly Window[]): { readonly ms: number; readonly what: string } | undefined {
   if (faults.length === 0) return undefined;
   const slowest = slowestRecovery(calls.filter(isJudged), faults);
@@ -48,7 +51,7 @@ function slowestRecovery(calls: readonly Call[], faults: readonly Window[]): Uns
   const unserved = calls.filter((call) => !isServed(call));
   return longest(faults.flatMap(({ to }, n) => {
     const end = faults[n + 1]?.from ?? Infinity;
-    return unserved.filter((call) => call.from >= to && call.from < end).map((call) => ({ call, ms: call.to - to }));
+    return unserved.filter((call) => call.from >= to && call.to < end).map((call) => ({ call, ms: call.to - to }));
   }));
 }
 
