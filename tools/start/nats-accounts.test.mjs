@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -90,6 +91,18 @@ test('nobody gets in without a password, or with that of another service', async
   for (const login of [{}, { user: 'store' }, { user: 'store', pass: password('catalog') }, { user: 'operator', pass: password('gateway') }, { user: 'nobody', pass: 'x' }]) {
     assert.match(await talk(login, []), /-ERR 'Authorization Violation'/);
   }
+});
+
+test('a connection that stalls does not stay in its queue group: it is ended within 5 s', async () => {
+  const from = performance.now();
+  const socket = createConnection({ host: '127.0.0.1', port });
+  let heard = '';
+  // Never answers a ping.
+  socket.on('data', (text) => (heard += text));
+  socket.write(`CONNECT ${JSON.stringify({ verbose: false, user: 'store', pass: password('store') })}\r\nSUB rpc.store store 1\r\n`);
+  await once(socket, 'close');
+  assert.match(heard, /-ERR 'Stale Connection'/);
+  assert.ok(performance.now() - from < 5_000);
 });
 
 /**

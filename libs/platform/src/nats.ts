@@ -15,7 +15,10 @@ export interface NatsSettings {
   readonly password?: string;
   /** File with the certificates of authorities (PEM) that count instead of those that Node knows; empty: those of Node. */
   readonly ca?: string;
-  /** How often an idle server is asked for a sign of life; the third silence in a row ends the connection. */
+  /**
+   * Milliseconds between pings; 1,000 if absent. A connection is left when two are unanswered as the third is due, so 2 to 3
+   * intervals after it stalled.
+   */
   readonly pingIntervalMs?: number;
 }
 
@@ -28,7 +31,8 @@ export interface Listener {
 
 const firstConnectPauseMs = 250;
 const resubscribeMs = 1_000;
-const staleSocketMs = 1_000;
+/** A server that left two pings unanswered takes nothing any more. */
+const staleSocketMs = 50;
 
 /**
  * A connection that looks for its server for ever. The client's defaults give up after ten attempts, and notice a dead
@@ -56,7 +60,7 @@ export class Nats {
       reconnectTimeWait: 250,
       reconnectJitter: 100,
       timeout: 2_000,
-      pingInterval: settings.pingIntervalMs ?? 5_000,
+      pingInterval: settings.pingIntervalMs ?? 1_000,
       maxPingOut: 2,
       // A stack trace for each request would cost more than all the rest of it.
       noAsyncTraces: true,
@@ -154,6 +158,7 @@ export class Nats {
       switch (status.type) {
         case 'staleConnection':
           this.up = false;
+          this.logger.warn('nats connection stalled, leaving it');
           this.cutStaleSocket();
           break;
         case 'disconnect':

@@ -4,8 +4,17 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /** A TCP relay to a real server: the network between the two, which can fail in ways that a server cannot be told to. */
 export interface TestProxy {
   readonly port: number;
-  /** Passes nothing on any more, in either direction, and closes nothing: the host at the other end has vanished. */
+  /**
+   * Passes nothing on any more, in either direction, and closes nothing: the host at the other end has vanished. New
+   * connections are served.
+   */
   stall(): void;
+  /** Like `stall`, and accepts new connections without serving them, until `admit`. */
+  stallAll(): void;
+  /** Serves new connections again; those that stall still do. */
+  admit(): void;
+  /** Ends `stall`: what both ends sent meanwhile arrives now. */
+  resume(): void;
   /** Passes nothing on from the server any more: what is asked is done, and the answer is lost. */
   deafen(): void;
   /** Ends `deafen`: what the server said meanwhile arrives now. */
@@ -28,6 +37,7 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
   let targets = servers;
   const sockets = new Set<Socket>();
   const clients = new Map<Socket, Socket>();
+  let admits = true;
   const track = (socket: Socket): void => {
     sockets.add(socket);
     // What breaks here is what the test wants to break.
@@ -51,7 +61,7 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
     upstream.once('connect', () => {
       upstream.off('error', next);
       clients.set(upstream, client);
-      client.pipe(upstream).pipe(client);
+      if (admits) client.pipe(upstream).pipe(client);
       upstream.once('close', () => {
         clients.delete(upstream);
         client.destroy();
@@ -74,10 +84,21 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
     server.close();
     await once(server, 'close');
   };
+  const stall = (): void => {
+    for (const socket of sockets) socket.unpipe().pause();
+  };
   return {
     port,
-    stall: () => {
-      for (const socket of sockets) socket.unpipe().pause();
+    stall,
+    stallAll: () => {
+      admits = false;
+      stall();
+    },
+    admit: () => {
+      admits = true;
+    },
+    resume: () => {
+      for (const [upstream, client] of clients) upstream.unpipe().pipe(client).unpipe().pipe(upstream);
     },
     deafen: () => {
       for (const upstream of clients.keys()) upstream.unpipe().pause();

@@ -4,6 +4,7 @@ import type { Logger } from '../logging.js';
 import { addressOf, type DatabaseAddress } from './address.js';
 import { migrationNames } from './migration-files.js';
 import { traceStatements } from './sql-spans.js';
+import { StallWatch, type WatchedConnection } from './stall-watch.js';
 import { type DatabasePhase, isConnectionError, isRetryable, translateDatabaseError } from './sqlstate.js';
 
 // bigint arrives as text by default. Ours are bounded to safe integers by CHECK constraints; another one is a defect
@@ -49,6 +50,8 @@ export interface PoolUse {
   readonly idle: number;
   /** Callers that wait for a connection. */
   readonly waiting: number;
+  /** Connections dropped so far because they stalled. */
+  readonly stalled: number;
 }
 
 const attempts = 5;
@@ -59,16 +62,27 @@ const connectLimit = { connectionTimeoutMillis: 3_000, keepAlive: true, keepAliv
 const statementLimits = {
   statement_timeout: 15_000,
   lock_timeout: 8_000,
-  idle_in_transaction_session_timeout: 10_000,
+  idle_in_transaction_session_timeout: 5_000,
   // For a server that no longer keeps its own limits: stopped, or cut off.
   query_timeout: 20_000,
 };
 
-/**
- * Compiling a statement takes Postgres most of a second, and it does so where it guesses badly how many rows there are (a
- * table of one row that was never analysed). None of ours runs long enough to pay for it.
- */
-const planning = { options: '-c jit=off' };
+const serverSettings = {
+  // Compiling a statement takes Postgres most of a second, and it does so where it guesses badly how many rows there are (a
+  // table of one row that was never analysed). None of ours runs long enough to pay for it.
+  jit: 'off',
+  // Within about five seconds the server undoes the transaction of a host that vanished, which would hold its row locks until
+  // TCP gives up (two hours when idle), and ends a statement whose client has gone.
+  tcp_keepalives_idle: 2,
+  tcp_keepalives_interval: 1,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 5_000,
+  client_connection_check_interval: 2_000,
+};
+
+const options = Object.entries(serverSettings)
+  .map(([name, value]) => `-c ${name}=${value}`)
+  .join(' ');
 
 export interface TransactionOptions {
   /**
@@ -85,6 +99,7 @@ const beginKeepingPlans = 'BEGIN; SET LOCAL plan_cache_mode = force_generic_plan
 export class Database {
   private constructor(
     private readonly pool: Pool,
+    private readonly watch: StallWatch,
     private readonly settings: DatabaseSettings,
     private readonly logger: Logger,
   ) {}
@@ -92,37 +107,39 @@ export class Database {
   /** Answers when it can be reached. @throws whatever the driver says when it cannot */
   static async connect(settings: DatabaseSettings, logger: Logger): Promise<Database> {
     const { url, applicationName, poolSize } = settings;
+    const address = { connectionString: addressOf(settings), application_name: applicationName };
     const pool = new pg.Pool({
-      connectionString: addressOf(settings),
-      application_name: applicationName,
+      ...address,
       max: poolSize,
       // Statements are sent without waiting for the answers to those before.
       pipeline: true,
       ...connectLimit,
       ...statementLimits,
-      ...planning,
+      options,
     });
+    const watch = new StallWatch(pool, address, logger);
     pool.on('error', (error) => logger.warn({ err: error }, 'idle database connection lost'));
     traceStatements(pool, url);
     try {
       (await pool.connect()).release();
     } catch (error) {
+      watch.stop();
       await pool.end();
       throw error;
     }
-    return new Database(pool, settings, logger);
+    return new Database(pool, watch, settings, logger);
   }
 
   /**
    * Runs `work` in one READ COMMITTED transaction, again (at most 5 times) when Postgres undid it for a deadlock. No
    * network call belongs inside.
    * @throws CodedError `unavailable` when the database is away or too busy (nothing happened), `outcome-unknown` when the
-   * connection was lost during COMMIT
+   * connection was lost or stalled during COMMIT
    */
   async transaction<T>(work: (tx: Transaction) => Promise<T>, { keepsPlans = false }: TransactionOptions = {}): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.onConnection((client) => once(client, keepsPlans ? beginKeepingPlans : 'BEGIN', work, this.logger));
+        return await this.onConnection((connection) => once(connection, keepsPlans ? beginKeepingPlans : 'BEGIN', work, this.logger));
       } catch (error) {
         if (!isRetryable(error)) throw error;
         if (attempt >= attempts) throw unavailable('The database', error);
@@ -137,9 +154,9 @@ export class Database {
    * something, since it commits by itself
    */
   async query<Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.onConnection(async (client) => {
+    return this.onConnection(async (connection) => {
       try {
-        return (await client.query<Row>(toQuery(statement, values))).rows;
+        return (await connection.query<Row>(toQuery(statement, values))).rows;
       } catch (error) {
         throw new Failed(onlyReads(statement) ? 'work' : 'commit', error, isConnectionError(error));
       }
@@ -178,16 +195,18 @@ export class Database {
 
   async close(): Promise<void> {
     if (!this.pool.ended) await this.pool.end();
+    this.watch.stop();
   }
 
   get poolUse(): PoolUse {
     const { totalCount, idleCount, waitingCount } = this.pool;
-    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
+    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount, stalled: this.watch.dropped };
   }
 
   /** A connection that is of no more use is taken out of the pool instead of being given back. */
-  private async onConnection<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
+  private async onConnection<T>(work: (connection: WatchedConnection) => Promise<T>): Promise<T> {
     const client = await this.takeClient();
+    const connection = this.watch.of(client);
     let lost: Error | undefined;
     // A connection that ends while nobody listens would end the process.
     const onError = (error: Error): void => {
@@ -195,7 +214,9 @@ export class Database {
     };
     client.on('error', onError);
     try {
-      return await work(client);
+      const result = await work(connection);
+      connection.provenAt = performance.now();
+      return result;
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
       if (error.isConnectionLost) lost ??= error;
@@ -208,7 +229,13 @@ export class Database {
 
   private async takeClient(): Promise<PoolClient> {
     try {
-      return await this.pool.connect();
+      for (;;) {
+        const client = await this.pool.connect();
+        const connection = this.watch.of(client);
+        if (!this.watch.suspects(connection)) return client;
+        connection.close();
+        client.release(true);
+      }
     } catch (error) {
       throw translateDatabaseError(error, 'connect');
     }
@@ -227,13 +254,13 @@ class Failed extends Error {
 }
 
 /** One attempt. BEGIN goes out with the first statement, COMMIT with those that `send` sent last. */
-async function once<T>(client: PoolClient, begin: string, work: (tx: Transaction) => Promise<T>, logger: Logger): Promise<T> {
+async function once<T>(connection: WatchedConnection, begin: string, work: (tx: Transaction) => Promise<T>, logger: Logger): Promise<T> {
   let phase: DatabasePhase = 'work';
   let failure: unknown;
   const sent: Promise<unknown>[] = [];
   const later = <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): (() => Row[]) => {
     let rows: Row[] | undefined;
-    const outcome = client.query<Row>(toQuery(statement, values));
+    const outcome = connection.query<Row>(toQuery(statement, values));
     outcome.then(
       (result) => (rows = result.rows),
       (error: unknown) => (failure ??= error),
@@ -247,7 +274,7 @@ async function once<T>(client: PoolClient, begin: string, work: (tx: Transaction
   const send: Transaction['send'] = (statement, values) => void later(statement, values);
   try {
     send(begin);
-    const result = await work(transactionOn(client, send, later));
+    const result = await work(transactionOn(connection, send, later));
     phase = 'commit';
     send('COMMIT');
     const outcomes = await Promise.all(sent);
@@ -257,14 +284,14 @@ async function once<T>(client: PoolClient, begin: string, work: (tx: Transaction
   } catch (error) {
     // Statements after one that failed say no more than that.
     const cause = failure ?? error;
-    throw new Failed(phase, cause, isConnectionError(cause) || !(await rollBack(client, logger)));
+    throw new Failed(phase, cause, isConnectionError(cause) || !(await rollBack(connection, logger)));
   }
 }
 
 /** @returns whether it worked; if not, the connection is of no more use */
-async function rollBack(client: PoolClient, logger: Logger): Promise<boolean> {
+async function rollBack(connection: WatchedConnection, logger: Logger): Promise<boolean> {
   try {
-    await client.query('ROLLBACK');
+    await connection.query('ROLLBACK');
     return true;
   } catch (error) {
     logger.warn({ err: error }, 'rollback failed, the connection is dropped');
@@ -272,11 +299,11 @@ async function rollBack(client: PoolClient, logger: Logger): Promise<boolean> {
   }
 }
 
-function transactionOn(client: PoolClient, send: Transaction['send'], later: Transaction['later']): Transaction {
+function transactionOn(connection: WatchedConnection, send: Transaction['send'], later: Transaction['later']): Transaction {
   return {
     query: async <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]) =>
-      (await client.query<Row>(toQuery(statement, values))).rows,
-    execute: async (statement, values) => (await client.query(toQuery(statement, values))).rowCount ?? 0,
+      (await connection.query<Row>(toQuery(statement, values))).rows,
+    execute: async (statement, values) => (await connection.query(toQuery(statement, values))).rowCount ?? 0,
     send,
     later,
   };

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { PoolUse } from '../postgres/database.js';
 
 /**
@@ -44,6 +44,15 @@ export function poolUse(registry: Registry, read: () => PoolUse): void {
       this.set({ state: 'busy' }, busy);
       this.set({ state: 'idle' }, idle);
       this.set({ state: 'waiting' }, waiting);
+    },
+  });
+  new Counter({
+    name: 'db_connections_stalled_total',
+    help: 'Connections to the database that were half-open and were dropped',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(read().stalled);
     },
   });
 }

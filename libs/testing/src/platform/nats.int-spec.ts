@@ -207,6 +207,20 @@ describe('a connection', () => {
     await until(async () => (await codeOf(customer.client.call(work, { name: 'a' }, contextFor()))) === 'answered');
   });
 
+  it('that stalls is left, and made anew, within the 5 s that are promised', async () => {
+    const nats = closing(await startNats(), (one) => one.stop());
+    const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
+    closing(await Workshop.open(nats.url), (one) => one.close());
+    const customer = closing(await Customer.arrive(`nats://127.0.0.1:${proxy.port}`), (one) => one.leave());
+    const call = (): Promise<string> => codeOf(customer.client.call(work, { name: 'a' }, contextFor(undefined, 300)));
+    await until(async () => (await call()) === 'answered');
+    proxy.stall();
+    const from = performance.now();
+    expect(await call()).toBe('outcome-unknown');
+    await until(async () => (await call()) === 'answered');
+    expect(performance.now() - from).toBeLessThan(5_000);
+  });
+
   it('closes within its limit when the server says nothing any more', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const connection = await Nats.connect({ url: nats.url, name: 'test' }, silent());

@@ -1,0 +1,180 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import pg from 'pg';
+import { createDatabase, type TestDatabase } from '../postgres.js';
+import { startProxy, type TestProxy } from '../proxy.js';
+import { until } from '../until.js';
+
+/** What is promised from the stall's begin to the first answer on another connection. */
+const promisedMs = 5_000;
+
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'done',
+    (error: unknown) => (error as { code?: string }).code ?? String(error),
+  );
+
+describe('a half-open connection to the database', () => {
+  const poolSize = 3;
+  let folder: string;
+  let test: TestDatabase;
+  let proxy: TestProxy;
+  let admin: pg.Client;
+  let database: Database;
+  let log: string[];
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'migrations-'));
+    await writeFile(join(folder, '1764000000000-boxes.sql'), 'CREATE TABLE boxes (id bigint PRIMARY KEY, units int NOT NULL);');
+    test = await createDatabase(pathToFileURL(`${folder}/`));
+    admin = new pg.Client({ connectionString: test.url });
+    await admin.connect();
+  });
+  beforeEach(async () => {
+    log = [];
+    const url = new URL(test.url);
+    proxy = await startProxy({ host: url.hostname, port: Number(url.port || 5432) });
+    url.hostname = '127.0.0.1';
+    url.port = String(proxy.port);
+    const settings = { url: url.href, applicationName: 'stalls', poolSize, migrations: pathToFileURL(`${folder}/`) };
+    database = await Database.connect(settings, createLogger('test', 'warn', { write: (line: string) => void log.push(line) }));
+    await admin.query('TRUNCATE boxes');
+    await admin.query('INSERT INTO boxes SELECT id, 1 FROM generate_series(1, 10) AS id');
+  });
+  afterEach(async () => {
+    await proxy.stop();
+    await database.close();
+  });
+  afterAll(async () => {
+    await admin.end();
+    await test.drop();
+    await rm(folder, { recursive: true });
+  });
+
+  const change = (id: number): Promise<string> =>
+    codeOf(database.transaction(async (tx) => tx.execute('UPDATE boxes SET units = units + 1 WHERE id = $1', [id])));
+  const unitsOf = async (id: number): Promise<number> =>
+    (await admin.query<{ units: number }>('SELECT units FROM boxes WHERE id = $1', [id])).rows[0]?.units ?? 0;
+  /** All connections of the pool are made, and idle. */
+  const fill = async (): Promise<void> => {
+    await Promise.all(Array.from({ length: poolSize }, () => database.query('SELECT pg_sleep(0.05)')));
+    expect(database.poolUse).toMatchObject({ idle: poolSize, busy: 0 });
+  };
+  const msOf = async (work: () => Promise<void>): Promise<number> => {
+    const from = performance.now();
+    await work();
+    return performance.now() - from;
+  };
+
+  it('is left in time: its callers learn that nothing happened, everybody else is served', async () => {
+    await fill();
+    proxy.stall();
+    const outcomes: string[] = [];
+    const tookMs = await msOf(async () => {
+      outcomes.push(...(await Promise.all([1, 2, 3].map(change))));
+      outcomes.push(await change(4));
+    });
+    expect(outcomes).toEqual(['unavailable', 'unavailable', 'unavailable', 'done']);
+    expect(tookMs).toBeLessThan(promisedMs);
+    expect([await unitsOf(1), await unitsOf(4)]).toEqual([1, 2]);
+    expect(database.poolUse).toMatchObject({ stalled: 3, waiting: 0 });
+    expect(log.join('')).toContain('database connections stalled and were dropped');
+  });
+
+  it('warns of the others: those that were idle are replaced before somebody waits for them', async () => {
+    await fill();
+    proxy.stall();
+    expect(await change(1)).toBe('unavailable');
+    const tookMs = await msOf(async () => expect(await Promise.all([2, 3, 4].map(change))).toEqual(['done', 'done', 'done']));
+    expect(tookMs).toBeLessThan(1_000);
+    expect(database.poolUse.stalled).toBe(1);
+  });
+
+  it('is left as soon as new connections work, where those stall for a while as well', async () => {
+    await fill();
+    proxy.stallAll();
+    const outcomes = [1, 2, 3].map(change);
+    const blackout = pause(2_500).then(() => proxy.admit());
+    await blackout;
+    const tookMs = await msOf(async () => {
+      expect(await Promise.all(outcomes)).toEqual(['unavailable', 'unavailable', 'unavailable']);
+      await until(async () => (await change(4)) === 'done');
+    });
+    expect(tookMs).toBeLessThan(promisedMs);
+  });
+
+  it('leaves the outcome of its COMMIT unknown, also where it took effect', async () => {
+    const outcome = codeOf(
+      database.transaction(async (tx) => {
+        await tx.execute('UPDATE boxes SET units = 7 WHERE id = 1');
+        proxy.deafen();
+      }),
+    );
+    await until(async () => (await unitsOf(1)) === 7);
+    const tookMs = await msOf(async () => expect(await outcome).toBe('outcome-unknown'));
+    expect(tookMs).toBeLessThan(promisedMs);
+  });
+
+  it('holds no row lock longer than that, and its COMMIT cannot arrive later', async () => {
+    let isStalled = false;
+    const outcome = codeOf(
+      database.transaction(async (tx) => {
+        await tx.execute('UPDATE boxes SET units = 7 WHERE id = 1');
+        proxy.stall();
+        isStalled = true;
+      }),
+    );
+    await until(() => isStalled);
+    const tookMs = await msOf(async () => {
+      await admin.query('UPDATE boxes SET units = units + 1 WHERE id = 1');
+    });
+    expect(tookMs).toBeLessThan(4_000);
+    expect(await outcome).toBe('outcome-unknown');
+    proxy.resume();
+    await until(async () => (await change(2)) === 'done');
+    expect(await unitsOf(1)).toBe(2);
+  });
+
+  it('is told apart from one whose statement waits for a lock', async () => {
+    await fill();
+    await admin.query('BEGIN');
+    await admin.query('UPDATE boxes SET units = 5 WHERE id = 1');
+    const waiting = change(1);
+    await pause(2_500);
+    await admin.query('COMMIT');
+    expect(await waiting).toBe('done');
+    expect(database.poolUse.stalled).toBe(0);
+    expect(await unitsOf(1)).toBe(6);
+  });
+
+  it('is told apart from one whose answer waits in a process that stood still', async () => {
+    await fill();
+    const answer = codeOf(database.query('SELECT pg_sleep(0.3)'));
+    // Over the first looks, so that the silence seems older than the patience when the process goes on.
+    await pause(280);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
+    expect(await answer).toBe('done');
+    await pause(2_000);
+    expect(database.poolUse.stalled).toBe(0);
+  });
+
+  it('does not keep a server waiting for a host that vanished: the session has limits of its own', async () => {
+    const settings = await database.query<{ name: string; setting: string }>(
+      `SELECT name, setting FROM pg_settings
+       WHERE name IN ('tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count', 'tcp_user_timeout', 'client_connection_check_interval')`,
+    );
+    expect(Object.fromEntries(settings.map(({ name, setting }) => [name, Number(setting)]))).toEqual({
+      tcp_keepalives_idle: 2,
+      tcp_keepalives_interval: 1,
+      tcp_keepalives_count: 3,
+      tcp_user_timeout: 5_000,
+      client_connection_check_interval: 2_000,
+    });
+  });
+});
