@@ -1,5 +1,7 @@
 import { Worker } from 'node:worker_threads';
 
+/** @typedef {'cut' | 'restore' | 'stallAll' | 'admit' | 'resume'} Command of a relay, by the name of its method */
+
 /**
  * Relays on a thread of their own: what clients do to this process must not look to the shop as if its network were slow.
  */
@@ -21,10 +23,15 @@ export class Relays {
   /** @param {string[]} urls of a server, or of several that are alike @returns {Promise<import('./dist/stack.js').Link>} */
   async to(...urls) {
     const port = await this.#ask('start', urls.map(targetOf));
+    /** @param {Command} what */
+    const tell = (what) => () => this.#ask(what, port);
     return {
       port,
-      cut: () => this.#ask('cut', port),
-      restore: () => this.#ask('restore', port),
+      cut: tell('cut'),
+      restore: tell('restore'),
+      stall: tell('stallAll'),
+      admit: tell('admit'),
+      resume: tell('resume'),
       retarget: (url) => this.#ask('retarget', { port, targets: [targetOf(url)] }),
     };
   }
@@ -33,7 +40,7 @@ export class Relays {
     await this.#worker.terminate();
   }
 
-  /** @param {'start' | 'cut' | 'restore' | 'retarget'} what @param {unknown} about */
+  /** @param {'start' | 'retarget' | Command} what @param {unknown} about */
   #ask(what, about) {
     const call = ++this.#calls;
     return new Promise((resolve, reject) => {

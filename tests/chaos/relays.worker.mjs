@@ -13,7 +13,7 @@ parentPort?.on('message', async ({ call, what, about }) => {
   }
 });
 
-/** @param {'start' | 'cut' | 'restore' | 'retarget'} what @param {any} about */
+/** @param {'start' | 'retarget' | import('./relays.mjs').Command} what @param {any} about */
 async function work(what, about) {
   if (what === 'retarget') return relays.get(about.port)?.retarget(about.targets);
   if (what !== 'start') return relays.get(about)?.[what]();

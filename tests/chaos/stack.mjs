@@ -5,7 +5,7 @@ import { DataDir } from '../../tools/start/data-dir.mjs';
 import { ownDatabases } from '../../tools/start/databases.mjs';
 import { HostClock } from '../../tools/start/host-clock.mjs';
 import { nextFreePort } from '../../tools/start/ports.mjs';
-import { sendSignal, sleep } from '../../tools/start/processes.mjs';
+import { childrenOf, sendSignal, sleep } from '../../tools/start/processes.mjs';
 import { answers } from '../../tools/start/readiness.mjs';
 import { RunFile } from '../../tools/start/run-file.mjs';
 import { serviceProcess } from '../../tools/start/service-process.mjs';
@@ -209,6 +209,12 @@ export class Stack {
   #recordPostgres({ server, adminUrl }) {
     const { urls } = /** @type {NonNullable<typeof this.#databases>} */ (this.#databases);
     this.runFile.update({ postgres: { ...server.mark, adminUrl, urls } });
+  }
+
+  /** @param {string} part @returns {number[]} its process, and those that it began */
+  pidsOf(part) {
+    const pid = this.pidOf(part);
+    return pid === undefined ? [] : [pid, ...childrenOf(pid)];
   }
 
   /** Settings of a service, from its processes' next starts on. @param {string} service @param {Record<string, string>} values */

@@ -56,6 +56,12 @@ export function sendSignal(pid, signal) {
   }
 }
 
+/** The processes that a process began and that have not ended. @param {number} pid @returns {number[]} */
+export function childrenOf(pid) {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8', stdio: 'pipe' }).trim().split('\n');
+  return lines.map((line) => line.trim().split(/\s+/).map(Number)).flatMap(([child, parent]) => (parent === pid && child !== undefined ? [child] : []));
+}
+
 /** @param {() => boolean} condition @param {number} limitMs @returns {Promise<boolean>} whether it came true in time */
 export async function until(condition, limitMs) {
   for (const end = Date.now() + limitMs; Date.now() < end; ) {

@@ -4,7 +4,7 @@ import type { Window } from './history.js';
 import { type Fault, nameOf } from './plan.js';
 import { instancesOf, type Stack } from './stack.js';
 
-/** A fault as it was. */
+/** A fault as it was. `to` is when the shop could begin to recover: of a stall, when new connections worked. */
 export interface Done extends Window {
   readonly fault: Fault;
 }
@@ -43,15 +43,15 @@ export class Faults {
     this.stack.signal.throwIfAborted();
     const from = now();
     this.say(`${(from / 1_000).toFixed(2).padStart(8)} s  ${nameOf(fault)}`);
-    await this.begin(fault);
-    this.done.push({ fault, from, to: now() });
+    const healthyAt = await this.begin(fault);
+    this.done.push({ fault, from, to: healthyAt ?? now() });
   }
 
   /** When gateways could lose what they had. */
   get ofGateways(): Window[] {
     return this.done
       .filter(({ fault }) => fault.kind !== 'roll' && fault.targets.some((target) => target.startsWith('gateway')))
-      .filter(({ fault }) => fault.kind !== 'cut' && fault.kind !== 'clock')
+      .filter(({ fault }) => !['cut', 'clock', 'stall'].includes(fault.kind))
       .map(({ from, to }) => ({ from, to: to + 500 }));
   }
 
@@ -61,11 +61,12 @@ export class Faults {
     return others.reduce(overlaps, first);
   }
 
-  private async begin(fault: Fault): Promise<void> {
+  /** @returns when the shop could begin to recover, where that is before the fault's end */
+  private async begin(fault: Fault): Promise<number | undefined> {
     switch (fault.kind) {
       case 'kill':
         for (const target of fault.targets) this.kill(target);
-        return;
+        return undefined;
       case 'pause': {
         const pids = fault.targets.flatMap((target) => this.signal(target, 'SIGSTOP') ?? []);
         try {
@@ -73,26 +74,43 @@ export class Faults {
         } finally {
           for (const pid of pids) process.kill(pid, 'SIGCONT');
         }
-        return;
+        return undefined;
       }
       case 'cut': {
         const links = fault.targets.flatMap((target) => this.stack.links[target]?.[fault.from] ?? []);
         await Promise.all(links.map((link) => link.cut()));
         await pause(fault.forMs);
         await Promise.all(links.map((link) => link.restore()));
-        return;
+        return undefined;
       }
+      case 'stall': {
+        const links = fault.targets.flatMap((target) => this.stack.links[target]?.[fault.from] ?? []);
+        await Promise.all(links.map((link) => link.stall()));
+        try {
+          await pause(fault.blackoutMs);
+          await Promise.all(links.map((link) => link.admit()));
+          const healthyAt = now();
+          await pause(fault.forMs - fault.blackoutMs);
+          return healthyAt;
+        } finally {
+          await Promise.all(links.map((link) => link.resume()));
+        }
+      }
+      case 'freeze':
+        await this.freeze(fault.targets, fault.forMs);
+        return undefined;
       case 'restart':
         for (const target of fault.targets) this.end(target);
-        return;
+        return undefined;
       case 'roll':
         for (const target of fault.targets) await this.roll(target);
-        return;
+        return undefined;
       case 'clock':
         for (const [label, clock] of Object.entries(this.stack.clocks ?? {})) clock.set(fault.targets.includes(label) ? fault.aheadMs : 0);
-        return;
+        return undefined;
       case 'away':
-        return this.takeAway(fault.targets, fault.forMs);
+        await this.takeAway(fault.targets, fault.forMs);
+        return undefined;
       default:
         return fault satisfies never;
     }
@@ -144,6 +162,26 @@ export class Faults {
     else for (const one of server === 'nats' ? this.stack.natsServers : [server]) this.signal(one, 'SIGKILL');
   }
 
+  /** First the process that begins the others: nothing that it could begin meanwhile goes on. */
+  private async freeze(targets: readonly string[], forMs: number): Promise<void> {
+    const frozen: number[] = [];
+    try {
+      for (const target of targets.flatMap((one) => (one === 'nats' ? this.stack.natsServers : [one]))) {
+        const first = this.stack.pidOf(target);
+        if (first === undefined) continue;
+        signalIfThere(first, 'SIGSTOP');
+        frozen.push(first);
+        for (const pid of this.stack.pidsOf(target).slice(1)) {
+          signalIfThere(pid, 'SIGSTOP');
+          frozen.push(pid);
+        }
+      }
+      await pause(forMs);
+    } finally {
+      for (const pid of frozen) signalIfThere(pid, 'SIGCONT');
+    }
+  }
+
   private kill(target: string): void {
     const death: { from: number; to: number } = { from: now(), to: Infinity };
     const pid = this.signal(target, 'SIGKILL');
@@ -158,6 +196,15 @@ export class Faults {
     const pid = this.stack.pidOf(target);
     if (pid !== undefined) process.kill(pid, signal);
     return pid;
+  }
+}
+
+/** A session may end while its server's processes are counted. */
+function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 

@@ -5,7 +5,7 @@ import { services } from './stack.js';
 
 const labels = services.flatMap((service) => [`${service}-1`, `${service}-2`]);
 const plan = (seed: number, seconds = 600) =>
-  makePlan(new Random(seed), { kinds: ['kill', 'pause', 'cut', 'restart', 'roll'], labels, seconds });
+  makePlan(new Random(seed), { kinds: ['kill', 'pause', 'cut', 'stall', 'freeze', 'restart', 'roll'], labels, natsServers: ['nats-1', 'nats-2'], seconds });
 
 describe('a plan', () => {
   it('is the same for the same seed, and another for another', () => {
@@ -21,7 +21,20 @@ describe('a plan', () => {
 
   it('has every kind, and every service', () => {
     const faults = plan(7);
-    expect(new Set(faults.map(({ kind }) => kind)).size).toBe(5);
+    expect(new Set(faults.map(({ kind }) => kind)).size).toBe(7);
     for (const service of services) expect(faults.some(({ targets }) => targets.some((target) => target.startsWith(service)))).toBe(true);
+  });
+
+  it('lets connections stall for longer than the shop may take to leave them, sometimes new ones as well', () => {
+    const stalls = plan(7, 3_000).flatMap((fault) => (fault.kind === 'stall' ? [fault] : []));
+    expect(Math.min(...stalls.map(({ forMs, blackoutMs }) => forMs - blackoutMs))).toBeGreaterThan(5_000);
+    expect(new Set(stalls.map(({ blackoutMs }) => blackoutMs > 0))).toEqual(new Set([true, false]));
+    // The gateway has no database.
+    expect(stalls.some(({ from, targets }) => from === 'postgres' && targets.some((target) => target.startsWith('gateway')))).toBe(false);
+  });
+
+  it('stops Postgres, all of NATS, and one of its servers', () => {
+    const frozen = plan(7, 3_000).flatMap((fault) => (fault.kind === 'freeze' ? fault.targets : []));
+    expect(new Set(frozen)).toEqual(new Set(['postgres', 'nats', 'nats-1', 'nats-2']));
   });
 });

@@ -6,6 +6,16 @@ export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'kill'; readonly targets: readonly string[] }
   | { readonly kind: 'pause'; readonly targets: readonly string[]; readonly forMs: number }
   | { readonly kind: 'cut'; readonly targets: readonly string[]; readonly from: 'nats' | 'postgres'; readonly forMs: number }
+  /** Half-open connections: nothing arrives and nothing is closed. For `blackoutMs` new connections stall as well. */
+  | {
+      readonly kind: 'stall';
+      readonly targets: readonly string[];
+      readonly from: 'nats' | 'postgres';
+      readonly blackoutMs: number;
+      readonly forMs: number;
+    }
+  /** SIGSTOP of all processes of `postgres`, of `nats` (all its servers), or of one of them: `nats-2`. */
+  | { readonly kind: 'freeze'; readonly targets: readonly string[]; readonly forMs: number }
   /** `postgres`, `nats` (all its servers), or one of them: `nats-2`. */
   | { readonly kind: 'restart'; readonly targets: readonly string[] }
   | { readonly kind: 'roll'; readonly targets: readonly string[] }
@@ -18,12 +28,17 @@ export type Fault = { readonly atMs: number } & (
 /** What plans are made of. */
 export type FaultKind = Exclude<Fault['kind'], 'away' | 'clock'>;
 
+/** How long connections stall while new ones work. */
+export const stallMs = 8_000;
+
 interface Scope {
   readonly kinds: readonly FaultKind[];
   readonly services?: readonly ServiceName[];
   /** `store-2`, … */
   readonly labels: readonly string[];
   readonly seconds: number;
+  /** `nats-2`, …; absent where there is one. */
+  readonly natsServers?: readonly string[];
   /** From one fault's end to the next one's begin at least: the time to come back that is measured. */
   readonly restMs?: number;
   readonly longestPauseMs?: number;
@@ -34,7 +49,7 @@ interface Scope {
  * some of all; one fault of three takes all replicas of its service.
  */
 export function makePlan(random: Random, scope: Scope): Fault[] {
-  const { kinds, labels, seconds, restMs = 4_000, longestPauseMs = 20_000 } = scope;
+  const { kinds, labels, seconds, natsServers = [], restMs = 4_000, longestPauseMs = 20_000 } = scope;
   const kindsInTurn = turns(random, kinds);
   const servicesInTurn = turns(random, scope.services ?? services);
   const serversInTurn = turns(random, ['nats', 'postgres'] as const);
@@ -56,6 +71,18 @@ export function makePlan(random: Random, scope: Scope): Fault[] {
         const service = servicesInTurn();
         const from = service === 'gateway' || random.chance(0.5) ? 'nats' : 'postgres';
         return { kind, atMs, targets: some(service), from, forMs: random.between(500, 5_000) };
+      }
+      case 'stall': {
+        const service = servicesInTurn();
+        const from = service === 'gateway' || random.chance(0.5) ? 'nats' : 'postgres';
+        // Longer than the shop may take to leave what stalls, so that the plan shows whether it did.
+        const blackoutMs = random.chance(0.5) ? 0 : random.between(500, 3_000);
+        return { kind, atMs, targets: some(service), from, blackoutMs, forMs: blackoutMs + stallMs };
+      }
+      case 'freeze': {
+        const server = serversInTurn();
+        const one = server === 'nats' && natsServers.length > 1 && random.chance(0.5);
+        return { kind, atMs, targets: [one ? random.pick(natsServers) : server], forMs: random.between(1_000, 6_000) };
       }
       case 'restart':
         return { kind, atMs, targets: [serversInTurn()] };
@@ -96,6 +123,8 @@ export function nameOf(fault: Fault): string {
     kill: `kill -9 ${targets}`,
     pause: `SIGSTOP ${targets} for ${seconds}`,
     cut: `cut ${targets} off from ${'from' in fault ? fault.from : ''} for ${seconds}`,
+    stall: `stall ${targets}'s connections to ${'from' in fault ? fault.from : ''} for ${seconds}${'blackoutMs' in fault && fault.blackoutMs > 0 ? `, new ones as well for ${(fault.blackoutMs / 1_000).toFixed(1)} s` : ''}`,
+    freeze: `SIGSTOP ${targets} for ${seconds}`,
     restart: fault.targets[0] === 'postgres' ? 'stop Postgres (immediate)' : `kill -9 ${targets}, back empty`,
     roll: `SIGTERM ${targets}`,
     clock: `clock of ${targets} set ${'aheadMs' in fault ? fault.aheadMs / 1_000 : ''} s ahead`,

@@ -18,6 +18,12 @@ export interface Link {
   cut(): Promise<void>;
   /** New connections are served again. */
   restore(): Promise<void>;
+  /** Half-open: passes nothing on and closes nothing, of new connections neither. */
+  stall(): Promise<void>;
+  /** New connections are served again; the others still stall. */
+  admit(): Promise<void>;
+  /** Delivers what the stalled connections held back. */
+  resume(): Promise<void>;
   /** New connections go to another server. */
   retarget(url: string): Promise<void>;
 }
@@ -65,6 +71,8 @@ export interface Stack {
    * former primary never comes back.
    */
   failOver(lostMs: number): Promise<void>;
+  /** All processes of it: of Postgres one for each session. The one of `pidOf` is the first. */
+  pidsOf(part: string): readonly number[];
   /** Settings of a service, from its processes' next starts on. */
   set(service: ServiceName, values: Readonly<Record<string, string>>): void;
   end(): Promise<void>;

@@ -6,9 +6,10 @@ import { restartGoals } from './restarts.js';
 import { longGoals } from './long-outages.js';
 import { overloadGoals } from './overload.js';
 import { raceGoals } from './races.js';
+import { stallGoals } from './stalls.js';
 import { stormGoals } from './storms.js';
 
 /** By name, in the order of their numbers. */
 export const goals: Readonly<Record<string, Goal>> = Object.fromEntries(
-  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals, ...longGoals, ...raceGoals, ...overloadGoals, ...brokenServerGoals, ...clockGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
+  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals, ...longGoals, ...raceGoals, ...overloadGoals, ...stallGoals, ...brokenServerGoals, ...clockGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
 );

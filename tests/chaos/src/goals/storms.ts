@@ -19,9 +19,10 @@ const storm = (goal: string, what: string, weight: number, { kinds, services }: 
   run: async (trial): Promise<Row[]> => {
     const arena = await openArena(trial);
     const seconds = busySeconds(trial);
-    const labels = trial.ground.stack.instances.map(({ label }) => label);
+    const { instances, natsServers } = trial.ground.stack;
+    const labels = instances.map(({ label }) => label);
     const plan = makePlan(trial.random.fork(), {
-      kinds, labels, seconds,
+      kinds, labels, natsServers, seconds,
       ...(services && { services }),
       restMs,
       // So that a short one has several of them as well.
@@ -35,6 +36,6 @@ const storm = (goal: string, what: string, weight: number, { kinds, services }: 
 
 export const stormGoals: Readonly<Record<string, Goal>> = {
   R2: storm('R2', 'kill -9 of everything', 8, { kinds: ['kill', 'restart', 'kill'] }),
-  R3: storm('R3', 'processes that stand still, cut networks', 8, { kinds: ['pause', 'cut'] }),
+  R3: storm('R3', 'processes and servers that stand still, networks cut or half-open', 8, { kinds: ['pause', 'cut', 'stall', 'freeze'] }),
   R5: storm('R5', 'events: store, notifications and NATS killed', 7, { kinds: ['kill', 'restart', 'kill'], services: ['store', 'notifications'] }),
 };
