@@ -5,6 +5,7 @@ import { DataDir } from '../../tools/start/data-dir.mjs';
 import { ownDatabases } from '../../tools/start/databases.mjs';
 import { HostClock } from '../../tools/start/host-clock.mjs';
 import { nextFreePort } from '../../tools/start/ports.mjs';
+import { natsVersion } from '../../tools/start/nats.mjs';
 import { childrenOf, sendSignal, sleep } from '../../tools/start/processes.mjs';
 import { answers } from '../../tools/start/readiness.mjs';
 import { RunFile } from '../../tools/start/run-file.mjs';
@@ -94,6 +95,7 @@ export class Stack {
     const [databases, broker] = await together(this.#stop, [ownDatabases(site), ownBroker(site, natsServers)]);
     this.#databases = databases;
     this.#brokers = broker.servers;
+    this.natsVersion = await natsVersion(Number(new URL(broker.url).port));
     const inherited = process.env;
     const two = { gateway: 2, catalog: 2, store: 2, identity: 2, notifications: 2 };
     const databaseUrls = databases.urls;
@@ -144,6 +146,8 @@ export class Stack {
   get adminUrl() {
     return /** @type {string} */ (this.runFile.run.postgres?.adminUrl);
   }
+
+  natsVersion = '0';
 
   get natsServers() {
     return this.#brokers.map((_, n) => `nats-${n + 1}`);

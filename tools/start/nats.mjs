@@ -58,23 +58,32 @@ function dockerRun(image, port, config, variables) {
 
 /** Waits until the server greets. @param {number} port @param {AbortSignal} signal */
 export async function natsReady(port, signal) {
-  while (!(await greets(port))) {
+  while ((await greetingOf(port)) === undefined) {
     await sleep(20);
     signal.throwIfAborted();
   }
 }
 
-/** @param {number} port @returns {Promise<boolean>} */
-function greets(port) {
+/** @param {number} port of a server that is there @returns {Promise<string>} such as 2.9.10 */
+export async function natsVersion(port) {
+  const greeting = await greetingOf(port);
+  return JSON.parse(greeting?.slice('INFO '.length) ?? '{}').version ?? '0';
+}
+
+/** @param {number} port @returns {Promise<string | undefined>} what the server says first */
+function greetingOf(port) {
   return new Promise((resolve) => {
     const socket = createConnection({ host: '127.0.0.1', port });
-    const answer = (/** @type {boolean} */ yes) => {
+    const answer = (/** @type {string | undefined} */ greeting) => {
       socket.destroy();
-      resolve(yes);
+      resolve(greeting);
     };
-    socket.setTimeout(1_000, () => answer(false));
-    socket.once('data', (greeting) => answer(greeting.toString('latin1').startsWith('INFO ')));
-    socket.once('error', () => answer(false));
-    socket.once('close', () => answer(false));
+    socket.setTimeout(1_000, () => answer(undefined));
+    socket.once('data', (said) => {
+      const greeting = said.toString('latin1');
+      answer(greeting.startsWith('INFO ') ? greeting : undefined);
+    });
+    socket.once('error', () => answer(undefined));
+    socket.once('close', () => answer(undefined));
   });
 }

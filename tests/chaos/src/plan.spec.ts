@@ -33,6 +33,13 @@ describe('a plan', () => {
     expect(stalls.some(({ from, targets }) => from === 'postgres' && targets.some((target) => target.startsWith('gateway')))).toBe(false);
   });
 
+  it('lets services stall from NATS only where its server leaves them', () => {
+    const targets = (natsVersion: string): string[] =>
+      makePlan(new Random(7), { kinds: ['stall'], labels, natsVersion, seconds: 3_000 }).flatMap((fault) => (fault.kind === 'stall' && fault.from === 'nats' ? fault.targets : []));
+    expect(targets('2.9.10').every((target) => target.startsWith('gateway'))).toBe(true);
+    expect(['2.9.16', '2.10.0', '2.14.2'].map((version) => targets(version).some((target) => target.startsWith('store')))).toEqual([true, true, true]);
+  });
+
   it('stops Postgres, all of NATS, and one of its servers', () => {
     const frozen = plan(7, 3_000).flatMap((fault) => (fault.kind === 'freeze' ? fault.targets : []));
     expect(new Set(frozen)).toEqual(new Set(['postgres', 'nats', 'nats-1', 'nats-2']));

@@ -52,6 +52,8 @@ export interface Stack {
   readonly links: Readonly<Record<string, Links>>;
   /** `nats-1`, …: one, or the servers of a cluster. */
   readonly natsServers: readonly string[];
+  /** Such as `2.9.10`. */
+  readonly natsVersion: string;
   /** Of Postgres, as its superuser and past the relays. */
   readonly adminUrl: string;
   /** Of each instance's host, by its label; undefined where this machine does not let us set them. */

@@ -1,7 +1,7 @@
 import { describe } from '../checks/answers.js';
 import type { Violation } from '../checks/violation.js';
 import { isServed } from '../history.js';
-import { describeFault, makePlan } from '../plan.js';
+import { describeFault, leavesStalledMembers, makePlan } from '../plan.js';
 import type { Row } from '../report.js';
 import { trade } from '../trade.js';
 import { busySeconds, type Goal, judged, openArena } from './goal.js';
@@ -17,15 +17,16 @@ const stalls: Goal = {
   isLong: true,
   run: async (trial): Promise<Row[]> => {
     const seconds = busySeconds(trial);
-    const { instances, natsServers } = trial.ground.stack;
+    const { instances, natsServers, natsVersion } = trial.ground.stack;
     const labels = instances.map(({ label }) => label);
-    const plan = makePlan(trial.random.fork(), { kinds: ['stall', 'stall', 'freeze'], labels, natsServers, seconds });
+    const plan = makePlan(trial.random.fork(), { kinds: ['stall', 'stall', 'freeze'], labels, natsServers, natsVersion, seconds });
+    if (!leavesStalledMembers(natsVersion)) trial.ground.say(`  not tried: NATS connections of services other than the gateway, which nats-server ${natsVersion} does not leave while it sends to them (2.9.16 does)`);
     for (const fault of plan) trial.ground.say(`  plan  ${describeFault(fault)}`);
     const arena = await openArena(trial);
     await arena.faults.carryOut(plan, trade(arena, { seconds, leavers: 0 }));
     const late = arena.faults.done.flatMap(({ to }, n) => {
       const next = arena.faults.done[n + 1]?.from ?? Infinity;
-      return arena.calls.filter((call) => call.from > to && call.from < next && !isServed(call)).map((call) => ({ call, afterMs: call.from - to }));
+      return arena.calls.filter((call) => call.from > to && call.to < next && !isServed(call)).map((call) => ({ call, afterMs: call.from - to }));
     });
     const violations = late
       .filter(({ afterMs }) => afterMs > recoveryLimitMs * slack)

@@ -19,10 +19,10 @@ const storm = (goal: string, what: string, weight: number, { kinds, services }: 
   run: async (trial): Promise<Row[]> => {
     const arena = await openArena(trial);
     const seconds = busySeconds(trial);
-    const { instances, natsServers } = trial.ground.stack;
+    const { instances, natsServers, natsVersion } = trial.ground.stack;
     const labels = instances.map(({ label }) => label);
     const plan = makePlan(trial.random.fork(), {
-      kinds, labels, natsServers, seconds,
+      kinds, labels, natsServers, natsVersion, seconds,
       ...(services && { services }),
       restMs,
       // So that a short one has several of them as well.
