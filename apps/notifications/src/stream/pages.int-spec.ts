@@ -28,7 +28,7 @@ describe('order events by page', () => {
   it('leads through all events, from the log and from memory, and then says that there is nothing more yet', async () => {
     shop.move(Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? {} : { subject: userId(9) })), { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '20' });
-    await shop.isLogged();
+    await until(async () => (await replica.metric('stream_ring_end')) === 100);
     const seen: Page['events'] = [];
     for (let cursor = 'earliest'; ; ) {
       const { events, cursor: next } = await page(replica, `api_key=key&limit=7&cursor=${cursor}`);

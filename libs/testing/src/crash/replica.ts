@@ -74,6 +74,8 @@ export class Victim extends Replica {
       else publish(subject, data, options);
     };
     const victim = new Victim(service, app, nats, new RpcClient(nats, 'gateway', logger));
+    // Its calls take no way over the server, which might be asked for its clock before it knows its inbox.
+    await nats.connection.flush();
     await victim.pause();
     return victim;
   }
