@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 /** A TCP relay to a real server: the network between the two, which can fail in ways that a server cannot be told to. */
 export interface TestProxy {
@@ -19,6 +20,8 @@ export interface TestProxy {
   deafen(): void;
   /** Ends `deafen`: what the server said meanwhile arrives now. */
   hear(): void;
+  /** Passes at most so many bytes a second on to the server, on each connection made from now on. */
+  slowDown(bytesPerSecond: number): void;
   /** Ends every connection and refuses new ones. */
   cut(): Promise<void>;
   /** New connections are served again; the old ones stay as they are. */
@@ -38,6 +41,7 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
   const sockets = new Set<Socket>();
   const clients = new Map<Socket, Socket>();
   let admits = true;
+  let bytesPerSecond = Infinity;
   const track = (socket: Socket): void => {
     sockets.add(socket);
     // What breaks here is what the test wants to break.
@@ -61,7 +65,8 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
     upstream.once('connect', () => {
       upstream.off('error', next);
       clients.set(upstream, client);
-      if (admits) client.pipe(upstream).pipe(client);
+      if (admits && bytesPerSecond < Infinity) client.pipe(throttle(bytesPerSecond)).pipe(upstream).pipe(client);
+      else if (admits) client.pipe(upstream).pipe(client);
       upstream.once('close', () => {
         clients.delete(upstream);
         client.destroy();
@@ -106,6 +111,9 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
     hear: () => {
       for (const [upstream, client] of clients) upstream.pipe(client);
     },
+    slowDown: (limit) => {
+      bytesPerSecond = limit;
+    },
     cut,
     restore: async () => {
       if (!server.listening) await listen(port);
@@ -115,6 +123,12 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
     },
     stop: cut,
   };
+}
+
+function throttle(bytesPerSecond: number): Transform {
+  return new Transform({
+    transform: (chunk: Buffer, _, done) => setTimeout(() => done(null, chunk), (chunk.length / bytesPerSecond) * 1_000),
+  });
 }
 
 const inRandomOrder = <T>(all: readonly T[]): T[] =>

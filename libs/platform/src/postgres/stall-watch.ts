@@ -26,7 +26,10 @@ const endingSql = `
   WHERE pid = ANY($1) AND wait_event_type = 'Client' AND usename = current_user AND application_name = current_setting('application_name')`;
 
 /** The driver's own parts of a connection, of which its types say nothing. */
-type Driven = PoolClient & { readonly connection: { readonly stream: Socket }; readonly processID: number };
+type Driven = PoolClient & { readonly connection: { readonly stream: Stream }; readonly processID: number };
+
+/** Node's own count of the bytes of a socket that the kernel has not taken yet: its types do not have it. */
+type Stream = Socket & { readonly _handle?: { readonly writeQueueSize?: number } };
 
 /** What a statement fails with whose connection was found stalled. */
 class Stalled extends Error {
@@ -65,7 +68,9 @@ export class WatchedConnection {
 
   look(now: number): void {
     const { stream } = (this.client as Driven).connection;
-    const moved = stream.bytesRead + stream.bytesWritten - stream.writableLength;
+    // `writableLength` counts a large statement as unsent until its last byte has gone.
+    const unsent = stream._handle?.writeQueueSize ?? stream.writableLength;
+    const moved = stream.bytesRead + stream.bytesWritten - unsent;
     if (this.owed === 0 || moved !== this.moved) this.silentSince = undefined;
     else this.silentSince ??= now;
     this.moved = moved;

@@ -153,6 +153,17 @@ describe('a half-open connection to the database', () => {
     expect(await unitsOf(1)).toBe(6);
   });
 
+  it('is told apart from one that takes seconds to carry a large statement', async () => {
+    await admin.query('CREATE TABLE IF NOT EXISTS pictures (bytes bytea NOT NULL)');
+    proxy.slowDown(4_000_000);
+    await proxy.cut();
+    await until(() => database.poolUse.idle === 0);
+    await proxy.restore();
+    const bytes = Buffer.alloc(16_000_000, 1);
+    expect(await codeOf(database.transaction(async (tx) => tx.execute('INSERT INTO pictures VALUES ($1)', [bytes])))).toBe('done');
+    expect(log.join('')).not.toContain('database connections stalled');
+  });
+
   it('is told apart from one whose answer waits in a process that stood still', async () => {
     await fill();
     const answer = codeOf(database.query('SELECT pg_sleep(0.3)'));
