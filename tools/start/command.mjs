@@ -8,7 +8,7 @@ import { sendSignal } from './processes.mjs';
  * @property {NodeJS.ProcessEnv} [env]
  * @property {{ uid: number, gid: number }} [as] the user to run it as
  * @property {string} [input] written to its standard input
- * @property {boolean} [show] pass its output through instead of keeping it
+ * @property {boolean | number} [show] pass its output through, or write it to this file descriptor, instead of keeping it
  * @property {AbortSignal} [signal] ends it with everything it started
  * @property {number} [endLimitMs] how long its own end may take, when it has something to end itself
  */
@@ -25,7 +25,7 @@ export function attempt(command, args, options = {}) {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
     // Both streams shown on one keep their order.
-    const out = show ? process.stdout.fd : 'pipe';
+    const out = show === true ? process.stdout.fd : show === false ? 'pipe' : show;
     // A group of its own: Ctrl-C in a terminal reaches only us, and one kill reaches all that the command started.
     const child = spawn(command, args, {
       cwd,

@@ -1,9 +1,11 @@
 // `npm test`: builds, then runs every check on servers of its own, and ends with one line that says how many passed.
+import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../start/shutdown.mjs';
 import { checkPlatform, compile, readyPackages } from '../start/toolchain.mjs';
 import { temporaryFolder } from './folder.mjs';
 import { parseOptions, usage } from './options.mjs';
+import { keptIn, terminal } from './output.mjs';
 import { check, succeeded, sum, summary } from './results.mjs';
 import { steps } from './steps.mjs';
 
@@ -25,11 +27,11 @@ async function main() {
     }
     checkPlatform();
     const env = await readyPackages({ signal: stop.signal, say: console.log });
-    const build = await step('types', async () => check(await compile({ signal: stop.signal, say: console.log, env })));
+    const build = await step('types', terminal, async () => check(await compile({ signal: stop.signal, say: console.log, env })));
     tallies.push(build);
     if (succeeded(build)) {
       const bench = { folder: temporaryFolder(shutdown), env, jestArgs: options.jestArgs, stop, shutdown };
-      for (const name of options.steps) tallies.push(await step(name, () => steps[name](bench)));
+      for (const stage of options.stages) tallies.push(...(await runStage(stage, bench)));
     }
   } catch (error) {
     console.log(`\n${explain(error)}`);
@@ -43,18 +45,41 @@ async function main() {
 }
 
 /**
+ * Runs steps beside each other. The first shows what it does as it goes, the others when all have ended.
+ * @param {readonly import('./options.mjs').StepName[]} names
+ * @param {Omit<import('./steps.mjs').Bench, 'output'>} bench
+ * @returns {Promise<import('./results.mjs').Tally[]>}
+ */
+async function runStage([first, ...others], bench) {
+  if (first === undefined) return [];
+  if (others.length > 0) console.log(`\nBeside ${first}: ${others.join(', ')}`);
+  const kept = others.map((name) => ({ name, output: keptIn(join(bench.folder, `${name}.log`)) }));
+  const runs = [{ name: first, output: terminal }, ...kept].map(({ name, output }) =>
+    step(name, output, () => steps[name]({ ...bench, output })),
+  );
+  // All of them end before anything goes on: what they started is theirs to end.
+  const outcomes = await Promise.allSettled(runs);
+  for (const { output } of kept) output.show();
+  return outcomes.map((outcome) => {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    return outcome.value;
+  });
+}
+
+/**
  * Runs one step under a heading. A step that breaks is a failure of its own and does not keep the next from running.
  * @param {string} name
+ * @param {import('./output.mjs').Output} output
  * @param {() => Promise<import('./results.mjs').Tally>} run
  */
-async function step(name, run) {
-  console.log(`\n=== ${name} ===`);
+async function step(name, output, run) {
+  output.say(`\n=== ${name} ===`);
   const begun = performance.now();
   const tally = await run().catch((error) => {
     if (stop.signal.aborted) throw error;
-    console.log(explain(error));
+    output.say(explain(error));
     return check(false);
   });
-  console.log(`--- ${name}: ${summary(tally)} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
+  output.say(`--- ${name}: ${summary(tally)} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
   return tally;
 }

@@ -1,7 +1,10 @@
 import { namedTests } from '../security/table.mjs';
 import { StartError } from '../start/errors.mjs';
 
-export const STEPS = /** @type {const} */ (['lint', 'tools', 'unit', 'acceptance', 'chaos', 'deploy', 'artefacts']);
+/** The steps of each stage run beside each other; a stage begins when the one before has ended. */
+export const STAGES = /** @type {const} */ ([['lint', 'tools'], ['unit'], ['acceptance', 'chaos'], ['artefacts', 'deploy']]);
+
+const STEPS = STAGES.flat();
 
 /** Those that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-restarts', 'adjacent']);
@@ -20,16 +23,16 @@ export const usage = `Builds, then runs every check.
 
 /**
  * @param {string[]} args
- * @returns {{ help: boolean, steps: readonly StepName[], jestArgs: string[] }}
+ * @returns {{ help: boolean, stages: readonly (readonly StepName[])[], jestArgs: string[] }}
  */
 export function parseOptions(args) {
   const [first, only, ...rest] = args;
-  if (first === '--help' || first === '-h') return { help: true, steps: [], jestArgs: [] };
-  if (first === undefined) return { help: false, steps: STEPS, jestArgs: [] };
+  if (first === '--help' || first === '-h') return { help: true, stages: [], jestArgs: [] };
+  if (first === undefined) return { help: false, stages: STAGES, jestArgs: [] };
   if (first === '--security' && only === undefined) {
-    return { help: false, steps: ['tools', 'unit', 'acceptance'], jestArgs: namedTests().filter((file) => file.endsWith('.ts')) };
+    return { help: false, stages: [['tools'], ['unit'], ['acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')) };
   }
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
-  return { help: false, steps: [step], jestArgs: rest };
+  return { help: false, stages: [[step]], jestArgs: rest };
 }

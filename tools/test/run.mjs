@@ -6,10 +6,10 @@ import { pinnedNode, ROOT } from '../start/toolchain.mjs';
 import { readResults, RESULTS_FILE, slowest, whatWasCut } from './jest-results.mjs';
 import { tallyOfJest, tallyOfTap } from './results.mjs';
 
-/** A step that takes longer hangs. */
-const LONGEST_MS = 10 * 60_000;
+/** A step that takes longer hangs, also on a machine that does much else. */
+const LONGEST_MS = 25 * 60_000;
 
-/** @typedef {Pick<import('./steps.mjs').Bench, 'folder' | 'env' | 'stop'>} Place */
+/** @typedef {Pick<import('./steps.mjs').Bench, 'folder' | 'env' | 'stop' | 'output'>} Place */
 
 /**
  * Runs Jest and counts what it ran, also when it did not come to its end.
@@ -27,8 +27,8 @@ export async function jest(place, name, args, env, limit) {
   const reporters = ['--reporters=default', `--reporters=${fileURLToPath(new URL('jest-reporter.mjs', import.meta.url))}`, '--ci'];
   const code = await node(place, [...command, ...reporters, ...args], { env: { ...env, [RESULTS_FILE]: file }, limit });
   const results = readResults(contentOf(file) ?? '');
-  for (const line of whatWasCut(results)) console.log(line);
-  console.log(`Slowest: ${slowest(results, 5)}`);
+  for (const line of whatWasCut(results)) place.output.say(line);
+  place.output.say(`Slowest: ${slowest(results, 5)}`);
   return tallyOfJest({ code, results });
 }
 
@@ -48,19 +48,19 @@ export async function nodeTests(place, name, files, limit) {
 }
 
 /**
- * Runs a command on the pinned Node, for ten minutes at most.
- * @param {Pick<Place, 'env' | 'stop'>} place
+ * Runs a command on the pinned Node, for 25 minutes at most.
+ * @param {Pick<Place, 'env' | 'stop' | 'output'>} place
  * @param {string[]} args
  * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal }} [options]
  * @returns {Promise<number>} its exit code; 1 when its time was up
  */
-export async function node({ env: base, stop }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), ...more } = {}) {
+export async function node({ env: base, stop, output }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), ...more } = {}) {
   try {
     const signal = AbortSignal.any([stop.signal, limit]);
-    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: true, signal, ...more })).code;
+    return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: output.fd, signal, ...more })).code;
   } catch (error) {
     if (stop.signal.aborted || !limit.aborted) throw error;
-    console.log('It ran into its time limit.');
+    output.say('It ran into its time limit.');
     return 1;
   }
 }

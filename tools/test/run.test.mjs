@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readResults, whatWasCut } from './jest-results.mjs';
+import { terminal } from './output.mjs';
 import { jest, nodeTests } from './run.mjs';
 
 /** @type {string} */
@@ -16,7 +17,7 @@ before(() => {
   folder = mkdtempSync(join(tmpdir(), 'plant-shop-cut-'));
   // A test runner that finds this variable takes itself for a test file of the runner around it.
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
-  place = { folder, env, stop: new AbortController() };
+  place = { folder, env, stop: new AbortController(), output: terminal };
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 

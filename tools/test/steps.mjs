@@ -13,6 +13,7 @@ import { startShop } from './shop.mjs';
  * @property {string} folder temporary
  * @property {NodeJS.ProcessEnv} env in which `node` is the pinned one
  * @property {string[]} jestArgs
+ * @property {import('./output.mjs').Output} output of this step
  * @property {AbortController} stop
  * @property {import('../start/shutdown.mjs').Shutdown<'shop' | 'NATS' | 'Postgres' | 'temporary folder'>} shutdown
  */
@@ -48,7 +49,7 @@ export const steps = {
     // Only this step knows packages that are not there before the installation.
     const { buildArtefacts } = await import('../../tests/deploy/artefacts/build.mjs');
     const folder = join(bench.folder, 'artefacts');
-    console.log(`Making the artefacts in ${folder}`);
+    bench.output.say(`Making the artefacts in ${folder}`);
     await buildArtefacts(folder, { env: bench.env, signal: bench.stop.signal });
     return acceptance(bench, { ARTEFACTS_DIR: folder });
   },
@@ -56,20 +57,20 @@ export const steps = {
   adjacent: async (bench) => {
     const [ref = readRelease().name, ...jestArgs] = bench.jestArgs;
     const release = join(bench.folder, 'release');
-    console.log(`Building ${ref} in ${release}`);
+    bench.output.say(`Building ${ref} in ${release}`);
     await buildRelease(ref, release, { env: bench.env, signal: bench.stop.signal });
     /** @type {import('./results.mjs').Tally[]} */
     const tallies = [];
     for (const [n, before] of mixes.entries()) {
-      console.log(`\nOf ${ref}: ${before.join(', ')}; of today: the schemas and all others`);
+      bench.output.say(`\nOf ${ref}: ${before.join(', ')}; of today: the schemas and all others`);
       const folder = join(bench.folder, `mix-${n}`);
       mix(join(folder, 'artefacts'), release, before);
-      const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+      const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => bench.output.say(`Ending (${step}): ${explain(error)}`));
       try {
         const shop = await startShop({ folder, stop: bench.stop, shutdown }, { ARTEFACTS_DIR: join(folder, 'artefacts') });
         const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--testPathPatterns', tour, ...jestArgs];
         const tally = await jest({ ...bench, folder }, 'acceptance', args, shop.env);
-        if (tally.failed > 0) console.log(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
+        if (tally.failed > 0) bench.output.say(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
         tallies.push(tally);
       } finally {
         await shutdown.run();
@@ -84,6 +85,6 @@ async function acceptance(bench, variables = {}) {
   const shop = await startShop(bench, variables);
   const args = ['--config', 'tests/acceptance/jest.config.js', '--runInBand', ...bench.jestArgs];
   const tally = await jest(bench, 'acceptance', args, shop.env);
-  if (tally.failed > 0) console.log(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
+  if (tally.failed > 0) bench.output.say(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
   return tally;
 }
