@@ -37,7 +37,8 @@ const processes = (service) => [
 
 /** Of a service with a database. @param {string} service */
 const pool = (service) =>
-  panel('Database connections', 'short', 'Waiting: callers that wait for one. Lasting, the pool is too small or statements are slow', [`sum by (state) (db_pool_connections{service="${service}"})`, '{{state}}']);
+  panel('Database connections', 'short', 'Waiting: callers that wait for one. Lasting, the pool is too small or statements are slow',
+    [`sum by (state) (db_pool_connections{service="${service}"})`, '{{state}}'], [`sum(db_pool_size{service="${service}"})`, 'most']);
 
 /** @param {string} title @param {string} says @param {string} histogram with its selector @returns {Panel} */
 const sizes = (title, says, histogram) =>

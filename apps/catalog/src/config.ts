@@ -1,5 +1,5 @@
 import { choice, type Config, flag, neededWith, type Setting, text, url } from '@plant-shop/platform/config';
-import { databaseCa, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 import { imageStoreNames } from './images/image-store.js';
 
 export const databaseSetting = {
@@ -23,6 +23,7 @@ const forS3 = <T>(setting: Setting<T>): Setting<T | undefined> => neededWith(ima
 export const catalogSettings = {
   ...serviceSettings,
   ...databaseSetting,
+  databasePoolSize: databasePoolSize('CATALOG_DATABASE_POOL_SIZE', 16),
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
     description: 'Address at which clients reach the API; the URLs of images begin with it',
   }),

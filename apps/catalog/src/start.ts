@@ -5,6 +5,6 @@ import { catalogDatabase } from './database.js';
 import { toOptions } from './options.js';
 
 export async function startCatalog(service: Service, config: Omit<CatalogConfig, keyof ServiceConfig>): Promise<void> {
-  await service.useDatabase(catalogDatabase(config));
+  await service.useDatabase(catalogDatabase(config, config.databasePoolSize));
   await service.answer(CatalogModule.with(toOptions(config)), { maxInFlight: config.maxInFlight });
 }

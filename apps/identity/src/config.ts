@@ -1,5 +1,5 @@
 import { type Config, flag, integer, port, secrets, text, url } from '@plant-shop/platform/config';
-import { databaseCa, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('IDENTITY_DATABASE_URL', "Identity's own database"),
@@ -24,6 +24,7 @@ export const secretSetting = {
 export const identitySettings = {
   ...serviceSettings,
   ...databaseSetting,
+  databasePoolSize: databasePoolSize('IDENTITY_DATABASE_POOL_SIZE', 12),
   ...secretSetting,
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
     description:

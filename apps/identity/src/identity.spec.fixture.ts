@@ -166,6 +166,7 @@ export const testSecret = 'a secret of the tests of 32 characters or more';
 const testConfig = (databaseUrl: string): Config => ({
   databaseUrl,
   databaseCa: '',
+  databasePoolSize: 12,
   publicUrl: 'http://shop.test',
   httpHost: '127.0.0.1',
   httpPort: 0,

@@ -17,7 +17,7 @@ export async function startIdentity(
   config: Omit<IdentityConfig, keyof ServiceConfig>,
   changed: Partial<IdentityOptions> = {},
 ): Promise<{ readonly httpPort: number }> {
-  await service.useDatabase(identityDatabase(config));
+  await service.useDatabase(identityDatabase(config, config.databasePoolSize));
   const options = { ...toOptions(config), ...changed };
   const app = await service.answer(IdentityModule.with(options, config.identitySecrets), {
     maxInFlight: config.maxInFlight,

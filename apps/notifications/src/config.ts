@@ -1,5 +1,5 @@
 import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
-import { corsOrigins, databaseCa, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 import { webhookSettings } from './webhooks/settings.js';
 
 export const databaseSetting = {
@@ -16,6 +16,7 @@ export const migrationSettings = {
 export const notificationsSettings = {
   ...serviceSettings,
   ...databaseSetting,
+  databasePoolSize: databasePoolSize('NOTIFICATIONS_DATABASE_POOL_SIZE', 10),
   streamHost: text('STREAM_HOST', { description: 'Address that the event stream listens on', default: '127.0.0.1' }),
   streamPort: port('STREAM_PORT', { description: 'Port of the event stream', default: '8081' }),
   streamPublicUrl: url('STREAM_PUBLIC_URL', ['ws', 'wss'], {

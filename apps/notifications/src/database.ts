@@ -3,7 +3,7 @@ import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
-export const notificationsDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize = 10): DatabaseSettings => ({
+export const notificationsDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
   url: databaseUrl,
   ca: databaseCa,
   applicationName: 'notifications',

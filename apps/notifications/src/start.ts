@@ -21,7 +21,7 @@ export async function startNotifications(
   config: Omit<NotificationsConfig, keyof ServiceConfig>,
   changed: Partial<WebhooksOptions> = {},
 ): Promise<{ readonly streamPort: number }> {
-  await service.useDatabase(notificationsDatabase(config));
+  await service.useDatabase(notificationsDatabase(config, config.databasePoolSize));
   const made = toOptions(config, service.config.nodeEnv === 'production');
   const options = { ...made, webhooks: { ...made.webhooks, ...changed } };
   const up: { app?: INestApplicationContext } = {};

@@ -1,5 +1,5 @@
 import { choice, type Config, integer } from '@plant-shop/platform/config';
-import { databaseCa, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { databaseCa, databasePoolSize, databaseUrl, maxInFlight, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('STORE_DATABASE_URL', "The store's own database"),
@@ -21,6 +21,7 @@ const days = (variable: string, description: string, byDefault: number) =>
 export const storeSettings = {
   ...serviceSettings,
   ...databaseSetting,
+  databasePoolSize: databasePoolSize('STORE_DATABASE_POOL_SIZE', 16),
   initialStock: integer('INITIAL_STOCK', {
     description: 'Free units of a new plant whose creation names no quantity',
     default: '0',
@@ -46,3 +47,12 @@ export const storeSettings = {
 };
 
 export type StoreConfig = Config<typeof storeSettings>;
+
+/** Connections that everything but the lanes needs at least: reads, the feed, expiry and payments. */
+const besideLanes = 3;
+
+/** What is wrong with settings that are each usable, but not together. */
+export const faultsOf = ({ placingLanes, databasePoolSize }: Pick<StoreConfig, 'placingLanes' | 'databasePoolSize'>): string[] =>
+  databasePoolSize < placingLanes + besideLanes
+    ? [`STORE_DATABASE_POOL_SIZE must be at least PLACING_LANES + ${besideLanes}: each lane has its own database connection`]
+    : [];

@@ -4,7 +4,7 @@ import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
 /** The store's hot paths are SQL, so it has no entities. */
-export const storeDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize = 16): DatabaseSettings => ({
+export const storeDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
   url: databaseUrl,
   ca: databaseCa,
   applicationName: 'store',

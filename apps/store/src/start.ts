@@ -8,7 +8,7 @@ import { PaymentsService } from './payments/payments.service.js';
 import { StoreModule } from './store.module.js';
 
 export async function startStore(service: Service, config: Omit<StoreConfig, keyof ServiceConfig>): Promise<void> {
-  await service.useDatabase(storeDatabase(config, config.placingLanes + 12));
+  await service.useDatabase(storeDatabase(config, config.databasePoolSize));
   const app = await service.answer(StoreModule.with(toOptions(config)), { maxInFlight: config.maxInFlight });
   const orders = app.get(OrdersService);
   const payments = app.get(PaymentsService);

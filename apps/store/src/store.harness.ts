@@ -44,6 +44,7 @@ export class StoreHarness {
       ...testConfig(nats.url),
       databaseUrl: database.serviceUrl,
       databaseCa: '',
+      databasePoolSize: 16,
       initialStock: 100,
       orderTtlMs: 3_600_000,
       paymentProvider: 'external',

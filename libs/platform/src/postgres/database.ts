@@ -46,6 +46,8 @@ export interface Transaction {
 
 /** Of a pool, at this moment. */
 export interface PoolUse {
+  /** Most connections that it opens. */
+  readonly size: number;
   readonly busy: number;
   readonly idle: number;
   /** Callers that wait for a connection. */
@@ -200,7 +202,7 @@ export class Database {
 
   get poolUse(): PoolUse {
     const { totalCount, idleCount, waitingCount } = this.pool;
-    return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount, stalled: this.watch.dropped };
+    return { size: this.settings.poolSize, busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount, stalled: this.watch.dropped };
   }
 
   /** A connection that is of no more use is taken out of the pool instead of being given back. */

@@ -46,6 +46,7 @@ export function poolUse(registry: Registry, read: () => PoolUse): void {
       this.set({ state: 'waiting' }, waiting);
     },
   });
+  gauge(registry, 'db_pool_size', 'Connections to the database that the pool opens at most', () => read().size);
   new Counter({
     name: 'db_connections_stalled_total',
     help: 'Connections to the database that were half-open and were dropped',

@@ -43,6 +43,17 @@ export const ownerUrl = (variable: string): Setting<string> =>
     default: '',
   });
 
+/** Largest number of connections that one replica's pool opens. A test of `deploy/` adds them up for each database. */
+export const databasePoolSize = (variable: string, byDefault: number): Setting<number> =>
+  integer(variable, {
+    description:
+      'Connections to the database that one replica opens at most. The database must allow as many for all replicas together, ' +
+      'and for one more of each Deployment during a release (`max_connections`)',
+    default: String(byDefault),
+    min: 4,
+    max: 500,
+  });
+
 /** How many calls over NATS a service carries out at once. */
 export const maxInFlight = (byDefault: number): Setting<number> =>
   integer('MAX_IN_FLIGHT', {
