@@ -4,7 +4,7 @@ import { SERVICES } from '../start/services.mjs';
 import { packageFolders } from '../start/stamp.mjs';
 
 /** What is in no image: `.dockerignore` leaves it out, or it says only how images are run. */
-const NOT_IN_IMAGES = /^(docs|tests|tools|\.github|\.ci|deploy)\/|\.md$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|eslint\.config\.js|jest\.(base|config)\.js)$/;
+const NOT_IN_IMAGES = /^(docs|releases|tests|tools|\.github|\.ci|deploy)\/|\.md$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|eslint\.config\.js|jest\.(base|config)\.js)$/;
 
 /**
  * The folders whose content is in the image of a service: its own, and the libs that it needs to run.

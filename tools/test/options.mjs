@@ -19,7 +19,7 @@ export const usage = `Builds, then runs every check.
   npm run security                       what docs/security.md promises, with counts
   npm run nightly                        what takes too long for every build
   npm run artefacts                      the acceptance tests against what the images hold
-  npm run adjacent -- <commit>           the release before on today's schemas, and mixed with today's services`;
+  npm run adjacent -- store              the store's last release beside the other services of today`;
 
 /**
  * @param {string[]} args

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { buildRelease, mix, mixes, tour } from '../release/adjacent.mjs';
-import { readRelease } from '../release/release.mjs';
+import { buildRelease, mix, parseMixes, tour } from '../release/adjacent.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
 import { check, sum, tallyOfChaos } from './results.mjs';
@@ -55,25 +54,27 @@ export const steps = {
   },
 
   adjacent: async (bench) => {
-    const [ref = readRelease().name, ...jestArgs] = bench.jestArgs;
-    const release = join(bench.folder, 'release');
-    bench.output.say(`Building ${ref} in ${release}`);
-    await buildRelease(ref, release, { env: bench.env, signal: bench.stop.signal });
+    const mixes = parseMixes(bench.jestArgs);
     /** @type {import('./results.mjs').Tally[]} */
     const tallies = [];
-    for (const [n, before] of mixes.entries()) {
-      bench.output.say(`\nOf ${ref}: ${before.join(', ')}; of today: the schemas and all others`);
-      const folder = join(bench.folder, `mix-${n}`);
-      mix(join(folder, 'artefacts'), release, before);
-      const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => bench.output.say(`Ending (${step}): ${explain(error)}`));
-      try {
-        const shop = await startShop({ folder, stop: bench.stop, shutdown }, { ARTEFACTS_DIR: join(folder, 'artefacts') });
-        const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--testPathPatterns', tour, ...jestArgs];
-        const tally = await jest({ ...bench, folder }, 'acceptance', args, shop.env);
-        if (tally.failed > 0) bench.output.say(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
-        tallies.push(tally);
-      } finally {
-        await shutdown.run();
+    for (const ref of new Set(mixes.map((one) => one.ref))) {
+      const release = join(bench.folder, `release-${ref}`);
+      bench.output.say(`Building ${ref} in ${release}`);
+      await buildRelease(ref, release, { env: bench.env, signal: bench.stop.signal });
+      for (const { service } of mixes.filter((one) => one.ref === ref)) {
+        bench.output.say(`\n${service} of ${ref}; the other services and all schemas of today`);
+        const folder = join(bench.folder, `${service}-of-${ref}`);
+        mix(join(folder, 'artefacts'), release, service);
+        const shutdown = new Shutdown(/** @type {const} */ (['shop']), (step, error) => bench.output.say(`Ending (${step}): ${explain(error)}`));
+        try {
+          const shop = await startShop({ folder, stop: bench.stop, shutdown }, { ARTEFACTS_DIR: join(folder, 'artefacts') });
+          const args = ['--config', join(release, 'tests/acceptance/jest.config.js'), '--runInBand', '--testPathPatterns', tour];
+          const tally = await jest({ ...bench, folder }, 'acceptance', args, shop.env);
+          if (tally.failed > 0) bench.output.say(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
+          tallies.push(tally);
+        } finally {
+          await shutdown.run();
+        }
       }
     }
     return sum(tallies);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { CodedError } from '@plant-shop/platform/errors';
 import {
   type AnswerMeta,
@@ -20,32 +20,25 @@ import fc from 'fast-check';
 import { catalog } from './catalog.js';
 import { identity } from './identity.js';
 import { notifications } from './notifications.js';
+import { sampleOf, samplesOf } from './samples.js';
 import { store } from './store.js';
 
-interface Sample {
-  readonly request: object;
-  readonly answer: unknown;
-  readonly facts?: object;
-}
 interface SampleFrame {
   readonly kind: FrameKind;
   readonly entries: readonly { readonly meta: CallMeta | AnswerMeta | ClockReading; readonly payload?: unknown }[];
   readonly hex: readonly string[];
 }
 
-const samples = new URL('../samples/1/', import.meta.url);
-const frames = new URL('frames/', samples);
-const read = (name: string, folder: URL): unknown => JSON.parse(readFileSync(new URL(name, folder), 'utf8'));
-const filesIn = (folder: URL): string[] => readdirSync(folder).filter((name) => name.endsWith('.json')).sort();
-
 const operations: readonly Operation<object, unknown>[] = [catalog, store, identity, notifications].flatMap((one) =>
   Object.values<Operation<object, unknown>>(one),
 );
+const sampled = ['catalog', 'store', 'identity', 'notifications'].flatMap((service) =>
+  Object.keys(samplesOf(service)).map((name) => `${service}.${name}`),
+);
 /** Those without a sample are named by the first test, once. */
 const byPattern = operations
-  .filter(({ pattern }) => filesIn(samples).includes(`${pattern}.json`))
+  .filter(({ pattern }) => sampled.includes(pattern))
   .map((operation) => [operation.pattern, operation] as const);
-const sampleOf = ({ pattern }: Operation<object, unknown>): Sample => read(`${pattern}.json`, samples) as Sample;
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 /** What the operation says to a payload: `fine`, or the code of the refusal. Every other error is a defect. */
@@ -80,7 +73,7 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 
 describe('the sample messages', () => {
   it('are one for each operation, and none without', () => {
-    expect(filesIn(samples)).toEqual(operations.map(({ pattern }) => `${pattern}.json`).sort());
+    expect(sampled.toSorted()).toEqual(operations.map(({ pattern }) => pattern).sort());
   });
 
   it.each(byPattern)('%s: the request passes its class, with nothing in it that the class does not declare', (_, operation) => {
@@ -128,13 +121,13 @@ describe('every operation', () => {
 });
 
 describe('the frames of version 1', () => {
-  const all = filesIn(frames).map((name) => [name, read(name, frames) as SampleFrame] as const);
+  const frames = JSON.parse(readFileSync(new URL('../samples/frames.json', import.meta.url), 'utf8')) as Readonly<Record<string, SampleFrame>>;
+  const all = Object.entries(frames);
 
   it('are explained in the README by one that is recorded', () => {
     const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
     const dump = [...readme.matchAll(/^[0-9a-f]{4} {2}((?: ?[0-9a-f]{2}| )+?) {3,}/gm)].map(([, bytes]) => bytes).join('');
-    const { hex } = read('a-call-alone.json', frames) as SampleFrame;
-    expect(dump.replaceAll(' ', '')).toBe(hex.join(''));
+    expect(dump.replaceAll(' ', '')).toBe(frames['a-call-alone']?.hex.join(''));
   });
 
   it('are recorded for every kind', () => {

@@ -10,7 +10,16 @@ export interface Sample<Payload, Answer> {
   readonly facts?: Facts;
 }
 
-const folder = new URL('../samples/1/', import.meta.url);
+/** The samples of one service, by operation. */
+export type Samples = Readonly<Record<string, Sample<object, unknown>>>;
 
-export const sampleOf = <Payload, Answer>({ pattern }: Operation<Payload, Answer>): Sample<Payload, Answer> =>
-  JSON.parse(readFileSync(new URL(`${pattern}.json`, folder), 'utf8')) as Sample<Payload, Answer>;
+export const samplesOf = (service: string): Samples =>
+  JSON.parse(readFileSync(new URL(`../samples/${service}.json`, import.meta.url), 'utf8')) as Samples;
+
+/** @throws Error when the operation has no sample */
+export function sampleOf<Payload, Answer>({ pattern }: Operation<Payload, Answer>): Sample<Payload, Answer> {
+  const [service = '', name = ''] = pattern.split('.');
+  const sample = samplesOf(service)[name];
+  if (!sample) throw new Error(`samples/${service}.json has no ${name}`);
+  return sample as Sample<Payload, Answer>;
+}

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { StartError } from '../start/errors.mjs';
+import { SERVICES } from '../start/services.mjs';
+import { ROOT } from '../start/toolchain.mjs';
+import { mix, parseMixes } from './adjacent.mjs';
+import { readRelease } from './releases.mjs';
+
+test('any service is tried of its own last release, and each of them when none is named', () => {
+  for (const service of SERVICES) assert.deepEqual(parseMixes([service]), [{ service, ref: readRelease(service).release }]);
+  assert.deepEqual(parseMixes([]), SERVICES.map((service) => ({ service, ref: readRelease(service).release })));
+  assert.deepEqual(parseMixes(['store', 'v1']), [{ service: 'store', ref: 'v1' }]);
+  for (const args of [['shop'], ['0533725'], ['store', 'v1', 'more']]) assert.throws(() => parseMixes(args), StartError);
+});
+
+test('one service is of the release; the others and all schemas are of today', (context) => {
+  const folder = mkdtempSync(join(tmpdir(), 'plant-shop-mix-'));
+  context.after(() => rmSync(folder, { recursive: true }));
+  mix(folder, '/release', 'store');
+  for (const service of SERVICES) {
+    const of = (/** @type {string} */ name) => readlinkSync(join(folder, service, 'dist', name));
+    assert.equal(of('main.js'), join(service === 'store' ? '/release' : ROOT, 'apps', service, 'dist/main.js'));
+    assert.equal(of('migrate.js'), join(ROOT, 'apps', service, 'dist/migrate.js'));
+  }
+});

@@ -1,0 +1,78 @@
+// Migrations run while processes of the last release serve, and go on beside them after a roll-back.
+import { SERVICES } from '../start/services.mjs';
+import { digestOf, migrationsOf, readRelease } from './releases.mjs';
+
+/** @returns {string[]} released migrations that were edited or removed */
+export function edited() {
+  return SERVICES.flatMap((service) => {
+    const now = new Map(migrationsOf(service).map(({ file, sql }) => [file, digestOf(sql)]));
+    return Object.entries(readRelease(service).migrations).flatMap(([file, digest]) => {
+      const found = now.get(file);
+      if (found === undefined) return [`${service}/${file} is gone`];
+      return found === digest ? [] : [`${service}/${file} was edited`];
+    });
+  });
+}
+
+/** @returns {{ file: string, sql: string }[]} those that run while their service's last release serves */
+export function unreleased() {
+  return SERVICES.flatMap((service) => {
+    const { migrations } = readRelease(service);
+    return migrationsOf(service).filter(({ file }) => !(file in migrations)).map(({ file, sql }) => ({ file: `${service}/${file}`, sql }));
+  });
+}
+
+/** What processes of the release before may not survive. */
+const forbidden = /** @type {const} */ ([
+  [/\bDROP\s+(?:TABLE|VIEW|SEQUENCE|FUNCTION|TYPE|DOMAIN|COLUMN)\b/i, 'takes away what the release before may use'],
+  [/\bRENAME\b/i, 'renames what the release before may use'],
+  [/\bALTER\s+(?:COLUMN\s+)?\w+\s+(?:SET\s+DATA\s+)?TYPE\b/i, 'changes a type under the release before, and rewrites the table under a lock'],
+  [/\bSET\s+NOT\s+NULL\b/i, 'refuses rows that the release before writes'],
+  [/\bDROP\s+DEFAULT\b/i, 'takes a default away that the release before may rely on'],
+  [/^TRUNCATE\b/i, 'takes rows away that the release before may use'],
+]);
+
+/**
+ * Whether a migration leaves room for the release before: it adds what may be absent (expand); what is to go goes a release after
+ * the last one that used it (contract). A statement under a comment that begins with `-- contract: ` says why nobody who still
+ * runs minds it.
+ * @param {string} sql @returns {string[]} what is wrong with it
+ */
+export function faultsOf(sql) {
+  const created = new Set([...sql.matchAll(/\bCREATE\s+(?:UNLOGGED\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"?(\w+)/gi)].map(([, name]) => name));
+  return statementsOf(sql).flatMap(({ text, isExplained }) => {
+    if (isExplained) return [];
+    const table = /\bALTER\s+TABLE\s+(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?"?(\w+)/i.exec(text)?.[1];
+    // Nobody knows it yet.
+    if (table !== undefined && created.has(table)) return [];
+    const faults = forbidden.filter(([pattern]) => pattern.test(text)).map(([, why]) => why);
+    if (/\bALTER\s+TABLE\b/i.test(text)) {
+      for (const [column = ''] of text.matchAll(/\bADD\s+COLUMN\s[^,;]*/gi)) {
+        if (/\bNOT\s+NULL\b/i.test(column) && !/\b(?:DEFAULT|GENERATED)\b/i.test(column)) faults.push('adds a column that the release before does not fill');
+      }
+      if (/\bADD\s+(?:CONSTRAINT\s+\w+\s+)?CHECK\b/i.test(text) && !/\bNOT\s+VALID\b/i.test(text)) faults.push('checks all rows under a lock: NOT VALID first');
+    }
+    const indexed = /\bCREATE\s+(?:UNIQUE\s+)?INDEX\b(?!\s+CONCURRENTLY).*?\bON\s+(?:ONLY\s+)?"?(\w+)/is.exec(text)?.[1];
+    if (indexed !== undefined && !created.has(indexed)) faults.push('builds an index while writes of the release before wait');
+    return faults.map((why) => `${why}: ${text.replaceAll(/\s+/g, ' ').slice(0, 100)}`);
+  });
+}
+
+/** @param {string} sql @returns {{ text: string, isExplained: boolean }[]} */
+function statementsOf(sql) {
+  // Bodies of functions run later, and are none of this.
+  const plain = sql.replaceAll(/\$(\w*)\$.*?\$\1\$/gs, "''");
+  /** @type {{ text: string, isExplained: boolean }[]} */
+  const statements = [];
+  let [text, isExplained] = ['', false];
+  for (const line of plain.split('\n')) {
+    if (/^\s*-- contract: \S/.test(line)) isExplained = true;
+    const code = line.replace(/--.*/, '');
+    text += `${code}\n`;
+    if (!code.trimEnd().endsWith(';')) continue;
+    statements.push({ text: text.trim(), isExplained });
+    [text, isExplained] = ['', false];
+  }
+  if (text.trim() !== '') statements.push({ text: text.trim(), isExplained });
+  return statements;
+}

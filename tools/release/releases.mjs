@@ -1,0 +1,109 @@
+// The last release of each service: its sample messages, its migrations, and the document that it publishes. Services are deployed
+// alone, so today's code is compared with it: callers of the last release stay, and migrations run beside its processes.
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { StartError } from '../start/errors.mjs';
+import { ROOT } from '../start/toolchain.mjs';
+
+/** @typedef {import('../start/services.mjs').ServiceName} ServiceName */
+
+/**
+ * `releases/<service>.json`
+ * @typedef {object} Release
+ * @property {string} release what git knows it by: the tag `<service>@<version>`, or a commit
+ * @property {Record<string, string>} wanted changes since then that break somebody and are wanted, with the reason
+ * @property {Record<string, string>} migrations digests by file name
+ * @property {Record<string, object>} samples by operation
+ */
+
+/** The public documents, with their owners. */
+export const documents = /** @type {const} */ ({ gateway: 'openapi.json', notifications: 'asyncapi.json' });
+
+/** @param {ServiceName} service @param {string} [root] */
+export const documentOf = (service, root = ROOT) => {
+  const name = service in documents ? documents[/** @type {keyof typeof documents} */ (service)] : undefined;
+  return name === undefined ? undefined : { today: join(root, 'docs/api', name), released: join(root, 'releases', `${service}.${name}`), name };
+};
+
+/** @param {ServiceName} service @param {string} root */
+const fileOf = (service, root) => join(root, 'releases', `${service}.json`);
+
+/** @param {ServiceName} service @param {string} [root] @returns {Release} */
+export const readRelease = (service, root = ROOT) => JSON.parse(readFileSync(fileOf(service, root), 'utf8'));
+
+/** @param {ServiceName} service @param {string} [root] @returns {{ file: string, sql: string }[]} as they are now */
+export function migrationsOf(service, root = ROOT) {
+  const folder = join(root, 'apps', service, 'migrations');
+  if (!existsSync(folder)) return [];
+  const files = readdirSync(folder).filter((name) => name.endsWith('.sql')).sort();
+  return files.map((file) => ({ file, sql: readFileSync(join(folder, file), 'utf8') }));
+}
+
+/** @param {string} sql */
+export const digestOf = (sql) => createHash('sha256').update(sql).digest('hex');
+
+/**
+ * Makes today's state of a service its last release: sets the version, closes the changelog's section, and keeps samples, migrations
+ * and document. Touches nothing of other services.
+ * @param {ServiceName} service @param {string} version @param {{ root?: string, date?: string }} [options]
+ * @returns {string} the tag for the commit that has all this
+ */
+export function freeze(service, version, { root = ROOT, date = new Date().toISOString().slice(0, 10) } = {}) {
+  const manifestFile = join(root, 'apps', service, 'package.json');
+  const changelogFile = join(root, 'apps', service, 'CHANGELOG.md');
+  const manifest = readFileSync(manifestFile, 'utf8');
+  checkFollows(version, readRelease(service, root).release);
+  const changelog = closeSection(readFileSync(changelogFile, 'utf8'), version, date);
+
+  writeFileSync(changelogFile, changelog);
+  writeFileSync(manifestFile, manifest.replace(/^ {2}"version": ".*"/m, `  "version": "${version}"`));
+  const samplesFile = join(root, 'libs/contracts/samples', `${service}.json`);
+  const tag = tagOf(service, version);
+  /** @type {Release} */
+  const release = {
+    release: tag,
+    wanted: {},
+    migrations: Object.fromEntries(migrationsOf(service, root).map(({ file, sql }) => [file, digestOf(sql)])),
+    samples: existsSync(samplesFile) ? JSON.parse(readFileSync(samplesFile, 'utf8')) : {},
+  };
+  writeFileSync(fileOf(service, root), `${JSON.stringify(release, null, 2)}\n`);
+  const document = documentOf(service, root);
+  if (document) writeFileSync(document.released, readFileSync(document.today));
+  return tag;
+}
+
+/** @param {ServiceName} service @param {string} version */
+export const tagOf = (service, version) => `${service}@${version}`;
+
+/** @param {string} version @param {string} last @throws StartError when it is no version, or does not follow the last one */
+function checkFollows(version, last) {
+  const numbers = numbersOf(version);
+  if (!numbers) throw new StartError(`A version is three numbers, as in 1.4.0; ${version} is not.`);
+  const before = numbersOf(last.split('@')[1] ?? '');
+  if (!before) return;
+  const first = numbers.findIndex((number, n) => number !== before[n]);
+  if (first === -1 || (numbers[first] ?? 0) < (before[first] ?? 0)) throw new StartError(`${version} does not follow ${last}.`);
+}
+
+/** @param {string} version */
+const numbersOf = (version) => (/^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/.test(version) ? version.split('.').map(Number) : undefined);
+
+const UNRELEASED = '## Unreleased\n';
+
+/** @param {string} changelog @param {string} version @param {string} date @throws StartError when nothing is to be released */
+function closeSection(changelog, version, date) {
+  const section = sectionOf(changelog, 'Unreleased');
+  if (section === undefined || section === '') throw new StartError('CHANGELOG.md has nothing under "## Unreleased": say what clients and operators notice.');
+  return changelog.replace(UNRELEASED, `${UNRELEASED}\n## ${version} (${date})\n`);
+}
+
+/**
+ * The entries of one version.
+ * @param {string} changelog @param {string} version
+ */
+export function sectionOf(changelog, version) {
+  const sections = changelog.split(/^## /m).slice(1);
+  const section = sections.find((one) => one.startsWith(`${version}\n`) || one.startsWith(`${version} `));
+  return section?.slice(section.indexOf('\n')).trim();
+}

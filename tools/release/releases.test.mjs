@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { StartError } from '../start/errors.mjs';
+import { SERVICES } from '../start/services.mjs';
+import { filesBelow } from '../start/stamp.mjs';
+import { ROOT } from '../start/toolchain.mjs';
+import { documentOf, freeze, readRelease, sectionOf } from './releases.mjs';
+
+/** A copy of all that a freeze reads and writes. @param {import('node:test').TestContext} context */
+function copyOfShop(context) {
+  const root = mkdtempSync(join(tmpdir(), 'plant-shop-freeze-'));
+  context.after(() => rmSync(root, { recursive: true }));
+  const own = SERVICES.flatMap((service) => ['package.json', 'CHANGELOG.md', 'migrations'].map((name) => `apps/${service}/${name}`));
+  for (const path of ['releases', 'docs/api', 'libs/contracts/samples', ...own]) {
+    if (existsSync(join(ROOT, path))) cpSync(join(ROOT, path), join(root, path), { recursive: true });
+  }
+  for (const service of SERVICES) {
+    const file = join(root, 'apps', service, 'CHANGELOG.md');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('## Unreleased\n', '## Unreleased\n- **Mended**: something.\n'));
+  }
+  return root;
+}
+
+/** @param {string} root */
+const contentsOf = (root) => new Map(filesBelow(root, /./).map((file) => [file.slice(root.length + 1), readFileSync(file, 'utf8')]));
+
+test('a freeze keeps what one service is released with, and touches no other service', (context) => {
+  for (const service of SERVICES) {
+    const root = copyOfShop(context);
+    if (service !== 'gateway') {
+      writeFileSync(join(root, `apps/${service}/migrations/1799999999999-more.sql`), 'SELECT 1;\n');
+      const samples = join(root, `libs/contracts/samples/${service}.json`);
+      writeFileSync(samples, JSON.stringify({ ...JSON.parse(readFileSync(samples, 'utf8')), more: { request: {}, answer: {} } }));
+    }
+    const document = documentOf(service, root);
+    if (document) writeFileSync(document.today, '{}');
+    const before = contentsOf(root);
+
+    assert.equal(freeze(service, '7.1.0', { root, date: '2026-12-01' }), `${service}@7.1.0`);
+
+    const changed = [...contentsOf(root)].filter(([file, text]) => before.get(file) !== text).map(([file]) => file);
+    const own = [`apps/${service}/CHANGELOG.md`, `apps/${service}/package.json`, `releases/${service}.json`];
+    assert.deepEqual(changed.sort(), [...own, ...(document ? [`releases/${service}.${document.name}`] : [])].sort());
+    const { release, wanted, migrations, samples } = readRelease(service, root);
+    assert.equal(release, `${service}@7.1.0`);
+    assert.deepEqual(wanted, {});
+    assert.equal('1799999999999-more.sql' in migrations, service !== 'gateway');
+    assert.equal('more' in samples, service !== 'gateway');
+    assert.equal(JSON.parse(readFileSync(join(root, `apps/${service}/package.json`), 'utf8')).version, '7.1.0');
+    const changelog = readFileSync(join(root, `apps/${service}/CHANGELOG.md`), 'utf8');
+    assert.equal(sectionOf(changelog, 'Unreleased'), '');
+    assert.match(sectionOf(changelog, '7.1.0') ?? '', /^- \*\*Mended\*\*: something\./);
+  }
+});
+
+test('versions of a service grow', (context) => {
+  const root = copyOfShop(context);
+  const again = (/** @type {string} */ version) => {
+    const file = join(root, 'apps/store/CHANGELOG.md');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('## Unreleased\n', '## Unreleased\n- More.\n'));
+    return freeze('store', version, { root });
+  };
+  again('1.9.0');
+  for (const version of ['1.9.0', '1.8.9', '0.10.0', '1.10', 'v2.0.0', '2.0.0-rc.1']) assert.throws(() => again(version), StartError, version);
+  assert.equal(again('1.10.0'), 'store@1.10.0');
+  assert.equal(again('2.0.0'), 'store@2.0.0');
+});
+
+test('a release without a word in the changelog is refused, and nothing is written', (context) => {
+  const root = copyOfShop(context);
+  freeze('catalog', '1.0.0', { root });
+  const before = contentsOf(root);
+  assert.throws(() => freeze('catalog', '1.1.0', { root }), /CHANGELOG/);
+  assert.deepEqual(contentsOf(root), before);
+});
+
+test('every service has a changelog of its own, with room for what comes', () => {
+  for (const service of SERVICES) {
+    assert.notEqual(sectionOf(readFileSync(join(ROOT, `apps/${service}/CHANGELOG.md`), 'utf8'), 'Unreleased'), undefined, service);
+  }
+});
