@@ -332,6 +332,15 @@ describe('a request that the next fault meets under way', () => {
   });
 });
 
+describe('clients that are refused quickly in the seconds after a fault', () => {
+  it('are no measure of the time in which work was done', () => {
+    expect(rulesAfter(add(
+      ...many(400, (n) => call(50 + n * 10, 51 + n * 10, { kind: 'inventory' }, unavailable)),
+      ...many(120, (n) => call(5_000 + n * 50, 5_010 + n * 50, { kind: 'inventory' }, answer({ units: 10 }))),
+    ))).toEqual([]);
+  });
+});
+
 describe('what happens to orders by itself', () => {
   it('may happen when it is due', () => expect(rulesAfter(expired(900_000))).toEqual([]));
 
