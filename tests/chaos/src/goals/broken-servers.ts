@@ -69,7 +69,8 @@ async function failover(trial: Trial): Promise<Row> {
   const late = await lateArrival(arena);
   const { history: whole, recoveryMs } = await arena.judge();
   const history = { ...whole, final: { ...whole.final, sockets: whole.final.sockets.map(onceEach) } };
-  const gaps = arena.sockets.filter((socket) => socket.gaps !== 1);
+  // A client that comes back before the log has noted the gap is told of its own (`cursor-ahead`), and then of the log's.
+  const gaps = arena.sockets.filter((socket) => socket.gaps < 1 || socket.gaps > 2);
   return {
     goal: 'R14',
     what: 'a failover to a replica that lacks the last second',
@@ -78,7 +79,7 @@ async function failover(trial: Trial): Promise<Row> {
       ...whatStaysTrue(history),
       ...checkAcknowledged(without(history, { from: cutAt, to: promotedAt })),
       ...late,
-      ...gaps.map(({ name, gaps }): Violation => ({ rule: 'sockets', what: `${name} was told of ${gaps} gaps, and there is one` })),
+      ...gaps.map(({ name, gaps }): Violation => ({ rule: 'sockets', what: `${name} was told of ${gaps} gaps: one or two are right` })),
       ...recoveredLate(recoveryMs),
     ],
     recoveryMs,
