@@ -48,6 +48,12 @@ const seeded = [
     paths['/store/order'].get.parameters.push({ name: 'more', in: 'query', schema: { type: 'string' } });
     components.schemas.Order.properties.more = { type: 'string' };
   }, undefined],
+  ['gateway', 'a problem has a new code', ({ paths, components: { schemas, responses } }) => {
+    const known = responses['plant-not-found'];
+    responses['plant-not-found.more'] = JSON.parse(JSON.stringify(known));
+    for (const schema of [schemas.Problem, responses['plant-not-found.more'].content['application/problem+json'].schema]) schema.properties.code.enum.push('more');
+    paths['/store/order'].post.responses['404'] = { $ref: '#/components/responses/plant-not-found.more' };
+  }, undefined],
   ['notifications', 'a channel has another address', ({ channels }) => (channels.updates.address = '/v2/orders/updates'), /^#\/channels\/updates\/address: /],
   ['notifications', 'a member of an event goes', ({ components }) => delete components.schemas.OrderStatusChange.properties.trackingNumber, /trackingNumber: .*removed/],
   ['notifications', 'a member of an event is a text', ({ components }) => (components.schemas.OrderStatusChange.properties.orderId.type = 'string'), /orderId\/type: /],

@@ -14,6 +14,8 @@ const exposedHeaders = [
   'X-Rate-Limit',
   'X-Expires-After',
   'WWW-Authenticate',
+  'Deprecation',
+  'Sunset',
 ];
 
 /** How long a browser need not ask again, in seconds. */

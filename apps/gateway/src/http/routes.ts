@@ -5,6 +5,7 @@ import type { Load } from '../limits/load.js';
 import { Refusal } from '../problems/refusal.js';
 import { routeNotFound } from '../problems/problem.js';
 import { compressFromBytes } from './compression.js';
+import { deprecationHeaders } from './deprecation.js';
 import type { Entrance } from './entrance.js';
 import { checkQuery } from './input.js';
 import { checkMediaType } from './media-type.js';
@@ -79,8 +80,11 @@ export class Routes {
   }
 
   private enter(rule: RouteRule, hasParameters: boolean): onRequestHookHandler {
+    const announced = rule.deprecated && deprecationHeaders(rule.deprecated);
     return (request, reply, done) => {
       request.rule = rule;
+      // First, so that refusals say it too.
+      if (announced) reply.headers(announced);
       try {
         // The router matches an empty segment to a parameter; nothing has an empty name.
         if (hasParameters && hasEmpty(request.params as Record<string, string>)) throw routeNotFound();

@@ -2,6 +2,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import { access, type Needs, type OperationName } from '../access.js';
 import type { Taken } from '../limits/load.js';
 import type { Caller } from '@plant-shop/credentials/caller';
+import type { Deprecation } from './deprecation.js';
 
 /** The one kind of body that a route takes. */
 export type BodyRule =
@@ -31,6 +32,8 @@ export interface RouteRule {
   readonly changes: boolean;
   /** Answers may be long and are compressed for clients that take it. */
   readonly compressed: boolean;
+  /** A later release removes the operation. Its answers say so. */
+  readonly deprecated?: Deprecation;
 }
 
 declare module 'fastify' {
@@ -53,7 +56,7 @@ export const jsonObject = (member: string): BodyRule => ({ kind: 'json', member,
 export const jsonArray = (member: string): BodyRule => ({ kind: 'json', member, top: 'array' });
 export const form = (...fields: string[]): BodyRule => ({ kind: 'form', fields });
 
-type RuleOptions = Partial<Pick<RouteRule, 'body' | 'patience' | 'revokes' | 'conditional' | 'changes' | 'compressed'>>;
+type RuleOptions = Partial<Pick<RouteRule, 'body' | 'patience' | 'revokes' | 'conditional' | 'changes' | 'compressed' | 'deprecated'>>;
 
 export const ruleFor = (operation: OperationName, options: RuleOptions = {}): RouteRule => ({
   operation,

@@ -2,8 +2,10 @@ import { sampleOf } from '@plant-shop/contracts/samples';
 import { schemaOfClass } from '@plant-shop/contracts/schema';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { OperationName } from '../access.js';
+import { deprecationText } from '../http/deprecation.js';
 import type { ServedRoute } from '../http/routes.js';
-import { headers } from './headers.js';
+import type { RouteRule } from '../http/rule.js';
+import { headerRefs, headers } from './headers.js';
 import type { OperationDocs } from './operation-docs.js';
 import { operationDocs } from './operations.docs.js';
 import { type Fields, headerParameter, headerParameters, namesInPath, parameterOf } from './parameters.js';
@@ -12,7 +14,7 @@ import { requestBodyOf } from './request-body.js';
 import { Schemas } from './schemas.js';
 import { sentEvents } from './sent-events.js';
 import { securityOf, securitySchemes } from './security.js';
-import { apiResponseSchema, successOf } from './success-responses.js';
+import { apiResponseSchema, type DescribedResponse, successOf } from './success-responses.js';
 
 const prefix = '/v3';
 
@@ -23,6 +25,8 @@ const description = `An online plant shop: a catalogue, orders that never overse
 - Every credential that is sent must be valid; what several may do adds up.
 - Lists are newest first and end after \`limit\` entries or about 512 KiB; the header \`Link\` leads to the next page.
 - JSON and form bodies may have 896 KiB, and JSON 16 levels.
+- An operation that a later release removes is marked \`deprecated\`, and its answers have the headers \`Deprecation\` and \`Sunset\`: it keeps
+  answering until the day in \`Sunset\`, which is at least 180 days after the one in \`Deprecation\`.
 - Each GET route also answers HEAD, but for login and logout, which change something. A known path answers other methods with 405, an unknown one with 404.`;
 
 const tags = [
@@ -91,7 +95,8 @@ function describe(route: ServedRoute, docs: OperationDocs, schemas: Schemas, pro
     operationId: rule.operation,
     tags: [docs.tag],
     summary: docs.summary,
-    ...(docs.description !== undefined && { description: docs.description }),
+    ...descriptionOf(docs, rule),
+    ...(rule.deprecated && { deprecated: true }),
     security: securityOf(rule.needs, rule.operation),
     parameters: [
       ...namesInPath(route).map((name) => parameterOf(name, 'path', fields, schemas)),
@@ -104,10 +109,22 @@ function describe(route: ServedRoute, docs: OperationDocs, schemas: Schemas, pro
     ],
     ...(rule.body && { requestBody: requestBodyOf(rule.body, fields, schemas) }),
     responses: {
-      ...successOf(route, docs, { schemas, example: first && sampleOf(first).answer, takesKey, versioned }),
+      ...announced(rule, successOf(route, docs, { schemas, example: first && sampleOf(first).answer, takesKey, versioned })),
       ...withoutOwn(problems.of(codes), docs),
     },
   };
+}
+
+function descriptionOf({ description }: OperationDocs, { deprecated }: RouteRule): { readonly description?: string } {
+  const texts = [description, deprecated && deprecationText(deprecated)].filter((text) => text !== undefined);
+  return texts.length === 0 ? {} : { description: texts.join(' ') };
+}
+
+/** Refusals have these headers too; their descriptions are shared by operations that are not deprecated. */
+function announced({ deprecated }: RouteRule, responses: Record<string, DescribedResponse>): Record<string, object> {
+  if (!deprecated) return responses;
+  const own = headerRefs('Deprecation', 'Sunset');
+  return Object.fromEntries(Object.entries(responses).map(([status, one]) => [status, { ...one, headers: { ...one.headers, ...own } }]));
 }
 
 const isTagged = ({ answer }: OperationDocs): boolean => answer.kind === 'image' || (answer.kind === 'json' && answer.tagged === true);

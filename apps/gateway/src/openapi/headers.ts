@@ -35,6 +35,12 @@ export const headers = {
   'WWW-Authenticate': always('Which credential is missing, or which permission.', 'Bearer realm="plant-shop"'),
   'Accept-Ranges': always('Parts of it can be read.', 'bytes', { const: 'bytes' }),
   'Content-Range': always('Which bytes these are, of how many.', 'bytes 0-99/48213', { pattern: '^bytes (\\d+-\\d+|\\*)/\\d+$' }),
+  Deprecation: always(
+    'The day since which the operation is deprecated, in seconds since 1970 (RFC 9745).',
+    '@1796083200',
+    { pattern: '^@\\d+$' },
+  ),
+  Sunset: always('The day after which the operation may be gone (RFC 8594).', 'Tue, 01 Jun 2027 00:00:00 GMT'),
   Allow: always('The methods that the path has.', 'GET, HEAD'),
 } as const;
 

@@ -10,6 +10,12 @@ export const apiResponseSchema = {
   required: ['code', 'type', 'message'],
 };
 
+export interface DescribedResponse {
+  readonly description: string;
+  readonly headers: object;
+  readonly content?: object;
+}
+
 interface Parts {
   readonly schemas: Schemas;
   /** Of a sample message. */
@@ -19,7 +25,7 @@ interface Parts {
 }
 
 /** What the operation answers when it does what was asked, by status. */
-export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, parts: Parts): Record<string, object> {
+export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, parts: Parts): Record<string, DescribedResponse> {
   const isPage = docs.query?.includes('cursor') ?? false;
   const headers = headerRefs(
     'X-Request-Id',
@@ -28,7 +34,7 @@ export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, pa
     ...when(isPage, 'Link'),
     ...when(parts.takesKey, 'Idempotency-Replayed'),
   );
-  const json = (description: string, schema: object, example: unknown, more: object = {}): object => ({
+  const json = (description: string, schema: object, example: unknown, more: object = {}): DescribedResponse => ({
     description,
     headers: { ...headers, ...more },
     content: { 'application/json': { schema, ...(example !== undefined && { example }) } },

@@ -2033,6 +2033,16 @@ export interface components {
          */
         "Content-Range": string;
         /**
+         * @description The day since which the operation is deprecated, in seconds since 1970 (RFC 9745).
+         * @example @1796083200
+         */
+        Deprecation: string;
+        /**
+         * @description The day after which the operation may be gone (RFC 8594).
+         * @example Tue, 01 Jun 2027 00:00:00 GMT
+         */
+        Sunset: string;
+        /**
          * @description The methods that the path has.
          * @example GET, HEAD
          */
