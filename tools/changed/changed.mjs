@@ -1,40 +1,119 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SERVICES } from '../start/services.mjs';
 import { packageFolders } from '../start/stamp.mjs';
 
-/** What is in no image: `.dockerignore` leaves it out, or it says only how images are run. */
+/**
+ * @param {string} root @param {string} since a commit
+ * @returns {string[] | undefined} files that differ from it, from the root; nothing when git does not know it (a branch's first push, a
+ *   rewritten one)
+ */
+export function changedFiles(root, since) {
+  const git = (/** @type {string[]} */ ...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  try {
+    git('rev-parse', '--verify', '--quiet', `${since}^{commit}`);
+  } catch {
+    return undefined;
+  }
+  return git('diff', '--name-only', '--no-renames', '-z', since, 'HEAD').split('\0').filter(Boolean);
+}
+
+/** Left out of images by `.dockerignore`, or about running them only. */
 const NOT_IN_IMAGES = /^(docs|releases|tests|tools|\.github|\.ci|deploy)\/|\.md$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|eslint\.config\.js|jest\.(base|config)\.js)$/;
 
 /**
- * The folders whose content is in the image of a service: its own, and the libs that it needs to run.
- * @param {string} root @param {string} service
- * @returns {string[]} from the root
- */
-function foldersOf(root, service) {
-  const packages = packageFolders(root).map((folder) => ({ folder: folder.slice(root.length + 1), ...JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) }));
-  const found = new Set([`apps/${service}`]);
-  for (const folder of found) {
-    const { dependencies = {} } = packages.find((one) => one.folder === folder) ?? {};
-    for (const { name, folder: needed } of packages) if (name in dependencies) found.add(needed);
-  }
-  return [...found];
-}
-
-/**
- * Services whose image would be another one. A file that we do not know the use of counts for all of them.
+ * Services whose image would be another one. A file of unknown use counts for all of them.
  * @param {string} root
  * @param {readonly string[]} files that changed, from the root
  */
 export function changedServices(root, files) {
+  const graph = readGraph(root);
   return SERVICES.filter((service) => {
-    const folders = foldersOf(root, service);
+    const folders = closure([`apps/${service}`], (folder) => graph.get(folder)?.dependencies ?? []);
     return files.some((file) => {
       if (file === `deploy/${service}/Dockerfile` || file === '.dockerignore') return true;
       if (NOT_IN_IMAGES.test(file)) return false;
-      const [parent = '', name = ''] = file.split('/');
-      const isPackage = ['apps', 'libs'].includes(parent) && existsSync(join(root, parent, name, 'package.json'));
-      return isPackage ? folders.includes(`${parent}/${name}`) : true;
+      const folder = packageOf(graph, file);
+      return folder === undefined || folders.has(folder);
     });
   });
+}
+
+/**
+ * What a change can make fail: the steps of `npm test`, and the packages whose unit tests run.
+ * @typedef {object} Affected
+ * @property {readonly string[]} steps
+ * @property {readonly string[]} packages folders
+ */
+
+/** Quick, and they read files of the whole repository. */
+const ALWAYS = /** @type {const} */ (['lint', 'tools', 'deploy']);
+
+/** They run the shop as a whole. */
+const WHOLE_SHOP = /** @type {const} */ (['acceptance', 'chaos', 'artefacts']);
+
+/** Packages with tests of their own beside the services and libs. */
+const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests/acceptance': ['acceptance'], 'tests/chaos': ['chaos'], 'tests/deploy': ['artefacts'] });
+
+/** Files outside a package that its unit tests read, and the steps that read them. */
+const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([
+  [/^docs\/api\/openapi\.json$/, { packages: ['apps/gateway'], steps: ['acceptance'] }],
+  [/^docs\/api\/asyncapi\.json$/, { packages: ['apps/notifications'], steps: [] }],
+  [/^releases\//, { packages: ['libs/contracts'], steps: [] }],
+  [/^deploy\//, { packages: [], steps: ['artefacts'] }],
+  [/^(docs|\.github)\/|^[^/]+\.md$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml)$/, { packages: [], steps: [] }],
+]);
+
+/**
+ * @param {string} root
+ * @param {readonly string[]} files that changed, from the root
+ * @returns {Affected | undefined} nothing: everything
+ */
+export function affected(root, files) {
+  const graph = readGraph(root);
+  const dependents = (/** @type {string} */ needed) =>
+    [...graph].filter(([, { dependencies, devDependencies }]) => [...dependencies, ...devDependencies].includes(needed)).map(([folder]) => folder);
+  /** @type {Set<string>} */
+  const steps = new Set(ALWAYS);
+  /** @type {Set<string>} */
+  const packages = new Set();
+  for (const file of files) {
+    const folder = packageOf(graph, file);
+    const reader = READERS.find(([pattern]) => pattern.test(file))?.[1];
+    if (folder !== undefined && file.endsWith('.md')) packages.add(folder);
+    else if (folder !== undefined) for (const one of closure([folder], dependents)) packages.add(one);
+    else if (reader) {
+      for (const one of reader.packages) packages.add(one);
+      for (const one of reader.steps) steps.add(one);
+    } else return undefined;
+    // A text changes no shop.
+    if (folder === undefined || file.endsWith('.md')) continue;
+    for (const one of closure([folder], dependents)) for (const step of one.startsWith('apps/') ? WHOLE_SHOP : (STEP_OF_TESTS[one] ?? [])) steps.add(step);
+  }
+  const tested = [...packages].filter((folder) => /^(apps|libs)\/|^tests\/chaos$/.test(folder)).sort();
+  if (tested.length > 0) steps.add('unit');
+  return { steps: [...steps], packages: tested };
+}
+
+/** @typedef {Map<string, { dependencies: string[], devDependencies: string[] }>} Graph which packages of the workspace each needs, by folder */
+
+/** @param {string} root @returns {Graph} */
+function readGraph(root) {
+  const packages = packageFolders(root).map((folder) => ({ folder: folder.slice(root.length + 1), ...JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) }));
+  const foldersOf = (/** @type {object} */ needed = {}) => packages.filter(({ name }) => name in needed).map(({ folder }) => folder);
+  return new Map(packages.map((one) => [one.folder, { dependencies: foldersOf(one.dependencies), devDependencies: foldersOf(one.devDependencies) }]));
+}
+
+/** @param {Graph} graph @param {string} file @returns {string | undefined} the folder of the package that it belongs to */
+function packageOf(graph, file) {
+  const folder = file.split('/').slice(0, 2).join('/');
+  return graph.has(folder) ? folder : undefined;
+}
+
+/** @param {readonly string[]} start @param {(folder: string) => readonly string[]} next */
+function closure(start, next) {
+  const found = new Set(start);
+  for (const folder of found) for (const one of next(folder)) found.add(one);
+  return found;
 }

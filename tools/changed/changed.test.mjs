@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { test } from 'node:test';
 import { SERVICES } from '../start/services.mjs';
+import { filesBelow, packageFolders } from '../start/stamp.mjs';
 import { ROOT } from '../start/toolchain.mjs';
-import { changedServices } from './changed.mjs';
+import { parseOptions } from '../test/options.mjs';
+import { affected, changedServices } from './changed.mjs';
 
 const changed = (/** @type {string[]} */ ...files) => changedServices(ROOT, files);
 
@@ -35,4 +38,55 @@ test('since a commit that nobody knows all have changed; since this one none', (
   const since = (/** @type {string} */ commit) => JSON.parse(execFileSync(process.execPath, [join(ROOT, 'tools/changed/main.mjs'), commit], { encoding: 'utf8', cwd: ROOT }));
   assert.deepEqual(since('0'.repeat(40)), SERVICES);
   assert.deepEqual(since('HEAD'), []);
+});
+
+const everything = ['lint', 'tools', 'unit', 'acceptance', 'chaos', 'artefacts', 'deploy'];
+const always = ['deploy', 'lint', 'tools'];
+
+/** @param {string[]} files */
+function run(...files) {
+  const found = affected(ROOT, files);
+  return found && { steps: found.steps.toSorted(), packages: found.packages };
+}
+
+test('CI runs the unit tests of what changed and of all that needs it, and the shop as a whole when a service is among them', () => {
+  assert.deepEqual(run('apps/store/src/main.ts'), { steps: everything.toSorted(), packages: ['apps/store'] });
+  assert.deepEqual(run('libs/events/src/feed.ts'), { steps: everything.toSorted(), packages: ['apps/notifications', 'apps/store', 'libs/events'] });
+  assert.deepEqual(run('libs/credentials/src/caller.ts')?.packages, ['apps/gateway', 'apps/notifications', 'libs/credentials']);
+  assert.deepEqual(run('libs/platform/src/nats.ts')?.packages.length, SERVICES.length + 5 + 1);
+});
+
+test('CI runs what reads a file that no package owns', () => {
+  assert.deepEqual(run('docs/api/openapi.json'), { steps: [...always, 'acceptance', 'unit'].sort(), packages: ['apps/gateway'] });
+  assert.deepEqual(run('docs/api/asyncapi.json'), { steps: [...always, 'unit'].sort(), packages: ['apps/notifications'] });
+  assert.deepEqual(run('releases/store.json'), { steps: [...always, 'unit'].sort(), packages: ['libs/contracts'] });
+  assert.deepEqual(run('deploy/store/base/service.yaml'), { steps: [...always, 'artefacts'].sort(), packages: [] });
+  assert.deepEqual(run('tests/acceptance/src/orders.spec.ts'), { steps: [...always, 'acceptance'].sort(), packages: [] });
+  assert.deepEqual(run('tests/chaos/src/plan.ts'), { steps: [...always, 'chaos', 'unit'].sort(), packages: ['tests/chaos'] });
+});
+
+test('CI runs little for texts, and nothing less than everything for what it does not know', () => {
+  assert.deepEqual(run('docs/operations.md', 'CODEOWNERS', 'README.md', '.github/workflows/ci.yml'), { steps: always, packages: [] });
+  assert.deepEqual(run('apps/store/README.md'), { steps: [...always, 'unit'], packages: ['apps/store'] });
+  for (const file of ['pnpm-lock.yaml', 'package.json', 'tsconfig.base.json', 'jest.base.js', 'tools/start/main.mjs', '.ci/run', 'libs/gone/src/a.ts']) assert.equal(run(file), undefined, file);
+});
+
+test('every file that a unit test reads outside its package is known', () => {
+  for (const folder of packageFolders(ROOT).filter((one) => !/tests\/(deploy|load)$/.test(one))) {
+    for (const file of filesBelow(folder, /\.ts$/)) {
+      for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/new URL\(\s*[`'](\.\.\/[^`'$]*)/g)) {
+        const target = relative(ROOT, resolve(dirname(file), path));
+        const own = relative(ROOT, folder);
+        if (target.startsWith(`${own}/`) || target === own || target === '') continue;
+        const found = affected(ROOT, [target]);
+        const step = own === 'tests/acceptance' ? 'acceptance' : 'unit';
+        assert.ok(found === undefined || (step === 'unit' ? found.packages.includes(own) : found.steps.includes(step)), `${relative(ROOT, file)} reads ${target}`);
+      }
+    }
+  }
+});
+
+test('npm test -- --since runs those steps, and everything since a commit that is unknown', () => {
+  assert.deepEqual(parseOptions(['--since', 'HEAD']).stages.flat().toSorted(), always);
+  assert.deepEqual(parseOptions(['--since', '0'.repeat(40)]), parseOptions([]));
 });

@@ -30,7 +30,7 @@ async function main() {
     const build = await step('types', terminal, async () => check(await compile({ signal: stop.signal, say: console.log, env })));
     tallies.push(build);
     if (succeeded(build)) {
-      const bench = { folder: temporaryFolder(shutdown), env, jestArgs: options.jestArgs, stop, shutdown };
+      const bench = { folder: temporaryFolder(shutdown), env, jestArgs: options.jestArgs, packages: options.packages, stop, shutdown };
       for (const stage of options.stages) tallies.push(...(await runStage(stage, bench)));
     }
   } catch (error) {

@@ -1,5 +1,7 @@
+import { affected, changedFiles } from '../changed/changed.mjs';
 import { namedTests } from '../security/table.mjs';
 import { StartError } from '../start/errors.mjs';
+import { ROOT } from '../start/toolchain.mjs';
 
 /** The steps of each stage run beside each other; a stage begins when the one before has ended. */
 export const STAGES = /** @type {const} */ ([['lint', 'tools'], ['unit'], ['acceptance', 'chaos'], ['artefacts', 'deploy']]);
@@ -16,6 +18,7 @@ export const usage = `Builds, then runs every check.
   npm test
   npm test -- --only unit             one of ${STEPS.join(', ')} (after the build)
   npm test -- --only unit -t oversell    what follows goes to Jest as it is
+  npm test -- --since origin/main        what the changes since a commit can make fail
   npm run security                       what docs/security.md promises, with counts
   npm run nightly                        what takes too long for every build
   npm run artefacts                      the acceptance tests against what the images hold
@@ -23,16 +26,21 @@ export const usage = `Builds, then runs every check.
 
 /**
  * @param {string[]} args
- * @returns {{ help: boolean, stages: readonly (readonly StepName[])[], jestArgs: string[] }}
+ * @returns {{ help: boolean, stages: readonly (readonly StepName[])[], jestArgs: string[], packages: readonly string[] }} `packages`: whose unit tests run; none: all
  */
 export function parseOptions(args) {
   const [first, only, ...rest] = args;
-  if (first === '--help' || first === '-h') return { help: true, stages: [], jestArgs: [] };
-  if (first === undefined) return { help: false, stages: STAGES, jestArgs: [] };
+  if (first === '--help' || first === '-h') return { help: true, stages: [], jestArgs: [], packages: [] };
+  if (first === undefined) return { help: false, stages: STAGES, jestArgs: [], packages: [] };
   if (first === '--security' && only === undefined) {
-    return { help: false, stages: [['tools'], ['unit'], ['acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')) };
+    return { help: false, stages: [['tools'], ['unit'], ['acceptance']], jestArgs: namedTests().filter((file) => file.endsWith('.ts')), packages: [] };
+  }
+  if (first === '--since' && only !== undefined && rest.length === 0) {
+    const files = changedFiles(ROOT, only);
+    const { steps, packages } = (files && affected(ROOT, files)) ?? { steps: STEPS, packages: [] };
+    return { help: false, stages: STAGES.map((stage) => stage.filter((step) => steps.includes(step))).filter(({ length }) => length > 0), jestArgs: [], packages };
   }
   const step = [...STEPS, ...LONG_STEPS].find((name) => name === only);
   if (first !== '--only' || step === undefined) throw new StartError(usage);
-  return { help: false, stages: [[step]], jestArgs: rest };
+  return { help: false, stages: [[step]], jestArgs: rest, packages: [] };
 }

@@ -12,6 +12,7 @@ import { startShop } from './shop.mjs';
  * @property {string} folder temporary
  * @property {NodeJS.ProcessEnv} env in which `node` is the pinned one
  * @property {string[]} jestArgs
+ * @property {readonly string[]} packages whose unit tests run; none: all
  * @property {import('./output.mjs').Output} output of this step
  * @property {AbortController} stop
  * @property {import('../start/shutdown.mjs').Shutdown<'shop' | 'NATS' | 'Postgres' | 'temporary folder'>} shutdown
@@ -27,7 +28,7 @@ export const steps = {
   tools: (bench) => nodeTests(bench, 'tools', 'tools/**/*.test.mjs'),
 
   // They wait for servers more than they compute: Jest's own choice, a worker less than there are cores, takes longer.
-  unit: async (bench) => jest(bench, 'unit', ['--maxWorkers=3', ...bench.jestArgs], await startServers(bench)),
+  unit: async (bench) => jest(bench, 'unit', ['--maxWorkers=3', ...bench.packages.map((folder) => `${folder}/`), ...bench.jestArgs], await startServers(bench)),
 
   acceptance: (bench) => acceptance(bench),
 
