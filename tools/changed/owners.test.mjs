@@ -1,16 +1,58 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { ROOT } from '../start/toolchain.mjs';
 import { SERVICES } from '../start/services.mjs';
+import { ROOT } from '../start/toolchain.mjs';
 
-const paths = readFileSync(join(ROOT, 'CODEOWNERS'), 'utf8').split('\n').filter((line) => line.startsWith('/')).map((line) => line.split(/\s+/)[0] ?? '');
+const lines = readFileSync(join(ROOT, 'CODEOWNERS'), 'utf8')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'))
+  .map((line) => line.split(/\s+/))
+  .map(([pattern = '', ...owners]) => ({ pattern, owners: owners.map((owner) => owner.replace('@plant-shop/', '')) }));
 
-test('every service has an owner, with its manifests', () => {
-  for (const service of SERVICES) for (const path of [`/apps/${service}/`, `/deploy/${service}/`]) assert.ok(paths.includes(path), path);
+/** The last line that fits counts. @param {string} path of a file, from the root */
+const ownersOf = (path) => lines.findLast(({ pattern }) => fits(pattern, path))?.owners ?? [];
+
+/** @param {string} pattern @param {string} path */
+function fits(pattern, path) {
+  if (pattern === '*') return true;
+  const rooted = pattern.slice(1);
+  if (rooted.endsWith('/')) return path.startsWith(rooted);
+  const parts = rooted.split('*').map((part) => part.replaceAll(/[.]/g, '\\.'));
+  return new RegExp(`^${parts.join('[^/]*')}$`).test(path);
+}
+
+test('a service is owned by its team: code, manifests, database, last release, contract and samples', () => {
+  for (const service of SERVICES) {
+    const own = [
+      `apps/${service}/src/main.ts`,
+      `apps/${service}/CHANGELOG.md`,
+      `deploy/${service}/overlays/production/kustomization.yaml`,
+      ...globSync([`releases/${service}.*`, `libs/contracts/samples/${service}.json`, `libs/contracts/src/${service}*`, `deploy/postgres/base/${service}.yaml`], { cwd: ROOT }),
+    ];
+    assert.ok(own.length >= (service === 'gateway' ? 5 : 8), service);
+    for (const path of own) assert.deepEqual(ownersOf(path), [service], path);
+  }
 });
 
-test('nobody owns what is not there', () => {
-  for (const path of paths) assert.ok(path.endsWith('*') || existsSync(join(ROOT, path)), path);
+test('each part of the gateway is owned by the team whose service it shows', () => {
+  const parts = { plants: 'catalog', images: 'catalog', store: 'store', users: 'identity', oauth: 'identity', webhooks: 'notifications' };
+  for (const [part, service] of Object.entries(parts)) {
+    assert.deepEqual(ownersOf(`apps/gateway/src/${part}/${part}.controller.ts`), [service, 'gateway']);
+    if (part !== 'images') assert.deepEqual(ownersOf(`apps/gateway/src/openapi/${part}.docs.ts`), [service]);
+  }
+  // A new folder with a controller is either one of those, or the gateway's own.
+  const own = ['audit', 'docs', 'health', 'openapi', 'problems'];
+  const folders = readdirSync(join(ROOT, 'apps/gateway/src'), { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  const withControllers = folders.filter((name) => readdirSync(join(ROOT, 'apps/gateway/src', name)).some((file) => file.endsWith('.controller.ts')));
+  assert.deepEqual(withControllers.sort(), [...Object.keys(parts).filter((part) => withControllers.includes(part)), ...own].sort());
+});
+
+test('what nobody else owns is the platform team’s', () => {
+  for (const path of ['package.json', 'libs/platform/src/nats.ts', 'deploy/nats/values.yaml', 'tools/start/main.mjs']) assert.deepEqual(ownersOf(path), ['platform'], path);
+});
+
+test('every line of CODEOWNERS fits something', () => {
+  for (const { pattern } of lines) assert.notEqual(globSync(pattern.replace(/^\//, ''), { cwd: ROOT }).length, 0, pattern);
 });
