@@ -1,16 +1,31 @@
-// `npm run freeze -- <service> <version>`: today's state of the service is its release. From here on it is the last one.
+// `npm run freeze -- <service> <version>`, and what the release workflow asks: `check <tag>`, `deploy <service> <image> <digest>`.
 import { explain, StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
+import { deployImage, releaseOf } from './publish.mjs';
 import { freeze } from './releases.mjs';
 
+const usage = `npm run freeze -- <${SERVICES.join(' | ')}> <version>`;
+
 try {
-  const [name, version, ...more] = process.argv.slice(2);
-  const service = SERVICES.find((one) => one === name);
-  if (!service || version === undefined || more.length > 0) throw new StartError(`npm run freeze -- <${SERVICES.join(' | ')}> <version>`);
-  const tag = freeze(service, version);
-  console.log(`${tag} is written to releases/, apps/${service}/package.json and apps/${service}/CHANGELOG.md.`);
-  console.log(`Commit them, tag the commit on main (git tag ${tag}), and push the tag: it starts .github/workflows/release.yml.`);
+  run(process.argv.slice(2));
 } catch (error) {
-  console.log(explain(error));
+  console.error(explain(error));
   process.exitCode = 1;
+}
+
+/** @param {string[]} args @throws StartError */
+function run([command, first = '', ...more]) {
+  const [second, third] = more;
+  const service = SERVICES.find((one) => one === first);
+  if (command === 'freeze' && service && second !== undefined && more.length === 1) {
+    const tag = freeze(service, second);
+    console.log(`${tag} is written to releases/, apps/${service}/package.json and apps/${service}/CHANGELOG.md.`);
+    console.log(`Commit them, tag the commit on main (git tag ${tag}), and push the tag: it starts .github/workflows/release.yml.`);
+  } else if (command === 'check' && more.length === 0) {
+    const release = releaseOf(first);
+    // As GitHub reads a step's outputs.
+    console.log(`service=${release.service}\nversion=${release.version}`);
+  } else if (command === 'deploy' && service && second !== undefined && third !== undefined && more.length === 2) {
+    deployImage(service, second, third);
+  } else throw new StartError(usage);
 }

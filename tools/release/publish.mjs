@@ -1,0 +1,43 @@
+// What .github/workflows/release.yml asks of the repository.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { StartError } from '../start/errors.mjs';
+import { SERVICES } from '../start/services.mjs';
+import { ROOT } from '../start/toolchain.mjs';
+import { readRelease, sectionOf, tagOf } from './releases.mjs';
+
+/**
+ * @param {string} tag
+ * @returns {{ service: import('../start/services.mjs').ServiceName, version: string, notes: string }}
+ * @throws StartError unless the commit is the one that `npm run freeze` wrote for this tag
+ */
+export function releaseOf(tag) {
+  const [name, version = ''] = tag.split('@');
+  const service = SERVICES.find((one) => one === name);
+  if (!service) throw new StartError(`${tag} names no service.`);
+  const { release } = readRelease(service);
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'apps', service, 'package.json'), 'utf8'));
+  const notes = sectionOf(readFileSync(join(ROOT, 'apps', service, 'CHANGELOG.md'), 'utf8'), version);
+  if (tagOf(service, version) !== tag || release !== tag || manifest.version !== version || !notes) {
+    throw new StartError(`This commit is not ${tag}: releases/${service}.json says ${release}, package.json ${manifest.version}. Tag the commit of npm run freeze -- ${service} <version>.`);
+  }
+  return { service, version, notes };
+}
+
+/**
+ * Points the production overlay of a service to an image.
+ * @param {import('../start/services.mjs').ServiceName} service @param {string} image without tag and digest @param {string} digest
+ */
+export function deployImage(service, image, digest) {
+  const file = join(ROOT, 'deploy', service, 'overlays/production/kustomization.yaml');
+  writeFileSync(file, withImage(readFileSync(file, 'utf8'), service, image, digest));
+}
+
+/** @param {string} overlay @param {string} service @param {string} image @param {string} digest @returns {string} */
+export function withImage(overlay, service, image, digest) {
+  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new StartError(`${digest} is no digest.`);
+  if (!/^[a-z0-9.-]+(:\d+)?(\/[a-z0-9._-]+)+$/.test(image)) throw new StartError(`${image} is no image's name.`);
+  const entry = new RegExp(`(- name: plant-shop/${service}\\n +newName: )\\S+(\\n +digest: )\\S+`);
+  if (!entry.test(overlay)) throw new StartError(`The overlay of ${service} names no image of its own with newName and digest.`);
+  return overlay.replace(entry, `$1${image}$2${digest}`);
+}
