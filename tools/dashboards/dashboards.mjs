@@ -102,7 +102,7 @@ export const dashboards = [
     uid: 'plant-shop-notifications',
     title: 'Plant shop: notifications',
     panels: [
-      panel('Connections', 'short', 'Per replica; it scales by them', ['sum by (instance) (stream_connections)', '{{instance}}']),
+      panel('Connections', 'short', 'Per replica; it scales by them. Alert StreamFull when no replica has room for more', ['sum by (instance) (stream_connections)', '{{instance}}'], ['sum(stream_full)', 'full replicas']),
       panel('Events sent', 'ops', 'By transport', [rate('transport', 'stream_frames_total'), '{{transport}}']),
       panel('From change to frame', 's', 'Alert EventsLate: p95 above 1 s; it scales by that, too', [quantile('0.5', 'le', 'stream_lag_seconds_bucket'), 'p50'], [quantile('0.95', 'le', 'stream_lag_seconds_bucket'), 'p95']),
       panel('Connections ended', 'ops', 'By close code; 4101 are slow clients', [rate('code', 'stream_closes_total'), '{{code}}']),

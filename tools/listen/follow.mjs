@@ -10,7 +10,7 @@ const closings = /** @type {Record<number, { why: string, then: 'give up' | 'at 
   4003: { why: 'The key may not see order events.', then: 'give up' },
   4100: { why: 'the stream is overloaded', then: 'later' },
   4101: { why: 'it sends faster than this reads', then: 'later' },
-  4200: { why: 'it is being stopped', then: 'at once' },
+  4200: { why: 'this replica hands its clients to others', then: 'at once' },
   4201: { why: 'the key expires', then: 'at once' },
 });
 
@@ -45,11 +45,14 @@ export async function follow({ url, key, cursor, onFrame, onState, silenceMs = S
     const end = await once();
     if (signal.aborted) return;
     if (performance.now() - begun > HEALTHY_AFTER_MS) tries = 0;
-    const pauseMs = end.then === 'at once' && tries === 0 ? 0 : growing(end.then === 'later' ? LATER_MS : FIRST_PAUSE_MS, tries);
+    const ownMs = end.then === 'at once' && tries === 0 ? 0 : growing(end.then === 'later' ? LATER_MS : FIRST_PAUSE_MS, tries);
+    // The stream gives each client a time of its own, so that those that are closed together do not come back together.
+    const pauseMs = Math.max(end.advisedMs ?? 0, tries === 0 && end.advisedMs !== undefined ? 0 : ownMs);
     onState(`${url.host}: ${end.why}; connecting again ${pauseMs < 1_000 ? 'at once' : `in ${Math.round(pauseMs / 1_000)} s`}`);
     await sleep(pauseMs, undefined, { signal }).catch(() => {});
   }
 
+  /** @returns {Promise<{ why: string, then: 'at once' | 'soon' | 'later', advisedMs?: number | undefined }>} */
   async function once() {
     try {
       position = await enter({ url, key, cursor: position }, signal);
@@ -63,12 +66,19 @@ export async function follow({ url, key, cursor, onFrame, onState, silenceMs = S
       });
       const closing = closings[code];
       if (closing?.then === 'give up') throw new Refused(closing.why);
-      return closing ?? { why: reason || `the connection has ended (${code})`, then: 'soon' };
+      if (closing) return { why: closing.why, then: closing.then, advisedMs: adviceOf(reason) };
+      return { why: reason || `the connection has ended (${code})`, then: 'soon' };
     } catch (error) {
       if (!(error instanceof Away)) throw error;
-      return { why: error.message, then: 'soon' };
+      return { why: error.message, then: 'soon', advisedMs: error.retryAfterMs };
     }
   }
+}
+
+/** What the reason of a close advises, in milliseconds. @param {string} reason */
+function adviceOf(reason) {
+  const [, ms] = /(?:^|; )reconnect-after-ms=(\d{1,9})$/.exec(reason) ?? [];
+  return ms === undefined ? undefined : Number(ms);
 }
 
 /** @param {number} firstMs @param {number} tries */
@@ -78,7 +88,13 @@ function growing(firstMs, tries) {
 }
 
 /** It may be there again in a moment. */
-class Away extends Error {}
+class Away extends Error {
+  /** @param {string} message @param {number} [retryAfterMs] what its answer says */
+  constructor(message, retryAfterMs) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
 
 /**
  * Asks for a page before each connection, since a WebSocket client is not told why it was refused. `latest` becomes the
@@ -99,7 +115,8 @@ async function enter({ url, key, cursor }, signal) {
   if (response.ok) return cursor === 'latest' ? body.cursor : cursor;
   if (response.status === 401) throw new Refused(`The key was refused. ${body.detail ?? ''}`.trim());
   if (response.status < 500 && response.status !== 429) throw new Refused(body.detail ?? `${page.origin}${page.pathname} answers ${response.status}.`);
-  throw new Away(`it answers ${response.status}`);
+  const seconds = response.headers.get('retry-after');
+  throw new Away(`it answers ${response.status}`, seconds !== null && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined);
 }
 
 /**

@@ -111,6 +111,29 @@ for (const [name, end] of /** @type {[string, (stream: Stream) => Promise<void> 
   });
 }
 
+test('it comes back when the stream advises it to, not before', async (t) => {
+  const { stream, orders, states, begin } = await following(t);
+  void begin();
+  await until(() => stream.sockets.size === 1);
+  const closed = performance.now();
+  stream.close(4200, 'going away; reconnect-after-ms=700');
+  stream.emit({ orderId: 1 });
+  await until(() => orders.length === 1);
+  assert.ok(performance.now() - closed >= 695, `${performance.now() - closed} ms`);
+  assert.match(states.join('\n'), /hands its clients to others/);
+});
+
+test('it keeps to the Retry-After of a stream that has no room', async (t) => {
+  const { stream, begin } = await following(t);
+  stream.refusesWith = 503;
+  const begun = performance.now();
+  void begin();
+  await sleep(100);
+  stream.refusesWith = 0;
+  await until(() => stream.sockets.size === 1);
+  assert.ok(performance.now() - begun >= 995, `${performance.now() - begun} ms`);
+});
+
 test('a connection without a sign of life is given up; pings are one', async (t) => {
   const { stream, states, begin } = await following(t, { silenceMs: 200 });
   void begin();

@@ -14,11 +14,13 @@ export class Stream {
   /** Every cursor that was connected with. @type {string[]} */
   cursors = [];
   keys = new Set(['good']);
+  /** Unless 0, pages are answered with this status, and with `Retry-After: 1`. */
+  refusesWith = 0;
 
   async start(port = 0) {
     this.server = createServer((request, response) => {
-      const { status, cursor } = this.judge(request);
-      response.writeHead(status, { 'content-type': 'application/json' });
+      const { status, cursor } = this.refusesWith > 0 ? { status: this.refusesWith, cursor: '' } : this.judge(request);
+      response.writeHead(status, { 'content-type': 'application/json', ...(this.refusesWith > 0 && { 'retry-after': '1' }) });
       response.end(JSON.stringify(status === 200 ? { events: [], cursor } : { status, detail: `It is ${status}.` }));
     });
     this.server.on('upgrade', (request, socket) => this.upgrade(request, socket));
@@ -43,9 +45,9 @@ export class Stream {
     this.send(opcodes.text, Buffer.from(frame));
   }
 
-  /** @param {number} code */
-  close(code) {
-    const payload = Buffer.alloc(2);
+  /** @param {number} code @param {string} [reason] */
+  close(code, reason = '') {
+    const payload = Buffer.concat([Buffer.alloc(2), Buffer.from(reason)]);
     payload.writeUInt16BE(code);
     this.send(opcodes.close, payload);
     this.sockets.clear();

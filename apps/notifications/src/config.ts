@@ -35,6 +35,14 @@ export const notificationsSettings = {
     min: 1,
     max: 1_000_000,
   }),
+  streamMaxAgeSeconds: integer('STREAM_MAX_AGE_SECONDS', {
+    description:
+      'Age at which a connection that can resume is closed (4200), at the latest, in seconds; each at a random moment from half of it on. New ' +
+      'replicas get their share so. 0: never',
+    default: '3600',
+    min: 0,
+    max: 604_800,
+  }),
   streamRingEvents: integer('STREAM_RING_EVENTS', {
     description: 'Newest events that a replica holds in memory; who resumes from before them is served from the log',
     default: '10000',

@@ -11,6 +11,8 @@ export interface NotificationsOptions {
     readonly publicUrl: string;
     readonly maxConnections: number;
     readonly maxConnectionsPerCredential: number;
+    /** 0: none. */
+    readonly maxAgeSeconds: number;
     readonly ringEvents: number;
     readonly pingSeconds: number;
     readonly corsOrigins: readonly string[];
@@ -34,6 +36,7 @@ export const toOptions = (
     publicUrl: config.streamPublicUrl,
     maxConnections: config.streamMaxConnections,
     maxConnectionsPerCredential: config.streamMaxConnectionsPerCredential,
+    maxAgeSeconds: config.streamMaxAgeSeconds,
     ringEvents: config.streamRingEvents,
     pingSeconds: config.streamPingSeconds,
     corsOrigins: config.corsOrigins,

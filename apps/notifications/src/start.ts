@@ -6,6 +6,7 @@ import type { NotificationsConfig } from './config.js';
 import { notificationsDatabase } from './database.js';
 import { NotificationsModule } from './notifications.module.js';
 import { toOptions } from './options.js';
+import { Connections } from './stream/connections.js';
 import { StreamServer } from './stream/stream-server.js';
 import type { WebhooksOptions } from './webhooks/options.js';
 
@@ -30,5 +31,6 @@ export async function startNotifications(
   const app = await service.answer(NotificationsModule.with(options, service.logger), { maxInFlight });
   up.app = app;
   followRevocations(service, app.get(RevocationLog));
+  service.readiness.requireRoom('room', () => app.get(Connections).checkWantsMore());
   return { streamPort: app.get(StreamServer).port };
 }

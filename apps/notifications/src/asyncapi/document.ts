@@ -151,8 +151,17 @@ const closing = `The server closes with a code that says what to do:
 | 4003 | the credential may no longer see orders | do not reconnect with it |
 | 4100 | too much work | reconnect later, with growing pauses |
 | 4101 | too much was unsent: the client reads too slowly | reconnect with the last cursor, and read faster |
-| 4200 | this instance goes down | reconnect at once, with the last cursor |
-| 4201 | the credential expires | reconnect at once, with a new one |`;
+| 4200 | this instance hands its clients to others: it is being stopped, or the connection has reached its age | reconnect when it says, with the last cursor |
+| 4201 | the credential expires | reconnect at once, with a new one |
+
+After 4100, 4101 and 4200 the reason of the close ends with \`; reconnect-after-ms=<n>\`: wait for as many milliseconds before you reconnect. Each
+client gets a time of its own, so that those that are closed together do not come back together. By Server-Sent Events the last message, of the
+type \`close\`, has \`{"code","reason","reconnectAfterMs"}\`, and \`retry\` says the same to an EventSource. A connection that ends without a close
+(1006): wait a random time of up to 5 seconds, and up to twice as long, but 30 seconds at most, after each failed attempt. A refused
+connection (429, 503): wait as long as \`Retry-After\` says.
+
+A connection with a cursor is closed (4200) at a random moment before it is an hour old, unless the operator has set another age. One without a
+cursor is not closed for its age.`;
 
 const answering = `Answer with 2xx within 15 seconds; anything else is tried again for more than three days. 410 disables the webhook. 429 and 503
 may say \`Retry-After\`. Redirects are not followed. The same \`webhook-id\` may come twice: take it once.`;

@@ -33,9 +33,8 @@ export class Connection implements Subscription {
   heard = 0;
   /** What was sent and is not yet away: the number of bytes that the socket must have passed, and since when. */
   unsent: { readonly bytes: number; readonly since: number } | undefined;
-  /** Its place in the heartbeat, and the second in which it expires. */
+  /** Its place in the heartbeat. */
   slot = 0;
-  expirySecond: number | undefined;
   /** Counts the journeys to the end of the log: an older one stops. */
   journey = 0;
 

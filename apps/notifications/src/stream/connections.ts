@@ -8,18 +8,20 @@ import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { Connection } from './connection.js';
 import { CredentialWatch } from './credential-watch.js';
+import { Deadlines } from './deadlines.js';
 import { Delivery } from './delivery.js';
-import { Expiries } from './expiries.js';
 import { Heartbeat } from './heartbeat.js';
 import { LogTail } from './log-tail.js';
 import { StreamMetrics } from './metrics.js';
 import type { CloseCode, Outlet } from './outlet.js';
+import { reconnectAfterMs } from './reconnect.js';
+import { ageLimitMs, isFull } from './room.js';
 import { Sender } from './sender.js';
 import type { StartingPlace } from './starting-places.js';
 import type { Filter } from './subscription.js';
 
 const secondMs = 1_000;
-/** A drain ends connections in so many parts, so that their clients do not come to the other replicas all at once. */
+/** A drain closes connections in so many parts, so that other work has its turn. When their clients come back is advised to each (reconnect.ts). */
 const drainParts = 20;
 const drainPauseMs = 75;
 const drainAtOnce = 50;
@@ -30,7 +32,11 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   private readonly all = new Set<Connection>();
   private readonly perCredential = new Map<string, number>();
   private readonly heartbeat: Heartbeat;
-  private readonly expiries = new Expiries();
+  /** By identity's clock. */
+  private readonly expiries = new Deadlines();
+  /** By `performance.now`. */
+  private readonly ages = new Deadlines();
+  private full = false;
   private clock: NodeJS.Timeout | undefined;
   private draining = false;
   private readonly atDrain: (() => void)[] = [];
@@ -54,9 +60,10 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     tail.listen({
       setBack: () => {
         // They come back with cursors, and are told what is missing.
-        for (const connection of this.all) this.close(connection, 4200);
+        this.closeTogether([...this.all], 4200, this.all.size);
       },
     });
+    metrics.watchRoom(() => this.full, options.stream.maxConnections);
   }
 
   onModuleInit(): void {
@@ -69,6 +76,14 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
 
   get isDraining(): boolean {
     return this.draining;
+  }
+
+  /**
+   * Whether this replica should get new clients; it takes those that come all the same, up to its limit.
+   * @throws Error in words for operators
+   */
+  checkWantsMore(): void {
+    if (this.full) throw new Error(`full: ${this.all.size} of ${this.options.stream.maxConnections} connections`);
   }
 
   /** What else is to be done when a drain begins. */
@@ -97,7 +112,8 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
       const connection = new Connection(shown, caller, filter);
       this.all.add(connection);
       this.watch.add(connection);
-      this.expiries.add(connection);
+      this.expiries.add(connection, caller.expiresAt);
+      this.full = this.isFull();
       return connection;
     });
   }
@@ -115,6 +131,10 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     connection.gap = gap;
     this.metrics.connections.inc({ transport: outlet.transport });
     this.heartbeat.add(connection);
+    // A client without a cursor would lose what happens until it is back.
+    if (outlet.form !== 'plain') {
+      this.ages.add(connection, performance.now() + ageLimitMs(this.options.stream.maxAgeSeconds * 1_000, Math.random()));
+    }
     if (connection.isChecked) {
       connection.place = place;
       connection.state = 'held';
@@ -123,10 +143,11 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  close(connection: Connection, code: CloseCode): void {
+  /** @param leaving how many are closed with it, for the same reason */
+  close(connection: Connection, code: CloseCode, leaving = 1): void {
     if (connection.state === 'closed') return;
     connection.closedWith = code;
-    connection.outlet?.close(code);
+    connection.outlet?.close(code, reconnectAfterMs(code, leaving, Math.random()));
     this.forget(connection, code);
   }
 
@@ -139,17 +160,26 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   async drain(): Promise<void> {
     this.draining = true;
     for (const begin of this.atDrain) begin();
-    const atOnce = Math.max(drainAtOnce, Math.ceil(this.all.size / drainParts));
+    const leaving = this.all.size;
+    const atOnce = Math.max(drainAtOnce, Math.ceil(leaving / drainParts));
     for (;;) {
-      for (const connection of [...this.all].slice(0, atOnce)) this.close(connection, 4200);
+      this.closeTogether([...this.all].slice(0, atOnce), 4200, leaving);
       if (this.all.size === 0) return;
       await sleep(drainPauseMs);
     }
   }
 
+  private closeTogether(connections: readonly Connection[], code: CloseCode, leaving = connections.length): void {
+    for (const connection of connections) this.close(connection, code, leaving);
+  }
+
+  private isFull(): boolean {
+    return isFull(this.full, this.all.size, this.options.stream.maxConnections);
+  }
+
   private release(connection: Connection): void {
     this.expiries.delete(connection);
-    this.expiries.add(connection);
+    this.expiries.add(connection, connection.caller.expiresAt);
     if (connection.outlet) this.delivery.release(connection);
   }
 
@@ -172,6 +202,8 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     this.all.delete(connection);
     this.watch.delete(connection);
     this.expiries.delete(connection);
+    this.ages.delete(connection);
+    this.full = this.isFull();
     this.heartbeat.delete(connection);
     if (!connection.outlet) return;
     this.metrics.connections.dec({ transport: connection.outlet.transport });
@@ -187,6 +219,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
       (connection) => this.close(connection, 1008),
     );
     this.sender.slowClients.sweep(performance.now(), (connection, code) => this.close(connection, code));
-    for (const connection of this.expiries.sweep(this.revocations.identityTime())) this.close(connection, 4201);
+    this.closeTogether(this.expiries.sweep(this.revocations.identityTime()), 4201);
+    this.closeTogether(this.ages.sweep(performance.now()), 4200);
   }
 }

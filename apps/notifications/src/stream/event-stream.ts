@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Connection } from './connection.js';
 import type { Connections } from './connections.js';
-import { sseComment } from './frames.js';
+import { retryLine, sseComment } from './frames.js';
 import { type CloseCode, closeLimitMs, closeReasons, type Outlet } from './outlet.js';
+import { brokenRetryMs } from './reconnect.js';
 import type { StartingPlace } from './starting-places.js';
 
 /** Server-Sent Events (HTML, 9.2): the same entries as by WebSocket, with the cursor as the id that browsers come back with. */
@@ -21,7 +22,7 @@ export function beginEventStream(
   socket.setNoDelay();
   // Proxies that gather answers before they pass them on are asked not to.
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
-  response.flushHeaders();
+  response.write(`${retryLine(brokenRetryMs(Math.random()))}\n`);
   connections.open(connection, new EventStreamOutlet(response, socket), start);
   response.on('close', () => connections.gone(connection, 'none'));
 }
@@ -45,9 +46,10 @@ class EventStreamOutlet implements Outlet {
     return false;
   }
 
-  /** A last message of the type `close`. */
-  close(code: CloseCode): void {
-    this.response.end(`event: close\ndata: ${JSON.stringify({ code, reason: closeReasons[code] })}\n\n`);
+  /** A last message of the type `close`. An EventSource keeps to `retry` by itself. */
+  close(code: CloseCode, reconnectAfterMs: number | undefined): void {
+    const data = JSON.stringify({ code, reason: closeReasons[code], reconnectAfterMs });
+    this.response.end(`event: close\ndata: ${data}\n${reconnectAfterMs === undefined ? '' : retryLine(reconnectAfterMs)}\n`);
     setTimeout(() => this.socket.destroy(), closeLimitMs).unref();
   }
 }

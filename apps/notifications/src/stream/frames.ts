@@ -25,4 +25,7 @@ export const pingFrame = Buffer.from([0x89, 0]);
 /** One message of an event stream (HTML, 9.2.5); the id is what the client shows as Last-Event-ID. */
 export const sseMessage = (cursor: string, data: string): Buffer => Buffer.from(`id: ${cursor}\ndata: ${data}\n\n`);
 
+/** Sets how long an EventSource waits after its connection ended. */
+export const retryLine = (ms: number): string => `retry: ${ms}\n`;
+
 export const sseComment = Buffer.from(':\n\n');

@@ -23,6 +23,8 @@ export class StreamMetrics {
       labelNames: ['transport'],
       registers,
     });
+    // An autoscaler takes a replica without a value for one that carries its target.
+    for (const transport of ['websocket', 'sse', 'page']) this.connections.set({ transport }, 0);
     this.frames = new Counter({ name: 'stream_frames_total', help: 'Events and gaps sent', labelNames: ['transport'], registers });
     this.closes = new Counter({
       name: 'stream_closes_total',
@@ -57,6 +59,11 @@ export class StreamMetrics {
       help: '1 while nothing is sent because revocations cannot be followed',
       registers,
     });
+  }
+
+  watchRoom(isFull: () => boolean, most: number): void {
+    gauge(this.registry, 'stream_full', '1 while the replica asks for no more clients', () => (isFull() ? 1 : 0));
+    gauge(this.registry, 'stream_connections_limit', 'Connections that the replica takes at most', () => most);
   }
 
   watchRing(ring: Ring): void {

@@ -8,7 +8,7 @@ export const closeReasons = {
   4003: 'may not read orders any more',
   4100: 'overloaded',
   4101: 'too slow',
-  4200: 'draining',
+  4200: 'going away',
   4201: 'credential expires',
 } as const;
 
@@ -25,6 +25,9 @@ export interface Outlet {
   send(bytes: Buffer): void;
   /** Says that this side is there. @returns whether the client answers it */
   ping(): boolean;
-  /** Says why, after all that was sent before, and ends. */
-  close(code: CloseCode): void;
+  /**
+   * Says why, after all that was sent before, and ends.
+   * @param reconnectAfterMs how long the client should wait before it reconnects; undefined: the code says all
+   */
+  close(code: CloseCode, reconnectAfterMs: number | undefined): void;
 }

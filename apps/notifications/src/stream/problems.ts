@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { CodedError } from '@plant-shop/platform/errors';
+import { retryAfterSeconds } from './reconnect.js';
 
 /** What the stream refuses with, and the same titles and statuses as at the gateway, where the pages of the types are. */
 const table: Readonly<Record<string, { readonly status: number; readonly title: string }>> = {
@@ -89,7 +90,7 @@ function headersOf(error: CodedError, status: number): Record<string, string> {
   if (error instanceof Refusal) return { ...error.headers };
   if (error instanceof CredentialRefused && error.challenge !== undefined) return { 'www-authenticate': error.challenge };
   if (status === 401) return { 'www-authenticate': 'Bearer realm="plant-shop"' };
-  if (status === 503) return { 'retry-after': '1' };
+  if (status === 503) return { 'retry-after': String(retryAfterSeconds(Math.random())) };
   if (status === 429) return { 'retry-after': String(Number(error.details['retryAfter'] ?? 1)) };
   return {};
 }

@@ -85,7 +85,8 @@ class WebSocketOutlet implements Outlet {
     return true;
   }
 
-  close(code: CloseCode): void {
-    this.client.close(code, closeReasons[code]);
+  /** The advice is part of the reason, which is all that a close frame can carry. */
+  close(code: CloseCode, reconnectAfterMs: number | undefined): void {
+    this.client.close(code, reconnectAfterMs === undefined ? closeReasons[code] : `${closeReasons[code]}; reconnect-after-ms=${reconnectAfterMs}`);
   }
 }

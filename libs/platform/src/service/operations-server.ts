@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import type { Readiness } from './readiness.js';
 
 /**
- * `/livez` (this process runs its event loop), `/readyz` (it should get work) and `/metrics`, on a port that is not
+ * `/livez` (this process runs its event loop), `/readyz` (it should get work, and has room for it) and `/metrics`, on a port that is not
  * reachable for customers.
  */
 export async function listenForOperations(
@@ -17,7 +17,7 @@ export async function listenForOperations(
     [
       '/readyz',
       async () => {
-        const report = await readiness.report();
+        const report = await readiness.report({ forMore: true });
         return { status: report.ready ? 200 : 503, type: 'application/json', body: JSON.stringify(report) };
       },
     ],

@@ -36,6 +36,16 @@ describe('readiness', () => {
     await expect(readiness.report()).resolves.toEqual({ ready: false, checks: { nats: 'ok', shutdown: 'draining' } });
   });
 
+  it('is gone for more, and only for that, while there is no room', async () => {
+    const readiness = new Readiness();
+    readiness.require('nats', () => undefined);
+    readiness.requireRoom('room', () => {
+      throw new Error('full');
+    });
+    await expect(readiness.report({ forMore: true })).resolves.toEqual({ ready: false, checks: { nats: 'ok', room: 'full' } });
+    await expect(readiness.report()).resolves.toEqual({ ready: true, checks: { nats: 'ok' } });
+  });
+
   it('shows no credentials of a connection string', async () => {
     const readiness = new Readiness();
     readiness.require('database', () => Promise.reject(new Error('cannot reach postgres://user:canary@host/db')));

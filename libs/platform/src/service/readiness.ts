@@ -12,6 +12,7 @@ export interface ReadinessReport {
 /** Whether a process should get work now: every check passes and it is not shutting down. */
 export class Readiness {
   private readonly checks = new Map<string, Check>();
+  private readonly roomChecks = new Map<string, Check>();
   private readonly limitMs: number;
   private draining = false;
 
@@ -24,13 +25,23 @@ export class Readiness {
     this.checks.set(name, check);
   }
 
+  /**
+   * Whether there is room for more. A full process does its work, and only `/readyz` of its own operations port, which balancers ask, says that it
+   * is not ready for more.
+   */
+  requireRoom(name: string, check: Check): void {
+    this.roomChecks.set(name, check);
+  }
+
   /** From now on not ready: the first phase of every shutdown. */
   drain(): void {
     this.draining = true;
   }
 
-  async report(): Promise<ReadinessReport> {
-    const results = await Promise.all([...this.checks].map(async ([name, check]) => [name, await this.outcome(check)] as const));
+  /** @param forMore asks whether it should get new clients, too */
+  async report({ forMore = false }: { readonly forMore?: boolean } = {}): Promise<ReadinessReport> {
+    const asked = [...this.checks, ...(forMore ? this.roomChecks : [])];
+    const results = await Promise.all(asked.map(async ([name, check]) => [name, await this.outcome(check)] as const));
     const checks = { ...Object.fromEntries(results), ...(this.draining && { shutdown: 'draining' }) };
     return { ready: Object.values(checks).every((one) => one === 'ok'), checks };
   }
