@@ -54,6 +54,8 @@ async function repository() {
   for (const path of [...parts, 'package.json']) if (existsSync(join(ROOT, path))) cpSync(join(ROOT, path), join(work, path), { recursive: true });
   const changelog = join(work, 'apps/store/CHANGELOG.md');
   writeFileSync(changelog, readFileSync(changelog, 'utf8').replace('## Unreleased\n', '## Unreleased\n- More.\n'));
+  const baseline = join(work, 'releases/store.json');
+  writeFileSync(baseline, JSON.stringify({ ...JSON.parse(readFileSync(baseline, 'utf8')), release: '0533725' }));
   await run('git', ['init', '--quiet', '--bare', '--initial-branch', 'main', origin], { what: 'git', env: process.env });
   await git('init', '--quiet', '--initial-branch', 'main');
   await git('remote', 'add', 'origin', origin);

@@ -15,6 +15,7 @@ const PARTS = {
   intents: () => ({ args: ['tools/test/main.mjs', '--only', 'acceptance', '--testPathPatterns', 'intents'], env: { INTENT_ROUNDS: '8' } }),
   restarts: () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-restarts'] }),
   artefacts: () => ({ args: ['tools/test/main.mjs', '--only', 'artefacts-acceptance'] }),
+  adjacent: () => ({ args: ['tools/test/main.mjs', '--only', 'adjacent'] }),
 };
 
 export const PART_NAMES = Object.keys(PARTS);

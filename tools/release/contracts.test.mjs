@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { SERVICES } from '../start/services.mjs';
 import { breakingChanges, judge } from './contracts.mjs';
 import { documentOf, readRelease } from './releases.mjs';
 
@@ -27,6 +28,14 @@ test('what is wanted needs a reason, and a change that is there', () => {
     unwanted: ['#/b: gone', '#/c: gone'],
     stale: ['#/d: gone'],
   });
+});
+
+test('what is wanted is a change of the document, or of a call of its own service', () => {
+  for (const service of SERVICES) {
+    for (const change of Object.keys(readRelease(service).wanted)) {
+      assert.ok(change.startsWith(`${service}.`) || (change.startsWith('#/') && documentOf(service)), `releases/${service}.json wants ${change}`);
+    }
+  }
 });
 
 /**

@@ -9,7 +9,7 @@ import { filesBelow } from '../start/stamp.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 import { documentOf, freeze, readRelease, sectionOf } from './releases.mjs';
 
-/** A copy of all that a freeze reads and writes. @param {import('node:test').TestContext} context */
+/** A copy of all that a freeze reads and writes, before any version. @param {import('node:test').TestContext} context */
 function copyOfShop(context) {
   const root = mkdtempSync(join(tmpdir(), 'plant-shop-freeze-'));
   context.after(() => rmSync(root, { recursive: true }));
@@ -20,6 +20,7 @@ function copyOfShop(context) {
   for (const service of SERVICES) {
     const file = join(root, 'apps', service, 'CHANGELOG.md');
     writeFileSync(file, readFileSync(file, 'utf8').replace('## Unreleased\n', '## Unreleased\n- **Mended**: something.\n'));
+    writeFileSync(join(root, `releases/${service}.json`), JSON.stringify({ ...readRelease(service), release: '0533725' }));
   }
   return root;
 }
