@@ -19,6 +19,12 @@ export function stagesOf(service) {
   return stages;
 }
 
+/** The stage that others name so. @param {string} service @param {string} name @returns {Instruction[]} */
+export const stageOf = (service, name) => stagesOf(service).find((stage) => textsOf(stage, 'FROM').some((text) => text.endsWith(` AS ${name}`))) ?? [];
+
+/** The commands of a stage, without the mounts of BuildKit. @param {Instruction[]} stage */
+const commandsOf = (stage) => textsOf(stage, 'RUN').map((text) => text.replace(/^(--mount=\S+\s+)*/, ''));
+
 /** @param {Instruction[]} stage @param {string} name */
 export const textsOf = (stage, name) => stage.filter((one) => one.name === name).map(({ text }) => text);
 
@@ -35,8 +41,18 @@ export function environmentOf(service) {
  * @returns {string[]}
  */
 export function deployArguments(service, folder) {
-  const commands = textsOf(stagesOf(service)[1] ?? [], 'RUN').map((text) => text.replace(/^(--mount=\S+\s+)*/, ''));
-  const [command, ...others] = commands.filter((text) => /^pnpm .*\bdeploy\b/.test(text));
+  const [command, ...others] = commandsOf(stageOf(service, 'build')).filter((text) => /^pnpm .*\bdeploy\b/.test(text));
   if (command === undefined || others.length > 0) throw new Error(`deploy/${service}/Dockerfile has not exactly one "pnpm … deploy"`);
   return command.split(' ').slice(1).map((word) => (word === '/artefact' ? folder : word));
+}
+
+/**
+ * The shell command that takes out of a service's artefact what never runs, for an artefact elsewhere.
+ * @param {string} service
+ * @param {string} folder
+ */
+export function pruneCommand(service, folder) {
+  const [command, ...others] = commandsOf(stageOf(service, 'build')).filter((text) => /^find \/artefact .*-delete$/.test(text));
+  if (command === undefined || others.length > 0) throw new Error(`deploy/${service}/Dockerfile has not exactly one "find /artefact … -delete"`);
+  return command.replace('/artefact', `'${folder}'`);
 }

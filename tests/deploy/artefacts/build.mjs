@@ -2,26 +2,27 @@ import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../../../tools/start/command.mjs';
 import { ROOT } from '../../../tools/start/toolchain.mjs';
-import { deployArguments } from '../dockerfile.mjs';
+import { deployArguments, pruneCommand } from '../dockerfile.mjs';
 import { SERVICES } from '../services.mjs';
 
 /**
- * Makes what the images hold, by the command of each Dockerfile, from the present build.
+ * Makes what the images hold, by the commands of each Dockerfile, from the present build.
  * @param {string} folder gets a folder for each service
  * @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal }} means
  */
 export async function buildArtefacts(folder, { env, signal }) {
   mkdirSync(folder, { recursive: true });
   const { packageManager } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const made = SERVICES.map((service) => {
+  const made = SERVICES.map(async (service) => {
     const target = join(folder, service);
     rmSync(target, { recursive: true, force: true });
-    return run('npx', ['--yes', packageManager, ...deployArguments(service, target)], {
+    await run('npx', ['--yes', packageManager, ...deployArguments(service, target)], {
       what: `Making the artefact of ${service}`,
       cwd: ROOT,
       env: { ...env, CI: 'true' },
       signal,
     });
+    await run('sh', ['-c', pruneCommand(service, target)], { what: `Pruning the artefact of ${service}`, signal });
   });
   await Promise.all(made);
 }
