@@ -3,13 +3,14 @@ import { DATABASES } from '../start/credentials.mjs';
 import { StartError } from '../start/errors.mjs';
 import { runningShop } from '../start/run-file.mjs';
 import { checkClocks } from './clocks.mjs';
+import { checkContainers, containersOf } from './containers.mjs';
 import { checkDatabases } from './databases.mjs';
 import { reasonOf, unknown, wrong } from './finding.mjs';
 import { checkLag } from './lag.mjs';
 import { checkNats } from './nats.mjs';
 import { checkParts, operationsOf } from './parts.mjs';
 import { checkPorts } from './ports.mjs';
-import { checkToolchain } from './toolchain.mjs';
+import { checkNode, checkToolchain } from './toolchain.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 /** @typedef {import('./parts.mjs').Shop} Shop */
@@ -21,8 +22,15 @@ import { checkToolchain } from './toolchain.mjs';
  * @returns {AsyncGenerator<Finding>}
  */
 export async function* examine(root, env) {
-  yield* await checkToolchain(root);
   const shop = shopOf(env);
+  const containers = 'state' in shop && shop.state === 'unknown' ? await containersOf(root, env) : [];
+  if (containers.length > 0) {
+    // Of this machine they need an engine alone; packages and a build are in the images.
+    yield checkNode();
+    yield* checkContainers(containers);
+    return;
+  }
+  yield* await checkToolchain(root);
   if ('state' in shop) {
     yield shop;
     yield* await checkPorts(env);

@@ -11,7 +11,7 @@ const usage = `Says what is wrong with this installation, and what to do about i
 
 One line for each check: "ok", "WRONG", or "?" for what could not be looked at.
 Exit code: 0 all is well, 1 something is wrong, 2 nothing is known to be wrong, but not all could be looked at.
-It finds the shop of npm start by RUN_FILE or DATA_DIR; other servers by <SERVICE>_DATABASE_URL, NATS_URL and
+It finds the shop of npm start by RUN_FILE or DATA_DIR, else the containers of docker compose; other servers by <SERVICE>_DATABASE_URL, NATS_URL and
 <USER>_NATS_PASSWORD, and with TLS by PGSSLROOTCERT and NATS_CA.`;
 
 process.exit(await main());

@@ -21,7 +21,7 @@ export async function checkToolchain(root) {
 }
 
 /** The Node that runs the tools. */
-function checkNode() {
+export function checkNode() {
   try {
     checkPlatform();
     return well('Node', process.versions.node);

@@ -44,20 +44,20 @@ test('options are cursor, json, url and key', () => {
   assert.throws(() => parseOptions(['--since', 'now']), /--since/);
 });
 
-test('the stream is the one that is named, else that of the shop that runs here, with the key of the demo', () => {
+test('the stream is the one that is named, else that of the shop that runs here, with the key of the demo', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'listen-'));
   try {
-    assert.throws(() => streamOf({}, { DATA_DIR: folder }), /No shop runs here.*--url/);
+    await assert.rejects(streamOf({}, { DATA_DIR: folder }), /No shop runs here.*--url/);
     writeFileSync(join(folder, 'run.json'), JSON.stringify({ streamUrl: 'ws://127.0.0.1:1234' }));
-    const here = streamOf({}, { DATA_DIR: folder });
+    const here = await streamOf({}, { DATA_DIR: folder });
     assert.deepEqual([here.url.href, here.key], ['ws://127.0.0.1:1234/v1/orders/updates', 'special-key']);
   } finally {
     rmSync(folder, { recursive: true });
   }
-  assert.equal(streamOf({ url: 'https://plants.example' }, {}).url.href, 'wss://plants.example/v1/orders/updates');
-  assert.equal(streamOf({ url: 'ws://a/other?x=1', key: 'k' }, { API_KEY: 'e' }).url.href, 'ws://a/other?x=1');
-  assert.equal(streamOf({ url: 'ws://a' }, { API_KEY: 'e' }).key, 'e');
-  assert.throws(() => streamOf({ url: 'ftp://a' }, {}), /an address like/);
+  assert.equal((await streamOf({ url: 'https://plants.example' }, {})).url.href, 'wss://plants.example/v1/orders/updates');
+  assert.equal((await streamOf({ url: 'ws://a/other?x=1', key: 'k' }, { API_KEY: 'e' })).url.href, 'ws://a/other?x=1');
+  assert.equal((await streamOf({ url: 'ws://a' }, { API_KEY: 'e' })).key, 'e');
+  await assert.rejects(streamOf({ url: 'ftp://a' }, {}), /an address like/);
 });
 
 test('an event is one line, with colours only where they are wanted', () => {

@@ -23,7 +23,7 @@ async function main() {
     const state = painter(isPainted(process.stderr));
     await follow(
       {
-        ...streamOf(options, process.env),
+        ...(await streamOf(options, process.env)),
         cursor: options.cursor,
         onFrame: (frame, text) => console.log(options.json ? text : lineOf(frame, colours)),
         // Beside the events, so that those can be piped on.

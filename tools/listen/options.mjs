@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { StartError } from '../start/errors.mjs';
-import { runningShop } from '../start/run-file.mjs';
+import { publishedShop } from '../start/published-shop.mjs';
 
 export const usage = `Prints order events as they come, one line each, until Ctrl-C.
 
@@ -11,7 +11,7 @@ export const usage = `Prints order events as they come, one line each, until Ctr
   npm run listen -- --url <address>    another stream, as ws://127.0.0.1:8081
   npm run listen -- --key <key>        another API key than the demo's (or API_KEY)
 
-It finds the shop of npm start by RUN_FILE or DATA_DIR. A connection that ends is made again, from the last event on.
+It finds the shop of npm start by RUN_FILE or DATA_DIR, else that of docker compose by STREAM_PORT and .env. A connection that ends is made again, from the last event on.
 Exit code: 0 stopped, 1 refused.`;
 
 /** The demo data's key with every permission. */
@@ -44,16 +44,16 @@ export function parseOptions(args) {
  * Where the stream is, and what lets us in.
  * @param {Pick<Options, 'url' | 'key'>} options
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ url: URL, key: string }}
+ * @returns {Promise<{ url: URL, key: string }>}
  */
-export function streamOf({ url, key }, env) {
-  return { url: addressOf(url ?? ownStream(env)), key: key || env['API_KEY'] || DEMO_KEY };
+export async function streamOf({ url, key }, env) {
+  return { url: addressOf(url ?? (await ownStream(env))), key: key || env['API_KEY'] || DEMO_KEY };
 }
 
 /** @param {NodeJS.ProcessEnv} env */
-function ownStream(env) {
-  const { streamUrl, path } = runningShop(env, 'its stream by --url');
-  if (!streamUrl) throw new StartError(`The shop of ${path} is not open yet.`);
+async function ownStream(env) {
+  const { streamUrl, from } = await publishedShop(env, 'its stream by --url');
+  if (!streamUrl) throw new StartError(`The shop of ${from} is not open yet.`);
   return streamUrl;
 }
 

@@ -7,6 +7,10 @@ import { parseOptions, shopOf, usage } from './options.mjs';
 import { startReceiver } from './receiver.mjs';
 import { register, unregister } from './registration.mjs';
 
+const LOCAL = { listenOn: '127.0.0.1', name: '127.0.0.1' };
+/** docker-compose.yml gives this machine a name; it is reached on an address other than loopback. */
+const FROM_CONTAINERS = { listenOn: '0.0.0.0', name: 'host.docker.internal' };
+
 const stop = stopOnSignals();
 process.stdout.on('error', () => process.exit(0));
 process.exit(await main());
@@ -25,11 +29,12 @@ async function main() {
 }
 
 /** @param {import('./options.mjs').Options} options */
-async function receive({ port, register: isRegistering, keep, secrets, ...place }) {
+async function receive({ port, docker, register: isRegistering, keep, secrets, ...place }) {
   const colours = isPainted(process.stdout);
-  const shop = isRegistering ? shopOf(place, process.env) : undefined;
-  const receiver = await startReceiver(port, (received) => console.log(lineFor(received, colours)));
-  const url = `http://127.0.0.1:${receiver.port}/`;
+  const shop = isRegistering ? await shopOf({ ...place, docker }, process.env) : undefined;
+  const { listenOn, name } = docker ? FROM_CONTAINERS : LOCAL;
+  const receiver = await startReceiver({ port, host: listenOn }, (received) => console.log(lineFor(received, colours)));
+  const url = `http://${name}:${receiver.port}/`;
   try {
     receiver.trust(secrets);
     console.error(`Receiving on ${url}`);

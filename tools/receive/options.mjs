@@ -1,18 +1,21 @@
 import { parseArgs } from 'node:util';
 import { DEMO_KEY } from '../listen/options.mjs';
 import { StartError } from '../start/errors.mjs';
-import { runningShop } from '../start/run-file.mjs';
+import { publishedShop } from '../start/published-shop.mjs';
 
 export const usage = `Receives webhooks on this machine, checks their signatures and prints one line each, until Ctrl-C.
 
   npm run receive -- --register         makes a webhook for itself, and deletes it at the end
   npm run receive -- --register --keep  leaves it there, and shows its secret
   npm run receive -- --secret <whsec_>  for a webhook that is there already; several, while a secret is rotated
+  npm run receive -- --register --docker   the same for a shop in containers: listens on all addresses of this machine,
+                                        because containers do not reach 127.0.0.1, and is host.docker.internal to them
   npm run receive -- --port 9090        another port than 8090
   npm run receive -- --url <address>    another shop to register at, as http://127.0.0.1:8080
   npm run receive -- --key <key>        another API key than the demo's (or API_KEY)
 
-It finds the shop of npm start by RUN_FILE or DATA_DIR, and listens on 127.0.0.1 only.`;
+It finds the shop of npm start by RUN_FILE or DATA_DIR, else that of docker compose by GATEWAY_PORT and .env. Without
+--docker it listens on 127.0.0.1 only.`;
 
 const DEFAULT_PORT = 8090;
 
@@ -20,6 +23,7 @@ const DEFAULT_PORT = 8090;
  * @typedef {object} Options
  * @property {boolean} help
  * @property {number} port
+ * @property {boolean} docker the shop runs in containers
  * @property {boolean} register
  * @property {boolean} keep
  * @property {string[]} secrets
@@ -31,7 +35,7 @@ const DEFAULT_PORT = 8090;
 export function parseOptions(args) {
   const flag = /** @type {const} */ ({ type: 'boolean', default: false });
   const text = /** @type {const} */ ({ type: 'string' });
-  const known = { help: { ...flag, short: 'h' }, register: flag, keep: flag, port: text, url: text, key: text, secret: { ...text, multiple: true } };
+  const known = { help: { ...flag, short: 'h' }, docker: flag, register: flag, keep: flag, port: text, url: text, key: text, secret: { ...text, multiple: true } };
   try {
     const { port, secret, ...values } = parseArgs({ args, options: /** @type {const} */ (known) }).values;
     return { ...values, port: portOf(port), secrets: secretsOf(secret ?? []) };
@@ -55,17 +59,18 @@ function secretsOf(secrets) {
 
 /**
  * Where webhooks are made, and what lets us.
- * @param {Pick<Options, 'url' | 'key'>} options
+ * @param {Pick<Options, 'url' | 'key' | 'docker'>} options
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ url: string, key: string }} url: without a path
+ * @returns {Promise<{ url: string, key: string }>} url: without a path
  */
-export function shopOf({ url, key }, env) {
-  return { url: new URL(url ?? ownShop(env)).origin, key: key || env['API_KEY'] || DEMO_KEY };
+export async function shopOf({ url, key, docker }, env) {
+  return { url: new URL(url ?? (await ownShop(docker, env))).origin, key: key || env['API_KEY'] || DEMO_KEY };
 }
 
-/** @param {NodeJS.ProcessEnv} env */
-function ownShop(env) {
-  const { gatewayUrl, path } = runningShop(env, 'its address by --url');
-  if (!gatewayUrl) throw new StartError(`The shop of ${path} is not open yet.`);
+/** @param {boolean} docker @param {NodeJS.ProcessEnv} env */
+async function ownShop(docker, env) {
+  const { gatewayUrl, from, isInContainers } = await publishedShop(env, 'its address by --url');
+  if (!gatewayUrl) throw new StartError(`The shop of ${from} is not open yet.`);
+  if (isInContainers && !docker) throw new StartError(`The shop at ${gatewayUrl} runs in containers, which cannot reach 127.0.0.1 of this machine. Add --docker.`);
   return gatewayUrl;
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
@@ -11,6 +14,7 @@ import { startReceiver } from './receiver.mjs';
 
 const secret = 'whsec_RVhBTVBMRS1TRUNSRVQtTk9ULUEtUkVBTC1PTkU=';
 const other = 'whsec_QU5PVEhFUi1TRUNSRVQtTk9ULUEtUkVBTC1PTkU=';
+const local = { port: 0, host: '127.0.0.1' };
 const body = '{"event":"order.status_changed","timestamp":"2027-03-01T08:00:01.000Z","data":{"orderId":7,"plantId":3,"previousStatus":"placed","newStatus":"approved","trackingNumber":"PS7"}}';
 
 /** @param {string} [by] @param {Date} [at] @returns {Record<string, string>} */
@@ -23,7 +27,7 @@ function signed(by = secret, at = new Date()) {
 async function receiving(t, secrets) {
   /** @type {import('./receiver.mjs').Received[]} */
   const received = [];
-  const receiver = await startReceiver(0, (one) => received.push(one));
+  const receiver = await startReceiver(local, (one) => received.push(one));
   receiver.trust(secrets);
   t.after(() => receiver.close());
   const url = `http://127.0.0.1:${receiver.port}/`;
@@ -32,12 +36,21 @@ async function receiving(t, secrets) {
   return { received, url, post };
 }
 
-test('options are port, register, keep, secrets, url and key', () => {
-  assert.deepEqual({ ...parseOptions([]) }, { help: false, register: false, keep: false, port: 8090, secrets: [] });
+test('options are port, docker, register, keep, secrets, url and key', async () => {
+  assert.deepEqual({ ...parseOptions([]) }, { help: false, docker: false, register: false, keep: false, port: 8090, secrets: [] });
   assert.deepEqual(parseOptions(['--secret', secret, '--secret', other, '--port', '0']).secrets, [secret, other]);
   assert.throws(() => parseOptions(['--port', 'http']), /--port http is not a port/);
   assert.throws(() => parseOptions(['--secret', 'hunter2']), /whsec_/);
-  assert.deepEqual(shopOf({ url: 'http://a:1/v3' }, {}), { url: 'http://a:1', key: 'special-key' });
+  assert.deepEqual(await shopOf({ url: 'http://a:1/v3', docker: false }, {}), { url: 'http://a:1', key: 'special-key' });
+});
+
+test('it needs no installed package: a shop in containers is used from a bare checkout', async (t) => {
+  const bare = mkdtempSync(join(tmpdir(), 'receive-'));
+  t.after(() => rmSync(bare, { recursive: true }));
+  cpSync(fileURLToPath(new URL('..', import.meta.url)), join(bare, 'tools'), { recursive: true });
+  const child = spawn(process.execPath, [join(bare, 'tools/receive/main.mjs'), '--help'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const [code] = await once(child, 'close');
+  assert.equal(code, 0);
 });
 
 test('what is signed is believed and taken', async (t) => {
@@ -80,7 +93,7 @@ test('other methods and endless bodies are turned away', async (t) => {
 
 test('a taken port is said plainly', async (t) => {
   const { url } = await receiving(t, []);
-  await assert.rejects(startReceiver(Number(new URL(url).port), () => {}), /taken.*--port/);
+  await assert.rejects(startReceiver({ ...local, port: Number(new URL(url).port) }, () => {}), /taken.*--port/);
 });
 
 /**

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
-import { Webhook } from 'standardwebhooks';
 import { StartError } from '../start/errors.mjs';
+import { faultOf } from './signature.mjs';
 
 /** More than any event has. */
 const LONGEST_BODY = 65_536;
@@ -15,11 +15,11 @@ const LONGEST_BODY = 65_536;
 
 /**
  * A receiver as one of yours would be: it believes nothing that is not signed, and answers before it goes to work.
- * @param {number} port 0: any that is free
+ * @param {{ port: number, host: string }} address port 0: any that is free
  * @param {(received: Received) => void} onReceived
  * @returns {Promise<{ port: number, trust: (secrets: string[]) => void, close: () => Promise<void> }>}
  */
-export async function startReceiver(port, onReceived) {
+export async function startReceiver({ port, host }, onReceived) {
   /** @type {string[]} */
   let trusted = [];
   const server = createServer((request, response) => {
@@ -30,7 +30,7 @@ export async function startReceiver(port, onReceived) {
   });
   await new Promise((resolve, reject) => {
     server.once('error', (/** @type {NodeJS.ErrnoException} */ error) => reject(why(error, port)));
-    server.listen(port, '127.0.0.1', () => resolve(undefined));
+    server.listen(port, host, () => resolve(undefined));
   });
   return {
     port: /** @type {import('node:net').AddressInfo} */ (server.address()).port,
@@ -74,24 +74,6 @@ async function bodyOf(request) {
     parts.push(part);
   }
   return Buffer.concat(parts).toString('utf8');
-}
-
-/**
- * @param {string} body the bytes as they came: parsed and written anew they would be others
- * @param {import('node:http').IncomingHttpHeaders} headers
- * @param {string[]} secrets
- */
-function faultOf(body, headers, secrets) {
-  let fault = 'no secret is known';
-  for (const secret of secrets) {
-    try {
-      new Webhook(secret).verify(body, /** @type {Record<string, string>} */ (headers));
-      return undefined;
-    } catch (error) {
-      fault = /** @type {Error} */ (error).message;
-    }
-  }
-  return fault;
 }
 
 /** @param {string} body @returns {import('../listen/words.mjs').Event | undefined} */
