@@ -83,6 +83,12 @@ test('Compose itself takes docker-compose.yml, and builds each image once', { sk
   for (const [name, { deploy }] of Object.entries(read)) assert.equal(deploy.resources.limits.pids, services[name].deploy.resources.limits.pids, name);
 });
 
+test('each night the containers are run, with the official images', () => {
+  const { containers } = yamlOf('.github/workflows/nightly.yml').jobs;
+  assert.equal(containers.steps.at(-1).run, 'npm run --silent containers -- --check');
+  assert.ok(existsSync(join(ROOT, JSON.parse(textOf('package.json')).scripts.containers.replace('exec node ', ''))));
+});
+
 describe('every container', () => {
   for (const [name, service] of Object.entries(services)) {
     test(`${name}: has bounded CPU, memory, processes and logs, and an image named exactly`, () => {

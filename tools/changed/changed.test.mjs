@@ -25,7 +25,7 @@ test('a lib changes the services that run with it, and no others', () => {
 });
 
 test('what no image holds changes nothing', () => {
-  assert.deepEqual(changed('README.md', 'apps/store/README.md', 'docs/a/b.md', 'releases/store.json', 'tests/acceptance/src/a.spec.ts', 'tools/start/main.mjs', 'deploy/store/base/service.yaml'), []);
+  assert.deepEqual(changed('README.md', 'apps/store/README.md', 'apps/store/src/orders/a.spec.ts', 'libs/events/src/b.int-spec.ts', 'docs/a/b.md', 'releases/store.json', 'tests/acceptance/src/a.spec.ts', 'tools/start/main.mjs', 'deploy/store/base/service.yaml'), []);
 });
 
 test('what all images are built with changes all, and so does what is new to us', () => {
