@@ -59,9 +59,10 @@ export class StoreHarness {
     const services = await Promise.all(
       Array.from({ length: replicas }, () => startService('store', nats.url, (service) => startStore(service, config))),
     );
-    // Identity knows `user-7` as customer 7.
+    // Identity knows customer 7 as `user-7`.
     const fakeIdentity = await startFake(nats.url, 'identity', [
       fake(identity.resolveUsername, ({ username }) => ({ userId: user(Number(/^user-(\d+)$/.exec(username)?.[1] ?? 0)) })),
+      fake(identity.resolveUserIds, ({ userIds }) => userIds.map((userId) => ({ userId, username: `user-${Number(userId.slice(-12))}` }))),
     ]);
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
     // The pool says that it has ended before its connections have, and then the drop of the database ends them.

@@ -1,5 +1,5 @@
 import { applyDecorators } from '@nestjs/common';
-import { type ClassConstructor, Type } from 'class-transformer';
+import { type ClassConstructor, Transform, Type } from 'class-transformer';
 import {
   ArrayMaxSize,
   IsArray,
@@ -107,6 +107,10 @@ export const ListOf = (size: number, min = 0): PropertyDecorator =>
     }),
     Described({ type: 'array', ...(min > 0 && { minItems: min }), maxItems: size }),
   );
+
+/** Takes one value for a list of one: what was one value in the release before. */
+export const OneOrSeveral = (): PropertyDecorator =>
+  Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? [value] : value));
 
 /** A list whose entries are of a closed list; how many there may be is said beside it. */
 export const SomeOf = (values: readonly string[], message: string): PropertyDecorator =>

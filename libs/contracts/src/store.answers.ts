@@ -11,6 +11,11 @@ const order = objectOf<Order>('Order')({
   shipDate: optional(instant),
   status: orderStatus,
   complete: meaning(truth, 'Whether it is delivered.'),
+  placedAt: optional(instant),
+  reservedUntil: optional(meaning(instant, 'While it waits for a payment: when it is cancelled without one.')),
+  carrier: optional(text(200)),
+  trackingNumber: optional(text(200)),
+  owner: optional(meaning(text(200), "The owner's username, in what callers with `read:orders` read. Absent: that user was deleted.")),
 });
 
 const timelineEntry = objectOf<TimelineEntry>('TimelineEntry', "One step of an order's life.")({
@@ -19,6 +24,8 @@ const timelineEntry = objectOf<TimelineEntry>('TimelineEntry', "One step of an o
   newStatus: orderStatus,
   actor: meaning(oneOf(['owner', 'staff', 'store']), 'The owner of that time, staff, or the store itself.'),
   reason: text(),
+  carrier: optional(meaning(text(200), 'Of a shipment.')),
+  trackingNumber: optional(meaning(text(200), 'Of a shipment.')),
   eventId: optional(meaning(uuid, 'Id of the order.status_changed event that the stream and webhooks delivered.')),
 });
 

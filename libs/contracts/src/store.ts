@@ -10,9 +10,12 @@ import {
   Id,
   IdToAssign,
   Integer,
+  ListOf,
   ObjectOf,
   OneOf,
+  OneOrSeveral,
   PageRequest,
+  SomeOf,
   Text,
   Uuid,
 } from './fields.js';
@@ -92,11 +95,32 @@ export class GetOrder {
   orderId: number;
 }
 
-/** One's own orders, newest first. */
+/** Newest first. */
 export class ListOrders extends PageRequest {
   @IsOptional()
-  @OneOf(orderStatuses)
-  status?: OrderStatus;
+  @OneOrSeveral()
+  @ListOf(orderStatuses.length, 1)
+  @SomeOf(orderStatuses, `must be one or more of ${orderStatuses.join(', ')}`)
+  status?: OrderStatus[];
+
+  @IsOptional()
+  @Id()
+  plantId?: number;
+
+  @IsOptional()
+  @Text()
+  @Means('A username, or `*` for everybody: needs `read:orders`. Absent: one\'s own orders.')
+  owner?: string;
+
+  @IsOptional()
+  @DateTime()
+  @Means('Placed at this time or later.')
+  placedFrom?: string;
+
+  @IsOptional()
+  @DateTime()
+  @Means('Placed before this time.')
+  placedBefore?: string;
 }
 
 export class GetTimeline {
@@ -243,6 +267,14 @@ export interface Order {
   readonly shipDate?: string;
   readonly status: OrderStatus;
   readonly complete: boolean;
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly placedAt?: string;
+  /** While it waits for a payment: when it is cancelled without one. `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly reservedUntil?: string;
+  readonly carrier?: string;
+  readonly trackingNumber?: string;
+  /** The owner's username, in what callers with `read:orders` read; absent when that user was deleted. */
+  readonly owner?: string;
 }
 
 /** One step of an order's life. */
@@ -255,6 +287,9 @@ export interface TimelineEntry {
   /** `owner` of that time, `staff`, or the `store` itself. */
   readonly actor: 'owner' | 'staff' | 'store';
   readonly reason: string;
+  /** Of a shipment. */
+  readonly carrier?: string;
+  readonly trackingNumber?: string;
   /** Id of the `order.status_changed` that clients got of it. */
   readonly eventId?: string;
 }
@@ -296,8 +331,8 @@ export const store = {
     errors: ['order-not-found', 'forbidden', 'order-not-cancellable', 'precondition-failed'],
     versioned: true,
   }),
-  /** A page. */
-  listOrders: read<Order[]>()('listOrders', ListOrders, { errors: ['invalid-cursor'] }),
+  /** A page. `forbidden`: others' orders without `read:orders`. */
+  listOrders: read<Order[]>()('listOrders', ListOrders, { errors: ['invalid-cursor', 'forbidden', 'user-not-found'] }),
   /** From placing on. */
   getTimeline: read<TimelineEntry[]>()('getTimeline', GetTimeline, { errors: ['order-not-found'] }),
   /** Hands an open order to another user. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createPlant, newCustomer, ok, type Order, placeOrder, problem, send, staff, until } from './shop.js';
+import { createPlant, type Credentials, newCustomer, ok, type Order, placeOrder, problem, send, staff, until } from './shop.js';
 
 const stockOf = (plantId: number) => ok(send('GET', `/v3/store/inventory/${plantId}`, { as: staff }));
 
@@ -8,7 +8,8 @@ describe('orders', () => {
     const { id: plantId } = await createPlant({ quantity: 10 });
     const shipDate = '2027-01-05T10:00:00.000Z';
     const order = await placeOrder({ plantId, quantity: 4, shipDate, status: 'delivered', complete: true });
-    expect(order).toEqual({ id: expect.any(Number), plantId, quantity: 4, shipDate, status: 'placed', complete: false });
+    const placedAt = expect.stringMatching(/Z$/);
+    expect(order).toEqual({ id: expect.any(Number), plantId, quantity: 4, shipDate, status: 'placed', complete: false, placedAt });
     expect(await stockOf(plantId)).toMatchObject({ free: 6 });
     expect(await ok(send('GET', `/v3/store/order/${order.id}`, { as: staff }))).toMatchObject({ id: order.id });
   });
@@ -39,7 +40,7 @@ describe('orders', () => {
     expect(cancelled).toMatchObject({ id, status: 'cancelled', complete: false });
     expect(await stockOf(plantId)).toEqual({ plantId, free: 3, reserved: 0, sold: 0 });
     expect(await cancel()).toEqual(cancelled);
-    expect(await ok(send('GET', `/v3/store/order/${id}`, { as: staff }))).toEqual(cancelled);
+    expect(await ok(send('GET', `/v3/store/order/${id}`, { as: staff }))).toEqual({ ...cancelled, owner: expect.any(String) });
   });
 
   it('200 parallel orders on 100 units give exactly 100', async () => {
@@ -63,6 +64,25 @@ describe('orders', () => {
     await problem(place({ plantId: hidden.id }), 409, 'plant-not-available');
     await problem(send('GET', '/v3/store/order/999999999999', { as: staff }), 404, 'order-not-found');
     await problem(send('DELETE', '/v3/store/order/999999999999', { as: staff }), 404, 'order-not-found');
+  });
+
+  it('staff find orders of a customer, a plant, a status and a time, and see whose they are and how they travel', async () => {
+    const { id: plantId } = await createPlant({ quantity: 10 });
+    const { username, bearer } = await newCustomer();
+    const { id } = await ok(send<Order>('POST', '/v3/store/order', { as: { bearer }, json: { plantId } }));
+    const list = (query: string, as: Credentials = staff) => send<Order[]>('GET', `/v3/store/order?${query}`, { as });
+    expect(await ok(list(`owner=${username}`))).toMatchObject([{ id, owner: username }]);
+    expect(await ok(list(`owner=*&plantId=${plantId}&status=placed,approved,delivered&placedFrom=2026-01-01T00:00:00Z`))).toMatchObject([{ id, owner: username }]);
+    expect(await ok(list(`owner=*&plantId=${plantId}&placedBefore=2026-01-01T00:00:00Z`))).toEqual([]);
+    expect((await ok(list('', { bearer })))[0]).not.toHaveProperty('owner');
+    await until(async () => (await ok(list(`owner=${username}`)))[0]?.status !== 'placed');
+    expect(await ok(list(`owner=${username}`))).toMatchObject([{ id, trackingNumber: expect.stringMatching(/^PS/) }]);
+    await problem(list('owner=*', { bearer }), 403, 'forbidden');
+    await problem(list('owner=nobody.of.that.name'), 404, 'user-not-found');
+    for (const [query, parameter] of [['status=placed,lost', 'status'], ['plantId=x', 'plantId'], ['placedFrom=yesterday', 'placedFrom']] as const) {
+      const { errors } = await problem(list(query), 400, 'invalid-input');
+      expect(errors).toMatchObject([{ parameter }]);
+    }
   });
 
   it("another customer's order does not exist", async () => {

@@ -83,7 +83,7 @@ describe('a client that openapi-fetch makes from the document', () => {
     expect(Object.keys(before ?? {}).sort()).toEqual(['available', 'pending', 'sold']);
     const body = { id: idFrom(), plantId: plant?.id ?? 0, quantity: 2, shipDate: new Date().toISOString(), status: 'placed' as const };
     const { data: order } = await client.POST('/store/order', { body });
-    expect(order).toEqual({ ...body, complete: false });
+    expect(order).toEqual({ ...body, complete: false, placedAt: expect.any(String) });
     const params = { path: { orderId: body.id } };
     // At once: here, orders are approved after a moment.
     expect((await client.DELETE('/store/order/{orderId}', { params })).data).toMatchObject({ status: 'cancelled' });
@@ -176,6 +176,7 @@ describe("bare fetch, as in Petstore's own examples", () => {
       shipDate: '2026-05-01T09:30:00.000Z',
       status: 'placed',
       complete: false,
+      placedAt: expect.any(String),
     });
     expect((await call('GET', '/store/inventory', { headers: withKey })).status).toBe(200);
     await until(async () => ((await call('GET', `/store/order/${id}`, { headers: withKey })).body as { complete: boolean }).complete);

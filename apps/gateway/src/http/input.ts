@@ -21,8 +21,11 @@ export function pathText(request: FastifyRequest, name: string): string {
 
 /** A path parameter that is an id: decimal digits, nothing else (`1e3` and `+1` are numbers, but no ids). */
 export function pathId(request: FastifyRequest, name: string): number {
-  const value = textOf(request, name);
-  const id = /^[1-9]\d{0,15}$/.test(value) ? Number(value) : NaN;
+  return idOf(name, textOf(request, name));
+}
+
+function idOf(name: string, text: string): number {
+  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : NaN;
   if (!Number.isSafeInteger(id)) throw badParameter(name, `must be a whole number from 1 to ${Number.MAX_SAFE_INTEGER}`);
   return id;
 }
@@ -39,8 +42,26 @@ export function neededQueryText(request: FastifyRequest, name: string, must: str
   return value;
 }
 
+/** The named query parameters that are there. */
+export function queryTexts<Name extends string>(request: FastifyRequest, ...names: readonly Name[]): Partial<Record<Name, string>> {
+  const given: Partial<Record<Name, string>> = {};
+  for (const name of names) {
+    const value = queryText(request, name);
+    if (value !== undefined) given[name] = value;
+  }
+  return given;
+}
+
+/** A query parameter that is an id, like one of the path. */
+export function queryId(request: FastifyRequest, name: string): number | undefined {
+  const value = queryText(request, name);
+  return value === undefined ? undefined : idOf(name, value);
+}
+
+export const queryList = (request: FastifyRequest, name: string): readonly string[] | undefined => queryOf(request).list(name);
+
 export function neededQueryList(request: FastifyRequest, name: string, must: string): readonly string[] {
-  const values = queryOf(request).list(name);
+  const values = queryList(request, name);
   if (values === undefined || values.every((one) => one === '')) throw badParameter(name, must);
   return values;
 }

@@ -21,10 +21,10 @@ export const storeDocs = {
   },
   listOrders: {
     tag: 'Store',
-    summary: "List one's own orders",
-    description: 'Newest first.',
+    summary: 'List orders',
+    description: "Newest first: one's own, or with `read:orders` those of another `owner`, or of everybody (`*`).",
     calls: [store.listOrders],
-    query: ['status', 'limit', 'cursor'],
+    query: ['status', 'plantId', 'owner', 'placedFrom', 'placedBefore', 'limit', 'cursor'],
     answer: passed(storeAnswers.listOrders),
   },
   getTimeline: {

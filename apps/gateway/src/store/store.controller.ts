@@ -1,7 +1,7 @@
 import { Controller, Delete, Get, Post, Put, Req, Res } from '@nestjs/common';
 import { store } from '@plant-shop/contracts/store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { pageOf, pathId, queryText } from '../http/input.js';
+import { pageOf, pathId, queryId, queryList, queryTexts } from '../http/input.js';
 import { jsonObject, Rule } from '../http/rule.js';
 import { Services } from '../http/services.js';
 import { CachedReads } from '../reads/cached-reads.js';
@@ -28,9 +28,16 @@ export class StoreController {
   @Get('order')
   @Rule({ compressed: true })
   listOrders(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const status = queryText(request, 'status');
-    const query = { ...(status !== undefined && { status }), ...pageOf(request) };
-    return this.services.passPage(request, reply, store.listOrders, query, query);
+    const status = queryList(request, 'status');
+    const plantId = queryId(request, 'plantId');
+    const query = {
+      ...(plantId !== undefined && { plantId }),
+      ...queryTexts(request, 'owner', 'placedFrom', 'placedBefore'),
+      ...pageOf(request),
+    };
+    // A store of the release before takes one status as text.
+    const wanted = { ...query, ...(status && { status: status.length === 1 ? status[0] : status }) };
+    return this.services.passPage(request, reply, store.listOrders, wanted, { ...query, status: status?.join() });
   }
 
   @Get('order/:orderId/timeline')

@@ -71,7 +71,7 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
     });
     const openOrders = await this.closeCustomer(context, attempt);
     if (openOrders.length > 0) {
-      throw new DomainError('user-has-open-orders', 'Cancel or transfer the open orders, then delete the user.', {
+      throw new DomainError('user-has-open-orders', 'The user has open orders. The customer cancels those that are placed; those that are approved are delivered, or transferred by staff. Then delete the user.', {
         orders: openOrders,
       });
     }

@@ -28,14 +28,14 @@ describe('the life of an order with an external payment provider', () => {
   it('is paid, shipped and delivered, and the timeline tells it with an event for each change of status', async () => {
     const { id } = await place();
     expect(await pay(id, 'p-1')).toMatchObject({ status: 'approved' });
-    expect(await ship(id)).toMatchObject({ status: 'approved' });
+    expect(await ship(id)).toMatchObject({ status: 'approved', carrier: 'DHL', trackingNumber: 'DHL 1' });
     expect(await deliver(id)).toMatchObject({ status: 'delivered', complete: true });
     const at = expect.stringMatching(/Z$/);
     const eventId = expect.stringMatching(/^[0-9a-f-]{36}$/);
     expect(await timeline(id)).toEqual([
       { at, newStatus: 'placed', actor: 'owner', reason: 'placed' },
       { at, previousStatus: 'placed', newStatus: 'approved', actor: 'staff', reason: 'payment succeeded', eventId },
-      { at, newStatus: 'approved', actor: 'staff', reason: 'shipped' },
+      { at, newStatus: 'approved', actor: 'staff', reason: 'shipped', carrier: 'DHL', trackingNumber: 'DHL 1' },
       { at, previousStatus: 'approved', newStatus: 'delivered', actor: 'staff', reason: 'delivered', eventId },
     ]);
     const [last] = await shop.rows<{ body: string }>(

@@ -1,4 +1,5 @@
 import type { Order, OrderStatus, TimelineEntry } from '@plant-shop/contracts/store';
+import type { Due } from '../checkout/checkout.js';
 
 /** An order as its row holds it. */
 export interface OrderState {
@@ -9,6 +10,10 @@ export interface OrderState {
   readonly status: OrderStatus;
   readonly ownerId: string;
   readonly version: number;
+  readonly placedAt: Date;
+  /** What happens to it by itself, and when; null: nothing. */
+  readonly dueAt: Date | null;
+  readonly dueMove: Due['move'] | null;
   readonly paidAt: Date | null;
   readonly carrier: string | null;
   readonly trackingNumber: string;
@@ -32,8 +37,11 @@ export const isOpen = (status: OrderStatus): boolean => status === 'placed' || s
 /** Approval assigns it; a carrier's own number may replace it later. */
 export const trackingNumberOf = (orderId: number): string => `PS${String(orderId).padStart(16, '0')}`;
 
-/** The order as clients see it; absent members are left out. */
-export function toOrder(state: OrderState): Order {
+/**
+ * The order as clients see it; absent members are left out.
+ * @param owner the owner's username, for those who may see it
+ */
+export function toOrder(state: OrderState, owner?: string): Order {
   return {
     id: state.id,
     plantId: state.plantId,
@@ -41,6 +49,11 @@ export function toOrder(state: OrderState): Order {
     ...(state.shipDate && { shipDate: state.shipDate.toISOString() }),
     status: state.status,
     complete: state.status === 'delivered',
+    placedAt: state.placedAt.toISOString(),
+    ...(state.status === 'placed' && state.dueMove === 'expire' && state.dueAt && { reservedUntil: state.dueAt.toISOString() }),
+    ...(state.carrier !== null && { carrier: state.carrier }),
+    ...(state.trackingNumber !== '' && { trackingNumber: state.trackingNumber }),
+    ...(owner !== undefined && { owner }),
   };
 }
 
@@ -55,6 +68,9 @@ export interface Transition {
   /** The owner from this step on. */
   readonly ownerId: string;
   readonly eventId: string | null;
+  /** Of a shipment; null at other steps. */
+  readonly carrier: string | null;
+  readonly trackingNumber: string | null;
 }
 
 /** Who acted is told by their part in it: a user's inner name means nothing to clients. */
@@ -64,6 +80,8 @@ export const toTimelineEntry = (transition: Transition): TimelineEntry => ({
   newStatus: transition.newStatus,
   actor: actorOf(transition),
   reason: transition.reason,
+  ...(transition.carrier !== null && { carrier: transition.carrier }),
+  ...(transition.trackingNumber !== null && { trackingNumber: transition.trackingNumber }),
   ...(transition.eventId !== null && { eventId: transition.eventId }),
 });
 

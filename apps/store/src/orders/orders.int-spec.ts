@@ -29,6 +29,8 @@ describe('orders', () => {
       shipDate: '2026-12-24T17:00:00.000Z',
       status: 'placed',
       complete: false,
+      placedAt: expect.any(String),
+      reservedUntil: expect.any(String),
     });
     expect(order.id).toBeGreaterThanOrEqual(1_000_000_001);
     expect(await stockOf(plantId)).toEqual({ plantId, free: 7, reserved: 3, sold: 0 });

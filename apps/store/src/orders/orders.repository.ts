@@ -1,5 +1,6 @@
 import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { PageBounds } from '@plant-shop/platform/paging';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
@@ -14,7 +15,8 @@ type Reader = Pick<Transaction, 'query'>;
 const idBlock = 1_000;
 
 const columns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
-  paid_at AS "paidAt", carrier, tracking_number AS "trackingNumber"`;
+  placed_at AS "placedAt", due_at AS "dueAt", due_move AS "dueMove", paid_at AS "paidAt", carrier,
+  tracking_number AS "trackingNumber"`;
 
 const findOrderById: Statement = { name: 'find-order', text: `SELECT ${columns} FROM orders WHERE id = $1` };
 
@@ -23,31 +25,60 @@ export async function findOrder(db: Reader, orderId: number): Promise<OrderState
   return order;
 }
 
-// Each status is read from the index in the order of the list, only as far as the page needs: with a filter over all of the
-// owner's orders, who has 200,000 and none of them placed waited for all to be read.
-const ownOrders: Statement = {
-  name: 'list-orders-of-owner',
-  text: `SELECT own.* FROM unnest($3::text[]) AS wanted (status) CROSS JOIN LATERAL (
-           SELECT ${columns}, position FROM orders
-           WHERE owner_id = $1 AND orders.status = wanted.status AND position < $2 ORDER BY position DESC LIMIT $4
-         ) AS own ORDER BY position DESC LIMIT $4`,
-};
+/** Which orders a list shows; what is absent does not matter. */
+export interface OrderFilter {
+  readonly ownerId?: string | undefined;
+  readonly plantId?: number | undefined;
+  readonly status?: readonly OrderStatus[] | undefined;
+  readonly placedFrom?: string | undefined;
+  readonly placedBefore?: string | undefined;
+}
 
-/** Newest first, one more than the page holds. */
-export function listOrdersOf(
-  db: Reader,
-  ownerId: string,
-  status: OrderStatus | undefined,
-  { before, limit }: PageBounds,
-): Promise<(OrderState & { position: number })[]> {
-  return db.query(ownOrders, [ownerId, before, status ? [status] : orderStatuses, limit + 1]);
+/** Longer than any transaction that places orders takes. */
+const longestPlacing = `interval '5 minutes'`;
+
+// An order's position is drawn after its transaction began, which is when it is placed, and before it ends. So times bound
+// positions, and a list of last year begins there instead of reading all that came since.
+const fromPosition = `(SELECT position FROM orders WHERE placed_at < $::timestamptz - ${longestPlacing} ORDER BY placed_at DESC LIMIT 1)`;
+const beforePosition = `(SELECT position FROM orders WHERE placed_at >= $::timestamptz + ${longestPlacing} ORDER BY placed_at LIMIT 1)`;
+
+/**
+ * Newest first, one more than the page holds. Each status is read from an index in the order of the list, only as far as the page
+ * needs: with a filter over all of the owner's orders, who has 200,000 and none of them placed waited for all to be read.
+ */
+export function listOrders(db: Reader, filter: OrderFilter, { before, limit }: PageBounds): Promise<(OrderState & { position: number })[]> {
+  const { ownerId, plantId, placedFrom, placedBefore, status = orderStatuses } = filter;
+  const values: unknown[] = [status, before, limit + 1];
+  const conditions: string[] = [];
+  const bounds: string[] = [];
+  const names: string[] = [];
+  const add = (name: string, value: unknown, ...texts: readonly { readonly to: string[]; readonly sql: string }[]): void => {
+    if (value === undefined) return;
+    values.push(value);
+    names.push(name);
+    for (const { to, sql } of texts) to.push(sql.replaceAll('$', `$${values.length}`));
+  };
+  add('owner', ownerId, { to: conditions, sql: 'owner_id = $' });
+  add('plant', plantId, { to: conditions, sql: 'plant_id = $' });
+  add('from', placedFrom, { to: conditions, sql: 'placed_at >= $' }, { to: bounds, sql: `position > coalesce(${fromPosition}, 0)` });
+  add('before', placedBefore, { to: conditions, sql: 'placed_at < $' }, { to: bounds, sql: `position < coalesce(${beforePosition}, ${Number.MAX_SAFE_INTEGER})` });
+  const where = ['orders.status = wanted.status', 'position < $2', ...conditions, ...bounds].join(' AND ');
+  return db.query(
+    {
+      name: ['list-orders', ...names].join('-'),
+      text: `SELECT listed.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
+               SELECT ${columns}, position FROM orders WHERE ${where} ORDER BY position DESC LIMIT $3
+             ) AS listed ORDER BY position DESC LIMIT $3`,
+    },
+    values,
+  );
 }
 
 /** From placing on. An order has few: the lifecycle is short, and what may be repeated is bounded by who may do it. */
 export function findTransitions(db: Reader, orderId: number): Promise<Transition[]> {
   return db.query<Transition>(
     `SELECT at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason, owner_id AS "ownerId",
-       event_id AS "eventId"
+       event_id AS "eventId", carrier, tracking_number AS "trackingNumber"
      FROM order_transitions WHERE order_id = $1 ORDER BY order_version LIMIT 1000`,
     [orderId],
   );
@@ -57,12 +88,13 @@ export function findTransitions(db: Reader, orderId: number): Promise<Transition
 export async function amendOrder(
   tx: Transaction,
   after: OrderState,
-  step: { readonly actor: string; readonly reason: string },
+  step: { readonly actor: string; readonly reason: 'transferred' | 'shipped' },
 ): Promise<void> {
   await tx.execute(
     `WITH timeline AS (
-       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, traceparent)
-       VALUES ($1, $2, $3, clock_timestamp(), $4, $5, $6, $9)
+       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, traceparent, carrier, tracking_number)
+       SELECT $1, $2, $3, clock_timestamp(), $4, $5, $6, $9, shipment.carrier, shipment.tracking_number
+       FROM (SELECT CASE WHEN $5 = 'shipped' THEN $7 END, CASE WHEN $5 = 'shipped' THEN $8 END) AS shipment (carrier, tracking_number)
      )
      UPDATE orders SET version = $2, owner_id = $6, carrier = $7, tracking_number = $8 WHERE id = $1`,
     [
@@ -77,6 +109,11 @@ export async function amendOrder(
       ifSampled(tracing?.active?.traceparent),
     ],
   );
+}
+
+/** When the transaction began: `now()` for all of its statements. */
+export async function startOf(tx: Transaction): Promise<Date> {
+  return onlyRow(await tx.query<{ at: Date }>({ name: 'start-of-transaction', text: 'SELECT now() AS at' })).at;
 }
 
 const lockOrdersById: Statement = {

@@ -22,7 +22,8 @@ import { LockedOrders } from './locked-orders.js';
 import { assertVersion, lockOrder, transitionRefused, visible } from './lock-order.js';
 import { isOpen, type OrderState, toOrder, toTimelineEntry } from './order.js';
 import { OrderIds } from './order-ids.js';
-import { amendOrder, findOrder, findTransitions, listOrdersOf } from './orders.repository.js';
+import { OrderOwners } from './order-owners.js';
+import { amendOrder, findOrder, findTransitions, listOrders, type OrderFilter } from './orders.repository.js';
 import { type BatchEntry, type BatchResult, placeBatch } from './place-batch.js';
 import { customerClosed } from './placing.js';
 
@@ -44,6 +45,7 @@ export class OrdersService {
   private readonly lanes: Lanes<PlaceRequest, Answer>;
   private readonly ids: OrderIds;
   private readonly policy: CheckoutPolicy;
+  private readonly owners: OrderOwners;
 
   constructor(
     private readonly database: Database,
@@ -54,6 +56,7 @@ export class OrdersService {
   ) {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
+    this.owners = new OrderOwners(rpc);
     const onBatch = sizes(metrics, 'store_batch_orders', 'Orders that were placed together');
     const lanes = { name: 'place orders', count: options.placingLanes, maxBatch, gathers: true, onBatch };
     this.lanes = new Lanes<PlaceRequest, Answer>(
@@ -83,16 +86,23 @@ export class OrdersService {
     });
   }
 
-  async get({ caller }: RpcContext, orderId: number): Promise<Versioned<Order>> {
-    return versioned(visible(caller, orderId, await findOrder(this.database, orderId)));
+  async get(context: RpcContext, orderId: number): Promise<Versioned<Order>> {
+    const order = visible(context.caller, orderId, await findOrder(this.database, orderId));
+    const owners = await this.owners.namesOf(context, [order]);
+    return new Versioned(toOrder(order, owners.get(order.ownerId)), order.version);
   }
 
-  /** One's own orders, newest first. */
-  async list({ caller }: RpcContext, { status, ...requested }: ListOrders): Promise<Page<Order>> {
-    const paging = new Paging('orders', [caller.subject, status ?? 'any']);
-    const bounds = paging.bounds(requested);
-    const rows = await listOrdersOf(this.database, caller.subject, status, bounds);
-    return paging.page(rows, bounds, { entry: toOrder, position: (row) => row.position });
+  /**
+   * Newest first: one's own orders, or those of another owner or of everybody.
+   * @throws DomainError `forbidden`, `user-not-found`; CodedError `invalid-cursor`
+   */
+  async list(context: RpcContext, { owner, limit, cursor, ...wanted }: ListOrders): Promise<Page<Order>> {
+    const filter = { ...wanted, ownerId: await this.owners.ofList(context, owner) };
+    const paging = new Paging('orders', fingerprintOf(filter));
+    const bounds = paging.bounds({ ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) });
+    const rows = await listOrders(this.database, filter, bounds);
+    const owners = await this.owners.namesOf(context, rows.slice(0, bounds.limit));
+    return paging.page(rows, bounds, { entry: (row) => toOrder(row, owners.get(row.ownerId)), position: (row) => row.position });
   }
 
   async timeline({ caller }: RpcContext, orderId: number): Promise<TimelineEntry[]> {
@@ -159,6 +169,15 @@ export class OrdersService {
     }
   }
 }
+
+/** What a cursor of the list belongs to. */
+const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore }: OrderFilter): string[] => [
+  ownerId ?? 'everybody',
+  ...(status ?? ['any']),
+  ...(plantId === undefined ? [] : [`plant ${plantId}`]),
+  ...(placedFrom === undefined ? [] : [`from ${placedFrom}`]),
+  ...(placedBefore === undefined ? [] : [`before ${placedBefore}`]),
+];
 
 const versioned = (order: OrderState): Versioned<Order> => new Versioned(toOrder(order), order.version);
 

@@ -8,7 +8,7 @@ import type { Due } from '../checkout/checkout.js';
 import { shareCustomers } from '../customers/customers.repository.js';
 import { lockStock } from '../stock/stock.repository.js';
 import { type OrderState, toOrder } from './order.js';
-import { claimOrderIds, holdDrawnIds, writePlacedOrders } from './orders.repository.js';
+import { claimOrderIds, holdDrawnIds, startOf, writePlacedOrders } from './orders.repository.js';
 import { decidePlacing, type Placing, type PlacingFacts } from './placing.js';
 
 export interface BatchEntry extends Placing {
@@ -31,16 +31,17 @@ export async function placeBatch(
   due: Due,
   { holdsDrawnIds = false }: { readonly holdsDrawnIds?: boolean } = {},
 ): Promise<BatchResult[]> {
-  const [saved, closedCustomers, takenIds, stock] = await Promise.all([
+  const [saved, closedCustomers, takenIds, stock, placedAt] = await Promise.all([
     SavedAnswers.lock(tx, given.flatMap((one) => one.idempotency ?? [])),
     shareCustomers(tx, unique(given.map((one) => one.ownerId))),
     claimOrderIds(tx, unique(chosenIds(given))),
     lockStock(tx, unique(given.map((one) => one.plantId))),
+    startOf(tx),
   ]);
   const entries = holdsDrawnIds ? await withHeldIds(tx, given) : given;
   const facts = { closedCustomers, takenIds, stock: new Map(stock.map((row) => [row.plantId, row])) };
   const repeated = entries.map((one) => one.idempotency && saved.answerOrRefusal(one.idempotency));
-  const placed = placeNew(tx, entries.filter((_, n) => !repeated[n]), facts, due);
+  const placed = placeNew(tx, entries.filter((_, n) => !repeated[n]), facts, { due, placedAt });
   return entries.map((one, n) => repeated[n] ?? placed.get(one) ?? notDecided());
 }
 
@@ -56,13 +57,13 @@ function placeNew(
   tx: Transaction,
   entries: readonly BatchEntry[],
   facts: PlacingFacts,
-  due: Due,
+  times: { readonly due: Due; readonly placedAt: Date },
 ): ReadonlyMap<BatchEntry, BatchResult> {
   const decisions = decidePlacing(entries, facts);
   // A twin in the same batch was decided as the very entry that was placed for it.
   const accepted = entries.filter((one, n) => decisions[n] === one);
-  if (accepted.length > 0) writePlacedOrders(tx, accepted, due);
-  const answers = new Map(accepted.map((one) => [one, answerOf(placedOrder(one))]));
+  if (accepted.length > 0) writePlacedOrders(tx, accepted, times.due);
+  const answers = new Map(accepted.map((one) => [one, answerOf(placedOrder(one, times))]));
   saveAnswers(
     tx,
     accepted.flatMap((one) => (one.idempotency ? [{ key: one.idempotency, answer: answers.get(one) }] : [])),
@@ -88,7 +89,10 @@ const chosenIds = (entries: readonly BatchEntry[]): number[] =>
 
 const unique = <T>(values: readonly T[]): T[] => [...new Set(values)];
 
-const placedOrder = ({ orderId, plantId, quantity, shipDate, ownerId }: Placing): OrderState => ({
+const placedOrder = (
+  { orderId, plantId, quantity, shipDate, ownerId }: Placing,
+  { due, placedAt }: { readonly due: Due; readonly placedAt: Date },
+): OrderState => ({
   id: orderId,
   plantId,
   quantity,
@@ -96,6 +100,9 @@ const placedOrder = ({ orderId, plantId, quantity, shipDate, ownerId }: Placing)
   status: 'placed',
   ownerId,
   version: 1,
+  placedAt,
+  dueAt: new Date(placedAt.getTime() + due.inMs),
+  dueMove: due.move,
   paidAt: null,
   carrier: null,
   trackingNumber: '',

@@ -141,8 +141,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List one's own orders
-         * @description Newest first.
+         * List orders
+         * @description Newest first: one's own, or with `read:orders` those of another `owner`, or of everybody (`*`).
          */
         get: operations["listOrders"];
         put?: never;
@@ -1020,6 +1020,17 @@ export interface components {
             status: "placed" | "approved" | "delivered" | "cancelled";
             /** @description Whether it is delivered. */
             complete: boolean;
+            /** Format: date-time */
+            placedAt?: string;
+            /**
+             * Format: date-time
+             * @description While it waits for a payment: when it is cancelled without one.
+             */
+            reservedUntil?: string;
+            carrier?: string;
+            trackingNumber?: string;
+            /** @description The owner's username, in what callers with `read:orders` read. Absent: that user was deleted. */
+            owner?: string;
         };
         /** @description One step of an order's life. */
         TimelineEntry: {
@@ -1038,6 +1049,10 @@ export interface components {
              */
             actor: "owner" | "staff" | "store";
             reason: string;
+            /** @description Of a shipment. */
+            carrier?: string;
+            /** @description Of a shipment. */
+            trackingNumber?: string;
             /**
              * Format: uuid
              * @description Id of the order.status_changed event that the stream and webhooks delivered.
@@ -1741,6 +1756,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description No such user */
+        "user-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description No such order. Or: No such user */
         "order-not-found.user-not-found": {
             headers: {
@@ -1829,16 +1854,6 @@ export interface components {
                 "Retry-After": components["headers"]["Retry-After"];
                 RateLimit: components["headers"]["RateLimit"];
                 "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description No such user */
-        "user-not-found": {
-            headers: {
-                "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
             };
             content: {
@@ -2713,7 +2728,14 @@ export interface operations {
     listOrders: {
         parameters: {
             query?: {
-                status?: "placed" | "approved" | "delivered" | "cancelled";
+                status?: ("placed" | "approved" | "delivered" | "cancelled")[];
+                plantId?: number;
+                /** @description A username, or `*` for everybody: needs `read:orders`. Absent: one's own orders. */
+                owner?: string;
+                /** @description Placed at this time or later. */
+                placedFrom?: string;
+                /** @description Placed before this time. */
+                placedBefore?: string;
                 /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
                 /** @description Opaque: from the `Link` of an earlier page of the same list. */
@@ -2746,7 +2768,10 @@ export interface operations {
                      *         "quantity": 2,
                      *         "shipDate": "2026-05-01T09:30:00.000Z",
                      *         "status": "placed",
-                     *         "complete": false
+                     *         "complete": false,
+                     *         "placedAt": "2026-05-01T08:15:30.123Z",
+                     *         "reservedUntil": "2026-05-01T08:30:30.123Z",
+                     *         "owner": "alice"
                      *       }
                      *     ]
                      */
@@ -2756,6 +2781,7 @@ export interface operations {
             400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
             401: components["responses"]["unauthorized.credential-refused"];
             403: components["responses"]["forbidden"];
+            404: components["responses"]["user-not-found"];
             408: components["responses"]["request-timeout"];
             429: components["responses"]["too-many-requests"];
             431: components["responses"]["headers-too-large"];
@@ -2809,7 +2835,9 @@ export interface operations {
                      *       "quantity": 2,
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "placed",
-                     *       "complete": false
+                     *       "complete": false,
+                     *       "placedAt": "2026-05-01T08:15:30.123Z",
+                     *       "reservedUntil": "2026-05-01T08:30:30.123Z"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -2864,7 +2892,10 @@ export interface operations {
                      *       "quantity": 2,
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "placed",
-                     *       "complete": false
+                     *       "complete": false,
+                     *       "placedAt": "2026-05-01T08:15:30.123Z",
+                     *       "reservedUntil": "2026-05-01T08:30:30.123Z",
+                     *       "owner": "alice"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
@@ -2984,6 +3015,14 @@ export interface operations {
                      *         "actor": "store",
                      *         "reason": "payment succeeded",
                      *         "eventId": "0190b6a2-6c1e-7d3a-9f5b-2c4e6a8b0d1f"
+                     *       },
+                     *       {
+                     *         "at": "2026-04-30T18:02:00.000Z",
+                     *         "newStatus": "approved",
+                     *         "actor": "staff",
+                     *         "reason": "shipped",
+                     *         "carrier": "DHL",
+                     *         "trackingNumber": "00340434161094042557"
                      *       }
                      *     ]
                      */
@@ -3185,7 +3224,10 @@ export interface operations {
                      *       "quantity": 2,
                      *       "shipDate": "2026-05-01T09:30:00.000Z",
                      *       "status": "approved",
-                     *       "complete": false
+                     *       "complete": false,
+                     *       "placedAt": "2026-05-01T08:15:30.123Z",
+                     *       "carrier": "DHL",
+                     *       "trackingNumber": "00340434161094042557"
                      *     }
                      */
                     "application/json": components["schemas"]["Order"];
