@@ -10,10 +10,10 @@ import { freePort } from '../../tools/start/ports.mjs';
 import { sleep } from '../../tools/start/processes.mjs';
 import { pinnedNode, ROOT } from '../../tools/start/toolchain.mjs';
 import { readConfig } from '../../libs/platform/dist/config.js';
-import { allowedConnections, mostConnections, mostPods } from './connections.mjs';
+import { allowedConnections, mostConnections, mostPods, RESERVED } from './connections.mjs';
 import { ofKind } from './policies.mjs';
 import { renderers } from './render.mjs';
-import { OVERLAYS, SERVICES } from './services.mjs';
+import { OVERLAYS, ROLES, SERVICES } from './services.mjs';
 import { settingsOf } from './settings.mjs';
 
 const { Client } = createRequire(join(ROOT, 'libs/platform/package.json'))('pg');
@@ -41,6 +41,14 @@ describe('connections to databases', () => {
       });
     }
   }
+
+  test('notifications, production: its database allows what replicas of both roles open together', { skip }, async () => {
+    const poolSizeOf = await poolSizes('notifications');
+    const each = await Promise.all(ROLES.map(async (role) => mostConnections(await render(`notifications/overlays/production-${role}`), poolSizeOf)));
+    const most = each.reduce((sum, one) => sum + one - RESERVED, RESERVED);
+    const allowed = allowedConnections(await render('postgres/overlays/production'), 'notifications');
+    assert.ok(most <= allowed, `${most} connections at most, ${allowed} allowed`);
+  });
 
   test('a larger pool, more replicas, a larger surge or a slower end count', { skip }, async () => {
     const manifests = await render('store/overlays/production');

@@ -8,7 +8,7 @@ import { ingressPolicies } from './ingress.mjs';
 import { ofKind, podOf, policies } from './policies.mjs';
 import { renderers } from './render.mjs';
 import { schemaFaults } from './schemas.mjs';
-import { configMapOf, OVERLAYS, SERVICES, textOf, yamlOf } from './services.mjs';
+import { configMapOf, OVERLAYS, ROLES, SERVICES, textOf, yamlOf } from './services.mjs';
 import { faultsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
 
 const programs = await renderers();
@@ -23,11 +23,15 @@ for (const { name } of programs) console.log(`Manifests are rendered by ${name}`
 /** @type {Map<string, Manifest[]>} */
 const rendered = new Map();
 const ingresses = ['deploy/ingress/overlays/production', 'deploy/ingress/overlays/production-cert-manager'];
-const folders = [...[...SERVICES, 'shared', 'postgres'].flatMap((name) => OVERLAYS.map((overlay) => `deploy/${name}/overlays/${overlay}`)), ...ingresses];
+const ofRoles = ROLES.map((role) => `deploy/notifications/overlays/production-${role}`);
+const folders = [...ofRoles, ...[...SERVICES, 'shared', 'postgres'].flatMap((name) => OVERLAYS.map((overlay) => `deploy/${name}/overlays/${overlay}`)), ...ingresses];
 
 before(async () => {
   for (const folder of folders) if (program) rendered.set(folder, await program.render(folder));
 });
+
+/** Of overlays, with the role that their replicas have. @param {string} service @returns {[overlay: import('./services.mjs').Overlay, role?: string][]} */
+const overlaysOf = (service) => [...OVERLAYS.map((one) => /** @type {[typeof one]} */ ([one])), ...(service === 'notifications' ? ROLES.map((role) => /** @type {[`production-${typeof role}`, string]} */ ([`production-${role}`, role])) : [])];
 
 /** @param {string} service @param {string} overlay @returns {Manifest[]} */
 function manifestsOf(service, overlay) {
@@ -73,10 +77,10 @@ function byName(manifests) {
 
 describe('every service', () => {
   for (const service of SERVICES) {
-    for (const overlay of OVERLAYS) {
+    for (const [overlay, role] of overlaysOf(service)) {
       for (const [promise, policy] of Object.entries(policies)) {
         check(`${service}, ${overlay}: ${promise}`, () => {
-          assert.deepEqual(policy(manifestsOf(service, overlay), { service, overlay, migrates: migrates(service) }), []);
+          assert.deepEqual(policy(manifestsOf(service, overlay), { service, overlay, migrates: migrates(service), ...(role !== undefined && { role }) }), []);
         });
       }
 
@@ -118,20 +122,60 @@ describe('every service', () => {
     });
   }
 
-  check('all scale by CPU, and notifications by what it is there for, which it measures', () => {
-    for (const service of SERVICES) {
-      const { metrics } = the(manifestsOf(service, 'production'), 'HorizontalPodAutoscaler')['spec'];
-      const names = metrics.map((/** @type {any} */ one) => one.resource?.name ?? one.pods.metric.name);
-      assert.deepEqual(names, service === 'notifications' ? ['stream_connections', 'stream_lag_seconds_p95', 'cpu'] : ['cpu']);
-    }
+  const byConnections = ['stream_connections', 'stream_send_lag_seconds_p95'];
+  const byWebhooks = ['webhook_attempts_in_flight', 'webhook_deliveries_waiting'];
+
+  check('all scale by CPU, and notifications by what each role is there for, which it measures', () => {
+    const signals = (/** @type {string} */ service, /** @type {string} */ overlay) =>
+      the(manifestsOf(service, overlay), 'HorizontalPodAutoscaler')['spec'].metrics.map((/** @type {any} */ one) => one.resource?.name ?? (one.pods ?? one.object).metric.name);
+    for (const service of SERVICES.filter((one) => one !== 'notifications')) assert.deepEqual(signals(service, 'production'), ['cpu']);
+    assert.deepEqual(signals('notifications', 'production'), [...byConnections, ...byWebhooks, 'cpu']);
+    assert.deepEqual(signals('notifications', 'production-stream'), [...byConnections, 'cpu']);
+    assert.deepEqual(signals('notifications', 'production-webhooks'), [...byWebhooks, 'cpu']);
     const { rules } = yamlOf('deploy/shared/prometheus-adapter.yaml');
-    assert.deepEqual(rules.custom.map((/** @type {any} */ rule) => rule.name.as), ['stream_connections', 'stream_lag_seconds_p95']);
-    const source = textOf('apps/notifications/src/stream/metrics.ts');
+    assert.deepEqual(rules.custom.map((/** @type {any} */ rule) => rule.name.as), [...byConnections, ...byWebhooks]);
+    const source = ['stream/metrics.ts', 'webhooks/delivery-metrics.ts'].map((file) => textOf(`apps/notifications/src/${file}`)).join('\n');
     for (const { seriesQuery, name } of rules.custom) {
       const [series = ''] = seriesQuery.split('{');
       assert.match(series, new RegExp(name.matches));
       assert.ok(source.includes(`'${series.replace(/_bucket$/, '')}'`), series);
     }
+  });
+
+  check('a number that is that of all replicas is asked for once and divided by them', () => {
+    for (const overlay of ['production', 'production-webhooks']) {
+      const { metrics } = the(manifestsOf('notifications', overlay), 'HorizontalPodAutoscaler')['spec'];
+      const { object } = metrics.find((/** @type {any} */ one) => one.type === 'Object');
+      assert.deepEqual(object.describedObject, { apiVersion: 'v1', kind: 'Service', name: 'notifications' });
+      assert.equal(object.target.type, 'AverageValue');
+    }
+    const rule = yamlOf('deploy/shared/prometheus-adapter.yaml').rules.custom.find((/** @type {any} */ one) => one.name.as === 'webhook_deliveries_waiting');
+    assert.deepEqual(rule.resources.overrides, { namespace: { resource: 'namespace' }, service: { resource: 'service' } });
+    assert.match(rule.metricsQuery, /^max\(/);
+  });
+
+  check('replicas of one role have what is their own: settings, pods, ways through the network', () => {
+    for (const role of ROLES) {
+      const manifests = manifestsOf('notifications', `production-${role}`);
+      const deployment = the(manifests, 'Deployment');
+      assert.equal(the(manifests, 'ConfigMap')['data'].NOTIFICATIONS_ROLE, role);
+      assert.equal(podOf(deployment).metadata.labels['app.kubernetes.io/component'], role);
+      const selectors = [
+        deployment['spec'].selector.matchLabels,
+        the(manifests, 'Service')['spec'].selector,
+        the(manifests, 'PodDisruptionBudget')['spec'].selector.matchLabels,
+        the(manifests, 'NetworkPolicy', `notifications-${role}`)['spec'].podSelector.matchLabels,
+      ];
+      for (const selector of selectors) assert.deepEqual(selector, { 'app.kubernetes.io/name': 'notifications', 'app.kubernetes.io/component': role });
+      // All else is that of production: one image, one set of addresses.
+      const [container] = podOf(deployment).spec.containers;
+      const [ofBoth] = podOf(the(manifestsOf('notifications', 'production'), 'Deployment')).spec.containers;
+      assert.deepEqual({ ...container, envFrom: '' }, { ...ofBoth, envFrom: '' });
+    }
+    const policyOf = (/** @type {string} */ role) => the(manifestsOf('notifications', `production-${role}`), 'NetworkPolicy', `notifications-${role}`)['spec'];
+    const hasWayOut = (/** @type {string} */ role) => policyOf(role).egress.some((/** @type {any} */ { to }) => to.some((/** @type {any} */ peer) => peer.ipBlock));
+    const hasWayIn = (/** @type {string} */ role) => policyOf(role).ingress.some((/** @type {any} */ { ports }) => ports.some((/** @type {any} */ one) => one.port === 8081));
+    assert.deepEqual([hasWayIn('stream'), hasWayOut('stream'), hasWayIn('webhooks'), hasWayOut('webhooks')], [true, false, false, true]);
   });
 });
 

@@ -3,7 +3,10 @@ import { BlockList, isIPv6 } from 'node:net';
 // What every manifest of ours keeps to, beyond what schemas can say. Each policy answers with faults in words.
 
 /** @typedef {import('./render.mjs').Manifest} Manifest */
-/** @typedef {(manifests: Manifest[], about: { service: string, overlay: string, migrates: boolean }) => string[]} Policy */
+/**
+ * @typedef {(manifests: Manifest[], about: { service: string, overlay: string, migrates: boolean, role?: string }) => string[]} Policy
+ * role: of replicas that have one alone
+ */
 
 /** How long a service may take to end in order (libs/platform/src/service/service.ts), in seconds. */
 const SHUTDOWN_S = 13;
@@ -36,9 +39,10 @@ export const unmet = ({ kind, metadata }, wanted) =>
 
 /** @type {Record<string, Policy>} */
 export const policies = {
-  'a service has all its parts, once': (manifests, { service, migrates }) => {
-    const parts = ['ConfigMap', 'Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Service', 'ServiceAccount'].map((kind) => `${kind} ${service}`);
-    const expected = [...parts, `NetworkPolicy ${service}`, ...(migrates ? [`Job ${service}-migrate`, `NetworkPolicy ${service}-migrate`] : [])];
+  'a service has all its parts, once': (manifests, { service, migrates, role }) => {
+    const named = (/** @type {string} */ name) => (role === undefined ? name : `${name}-${role}`);
+    const parts = ['ConfigMap', 'Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Service', 'ServiceAccount', 'NetworkPolicy'].map((kind) => `${kind} ${named(service)}`);
+    const expected = [...parts, ...(migrates ? [`Job ${named(`${service}-migrate`)}`, `NetworkPolicy ${named(`${service}-migrate`)}`] : [])];
     const found = manifests.map(({ kind, metadata }) => `${kind} ${kind === 'ConfigMap' ? metadata.name.replace(/-[a-z0-9]{10}$/, '') : metadata.name}`);
     return [
       ...expected.filter((one) => found.filter((other) => other === one).length !== 1).map((one) => `not exactly one ${one}`),
@@ -73,7 +77,7 @@ export const policies = {
       podOf(workload).spec.containers.flatMap(({ image }) =>
         unmet(workload, {
           [`${image} is the service's own`]: new RegExp(`(^|/)plant-shop/${service}[@:]`).test(image),
-          [`${image} is named exactly`]: overlay === 'production' ? /@sha256:[0-9a-f]{64}$/.test(image) : /:(?!latest$)[\w.-]+$/.test(image),
+          [`${image} is named exactly`]: overlay.startsWith('production') ? /@sha256:[0-9a-f]{64}$/.test(image) : /:(?!latest$)[\w.-]+$/.test(image),
         }),
       ),
     ),
@@ -125,7 +129,7 @@ export const policies = {
   },
 
   'a service outlives one of its pods in production': (manifests, { overlay }) =>
-    ofKind(manifests, 'HorizontalPodAutoscaler').flatMap((one) => unmet(one, { 'has at least two replicas': overlay !== 'production' || one['spec'].minReplicas >= 2 })),
+    ofKind(manifests, 'HorizontalPodAutoscaler').flatMap((one) => unmet(one, { 'has at least two replicas': !overlay.startsWith('production') || one['spec'].minReplicas >= 2 })),
 
   'each pod has a policy that says whom it talks to': (manifests) =>
     workloads(manifests).flatMap((workload) => {
@@ -148,7 +152,7 @@ export const policies = {
     ofKind(manifests, 'NetworkPolicy').flatMap((one) => {
       const rules = one['spec'].egress.filter((/** @type {any} */ rule) => (rule.to ?? []).some((/** @type {any} */ peer) => peer.ipBlock));
       const blocks = rules.flatMap((/** @type {any} */ rule) => rule.to.map((/** @type {any} */ peer) => peer.ipBlock));
-      if (one.metadata.name !== 'notifications') return unmet(one, { 'reaches pods only': blocks.length === 0 });
+      if (!['notifications', 'notifications-webhooks'].includes(one.metadata.name)) return unmet(one, { 'reaches pods only': blocks.length === 0 });
       const reached = (/** @type {string} */ address) => blocks.some((/** @type {any} */ block) => covers([block.cidr], address) && !covers(block.except ?? [], address));
       return unmet(one, {
         ...Object.fromEntries(INSIDE.map((address) => [`does not reach ${address}`, !reached(address)])),

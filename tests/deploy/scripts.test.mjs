@@ -104,6 +104,12 @@ test('a release migrates before it lets new pods in, and stops where something f
     `kubectl apply --kustomize ${overlay}`,
     'kubectl rollout status deployment/store --namespace plant-shop --timeout=10m',
   ]);
+  const ofRole = (await shell('deploy/release.sh', ['notifications', 'production-stream'], kubectl)).trimEnd().split('\n');
+  assert.deepEqual([0, 2, 4].map((n) => ofRole[n]?.split(' ').slice(0, 4).join(' ')), [
+    'kubectl delete job notifications-migrate-stream',
+    'kubectl wait job/notifications-migrate-stream --namespace',
+    'kubectl rollout status deployment/notifications-stream',
+  ]);
   assert.deepEqual((await said('gateway')).map((line) => line.split(' ')[1]), ['apply', 'rollout']);
   const failing = stand('kubectl', 'echo "$1"; [ "$1" != wait ]');
   const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), 'store', 'production'], { env: { ...process.env, ...failing } });

@@ -6,9 +6,11 @@ import { ROOT } from '../../tools/start/toolchain.mjs';
 
 export { SERVICES };
 export const OVERLAYS = /** @type {const} */ (['dev', 'production']);
+/** Of notifications: replicas that have one role each, which are released beside each other. */
+export const ROLES = /** @type {const} */ (['stream', 'webhooks']);
 
 /** @typedef {import('../../tools/start/services.mjs').ServiceName} ServiceName */
-/** @typedef {typeof OVERLAYS[number]} Overlay */
+/** @typedef {typeof OVERLAYS[number] | `production-${typeof ROLES[number]}`} Overlay */
 
 /** @param {string} path from the root of the repository */
 export const textOf = (path) => readFileSync(join(ROOT, path), 'utf8');
@@ -27,7 +29,8 @@ export const yamlOf = (path) => parseAllDocuments(textOf(path), { merge: true })
  * @returns {Record<string, string>}
  */
 export function configMapOf(service, overlay) {
-  const literals = ['base', `overlays/${overlay}`].flatMap(
+  const folders = ['base', ...(overlay.startsWith('production-') ? ['overlays/production'] : []), `overlays/${overlay}`];
+  const literals = folders.flatMap(
     (folder) => yamlOf(`deploy/${service}/${folder}/kustomization.yaml`).configMapGenerator[0].literals,
   );
   return Object.fromEntries(literals.map((/** @type {string} */ literal) => [literal.slice(0, literal.indexOf('=')), literal.slice(literal.indexOf('=') + 1)]));

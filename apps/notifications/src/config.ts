@@ -1,5 +1,6 @@
-import { type Config, integer, port, text, url } from '@plant-shop/platform/config';
+import { choice, type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
+import { roles } from './role.js';
 import { webhookSettings } from './webhooks/settings.js';
 
 export const databaseSetting = {
@@ -17,6 +18,12 @@ export const notificationsSettings = {
   ...serviceSettings,
   ...databaseSetting,
   databasePoolSize: databasePoolSize('NOTIFICATIONS_DATABASE_POOL_SIZE', 10),
+  role: choice('NOTIFICATIONS_ROLE', roles, {
+    description:
+      '`both`, or one of them alone: `stream` serves clients of the stream, `webhooks` makes and sends webhook deliveries and answers `/v3/webhooks`. Any ' +
+      'mixture of replicas works; without one of a role, what it does waits',
+    default: 'both',
+  }),
   streamHost: text('STREAM_HOST', { description: 'Address that the event stream listens on', default: '127.0.0.1' }),
   streamPort: port('STREAM_PORT', { description: 'Port of the event stream', default: '8081' }),
   streamPublicUrl: url('STREAM_PUBLIC_URL', ['ws', 'wss'], {

@@ -1,9 +1,11 @@
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import type { NotificationsConfig } from './config.js';
+import type { Role } from './role.js';
 import { toWebhooksOptions, type WebhooksOptions } from './webhooks/options.js';
 
 /** What the parts of notifications need of its settings, in their own terms. */
 export interface NotificationsOptions {
+  readonly role: Role;
   readonly stream: {
     readonly host: string;
     readonly port: number;
@@ -30,6 +32,7 @@ export const toOptions = (
   config: Omit<NotificationsConfig, keyof ServiceConfig>,
   isProduction: boolean,
 ): NotificationsOptions => ({
+  role: config.role,
   stream: {
     host: config.streamHost,
     port: config.streamPort,

@@ -22,9 +22,11 @@ export interface Advance {
   readonly upTo: number;
 }
 
-/** The same for whoever would otherwise read the log. */
+/** The same for followers of the log, which would otherwise read it. */
 export interface Logged extends Advance {
   readonly epoch: string;
+  /** How long ago the first of them reached this process, in milliseconds, when they were announced. */
+  readonly ageMs: number;
   /** All of them, in their order. Absent when a gap or a repetition is among them, or another epoch begins: then read the log. */
   readonly events?: readonly FeedEvent[];
 }
@@ -57,7 +59,7 @@ const maxWaiting = 64;
  */
 export class Follower {
   private readonly loop: BackgroundLoop;
-  private waiting: FeedNudge[] = [];
+  private waiting: { readonly nudge: FeedNudge; readonly cameAt: number }[] = [];
   private knownHead = 0;
   private seenWatermark = 0;
   private pulledAt = -Infinity;
@@ -92,7 +94,7 @@ export class Follower {
 
   /** A nudge came. Late, doubled and lost ones do no harm. */
   heard(nudge: FeedNudge): void {
-    this.waiting = [...this.waiting, nudge].slice(-maxWaiting);
+    this.waiting = [...this.waiting, { nudge, cameAt: performance.now() }].slice(-maxWaiting);
     this.loop.poke();
   }
 
@@ -100,10 +102,10 @@ export class Follower {
   async run(): Promise<boolean> {
     const nudges = this.waiting;
     this.waiting = [];
-    const stretches = nudges.flatMap(ofNudge);
+    const stretches = nudges.flatMap(({ nudge }) => ofNudge(nudge));
     if (stretches.length > 0) {
-      const head = Math.max(...nudges.map((nudge) => nudge.head));
-      const { upTo, fits } = await this.take(stretches);
+      const head = Math.max(...nudges.map(({ nudge }) => nudge.head));
+      const { upTo, fits } = await this.take(stretches, Math.min(...nudges.map(({ cameAt }) => cameAt)));
       this.knownHead = head;
       const isReported = performance.now() - this.pulledAt < reportMs;
       if (upTo >= head && fits && isReported) return this.waiting.length > 0;
@@ -124,12 +126,12 @@ export class Follower {
       this.noteWatermark(place.seq);
       return false;
     }
-    const { upTo } = await this.take([ofPage(toPlace(place), page)]);
+    const { upTo } = await this.take([ofPage(toPlace(place), page)], this.pulledAt);
     return upTo < page.head && upTo > place.seq;
   }
 
   /** Logs what follows on the log, does what follows from it, and moves the watermark, in one transaction. */
-  private async take(stretches: readonly Stretch[]): Promise<Taken> {
+  private async take(stretches: readonly Stretch[], cameAt: number): Promise<Taken> {
     const { before, taken, others, repetitions } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
       const known = stretches.flatMap((stretch) => stretch.events.filter((event) => event.seq <= before.seq));
@@ -153,7 +155,7 @@ export class Follower {
     this.noteWatermark(upTo);
     if (upTo > before.seq && epoch !== undefined) {
       const areAll = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
-      this.options.announce({ after: before.seq, upTo, epoch, ...(areAll && { events }) });
+      this.options.announce({ after: before.seq, upTo, epoch, ageMs: performance.now() - cameAt, ...(areAll && { events }) });
     }
     return { ...taken, fits: taken.fits && others.length === 0 };
   }

@@ -8,7 +8,12 @@ import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js'
 import { findMadeForAllUpTo } from '../webhooks/webhook-watermark.repository.js';
 
 /** Whoever refers to events of the log by number says here which is the lowest that it needs: none is deleted from there on. */
-const needs: readonly Need[] = [async (tx) => (await findMadeForAllUpTo(tx)) + 1];
+const needs: readonly Need[] = [
+  async (tx) => {
+    const made = await findMadeForAllUpTo(tx);
+    return made === undefined ? undefined : made + 1;
+  },
+];
 
 /** Deletes old events from the log. */
 @Injectable()

@@ -12,16 +12,14 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Registry } from 'prom-client';
-import { LogTail } from '../stream/log-tail.js';
-import { AllOrdersDeliveryMaker } from '../webhooks/all-orders-delivery-maker.js';
-import { DeliveryMaker } from '../webhooks/delivery-maker.js';
 import { letWebhooksFollow } from '../webhooks/webhook-watermark.repository.js';
+import { Announcer } from './announcer.js';
 
 /** How the store knows us. */
 const followerName = 'notifications';
 const budgetMs = 5_000;
 
-/** Follows the store's feed into the event log. */
+/** Follows the store's feed into the event log, in every role: neither the stream nor webhooks depend on replicas of the other. */
 @Injectable()
 export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly follower: Follower;
@@ -31,9 +29,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
     private readonly nats: Nats,
     private readonly rpc: RpcClient,
     database: Database,
-    tail: LogTail,
-    webhooks: DeliveryMaker,
-    webhooksOfAllOrders: AllOrdersDeliveryMaker,
+    announcer: Announcer,
     metrics: Registry,
     @InjectLogger() logger: Logger,
   ) {
@@ -42,11 +38,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
       {
         feed: this.storeFeed(),
         onAdvance: letWebhooksFollow,
-        announce: (logged) => {
-          webhooks.poke();
-          webhooksOfAllOrders.poke();
-          tail.announce(logged);
-        },
+        announce: (logged) => announcer.announce(logged),
       },
       logger,
     );

@@ -38,10 +38,12 @@ export class Entry {
     readonly event: LoggedEvent | undefined,
     readonly facts: Facts | undefined,
     private readonly gapText = '',
+    /** When it reached notifications, in milliseconds since the epoch by identity's clock. Undefined: it is sent to a client that resumes. */
+    readonly reachedAt?: number,
   ) {}
 
-  static ofEvent(event: LoggedEvent, history: History): Entry {
-    return new Entry(event.seq, encodeCursor(history.cursorAt(event.seq)), event, factsOf(event.body));
+  static ofEvent(event: LoggedEvent, history: History, reachedAt?: number): Entry {
+    return new Entry(event.seq, encodeCursor(history.cursorAt(event.seq)), event, factsOf(event.body), '', reachedAt);
   }
 
   static ofBreak({ place, reason }: Break, history: History): Entry {

@@ -13,6 +13,8 @@ export interface LogTailPage {
   /** Those of (after, upTo] that are no repetition. */
   readonly events: readonly LoggedEvent[];
   readonly upTo: number;
+  /** How long ago the first of them was logged, in milliseconds. */
+  readonly ageMs: number;
 }
 
 /** One row says where the log ends although there is no event. */
@@ -24,21 +26,22 @@ const eventsOf = (rows: Rows<unknown>): LoggedEvent[] => rows.filter((row): row 
 const readTailStatement = {
   name: 'stream-tail',
   text: `
-    SELECT w.epoch, w.watermark, l.seq, l.event_id AS id, l.subject, l.body, l.traceparent
+    SELECT w.epoch, w.watermark, l.seq, l.event_id AS id, l.subject, l.body, l.traceparent,
+      (extract(epoch FROM clock_timestamp() - l.logged_at) * 1000)::float8 AS "ageMs"
     FROM feed_watermark w LEFT JOIN LATERAL (
-      SELECT seq, event_id, subject, body, traceparent FROM event_log
+      SELECT seq, event_id, subject, body, traceparent, logged_at FROM event_log
       WHERE seq > $1 AND seq <= w.watermark AND NOT repeats ORDER BY seq LIMIT $2
     ) l ON true ORDER BY l.seq`,
 };
 
 export async function readTail(db: Database, after: number, limit: number): Promise<LogTailPage> {
-  const rows: Rows<{ epoch: string | null; watermark: number }> = await db.query(readTailStatement, [after, limit]);
-  const { epoch = null, watermark = 0 } = rows[0] ?? {};
+  const rows: Rows<{ epoch: string | null; watermark: number; ageMs: number | null }> = await db.query(readTailStatement, [after, limit]);
+  const { epoch = null, watermark = 0, ageMs } = rows[0] ?? {};
   const events = eventsOf(rows).map(({ seq, id, subject, body, traceparent }) => ({
     ...{ seq, id, subject, body },
     ...(typeof traceparent === 'string' && { traceparent }),
   }));
-  return { epoch, watermark, events, upTo: events.length === limit ? (events.at(-1)?.seq ?? watermark) : watermark };
+  return { epoch, watermark, events, ageMs: Math.max(0, ageMs ?? 0), upTo: events.length === limit ? (events.at(-1)?.seq ?? watermark) : watermark };
 }
 
 /** The number from which on the newest `count` numbers are. */

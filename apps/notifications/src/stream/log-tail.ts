@@ -1,21 +1,18 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import type { Logged } from '@plant-shop/events/follower';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import { type Listener, Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
+import { Fanout, type Reached } from '../event-log/fanout.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { Entry, type LoggedEvent } from './entry.js';
 import { History } from './history.js';
 import { newestNumbers, readHistory, readTail } from './log-pages.js';
 import { StreamMetrics } from './metrics.js';
 import { Ring } from './ring.js';
-
-/** Among the replicas of notifications: what was logged, without the events when they are too many. Core NATS: it may be lost. */
-const fanoutSubject = 'notifications.fanout';
 
 export interface LogTailListener {
   /** There is more in the ring. */
@@ -27,7 +24,6 @@ export interface LogTailListener {
 const pageSize = 1_000;
 /** How often the log is looked at although nobody said that it has grown. */
 const pollMs = 1_000;
-const maxMessageBytes = 512 * 1024;
 const maxRingBytes = 32 * 1024 * 1024;
 
 /**
@@ -40,15 +36,17 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly loop: BackgroundLoop;
   private readonly maxEntries: number;
   private known: History | undefined;
-  private messages: Listener | undefined;
   /** The end of what this replica itself has added to the log, and not yet told the others. */
   private announced = 0;
+  /** When the first of that reached notifications. */
+  private announcedSince = Infinity;
   /** The end of the log was reached once: from then on, events are expected to come with messages. */
   private isFollowing = false;
   private readonly listeners: LogTailListener[] = [];
 
   constructor(
-    private readonly nats: Nats,
+    private readonly fanout: Fanout,
+    private readonly revocations: RevocationLog,
     private readonly database: Database,
     private readonly metrics: StreamMetrics,
     @Inject(NOTIFICATIONS_OPTIONS) options: NotificationsOptions,
@@ -67,12 +65,11 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   /** The service is not up before clients can be served. */
   async onApplicationBootstrap(): Promise<void> {
     await this.catchUp();
-    this.messages = this.nats.listen(fanoutSubject, (message) => this.hear(message.json<Logged>()));
+    this.fanout.hear((reached) => this.hear(reached));
     this.loop.start();
   }
 
   onApplicationShutdown(): Promise<void> {
-    this.messages?.stop();
     return this.loop.stop();
   }
 
@@ -83,11 +80,12 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** This replica has added events to the log. */
-  announce(logged: Logged): void {
-    if (this.takes(logged)) {
-      this.tellOthers(logged);
+  announce(reached: Reached): void {
+    if (this.takes(reached)) {
+      this.fanout.tellOthers(reached);
     } else {
-      this.announced = logged.upTo;
+      this.announced = reached.upTo;
+      this.announcedSince = Math.min(this.announcedSince, reached.reachedAt);
       this.loop.poke();
     }
   }
@@ -113,9 +111,12 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     if (page.events.length > 0) tracing?.causedBy(page.events.map((one) => one.traceparent));
     if (page.upTo > this.ring.head) {
       if (this.isFollowing && this.announced < page.upTo) this.metrics.ringMisses.inc();
-      this.extend(page.events, page.upTo);
+      this.extend(page.events, page.upTo, Math.min(this.revocations.identityTime() - page.ageMs, this.announcedSince));
     }
-    if (this.announced > from) this.tellOthers({ epoch, after: from, upTo: page.upTo, ...(isDense && { events: page.events }) });
+    if (this.announced > from) {
+      this.fanout.tellOthers({ epoch, after: from, upTo: page.upTo, reachedAt: this.announcedSince, ...(isDense && { events: page.events }) });
+    }
+    if (page.upTo >= this.announced) this.announcedSince = Infinity;
     this.isFollowing ||= page.upTo === page.watermark;
     return page.upTo < page.watermark;
   }
@@ -126,41 +127,27 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     return (this.known = await readHistory(this.database));
   }
 
-  private hear(logged: Logged): void {
-    if (!this.takes(logged)) this.loop.poke();
+  private hear(reached: Reached): void {
+    if (!this.takes(reached)) this.loop.poke();
   }
 
   /** @returns false for what does not follow what is here: it is read from the log */
-  private takes({ epoch, after, upTo, events }: Logged): boolean {
+  private takes({ epoch, after, upTo, events, reachedAt }: Reached): boolean {
     const { head } = this.ring;
     if (upTo <= head) return true;
     if (!events || after > head || epoch !== this.known?.epoch) return false;
-    this.extend(events, upTo);
+    this.extend(events, upTo, reachedAt);
     return true;
   }
 
-  private extend(events: readonly LoggedEvent[], upTo: number): void {
+  private extend(events: readonly LoggedEvent[], upTo: number, reachedAt: number): void {
     const { head } = this.ring;
     const { history } = this;
     // Meanwhile some may have come by the other way.
-    const entries = events.filter(({ seq }) => seq > head).map((event) => Entry.ofEvent(event, history));
+    const entries = events.filter(({ seq }) => seq > head).map((event) => Entry.ofEvent(event, history, reachedAt));
     const breaks = history.between(head, upTo).map((one) => Entry.ofBreak(one, history));
     this.ring.append([...entries, ...breaks].sort((a, b) => a.place - b.place), upTo);
     for (const listener of this.listeners) listener.grown?.();
-  }
-
-  private tellOthers(message: Logged): void {
-    // The client would keep it and send it after a reconnect, when it is news no longer.
-    if (!this.nats.isUp) return;
-    const { epoch, after, upTo } = message;
-    const whole = Buffer.from(JSON.stringify(message));
-    const range: Logged = { epoch, after, upTo };
-    try {
-      this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range));
-    } catch (error) {
-      // They read it from the log.
-      this.logger.warn({ err: error }, 'other replicas were not told of events');
-    }
   }
 
   private async setBack(head: number, watermark: number): Promise<void> {

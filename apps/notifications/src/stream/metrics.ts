@@ -13,6 +13,7 @@ export class StreamMetrics {
   readonly ringMisses: Counter;
   readonly pagesRead: Counter;
   readonly lag: Histogram;
+  readonly sendLag: Histogram;
   readonly isHeld: Gauge;
 
   constructor(private readonly registry: Registry) {
@@ -48,10 +49,12 @@ export class StreamMetrics {
       help: 'Pages of the log read for clients that resume before the ring begins',
       registers,
     });
-    this.lag = new Histogram({
-      name: 'stream_lag_seconds',
-      help: 'From the change of an order to its frame being written',
-      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+    this.lag = new Histogram({ name: 'stream_lag_seconds', help: 'From the change of an order to its frame being written', buckets, registers });
+    this.sendLag = new Histogram({
+      name: 'stream_send_lag_seconds',
+      help: 'From an event reaching notifications to its frame being written: what the store took before it is left out',
+      buckets,
       registers,
     });
     this.isHeld = new Gauge({

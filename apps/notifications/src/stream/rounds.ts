@@ -182,8 +182,9 @@ export class Rounds implements OnApplicationShutdown {
 
   private observeLag({ entries }: Round): void {
     const { now } = this.sender;
-    for (const { facts } of entries) {
+    for (const { facts, reachedAt } of entries) {
       if (facts && Number.isFinite(facts.at)) this.metrics.lag.observe(Math.max(0, now - facts.at) / 1_000);
+      if (reachedAt !== undefined) this.metrics.sendLag.observe(Math.max(0, now - reachedAt) / 1_000);
     }
   }
 }

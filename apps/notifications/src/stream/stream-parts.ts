@@ -1,8 +1,6 @@
 import type { Provider } from '@nestjs/common';
 import { Credentials } from '@plant-shop/credentials/credentials';
-import { revocationLogOf } from '@plant-shop/credentials/follow-revocations';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
-import type { Logger } from '@plant-shop/platform/logging';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Connections } from './connections.js';
 import { CredentialWatch } from './credential-watch.js';
@@ -19,8 +17,7 @@ import { StreamServer } from './stream-server.js';
 const requestBudgetMs = 5_000;
 
 /** What the stream is made of. */
-export const streamParts = (publicUrl: string, logger: Logger): Provider[] => [
-  { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },
+export const streamParts = (publicUrl: string): Provider[] => [
   {
     provide: Credentials,
     inject: [RpcClient, RevocationLog],

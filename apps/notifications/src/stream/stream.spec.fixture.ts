@@ -176,7 +176,7 @@ export class Shop {
   async start(variables: Readonly<Record<string, string>> = {}, natsUrl = this.nats.url): Promise<Replica> {
     let port = 0;
     const service = await startService('notifications', natsUrl, async (one) => {
-      port = (await startNotifications(one, testSettings(this.database.serviceUrl, variables))).streamPort;
+      port = (await startNotifications(one, testSettings(this.database.serviceUrl, variables))).streamPort ?? 0;
     });
     const replica = new Replica(service, port);
     this.replicas.push(replica);

@@ -1,45 +1,21 @@
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { gauge, sizes } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Counter, Registry } from 'prom-client';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
+import { type Backlog, noBacklog, readBacklog } from './backlog.repository.js';
+import { placesFor } from './fair-queue.js';
+import type { QueueLimits } from './options.js';
 import type { Outcome } from './queue.repository.js';
 import type { Sent } from './sender.js';
 
 const intervalMs = 15_000;
 
-interface Backlog {
-  readonly pending: number;
-  readonly held: number;
-  readonly oldestSeconds: number;
-  readonly silentEndpoints: number;
-  readonly ownBehindSeconds: number;
-  readonly allBehindSeconds: number;
-  readonly allBehindEvents: number;
-}
-
 /** Endpoints that see their owner's orders, or that were made to see all. */
 export type Endpoints = 'own' | 'all';
-
-/** Seconds since the first event after this number was logged; 0: there is none. */
-const ageAfter = (seq: string): string => `coalesce(extract(epoch FROM now() - (
-      SELECT l.logged_at FROM event_log l, feed_watermark f WHERE l.seq > ${seq} AND l.seq <= f.watermark ORDER BY l.seq LIMIT 1)), 0)::float8`;
-
-const readBacklog = `
-  SELECT coalesce(sum(b.count) FILTER (WHERE w.state = 'enabled'), 0)::bigint AS pending,
-    coalesce(sum(b.count) FILTER (WHERE w.state = 'disabled'), 0)::bigint AS held,
-    coalesce(extract(epoch FROM now() - min(b.oldest) FILTER (WHERE w.state = 'enabled')), 0)::float8 AS "oldestSeconds",
-    (SELECT count(*) FROM webhook_queues q JOIN webhooks e ON e.id = q.webhook_id
-     WHERE e.state = 'enabled' AND q.paused_until > now()) AS "silentEndpoints",
-    ${ageAfter('(SELECT watermark FROM webhook_watermark)')} AS "ownBehindSeconds",
-    ${ageAfter('(SELECT min(c.watermark) FROM webhook_cursors c JOIN webhooks e ON e.id = c.webhook_id WHERE e.state = \'enabled\')')} AS "allBehindSeconds",
-    (SELECT coalesce(sum(f.watermark - c.watermark), 0)::bigint FROM feed_watermark f, webhook_cursors c
-     JOIN webhooks e ON e.id = c.webhook_id WHERE e.state = 'enabled') AS "allBehindEvents"
-  FROM (SELECT webhook_id, count(*), min(created_at) AS oldest FROM webhook_deliveries WHERE ended_at IS NULL GROUP BY 1) b
-  JOIN webhooks w ON w.id = b.webhook_id`;
 
 /** What this replica does, and every 15 s what all of them have to do. */
 @Injectable()
@@ -51,13 +27,16 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
   /** Told of each batch of outcomes that are written down together. */
   readonly recorded: (count: number) => void;
   private readonly loop: BackgroundLoop;
-  private backlog: Backlog = { pending: 0, held: 0, oldestSeconds: 0, silentEndpoints: 0, ownBehindSeconds: 0, allBehindSeconds: 0, allBehindEvents: 0 };
+  private readonly limits: QueueLimits;
+  private backlog: Backlog = noBacklog;
 
   constructor(
     private readonly database: Database,
     private readonly registry: Registry,
+    @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
     @InjectLogger() logger: Logger,
   ) {
+    this.limits = webhooks.limits;
     this.attempts = new Counter({
       name: 'webhook_attempts_total',
       help: 'POSTs to endpoints, by the class of the answer; none: there was no answer',
@@ -72,6 +51,8 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
     });
     this.recorded = sizes(registry, 'webhook_batch_outcomes', 'Outcomes of attempts that were written down together');
     gauge(registry, 'webhook_deliveries_pending', 'Deliveries to enabled endpoints that have not ended', () => this.backlog.pending);
+    gauge(registry, 'webhook_deliveries_waiting', 'Deliveries that would be under way if there were more replicas: due now, and within the limits of their endpoint', () => this.backlog.waiting);
+    gauge(registry, 'webhook_attempts_limit', 'POSTs that the replica has under way at most', () => placesFor(webhooks.inFlight));
     gauge(registry, 'webhook_deliveries_held', 'Deliveries that wait for a disabled endpoint', () => this.backlog.held);
     gauge(registry, 'webhook_oldest_undelivered_seconds', 'Age of the oldest delivery to an enabled endpoint, or of the oldest event whose deliveries are not made', () => {
       const { oldestSeconds, ownBehindSeconds, allBehindSeconds } = this.backlog;
@@ -125,7 +106,7 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
   }
 
   private async count(): Promise<boolean> {
-    this.backlog = onlyRow(await this.database.query<Backlog>(readBacklog));
+    this.backlog = await readBacklog(this.database, this.limits);
     return false;
   }
 }

@@ -41,11 +41,14 @@ export async function findMadeUpTo(tx: Transaction, webhookId: string): Promise<
   return onlyRow(await tx.query<{ watermark: number }>(text, [webhookId])).watermark;
 }
 
-/** Up to where the deliveries to all endpoints are made. */
-export async function findMadeForAllUpTo(tx: Transaction): Promise<number> {
-  const text = `SELECT least((SELECT watermark FROM webhook_watermark), (
-    SELECT min(c.watermark) FROM webhook_cursors c JOIN webhooks w ON w.id = c.webhook_id WHERE w.state <> 'deleted')) AS watermark`;
-  return onlyRow(await tx.query<{ watermark: number }>(text)).watermark;
+/**
+ * Up to where the deliveries to all endpoints are made. Undefined: there is no endpoint, and where no replica has the role `webhooks` nobody
+ * moves the watermark then.
+ */
+export async function findMadeForAllUpTo(tx: Transaction): Promise<number | undefined> {
+  const text = `SELECT CASE WHEN EXISTS (SELECT 1 FROM webhooks WHERE state <> 'deleted') THEN least((SELECT watermark FROM webhook_watermark), (
+    SELECT min(c.watermark) FROM webhook_cursors c JOIN webhooks w ON w.id = c.webhook_id WHERE w.state <> 'deleted')) END AS watermark`;
+  return onlyRow(await tx.query<{ watermark: number | null }>(text)).watermark ?? undefined;
 }
 
 /** What the events of a stretch were caused by, as far as that was traced. */

@@ -120,12 +120,7 @@ export class Service {
     );
     gauge(this.metrics, 'rpc_in_flight', 'Calls being carried out', () => server.inFlight);
     peerClockSkew(this.metrics, () => server.callerSkews());
-    const app = await NestFactory.createMicroservice(partsModule(module, this), {
-      strategy: server,
-      logger: new NestLogger(this.logger),
-      // A failed start ends with its own error in our log instead of a bare abort.
-      abortOnError: false,
-    });
+    const app = await NestFactory.createMicroservice(partsModule(module, this), { strategy: server, ...this.nestOptions });
     app.useGlobalFilters(new RpcErrorsFilter());
     this.beforeClose({ name: 'stop accepting calls', limitMs: 1_500, run: () => server.stopAccepting() });
     this.beforeClose({
@@ -144,12 +139,27 @@ export class Service {
     return app;
   }
 
-  /** Everything is in memory, and callers are about to be let in. `answer` says so itself. */
+  /** Runs an app that answers no calls: it has an entrance of its own, or only background work. */
+  async run(module: Type | DynamicModule): Promise<INestApplicationContext> {
+    const app = await NestFactory.createApplicationContext(partsModule(module, this), this.nestOptions);
+    this.onClose({ name: 'stop background work', limitMs: 2_500, run: () => app.close() });
+    this.loaded();
+    this.started();
+    this.logger.info('running');
+    return app;
+  }
+
+  private get nestOptions(): { logger: NestLogger; abortOnError: false } {
+    // A failed start ends with its own error in our log instead of a bare abort.
+    return { logger: new NestLogger(this.logger), abortOnError: false };
+  }
+
+  /** Everything is in memory, and callers are about to be let in. `answer` and `run` say so themselves. */
   loaded(): void {
     if (this.ownsProcess) giveBackStartUpMemory();
   }
 
-  /** All that it offers can be reached: from now on it may be ready. `answer` says so itself. */
+  /** All that it offers can be reached: from now on it may be ready. `answer` and `run` say so themselves. */
   started(): void {
     this.up = true;
   }
