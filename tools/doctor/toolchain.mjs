@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { attempt } from '../start/command.mjs';
+import { nodePackage } from '../start/node-packages.mjs';
 import { checkPlatform, pinnedNode } from '../start/toolchain.mjs';
 import { reasonOf, unknown, well, wrong } from './finding.mjs';
 
@@ -46,7 +47,7 @@ export function checkPackages(root) {
 /** The Node that runs the services. @param {string} root @returns {Promise<Finding>} */
 async function checkRuntime(root) {
   const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const wanted = optionalDependencies[`node-${process.platform}-${process.arch}`];
+  const wanted = optionalDependencies[nodePackage()];
   try {
     const { code, output } = await attempt(pinnedNode(), ['--version'], { cwd: root });
     const version = output.trim();

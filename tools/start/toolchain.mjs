@@ -5,6 +5,7 @@ import { attempt, run } from './command.mjs';
 import { StartError } from './errors.mjs';
 import { makePassage } from './files.mjs';
 import { awaitLock } from './lock.mjs';
+import { nodePackage } from './node-packages.mjs';
 import { contentStamp, filesBelow, packageFolders, changeStamp } from './stamp.mjs';
 
 /** The repository. */
@@ -18,9 +19,10 @@ const OLDEST_NODE = [20, 19];
  * @property {(message: string) => void} say
  */
 
-/** Refuses what cannot work, before anything is touched. */
-export function checkPlatform() {
-  if (process.platform === 'win32') throw new StartError('Windows itself is not supported; inside WSL everything works.');
+/** Refuses what cannot work, before anything is touched. @param {string} [platform] @param {string} [arch] */
+export function checkPlatform(platform = process.platform, arch = process.arch) {
+  if (platform === 'win32') throw new StartError('Windows itself is not supported; inside WSL everything works.');
+  nodePackage(platform, arch);
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = OLDEST_NODE;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
@@ -70,11 +72,11 @@ export async function compile({ signal, say, env }) {
   }
 }
 
-/** The pinned Node of this machine's kind. */
+/** The binary of the pinned Node for this machine. */
 export function pinnedNode() {
-  const binary = join(ROOT, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  const binary = join(ROOT, 'node_modules', nodePackage(), 'bin', 'node');
   if (existsSync(binary)) return binary;
-  throw new StartError(`The Node this project pins has no package for ${process.platform} ${process.arch}.`);
+  throw new StartError(`The package ${nodePackage()} is not installed. Remove node_modules, then npm start.`);
 }
 
 /** Where Node keeps compiled code between starts: a service is up noticeably sooner. */
