@@ -5,6 +5,7 @@ import { DataDir } from '../../tools/start/data-dir.mjs';
 import { ownDatabases } from '../../tools/start/databases.mjs';
 import { HostClock } from '../../tools/start/host-clock.mjs';
 import { nextFreePort } from '../../tools/start/ports.mjs';
+import { findNats } from '../../tools/start/nats-binary.mjs';
 import { natsVersion } from '../../tools/start/nats.mjs';
 import { childrenOf, sendSignal, sleep } from '../../tools/start/processes.mjs';
 import { answers } from '../../tools/start/readiness.mjs';
@@ -92,7 +93,8 @@ export class Stack {
     const credentials = loadCredentials(dataDir.credentials, { needed: false });
     /** @type {import('../../tools/start/shop.mjs').Site} */
     const site = { stop: this.#stop, shutdown: this.#shutdown, screen: silent, dataDir, runFile, watch, credentials };
-    const [databases, broker] = await together(this.#stop, [ownDatabases(site), ownBroker(site, natsServers)]);
+    const nats = await findNats({ signal: this.#stop.signal, say: silent.say });
+    const [databases, broker] = await together(this.#stop, [ownDatabases(site), ownBroker(site, nats, natsServers)]);
     this.#databases = databases;
     this.#brokers = broker.servers;
     this.natsVersion = await natsVersion(Number(new URL(broker.url).port));

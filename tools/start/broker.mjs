@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { secret } from './credentials.mjs';
-import { findNats } from './nats-binary.mjs';
 import { natsReady, natsServer } from './nats.mjs';
 import { freePort } from './ports.mjs';
 import { NATS_USERS } from './services.mjs';
@@ -33,12 +32,12 @@ export function givenBroker(env) {
 
 /**
  * Starts our own NATS server, or a cluster of several, with the accounts of a deployment and passwords for this run.
- * @param {import('./shop.mjs').Site} site
+ * @param {Pick<import('./shop.mjs').Site, 'dataDir' | 'runFile' | 'shutdown' | 'stop' | 'watch'>} site
+ * @param {import('./nats-binary.mjs').NatsServer} found
  * @param {number} [count] of the servers; `url` is the first one's
  * @returns {Promise<Broker & { servers: OwnServer[] }>}
  */
-export async function ownBroker({ dataDir, runFile, screen, shutdown, stop, watch }, count = 1) {
-  const found = await findNats({ signal: stop.signal, say: (message) => screen.say(message) });
+export async function ownBroker({ dataDir, runFile, shutdown, stop, watch }, found, count = 1) {
   const passwords = Object.fromEntries(NATS_USERS.map((user) => [user, secret()]));
   const ports = await freePorts(count);
   const clusterPorts = count > 1 ? await freePorts(count) : [];

@@ -1,46 +1,102 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { attempt, run } from './command.mjs';
+import { newerSuiteOf, sourcesOfSuite } from './debian-suites.mjs';
+import { onPath } from './path.mjs';
 import { cacheFolder } from './system-user.mjs';
 
+/** @typedef {(...args: string[]) => Promise<{ code: number, output: string }>} Apt */
+
 /**
- * Fetches a package of Debian or Ubuntu as any user may, and takes one file out of it; nothing is installed.
- * @param {{ name: string, binary: string }} wanted the package, and the name of the program or library in it
+ * Fetches a package of Debian or Ubuntu as any user may, and takes one file out of it; nothing is installed. apt checks the
+ * signatures as it always does.
+ * @param {object} wanted
+ * @param {string} wanted.name of the package
+ * @param {string} wanted.binary name of the program or library in it
+ * @param {boolean} [wanted.newest] prefers the package of the distribution's next release, if that program runs here
  * @param {string} target where the file goes
  * @param {{ signal: AbortSignal, say: (message: string) => void }} options
  * @returns {Promise<boolean>} whether it is there; it cannot be had on other systems or without a network
  */
-export async function fetchBinary({ name, binary }, target, { signal, say }) {
-  if (!existsSync('/usr/bin/apt-get')) return false;
-  say(`No ${binary} found: fetching the package ${name}`);
+export async function fetchBinary({ name, binary, newest = false }, target, { signal, say }) {
+  if (!onPath('apt-get') || !onPath('dpkg-deb')) return false;
+  say(`Fetching ${binary} from the package ${name}`);
   const cache = cacheFolder(undefined);
   mkdirSync(cache, { recursive: true });
   const work = mkdtempSync(join(cache, `${name}-`));
   // As root, apt would fetch as a user of its own who cannot write here.
-  const asMe = ['-q', '-o', 'APT::Sandbox::User=root'];
-  const ownLists = ['-o', `Dir::State::lists=${join(work, 'lists')}`, '-o', `Dir::Cache=${join(work, 'cache')}`];
+  const options = ['-q', '-o', 'APT::Sandbox::User=root', '-o', 'Acquire::http::Timeout=15', '-o', 'Acquire::https::Timeout=15'];
+  /** @type {Apt} */
+  const apt = (...args) => attempt('apt-get', [...options, ...args], { cwd: work, signal });
   try {
-    const apt = (/** @type {string[]} */ ...args) => attempt('apt-get', [...asMe, ...args], { cwd: work, signal });
-    const fetch = async () => {
-      if ((await apt('download', name)).code === 0) return true;
-      // The machine's package lists are missing or too old: ours, for this once.
-      mkdirSync(join(work, 'lists', 'partial'), { recursive: true });
-      mkdirSync(join(work, 'cache', 'archives', 'partial'), { recursive: true });
-      await apt(...ownLists, 'update');
-      return (await apt(...ownLists, 'download', name)).code === 0;
-    };
-    if (!(await fetch())) return false;
-    const archive = readdirSync(work).find((file) => file.endsWith('.deb')) ?? '';
-    await run('dpkg-deb', ['-x', archive, 'unpacked'], { what: `Unpacking ${name}`, cwd: work, signal });
-    const unpacked = join(work, 'unpacked');
-    const found = readdirSync(unpacked, { recursive: true, encoding: 'utf8' }).find((path) => isProgramOrLibrary(path, binary));
-    if (!found) return false;
-    renameSync(join(unpacked, found), target);
-    return true;
+    for (const fetch of newest ? [fromNewerSuite, fromOwnSuite] : [fromOwnSuite]) {
+      if (!(await fetch(apt, name, work))) continue;
+      const file = await unpack({ name, binary, work, signal });
+      if (!file || (newest && !(await runsHere(file, signal)))) continue;
+      renameSync(file, target);
+      return true;
+    }
+    return false;
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
+
+/** @param {Apt} apt @param {string} name @param {string} work @returns {Promise<boolean>} */
+async function fromOwnSuite(apt, name, work) {
+  if ((await apt('download', name)).code === 0) return true;
+  // The machine's package lists are missing or too old: ours, for this once.
+  return fromFreshLists(apt, name, privateLists(join(work, 'own')));
+}
+
+/** @param {Apt} apt @param {string} name @param {string} work @returns {Promise<boolean>} */
+async function fromNewerSuite(apt, name, work) {
+  const newer = newerSuiteOf(readFileSync('/etc/os-release', 'utf8'));
+  if (!newer) return false;
+  const parts = join(work, 'newer', 'sources');
+  mkdirSync(parts, { recursive: true });
+  for (const file of sourceFiles()) {
+    const sources = sourcesOfSuite(file, readFileSync(file, 'utf8'), newer);
+    if (sources !== '') writeFileSync(join(parts, basename(file)), sources);
+  }
+  if (readdirSync(parts).length === 0) return false;
+  const onlyThese = ['-o', 'Dir::Etc::sourcelist=/dev/null', '-o', `Dir::Etc::sourceparts=${parts}`];
+  return fromFreshLists(apt, name, [...privateLists(join(work, 'newer')), ...onlyThese]);
+}
+
+/** @param {Apt} apt @param {string} name @param {string[]} lists */
+async function fromFreshLists(apt, name, lists) {
+  await apt(...lists, 'update');
+  return (await apt(...lists, 'download', name)).code === 0;
+}
+
+/** @param {string} folder @returns {string[]} */
+function privateLists(folder) {
+  mkdirSync(join(folder, 'lists', 'partial'), { recursive: true });
+  mkdirSync(join(folder, 'cache', 'archives', 'partial'), { recursive: true });
+  return ['-o', `Dir::State::lists=${join(folder, 'lists')}`, '-o', `Dir::Cache=${join(folder, 'cache')}`];
+}
+
+/** Where this machine's packages come from. */
+function sourceFiles() {
+  const parts = '/etc/apt/sources.list.d';
+  const files = existsSync(parts) ? readdirSync(parts).map((file) => join(parts, file)) : [];
+  return ['/etc/apt/sources.list', ...files].filter((file) => /\.(list|sources)$/.test(file) && existsSync(file));
+}
+
+/** @param {{ name: string, binary: string, work: string, signal: AbortSignal }} what @returns {Promise<string | undefined>} the file */
+async function unpack({ name, binary, work, signal }) {
+  const archive = readdirSync(work).find((file) => file.endsWith('.deb')) ?? '';
+  const unpacked = join(work, 'unpacked');
+  rmSync(unpacked, { recursive: true, force: true });
+  await run('dpkg-deb', ['-x', archive, unpacked], { what: `Unpacking ${name}`, cwd: work, signal });
+  rmSync(join(work, archive));
+  const found = readdirSync(unpacked, { recursive: true, encoding: 'utf8' }).find((path) => isProgramOrLibrary(path, binary));
+  return found && join(unpacked, found);
+}
+
+/** A program of a newer release may need a newer libc than there is. @param {string} program @param {AbortSignal} signal */
+const runsHere = async (program, signal) => (await attempt(program, ['--version'], { signal })).code === 0;
 
 /** @param {string} path within the package @param {string} name */
 const isProgramOrLibrary = (path, name) => /^usr\/(bin|sbin|lib)\//.test(path) && basename(path) === name;

@@ -1,11 +1,19 @@
-import { existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { attempt } from './command.mjs';
 import { fetchBinary } from './debian-package.mjs';
 import { StartError } from './errors.mjs';
+import { onPath } from './path.mjs';
 import { cacheFolder } from './system-user.mjs';
 
-const DOCKER_IMAGE = 'nats:2.12';
+/** The one of docker-compose.yml. */
+const DOCKER_IMAGE = 'nats:2.14.2-alpine';
+
+/** Before 2.9.16 half-open members of queue groups stay; Debian 12 has 2.9.10, which also has CVE-2023-47090. */
+const RECENT = [2, 10];
+
+/** An older server in the cache is kept where no newer one can be had; this is how often we look again. */
+const LOOK_AGAIN_MS = 24 * 60 * 60_000;
 
 /**
  * How a NATS server can be started here.
@@ -13,24 +21,57 @@ const DOCKER_IMAGE = 'nats:2.12';
  */
 
 /**
- * Finds a NATS server: an installed one, else Debian's package unpacked into the cache (nothing is installed), else Docker.
+ * Finds a NATS server: an installed one, else the package of Debian or Ubuntu unpacked into the cache (nothing is installed), else
+ * Docker.
  * @param {{ signal: AbortSignal, say: (message: string) => void }} options
  * @returns {Promise<NatsServer>}
  */
 export async function findNats({ signal, say }) {
-  const cached = join(cacheFolder(undefined), 'nats-server');
-  const installed = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean).map((folder) => join(folder, 'nats-server'));
-  const binary = [...installed, cached].find((path) => existsSync(path));
-  if (binary) return { binary };
+  const installed = onPath('nats-server');
+  if (installed) return { binary: installed };
 
-  if (await fetchBinary({ name: 'nats-server', binary: 'nats-server' }, cached, { signal, say })) return { binary: cached };
+  const cached = join(cacheFolder(undefined), 'nats-server');
+  if (await isGoodEnough(cached, signal)) return { binary: cached };
+  if (await fetchBinary({ name: 'nats-server', binary: 'nats-server', newest: true }, cached, { signal, say })) return { binary: cached };
+  if (existsSync(cached)) {
+    writeFileSync(lookedAt(cached), '');
+    return { binary: cached };
+  }
   const docker = await attempt('docker', ['version', '--format', '{{.Server.Version}}'], { signal }).catch(() => undefined);
   signal.throwIfAborted();
   if (docker?.code === 0) return { image: DOCKER_IMAGE };
-  throw new StartError(
-    'There is no NATS server, and none could be fetched. Any of these helps:\n' +
-      '  - install nats-server, so that it is on the PATH (https://docs.nats.io/running-a-nats-service/introduction/installation)\n' +
-      '  - start Docker\n' +
-      '  - name a running server: NATS_URL=nats://127.0.0.1:4222 npm start',
-  );
+  throw new StartError(whatToInstall(process.platform));
 }
+
+/** One line. @param {string} platform */
+export function whatToInstall(platform) {
+  const install =
+    platform === 'darwin'
+      ? 'run "brew install nats-server"'
+      : 'put nats-server on the PATH (https://docs.nats.io/running-a-nats-service/introduction/installation)';
+  return `No NATS server was found or could be fetched: ${install}, start Docker, or name a running server in NATS_URL.`;
+}
+
+/** @param {string} binary @returns {Promise<string>} such as 2.15.1 */
+export async function versionOf(binary, signal = AbortSignal.timeout(5_000)) {
+  const { output } = await attempt(binary, ['--version'], { signal });
+  return /v?(\d+\.\d+\.\d+\S*)/.exec(output)?.[1] ?? '0';
+}
+
+/** @param {string} cached @param {AbortSignal} signal */
+async function isGoodEnough(cached, signal) {
+  if (!existsSync(cached)) return false;
+  if (isRecent(await versionOf(cached, signal))) return true;
+  const looked = lookedAt(cached);
+  return existsSync(looked) && Date.now() - statSync(looked).mtimeMs < LOOK_AGAIN_MS;
+}
+
+/** @param {string} version */
+export function isRecent(version) {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [recentMajor = 0, recentMinor = 0] = RECENT;
+  return major > recentMajor || (major === recentMajor && minor >= recentMinor);
+}
+
+/** A file whose time of change is when we last looked for a newer server. @param {string} cached */
+const lookedAt = (cached) => `${cached}.looked`;

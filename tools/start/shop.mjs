@@ -7,6 +7,7 @@ import { DataDir } from './data-dir.mjs';
 import { givenDatabases, ownDatabases, ownerVariable } from './databases.mjs';
 import { StartError } from './errors.mjs';
 import { Held, takeLock } from './lock.mjs';
+import { findNats } from './nats-binary.mjs';
 import { endOrphans } from './orphans.mjs';
 import { claimPorts } from './ports.mjs';
 import { majorOf } from './postgres.mjs';
@@ -61,10 +62,12 @@ export async function openShop(options, means) {
   /** @type {Site} */
   const site = { ...means, dataDir, runFile, watch: new Watch(stop, screen), credentials };
 
+  // Before the installation: a machine without a NATS server is told at once.
+  const nats = givenBroker(process.env) ?? (await findNats({ signal: stop.signal, say }));
   const [env, databases, broker] = await together(stop, [
     readyToolchain({ signal: stop.signal, say }),
     given ?? ownDatabases(site),
-    givenBroker(process.env) ?? ownBroker(site),
+    'url' in nats ? nats : ownBroker(site, nats),
   ]);
   const instances = await planInstances(options.replicas, ports);
   const publicUrl = process.env['PUBLIC_URL'] || gatewayUrl;

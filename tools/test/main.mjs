@@ -7,6 +7,7 @@ import { temporaryFolder } from './folder.mjs';
 import { parseOptions, usage } from './options.mjs';
 import { keptIn, terminal } from './output.mjs';
 import { check, succeeded, sum, summary } from './results.mjs';
+import { natsForTests } from './servers.mjs';
 import { steps } from './steps.mjs';
 
 const ORDER = /** @type {const} */ (['shop', 'NATS', 'Postgres', 'temporary folder']);
@@ -26,6 +27,9 @@ async function main() {
       return 0;
     }
     checkPlatform();
+    // Before the installation: a machine without a NATS server is told at once.
+    const nats = await natsForTests(stop.signal);
+    console.log(`Tests run on NATS ${nats.version} (${nats.binary}).`);
     const env = await readyPackages({ signal: stop.signal, say: console.log });
     const build = await step('types', terminal, async () => check(await compile({ signal: stop.signal, say: console.log, env })));
     tallies.push(build);

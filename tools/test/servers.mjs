@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { secret } from '../start/credentials.mjs';
 import { StartError } from '../start/errors.mjs';
-import { findNats } from '../start/nats-binary.mjs';
+import { findNats, versionOf } from '../start/nats-binary.mjs';
 import { natsReady, natsServer } from '../start/nats.mjs';
 import { freePort } from '../start/ports.mjs';
 import { findPostgres } from '../start/postgres-binaries.mjs';
@@ -42,17 +42,21 @@ async function startPostgres({ folder, stop, shutdown }) {
 
 /** @param {Need} need */
 async function startNats({ folder, stop, shutdown }) {
-  const found = await findNats({ signal: stop.signal, say: console.log });
-  if (!('binary' in found)) {
-    throw new StartError('The tests stop and start NATS servers of their own: install nats-server, so that it is on the PATH.');
-  }
+  const { binary } = await natsForTests(stop.signal);
   const port = await freePort();
   const logFile = join(folder, 'nats.log');
-  const server = natsServer(found, { port, logFile, onEnd: fatal('NATS', logFile, stop) });
+  const server = natsServer({ binary }, { port, logFile, onEnd: fatal('NATS', logFile, stop) });
   shutdown.add('NATS', () => server.stop());
   server.start();
   await natsReady(port, stop.signal);
-  return { TEST_NATS_URL: `nats://127.0.0.1:${port}`, TEST_NATS_SERVER_BINARY: found.binary };
+  return { TEST_NATS_URL: `nats://127.0.0.1:${port}`, TEST_NATS_SERVER_BINARY: binary };
+}
+
+/** The NATS server of all steps. @param {AbortSignal} signal @returns {Promise<{ binary: string, version: string }>} */
+export async function natsForTests(signal) {
+  const found = await findNats({ signal, say: console.log });
+  if ('binary' in found) return { binary: found.binary, version: await versionOf(found.binary, signal) };
+  throw new StartError('The tests stop and start NATS servers of their own: install nats-server, so that it is on the PATH.');
 }
 
 /**

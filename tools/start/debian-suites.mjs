@@ -1,0 +1,37 @@
+/**
+ * The release that a machine has, and the one that its distribution prepares.
+ * @typedef {{ from: string, to: string }} Suites
+ */
+
+/** Names for the release under way, whatever its code name. @type {Record<string, string>} */
+const NEXT = { debian: 'testing', ubuntu: 'devel' };
+
+/** @param {string} osRelease the text of /etc/os-release @returns {Suites | undefined} */
+export function newerSuiteOf(osRelease) {
+  const valueOf = (/** @type {string} */ name) => new RegExp(`^${name}="?([^"\\n]*)"?$`, 'm').exec(osRelease)?.[1];
+  const from = valueOf('VERSION_CODENAME');
+  const to = NEXT[valueOf('ID') ?? ''];
+  return from && to ? { from, to } : undefined;
+}
+
+/**
+ * Keeps those package sources that serve the machine's release, and has them serve the newer one: same servers, same
+ * keys. Updates and sources of other parties are left out.
+ * @param {string} file its name tells the format: `.list` has a line for each source, `.sources` a paragraph
+ * @param {string} text
+ * @param {Suites} suites
+ */
+export function sourcesOfSuite(file, text, { from, to }) {
+  if (file.endsWith('.list')) {
+    const line = new RegExp(`^(deb\\s+(?:\\[[^\\]]*\\]\\s+)?\\S+\\s+)${from}(\\s.*)$`);
+    return text.split('\n').flatMap((one) => (line.test(one) ? [`${one.replace(line, `$1${to}$2`)}\n`] : [])).join('');
+  }
+  return text
+    .split(/\n{2,}/)
+    .filter((paragraph) => wordsOf(paragraph, 'Types').includes('deb') && wordsOf(paragraph, 'Suites').includes(from))
+    .map((paragraph) => `${paragraph.trim().replace(/^Suites:.*$/m, `Suites: ${to}`)}\n`)
+    .join('\n');
+}
+
+/** @param {string} paragraph @param {string} field */
+const wordsOf = (paragraph, field) => new RegExp(`^${field}:(.*)$`, 'm').exec(paragraph)?.[1]?.trim().split(/\s+/) ?? [];
