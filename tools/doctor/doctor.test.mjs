@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -69,6 +70,19 @@ test('a part that was killed is named, and so is one that never came', async () 
   assert.match(text, /^WRONG {2}nats: does not run/m);
   assert.match(text, /^WRONG {2}identity: was not started/m);
   assert.match(lines(await checkParts({ ...shop, pid: mark.pid })), /^WRONG {2}launcher: was killed/m);
+});
+
+test('a service that was left out is not missed, and looked at where the user runs it', async () => {
+  const server = createHttpServer((request, response) => response.end('{"checks":{"start":"ok","nats":"ok"}}'));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const shop = { path: join(folder, 'run.json'), pid: process.pid, services: {} };
+  const leftOut = { store: { environment: '/data/store.env', opsPort: port }, catalog: { environment: '/data/catalog.env', opsPort: await freePort() } };
+  const text = lines(await checkParts({ ...shop, leftOut }));
+  server.close();
+  assert.match(text, /^ok {5}store: was left out, and yours runs$/m);
+  assert.match(text, /^ok {5}store \/readyz: has what it requires \(start, nats\)$/m);
+  assert.match(text, /^\? {6}catalog: was left out, and none of yours runs -> .*\/data\/catalog\.env$/m);
 });
 
 test('packages that are missing, or not those of the lock file, are noticed', () => {

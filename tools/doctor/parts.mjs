@@ -16,6 +16,11 @@ export async function checkParts(shop) {
     findings.push(part ? checkProcess(name, part, logs) : unknown(name, 'a server of yours, or not there yet', 'see below'));
   }
   for (const service of SERVICES) {
+    const leftOut = shop.leftOut?.[service];
+    if (leftOut) {
+      findings.push(...(await checkLeftOut(service, leftOut)));
+      continue;
+    }
     const replicas = shop.services[service] ?? [];
     if (replicas.length === 0) findings.push(wrong(service, 'was not started', `wait, or see what ${dirname(shop.path)}/logs says`));
     for (const replica of replicas) findings.push(...(await checkReplica(replica, logs)));
@@ -33,6 +38,17 @@ function checkLauncher({ pid, path }) {
 function checkProcess(name, { pid, began }, logs) {
   if (pid !== undefined && began !== undefined && stillRuns({ pid, began })) return well(name, `process ${pid}`);
   return wrong(name, `does not run${pid === undefined ? '' : ` (it was process ${pid})`}`, `the launcher starts it again; if not: ${join(logs, `${name}.log`)}`);
+}
+
+/** A service that the user runs (npm start -- --without). @param {string} service @param {NonNullable<Shop['leftOut']>[string]} leftOut @returns {Promise<Finding[]>} */
+async function checkLeftOut(service, { environment, opsPort }) {
+  const url = `http://127.0.0.1:${opsPort}`;
+  try {
+    await get(`${url}/livez`);
+  } catch {
+    return [unknown(service, 'was left out, and none of yours runs', `run one with the environment in ${environment}`)];
+  }
+  return [well(service, 'was left out, and yours runs'), ...(await checkHealth(service, url, dirname(environment)))];
 }
 
 /** @param {Shop['services'][string][number]} replica @param {string} logs @returns {Promise<Finding[]>} */

@@ -18,11 +18,16 @@ export async function reference() {
   const common = Object.values(serviceSettings);
   const sections = [section('Every service', common)];
   for (const service of SERVICES) {
-    const config = await import(`../../apps/${service}/dist/config.js`);
-    const own = /** @type {Setting[]} */ (Object.values({ ...config[`${service}Settings`], ...config.migrationSettings }));
+    const own = await settingsOf(service);
     sections.push(section(service, own.filter(({ variable }) => !common.some((one) => one.variable === variable))));
   }
   return [introduction, ...sections].join('\n');
+}
+
+/** All settings of a service and of its migrations. @param {string} service @returns {Promise<Setting[]>} */
+export async function settingsOf(service) {
+  const config = await import(`../../apps/${service}/dist/config.js`);
+  return Object.values({ ...config[`${service}Settings`], ...config.migrationSettings });
 }
 
 /** @param {string} title @param {readonly Setting[]} settings */

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { makePassage, writePrivately } from './files.mjs';
 import { removeDrafts } from './postgres.mjs';
+import { SERVICES } from './services.mjs';
 import { canReach, postgresUser } from './system-user.mjs';
 
 /** The folder of one demo shop: its databases, passwords and logs. */
@@ -20,6 +21,11 @@ export class DataDir {
   create() {
     makePassage(this.path);
     mkdirSync(this.logs, { recursive: true });
+  }
+
+  /** Where a developer's own process finds the environment of this service. @param {string} service */
+  environmentFile(service) {
+    return join(this.path, `${service}.env`);
   }
 
   /** The folder of the Postgres cluster: here, unless the user Postgres runs as cannot get here. */
@@ -40,7 +46,8 @@ export class DataDir {
   empty() {
     const cluster = this.postgres;
     removeDrafts(cluster);
-    for (const made of [cluster, this.logs, this.credentials, this.postgresLocation, this.runFile]) {
+    const environments = SERVICES.map((service) => this.environmentFile(service));
+    for (const made of [cluster, this.logs, this.credentials, this.postgresLocation, this.runFile, ...environments]) {
       rmSync(made, { recursive: true, force: true });
     }
     const elsewhere = dirname(cluster);

@@ -8,6 +8,7 @@ export const usage = `Starts the whole plant shop on this machine.
   npm start -- --fresh          throws the data of earlier runs away first
   npm start -- --quiet          shows only warnings and errors of the services (the log files hold everything)
   npm start -- --store 2        runs several replicas of a service (${SERVICES.join(', ')})
+  npm start -- --without store  leaves services out (several: store,catalog) and says how to run your own in their place
 
 Variables: see tools/start/README.md`;
 
@@ -17,33 +18,54 @@ Variables: see tools/start/README.md`;
  * @property {boolean} fresh
  * @property {boolean} quiet
  * @property {Record<import('./services.mjs').ServiceName, number>} replicas
+ * @property {import('./services.mjs').ServiceName[]} without services that the user runs
  */
 
 /** @param {string[]} args @returns {Options} */
 export function parseOptions(args) {
-  const { help, fresh, quiet, ...counts } = parse(args);
+  const { help, fresh, quiet, without, ...counts } = parse(args);
+  const leftOut = servicesIn(/** @type {string[] | undefined} */ (without) ?? []);
+  for (const name of leftOut) {
+    if (counts[name] !== undefined) throw new StartError(`--${name} and --without ${name} exclude each other.`);
+  }
   const replicas = Object.fromEntries(SERVICES.map((name) => [name, replicaCount(name, counts[name])]));
   return {
     help: help === true,
     fresh: fresh === true,
     quiet: quiet === true,
     replicas: /** @type {Options['replicas']} */ (replicas),
+    without: leftOut,
   };
 }
 
-/** @param {string[]} args @returns {Record<string, string | boolean | undefined>} */
+/** @typedef {string | boolean | (string | boolean)[] | undefined} Value */
+
+/** @param {string[]} args @returns {Record<string, Value>} */
 function parse(args) {
-  /** @type {Record<string, { type: 'boolean' | 'string', short?: string }>} */
-  const known = { help: { type: 'boolean', short: 'h' }, fresh: { type: 'boolean' }, quiet: { type: 'boolean' } };
+  /** @type {Record<string, { type: 'boolean' | 'string', short?: string, multiple?: boolean }>} */
+  const known = {
+    help: { type: 'boolean', short: 'h' },
+    fresh: { type: 'boolean' },
+    quiet: { type: 'boolean' },
+    without: { type: 'string', multiple: true },
+  };
   for (const name of SERVICES) known[name] = { type: 'string' };
   try {
-    return /** @type {Record<string, string | boolean | undefined>} */ (parseArgs({ args, options: known }).values);
+    return parseArgs({ args, options: known }).values;
   } catch (error) {
     throw new StartError(`${/** @type {Error} */ (error).message}\n\n${usage}`);
   }
 }
 
-/** @param {string} name @param {string | boolean | undefined} text */
+/** @param {string[]} lists each of names with commas between them */
+function servicesIn(lists) {
+  const names = lists.flatMap((list) => list.split(',')).map((name) => name.trim());
+  const unknown = names.filter((name) => !SERVICES.some((service) => service === name));
+  if (unknown.length > 0) throw new StartError(`--without ${unknown.join(',')}: the services are ${SERVICES.join(', ')}.`);
+  return SERVICES.filter((service) => names.includes(service));
+}
+
+/** @param {string} name @param {Value} text */
 function replicaCount(name, text) {
   const count = Number(text ?? 1);
   if (Number.isInteger(count) && count >= 1 && count <= 16) return count;

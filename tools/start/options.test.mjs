@@ -13,6 +13,14 @@ test('replicas are asked for by the name of the service', () => {
   assert.throws(() => parseOptions(['--store', 'many']), { message: /1 to 16/ });
 });
 
+test('services can be left out, once or often, but not by a name that none has', () => {
+  assert.deepEqual(parseOptions([]).without, []);
+  assert.deepEqual(parseOptions(['--without', 'store']).without, ['store']);
+  assert.deepEqual(parseOptions(['--without', 'store, gateway', '--without', 'catalog']).without, ['gateway', 'catalog', 'store']);
+  assert.throws(() => parseOptions(['--without', 'shop']), { message: /--without shop.*gateway, catalog, store/ });
+  assert.throws(() => parseOptions(['--without', 'store', '--store', '2']), { message: /exclude each other/ });
+});
+
 test('an unknown option is answered with the known ones', () => {
   assert.throws(() => parseOptions(['--frehs']), { message: /--frehs[^]*npm start -- --fresh/ });
 });

@@ -2,18 +2,18 @@ import { StartError } from './errors.mjs';
 import { sleep } from './processes.mjs';
 
 /**
- * Waits until an address answers 200.
+ * Waits until an address answers 200, or something else that is enough.
  * @param {string} url
- * @param {{ limitMs: number, signal: AbortSignal }} options
+ * @param {{ limitMs: number, signal: AbortSignal, isEnough?: (body: string) => boolean }} options
  */
-export async function answers(url, { limitMs, signal }) {
+export async function answers(url, { limitMs, signal, isEnough = () => false }) {
   let last = 'no answer';
   for (const end = Date.now() + limitMs; Date.now() < end; await sleep(50)) {
     signal.throwIfAborted();
     try {
       const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]) });
       const body = await response.text();
-      if (response.ok) return;
+      if (response.ok || isEnough(body)) return;
       last = `${response.status} ${body}`;
     } catch (error) {
       signal.throwIfAborted();

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { banner } from './banner.mjs';
 import { givenBroker, ownBroker } from './broker.mjs';
@@ -9,12 +10,13 @@ import { StartError } from './errors.mjs';
 import { Held, takeLock } from './lock.mjs';
 import { findNats } from './nats-binary.mjs';
 import { endOrphans } from './orphans.mjs';
+import { instructions, writeEnvironment } from './own-process.mjs';
 import { claimPorts } from './ports.mjs';
 import { majorOf } from './postgres.mjs';
 import { answers } from './readiness.mjs';
 import { RunFile } from './run-file.mjs';
 import { migrateOf, serviceProcess } from './service-process.mjs';
-import { environmentOf, planInstances } from './services.mjs';
+import { environmentOf, planInstances, SERVICES } from './services.mjs';
 import { together } from './shutdown.mjs';
 import { checkPlatform, pinnedNode, readyToolchain, ROOT } from './toolchain.mjs';
 import { Watch } from './watch.mjs';
@@ -75,17 +77,57 @@ export async function openShop(options, means) {
   const wiring = { instances, databaseUrls: databases.urls, databaseCa: databases.ca, broker, credentials, publicUrl, streamPublicUrl };
   const processes = instances.map((instance) => ({ instance, env: environmentOf(instance, wiring, env) }));
   await migrate(site, processes, databases);
-  startServices(site, processes);
-  const ready = (/** @type {string} */ url) => answers(`${url}/readyz`, { limitMs: READY_LIMIT_MS, signal: stop.signal });
-  // The gateway asks one replica of each service.
-  await together(stop, [ready(gatewayUrl), ...instances.map(({ opsPort }) => ready(`http://127.0.0.1:${opsPort}`))]);
+  const isOurs = (/** @type {Planned} */ { instance }) => !options.without.includes(instance.service);
+  const ours = processes.filter(isOurs);
+  const leftOut = await leaveOut(site, processes.filter((one) => !isOurs(one)), databases, env);
+  startServices(site, ours);
+  const ready = (/** @type {string} */ url, /** @type {(body: string) => boolean} */ isEnough) =>
+    answers(`${url}/readyz`, { limitMs: READY_LIMIT_MS, signal: stop.signal, isEnough });
+  const isLeftOut = (/** @type {string} */ service) => leftOut.some((one) => one.service === service);
+  await together(stop, [
+    ...ours.map(({ instance }) => ready(`http://127.0.0.1:${instance.opsPort}`, (body) => leftOut.length > 0 && hasStarted(body))),
+    // The gateway asks one replica of each service. It is never ready itself without identity, whose revocations it follows.
+    ...(isLeftOut('gateway') || isLeftOut('identity') ? [] : [ready(gatewayUrl, (body) => missing(body).every(isLeftOut))]),
+  ]);
 
   site.watch.isOpen = true;
   const seconds = (performance.now() - begun) / 1000;
   const gatewayUrls = urlsOf(instances, 'gateway', 'http');
   const streamUrls = urlsOf(instances, 'notifications', 'ws');
   say(banner({ gatewayUrls, streamUrls, dataDir: dataDir.path, logs: dataDir.logs, seconds }));
+  if (leftOut.length === 0) return;
+  say(await instructions(leftOut));
+  answers(`${gatewayUrl}/readyz`, { limitMs: Infinity, signal: stop.signal }).then(
+    () => say(`${leftOut.map(({ service }) => service).join(', ')} answered: the shop is whole.`),
+    (error) => stop.abort(error),
+  );
 }
+
+/**
+ * Prepares what the user runs instead of our process, and takes away what an earlier run prepared.
+ * @param {Site} site
+ * @param {Planned[]} processes
+ * @param {import('./databases.mjs').Databases} databases
+ * @param {NodeJS.ProcessEnv} inherited
+ * @returns {Promise<import('./own-process.mjs').LeftOut[]>}
+ */
+async function leaveOut({ dataDir, runFile, stop }, processes, { ownerUrls }, inherited) {
+  for (const service of SERVICES) rmSync(dataDir.environmentFile(service), { force: true });
+  const leftOut = processes.map(({ instance: { service }, env }) => {
+    const ownerUrl = /** @type {Partial<Record<string, string>>} */ (ownerUrls)[service];
+    return { service, env, file: dataDir.environmentFile(service), ownerUrl };
+  });
+  await together(stop, leftOut.map((one) => writeEnvironment(one, inherited, stop.signal)));
+  const places = processes.map(({ instance: { service, opsPort } }) => [service, { environment: dataDir.environmentFile(service), opsPort }]);
+  if (leftOut.length > 0) runFile.update({ leftOut: Object.fromEntries(places) });
+  return leftOut;
+}
+
+/** Whether a process has started, whatever it still misses of others. @param {string} body of its /readyz */
+const hasStarted = (body) => JSON.parse(body).checks.start === 'ok';
+
+/** @param {string} body of the gateway's /readyz @returns {string[]} services that are not ready */
+const missing = (body) => Object.entries(JSON.parse(body).services).flatMap(([service, state]) => (state === 'ready' ? [] : [service]));
 
 /**
  * @param {import('./services.mjs').Instance[]} instances
