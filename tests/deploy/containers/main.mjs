@@ -1,5 +1,5 @@
 // `npm run containers -- --check`: builds the images, runs docker-compose.yml as a project beside all others, and checks it over
-// HTTP. It needs an engine with Compose 2.24 or newer, and of this checkout nothing but its files.
+// HTTP. It needs an engine with Compose 2.26 or newer, and of this checkout nothing but its files.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { attempt, run } from '../../../tools/start/command.mjs';
