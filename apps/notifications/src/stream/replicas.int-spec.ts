@@ -62,7 +62,7 @@ describe('replicas of the stream', () => {
 
   it('one that is stopped tells its clients to come back elsewhere, lets nobody in, and cuts nobody off', async () => {
     const [left, right] = await Promise.all([shop.start(), shop.start()]);
-    const clients = await Promise.all(Array.from({ length: 200 }, () => left.opened('api_key=key&cursor=latest')));
+    const clients = await left.openedMany(200, 'api_key=key&cursor=latest');
     const waiting = left.ask(`${updates}?api_key=key&wait=20`);
     await until(async () => (await left.metric('stream_connections')) === 201);
     const events = shop.move(3);

@@ -263,6 +263,27 @@ export class Replica {
     return client;
   }
 
+  /**
+   * Many at once, in parts. One that is refused tries again: a busy machine may not hear of revocations for a second, and then lets
+   * nobody in.
+   */
+  async openedMany(count: number, query: string): Promise<Client[]> {
+    const end = performance.now() + 10_000;
+    const openOne = async (): Promise<Client> => {
+      for (;;) {
+        try {
+          return await this.opened(query);
+        } catch (error) {
+          if (performance.now() > end) throw error;
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+      }
+    };
+    const clients: Client[] = [];
+    while (clients.length < count) clients.push(...(await Promise.all(Array.from({ length: Math.min(50, count - clients.length) }, openOne))));
+    return clients;
+  }
+
   async ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<HttpAnswer> {
     const asked = request({ port: this.port, path, headers, method, agent: false });
     asked.end();

@@ -120,8 +120,8 @@ export class TestWebhooks {
   }
 
   /** For tests that let replicas die; to be stopped by the test. */
-  crashStage(options: Partial<WebhooksOptions>): Promise<Stage> {
-    return Stage.of('notifications', this.nats.url, (one) => this.startOn(one, options));
+  crashStage(options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<Stage> {
+    return Stage.of('notifications', this.nats.url, (one) => this.startOn(one, options, variables));
   }
 
   private startOn(service: Service, options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<unknown> {
