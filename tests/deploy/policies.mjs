@@ -9,7 +9,7 @@ import { BlockList, isIPv6 } from 'node:net';
  */
 
 /** How long a service may take to end in order (libs/platform/src/service/service.ts), in seconds. */
-const SHUTDOWN_S = 13;
+const SHUTDOWN_S = 17;
 
 /** Where webhooks must never get. */
 const INSIDE = [

@@ -5,6 +5,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { followRevocations } from '@plant-shop/credentials/follow-revocations';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { NestLogger } from '@plant-shop/platform/logging';
+import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { partsModule } from '@plant-shop/platform/service/parts.module';
 import type { Service } from '@plant-shop/platform/service/service';
 import { GatewayModule } from './gateway.module.js';
@@ -14,7 +15,7 @@ import { allowOrigins } from './http/cors.js';
 import { traceRequests } from './http/request-spans.js';
 import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
 import { secureAnswers } from './http/security-headers.js';
-import { announceClosing, createAdapter } from './http/server.js';
+import { createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
 import { Load } from './limits/load.js';
 import { RateLimit } from './limits/rate-limit.js';
@@ -35,12 +36,13 @@ export interface Gateway {
 export async function createGateway(
   service: Pick<Service, 'name' | 'logger' | 'nats' | 'rpc' | 'metrics' | 'readiness' | 'database'>,
   options: GatewayOptions,
-): Promise<{ app: NestFastifyApplication; routes: Routes; closeConnections: () => void }> {
+): Promise<{ app: NestFastifyApplication; routes: Routes; drain: ConnectionDrain }> {
   const { logger } = service;
   const load = new Load({ requests: options.maxInFlight, bodyBytes: options.maxBodyMib * 1024 * 1024 });
   load.observe(service.metrics);
   const { publicUrl, trustedProxies, requestTimeoutMs } = options;
-  const parts = { publicUrl, trustedProxies, requestTimeoutMs, load, logger };
+  const drain = new ConnectionDrain();
+  const parts = { publicUrl, trustedProxies, requestTimeoutMs, load, logger, drain };
   const adapter = createAdapter(parts);
   const instance = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
@@ -58,28 +60,21 @@ export async function createGateway(
   routes.watch(instance);
   await allowOrigins(instance, options.corsOrigins);
   await instance.register(compress, { global: false, threshold: compressFromBytes, encodings: ['br', 'gzip'], brotliOptions });
-  const closeConnections = announceClosing(instance);
   await instance.register(replyFrom, { base: options.identityHttpUrl, disableRequestLogging: true });
   app.get(Uploads).register(instance);
   await app.init();
   routes.refuseOtherMethods(instance);
-  return { app, routes, closeConnections };
+  return { app, routes, drain };
 }
 
 export async function startGateway(service: Service, options: GatewayOptions): Promise<Gateway> {
   const { logger } = service;
-  const { app, routes, closeConnections } = await createGateway(service, options);
+  const { app, routes, drain } = await createGateway(service, options);
   followRevocations(service, app.get(RevocationLog));
   const sharing = shareCounts(service.nats, app.get(RateLimit));
   service.onClose({ name: 'stop sharing counts', limitMs: 100, run: () => sharing.stop() });
-  service.beforeClose({
-    name: 'finish requests',
-    limitMs: 8_000,
-    run: () => {
-      closeConnections();
-      return app.close();
-    },
-  });
+  service.beforeClose({ name: 'announce the end', limitMs: 2_500, run: () => drain.announce(app.getHttpServer()) });
+  service.beforeClose({ name: 'finish requests', limitMs: 6_000, run: () => app.close() });
   service.loaded();
   await app.listen({ port: options.port, host: options.host, backlog });
   service.started();

@@ -1,3 +1,4 @@
+import type { INestApplicationContext } from '@nestjs/common';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Service, ServiceConfig } from '@plant-shop/platform/service/service';
 import type { IdentityConfig } from './config.js';
@@ -19,9 +20,13 @@ export async function startIdentity(
 ): Promise<{ readonly httpPort: number }> {
   await service.useDatabase(identityDatabase(config, config.databasePoolSize));
   const options = { ...toOptions(config), ...changed };
+  const up: { app?: INestApplicationContext } = {};
+  // Before calls are finished, and while the service may still be coming up.
+  service.beforeClose({ name: 'announce the end', limitMs: 2_500, run: () => up.app?.get(OAuthServer).announceEnd() });
   const app = await service.answer(IdentityModule.with(options, config.identitySecrets), {
     maxInFlight: config.maxInFlight,
   });
+  up.app = app;
   const hasher = app.get(PasswordHasher);
   gauge(
     service.metrics,

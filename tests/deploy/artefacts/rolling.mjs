@@ -76,6 +76,97 @@ export class Traffic {
   }
 }
 
+/** How often a client of the pages asks, in milliseconds. */
+const PAGE_EVERY_MS = 20;
+
+/** A client of the stream's pages and Server-Sent Events that keeps its connections and makes one attempt at each request. */
+export class HttpListener {
+  /** @type {string[]} */
+  failures = [];
+  pages = 0;
+  /** How streams of Server-Sent Events ended. @type {number[]} */
+  closes = [];
+  /** Orders whose events came by Server-Sent Events. @type {Set<number>} */
+  orders = new Set();
+  #agent = new Agent({ keepAlive: true });
+  #isOver = false;
+  /** @type {import('node:http').ClientRequest | undefined} */
+  #stream;
+  /** @type {Promise<unknown>} */
+  #running;
+
+  /** @param {string} url of the stream @param {string} key */
+  constructor(url, key) {
+    this.url = url;
+    this.key = key;
+    this.#running = Promise.all([this.#readPages(), this.#readEvents()]);
+  }
+
+  async stop() {
+    this.#isOver = true;
+    this.#stream?.destroy();
+    await this.#running;
+    this.#agent.destroy();
+  }
+
+  async #readPages() {
+    const all = [];
+    for (let n = 0; !this.#isOver; n++) {
+      // Every tenth waits for an event, and is under way when the replica begins to end.
+      const query = n % 10 === 0 ? '?cursor=latest&wait=20' : '?cursor=earliest&limit=1';
+      all.push(this.#page(query).catch((error) => void this.failures.push(`page${query}: ${error}`)));
+      await pause(PAGE_EVERY_MS);
+    }
+    await Promise.all(all);
+  }
+
+  /** @param {string} query */
+  async #page(query) {
+    const answer = await this.#ask(query, 'application/json');
+    let text = '';
+    for await (const part of answer.setEncoding('utf8')) text += part;
+    this.pages++;
+    if (answer.statusCode !== 200) this.failures.push(`page${query}: ${answer.statusCode} ${text.slice(0, 200)}`);
+  }
+
+  async #readEvents() {
+    let cursor = 'latest';
+    while (!this.#isOver) {
+      let rest = '';
+      let code = 0;
+      try {
+        const answer = await this.#ask(`?cursor=${encodeURIComponent(cursor)}`, 'text/event-stream');
+        if (answer.statusCode !== 200) this.failures.push(`stream: ${answer.statusCode}`);
+        for await (const part of answer.setEncoding('utf8')) {
+          const messages = (rest + part).split('\n\n');
+          rest = messages.pop() ?? '';
+          for (const message of messages) {
+            const field = (/** @type {string} */ name) => new RegExp(`^${name}: (.*)$`, 'm').exec(message)?.[1];
+            cursor = field('id') ?? cursor;
+            const data = field('data');
+            if (data === undefined) continue;
+            const { code: end, data: about } = JSON.parse(data);
+            if (end !== undefined) code = end;
+            else this.orders.add(about.orderId);
+          }
+        }
+      } catch (error) {
+        if (!this.#isOver) this.failures.push(`stream: ${error}`);
+      }
+      if (!this.#isOver) this.closes.push(code);
+    }
+  }
+
+  /** @param {string} query @param {string} accept @returns {Promise<import('node:http').IncomingMessage>} */
+  #ask(query, accept) {
+    return new Promise((resolve, reject) => {
+      const asked = request(`${this.url}/v1/orders/updates${query}`, { headers: { api_key: this.key, accept }, agent: this.#agent }, resolve);
+      if (accept === 'text/event-stream') this.#stream = asked;
+      asked.on('error', reject).end();
+    });
+  }
+}
+
 /** A client of the stream that comes again with its last cursor, to whichever replica is left. */
 export class Listener {
   /** @type {number[]} */

@@ -6,7 +6,8 @@ import { setTimeout } from 'node:timers/promises';
 import { attempt } from '../../../tools/start/command.mjs';
 import { stagesOf, textsOf } from '../dockerfile.mjs';
 import { SERVICES } from '../services.mjs';
-import { Listener, retire, Traffic } from './rolling.mjs';
+import { HttpListener, Listener, retire, Traffic } from './rolling.mjs';
+import { ServiceAddress } from './service-address.mjs';
 import { START_LIMIT_MS, TouredShop } from './toured-shop.mjs';
 
 const toured = new TouredShop();
@@ -156,6 +157,43 @@ test('a second replica of notifications is added and removed under load, and no 
   // Half of the late ones were on the replica that went, and were told to come again; nobody else was.
   const toldTo = (/** @type {Listener[]} */ some) => some.flatMap(({ closes }) => closes).filter((code) => code === 4200).length;
   assert.deepEqual([toldTo(early), toldTo(late)], [0, 3]);
+});
+
+test('clients that keep their connections lose no request when gateway and notifications are replaced', { timeout: 120_000 }, async (context) => {
+  const { key, plantId } = staff ?? assert.fail('nobody was made who may sell');
+  const rolled = /** @type {const} */ (['gateway', 'notifications']);
+  const addresses = { gateway: await new ServiceAddress().start(), notifications: await new ServiceAddress().start() };
+  /** @type {Partial<Record<string, import('./shop.mjs').Replica>>} */
+  const current = {};
+  const replace = async (/** @type {(typeof rolled)[number]} */ service) => {
+    const old = current[service];
+    const successor = (current[service] = await shop.addReplica(service));
+    addresses[service].add(successor.ports.http ?? 0);
+    if (!old) return;
+    await retire(old, { remove: () => addresses[service].remove(old.ports.http ?? 0) });
+    await setTimeout(1_000);
+  };
+  await Promise.all(rolled.map(replace));
+  const pages = new HttpListener(`http://${addresses.notifications.authority}`, key);
+  await setTimeout(1_000);
+  const traffic = new Traffic({ url: `http://${addresses.gateway.authority}`, key, plantId });
+  try {
+    await setTimeout(1_000);
+    for (let round = 0; round < 2; round++) await Promise.all(rolled.map(replace));
+  } finally {
+    await traffic.stop();
+  }
+  for (let waited = 0; waited < 100 && !traffic.approved.isSubsetOf(pages.orders); waited++) await setTimeout(100);
+  await pages.stop();
+  for (const service of rolled) {
+    addresses[service].stop();
+    await current[service]?.stop();
+  }
+  context.diagnostic(`${traffic.answered} requests, ${pages.pages} pages, ${traffic.approved.size} events`);
+  assert.deepEqual([...traffic.failures, ...pages.failures], []);
+  assert.ok(traffic.answered > 500 && pages.pages > 300 && traffic.approved.size > 50, `${traffic.answered}, ${pages.pages}, ${traffic.approved.size}`);
+  assert.deepEqual([...traffic.approved].filter((id) => !pages.orders.has(id)), []);
+  assert.deepEqual(pages.closes, [4200, 4200]);
 });
 
 test('no line of a log holds a secret', () => {

@@ -1,7 +1,8 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { Logger } from '@plant-shop/platform/logging';
 import { requestIdOf } from '@plant-shop/platform/request-id';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Load } from '../limits/load.js';
 import { answerConnectionError } from '../problems/connection-errors.js';
 import { sendProblem } from '../problems/send-problem.js';
@@ -26,6 +27,7 @@ export function createAdapter(parts: {
   readonly requestTimeoutMs: number;
   readonly load: Load;
   readonly logger: Logger;
+  readonly drain: ConnectionDrain;
 }): FastifyAdapter {
   const { requestTimeoutMs } = parts;
   const adapter = new FastifyAdapter({
@@ -37,11 +39,12 @@ export function createAdapter(parts: {
     requestTimeout: requestTimeoutMs,
     // Node would answer a missing Host by itself, without a body.
     http: {
+      ServerResponse: parts.drain.ServerResponse,
       headersTimeout: Math.min(headersTimeout, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs),
       requireHostHeader: false,
     },
-    // While connections drain, requests that are on them already are still served, and told to close.
+    // Requests that are on their way when the server closes are still served.
     return503OnClosing: false,
     routerOptions: {
       maxParamLength: 2_048,
@@ -63,18 +66,4 @@ export function createAdapter(parts: {
   // Other types get this far only on routes that read no body, or that read it as a stream.
   instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
   return adapter;
-}
-
-/**
- * Node closes the connections that are idle when the server closes; those with a request under way would be kept alive
- * behind it, and be waited for.
- * @returns what tells clients from now on that their connection ends with the answer
- */
-export function announceClosing(instance: FastifyInstance): () => void {
-  let isClosing = false;
-  instance.addHook('onSend', (_request, reply, payload, done) => {
-    if (isClosing) reply.header('connection', 'close');
-    done(null, payload);
-  });
-  return () => (isClosing = true);
 }

@@ -12,6 +12,7 @@ import { CodedError } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { requestIdOf } from '@plant-shop/platform/request-id';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
@@ -36,6 +37,7 @@ const closeLimitMs = 2_000;
 @Injectable()
 export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   private server: Server | undefined;
+  private readonly connections = new ConnectionDrain();
   private served: { readonly keys: KeyRing; readonly handle: RequestListener } | undefined;
   private readonly loop: BackgroundLoop;
 
@@ -60,7 +62,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     await this.clock.look();
     this.serve(await this.keys.open());
     this.server = createServer(
-      { requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
+      { ServerResponse: this.connections.ServerResponse, requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
       underPublicUrl(publicUrl, (request, response) => this.served?.handle(request, response)),
     );
     this.server.listen(http.port, http.host);
@@ -71,15 +73,20 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     this.loop.start();
   }
 
+  /** Before calls stop being answered: gateways keep connections, and send requests on them until they hear of the end. */
+  async announceEnd(): Promise<void> {
+    if (this.server) await this.connections.announce(this.server);
+  }
+
   /** Answers what is under way, and ends connections that are kept alive afterwards. */
   async onApplicationShutdown(): Promise<void> {
     await this.loop.stop();
     const { server } = this;
     if (!server) return;
     const closed = new Promise((resolve) => server.close(resolve));
-    const limit = setTimeout(() => server.closeAllConnections(), closeLimitMs);
+    await this.connections.finish(server, closeLimitMs);
+    server.closeAllConnections();
     await closed;
-    clearTimeout(limit);
   }
 
   get port(): number {

@@ -39,6 +39,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   private full = false;
   private clock: NodeJS.Timeout | undefined;
   private draining = false;
+  private ended = false;
   private readonly atDrain: (() => void)[] = [];
 
   constructor(
@@ -92,11 +93,19 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
+   * For clients that come by a connection of their own, as WebSockets do: it can lead to another replica.
+   * @throws CodedError
+   */
+  checkNotDraining(): void {
+    if (this.draining) throw stopping();
+  }
+
+  /**
    * @param others clients that are served without a connection of ours
    * @throws CodedError while nobody new is let in
    */
   checkRoom(others = 0): void {
-    if (this.draining) throw new CodedError('unavailable', 'This replica is being stopped. Connect again.');
+    if (this.ended) throw stopping();
     if (this.all.size + others >= this.options.stream.maxConnections) throw overloaded('This replica of the stream');
   }
 
@@ -121,7 +130,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   /** @throws CodedError when what it lives on has ended during its handshake */
   checkStillOpen({ state, closedWith }: Connection): void {
     if (state !== 'closed') return;
-    if (closedWith === 4200) this.checkRoom();
+    if (closedWith === 4200) throw stopping();
     throw new CredentialRefused('credential-refused', 'The credential has just ended.');
   }
 
@@ -156,15 +165,21 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     if (connection.state !== 'closed') this.forget(connection, code);
   }
 
-  /** Closes all, in parts, and lets nobody new in. Resolves when all were told. */
-  async drain(): Promise<void> {
+  /**
+   * Closes all, in parts. Streams that are asked for on connections that were already open begin until `announced` resolves,
+   * and are closed with the next part; then nobody new is let in. Resolves when all were told.
+   */
+  async drain(announced: Promise<void>): Promise<void> {
     this.draining = true;
     for (const begin of this.atDrain) begin();
+    void announced.then(() => (this.ended = true));
     const leaving = this.all.size;
     const atOnce = Math.max(drainAtOnce, Math.ceil(leaving / drainParts));
     for (;;) {
-      this.closeTogether([...this.all].slice(0, atOnce), 4200, leaving);
-      if (this.all.size === 0) return;
+      // Those whose handshake goes on are told after it, so that they hear 4200 and not a refusal.
+      const part = [...this.all].filter(({ outlet }) => outlet ?? this.ended).slice(0, atOnce);
+      this.closeTogether(part, 4200, leaving);
+      if (this.ended && this.all.size === 0) return;
       await sleep(drainPauseMs);
     }
   }
@@ -223,3 +238,5 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     this.closeTogether(this.ages.sweep(performance.now()), 4200);
   }
 }
+
+const stopping = (): CodedError => new CodedError('unavailable', 'This replica is being stopped. Connect again.');

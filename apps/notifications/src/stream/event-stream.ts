@@ -20,6 +20,8 @@ export function beginEventStream(
   const { socket } = response;
   if (!socket || socket.destroyed) return;
   socket.setNoDelay();
+  // Its connection ends with it: a request that came after it would meet the timer in `close`.
+  response.shouldKeepAlive = false;
   // Proxies that gather answers before they pass them on are asked not to.
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
   response.write(`${retryLine(brokenRetryMs(Math.random()))}\n`);

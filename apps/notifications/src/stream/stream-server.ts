@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { requestIdOf } from '@plant-shop/platform/request-id';
+import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { makeDocument } from '../asyncapi/document.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
@@ -23,8 +23,8 @@ import { checkHandshake, offersResumable, WebSockets } from './websocket.js';
 /** Against requests that never end: nothing of a stream counts, which goes on after its request. */
 const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000, maxHeaderSize: 16_384 };
 
-/** How long a drain waits for answers to its goodbyes. */
-const drainLimitMs = 1_500;
+/** How long a drain waits for the last connections to go. */
+const drainLimitMs = 1_300;
 
 const asyncApiPath = '/v1/asyncapi.json';
 
@@ -32,6 +32,7 @@ const asyncApiPath = '/v1/asyncapi.json';
 @Injectable()
 export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   private readonly server: Server;
+  private readonly drainer = new ConnectionDrain();
   private readonly webSockets: WebSockets;
   private readonly document: string;
   private readonly transportSecurity: Headers;
@@ -47,7 +48,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     this.transportSecurity = transportSecurity(options.stream.publicUrl);
     this.webSockets = new WebSockets(connections, this.transportSecurity);
     this.document = JSON.stringify(makeDocument(options.stream.publicUrl));
-    this.server = createServer({ ...limits, shouldUpgradeCallback: isWebSocket }, (request, response) => {
+    this.server = createServer({ ...limits, ServerResponse: this.drainer.ServerResponse, shouldUpgradeCallback: isWebSocket }, (request, response) => {
       const requestId = requestIdOf(request);
       response.setHeaders(this.transportSecurity);
       this.answer(request, response, requestId).catch((error: unknown) => {
@@ -70,14 +71,10 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     await once(this.server, 'listening');
   }
 
-  /** Refuses everybody new, tells all others to connect elsewhere, and waits for them to go. */
+  /** Tells clients to connect elsewhere, serves what is still on its way, and waits for them to go. */
   async drain(): Promise<void> {
-    await this.connections.drain();
-    const end = performance.now() + drainLimitMs;
-    while ((await openSockets(this.server)) > 0 && performance.now() < end) {
-      this.server.closeIdleConnections();
-      await sleep(25);
-    }
+    await this.connections.drain(this.drainer.announce(this.server));
+    await this.drainer.finish(this.server, drainLimitMs);
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -121,6 +118,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     checkRoute(request);
     if (pathOf(request) !== updatesPath) throw noRoute();
     checkHandshake(request);
+    this.connections.checkNotDraining();
     const asked = readRequest(request);
     const form = asked.start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
     await this.admit(asked, requestId, (connection, start) => {
@@ -170,13 +168,6 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
 function destroy(this: Socket): void {
   this.destroy();
 }
-
-const openSockets = (server: Server): Promise<number> =>
-  new Promise((resolve) => {
-    server.getConnections((_, count) => {
-      resolve(count);
-    });
-  });
 
 const isWebSocket = ({ headers }: IncomingMessage): boolean => headers.upgrade?.toLowerCase() === 'websocket';
 

@@ -36,7 +36,7 @@ export function configOrExit<S extends Settings>(
 
 /**
  * What every service is made of, in the order in which it comes up: operations port, NATS, database, then the app. It
- * goes down in the opposite order, each phase within its own limit (13 s in all): readiness off → stop accepting → finish
+ * goes down in the opposite order, each phase within its own limit (17 s in all at most): readiness off → stop accepting → finish
  * what is in flight → stop background work → close connections.
  */
 export class Service {

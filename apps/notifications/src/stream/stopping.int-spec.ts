@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Replica, Shop, updates } from './stream.spec.fixture.js';
+
+describe('a replica of the stream that is stopped', () => {
+  let shop: Shop;
+  let replica: Replica;
+  beforeAll(async () => {
+    shop = await Shop.open();
+    replica = await shop.start();
+  });
+  afterAll(() => shop.close());
+
+  async function ask(agent: Agent, query: string, accept: string): Promise<{ answer: IncomingMessage; reused: boolean; body: Promise<string> }> {
+    const asked = request({ port: replica.port, path: `${updates}?api_key=key${query}`, headers: { accept }, agent }).end();
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    const body = (async () => {
+      let text = '';
+      for await (const part of answer.setEncoding('utf8')) text += String(part);
+      return text;
+    })();
+    return { answer, reused: asked.reusedSocket, body };
+  }
+
+  const keeping = (): Agent => new Agent({ keepAlive: true, maxSockets: 1 });
+
+  it('serves pages and event streams on connections that are open, and refuses sockets, which come by new ones', async () => {
+    const [pages, waiting, events] = [keeping(), keeping(), keeping()];
+    for (const agent of [pages, waiting, events]) {
+      const first = await ask(agent, '', 'application/json');
+      await first.body;
+      expect(first.answer.headers.connection).toBe('keep-alive');
+    }
+    const poll = ask(waiting, '&cursor=latest&wait=20', 'application/json');
+    await sleep(200);
+
+    const begun = performance.now();
+    const stopped = replica.stop();
+    const woken = await poll;
+    expect([woken.answer.statusCode, woken.answer.headers.connection]).toEqual([200, 'close']);
+    expect(performance.now() - begun).toBeLessThan(1_500);
+
+    await sleep(500);
+    const page = await ask(pages, '&cursor=latest&wait=20', 'application/json');
+    expect([page.reused, page.answer.statusCode, page.answer.headers.connection]).toEqual([true, 200, 'close']);
+    const stream = await ask(events, '', 'text/event-stream');
+    expect([stream.reused, stream.answer.statusCode]).toEqual([true, 200]);
+    expect(await stream.body).toContain('event: close\ndata: {"code":4200,');
+    await expect(replica.opened()).rejects.toThrow('503');
+    await stopped;
+    expect(performance.now() - begun).toBeLessThan(10_000);
+  });
+
+  it('ends the connection of an event stream with the stream, so that no client sends its next request there', async () => {
+    const another = await shop.start();
+    replica = another;
+    shop.identity.know('leaver', { userId: '00000000-0000-4000-8000-0000000000ee' });
+    const asked = request({ port: another.port, path: `${updates}?api_key=leaver`, headers: { accept: 'text/event-stream' } }).end();
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    expect(answer.headers.connection).toBe('close');
+    asked.destroy();
+  });
+});

@@ -1,0 +1,91 @@
+import { once } from 'node:events';
+import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { ConnectionDrain } from './connection-drain.js';
+
+const servers: Server[] = [];
+const agents: Agent[] = [];
+afterEach(() => {
+  for (const agent of agents.splice(0)) agent.destroy();
+  for (const server of servers.splice(0)) server.close().closeAllConnections();
+});
+
+async function started(answer: (response: ServerResponse) => unknown): Promise<{ drain: ConnectionDrain; server: Server }> {
+  const drain = new ConnectionDrain();
+  const server = createServer({ ServerResponse: drain.ServerResponse }, (_request, response) => void answer(response));
+  servers.push(server);
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return { drain, server };
+}
+
+/** A client with one connection, which it keeps for as long as the server lets it. */
+function client(server: Server): () => Promise<{ status: number | undefined; connection: string | undefined }> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  agents.push(agent);
+  return async () => {
+    const asked = request({ port: (server.address() as AddressInfo).port, agent }).end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    await once(response.resume(), 'end');
+    return { status: response.statusCode, connection: response.headers.connection };
+  };
+}
+
+const connections = (server: Server): Promise<number> =>
+  new Promise((resolve) => {
+    server.getConnections((_, count) => resolve(count));
+  });
+
+describe('the drain of an HTTP server', () => {
+  it('serves a request that comes on an idle connection after the announcement, and says that the connection ends', async () => {
+    const { drain, server } = await started((response) => response.end('served'));
+    const ask = client(server);
+    expect(await ask()).toEqual({ status: 200, connection: 'keep-alive' });
+    const announced = drain.announce(server);
+    await sleep(500);
+    expect(await ask()).toEqual({ status: 200, connection: 'close' });
+    await announced;
+  });
+
+  it('says so on an answer whose request was under way', async () => {
+    const { drain, server } = await started((response) => setTimeout(() => response.writeHead(200).end('served'), 300));
+    const answer = client(server)();
+    await sleep(100);
+    const announced = drain.announce(server);
+    expect(await answer).toEqual({ status: 200, connection: 'close' });
+    await announced;
+  });
+
+  it('ends the announcement when no connection is left, and after 2 s otherwise', async () => {
+    const { drain, server } = await started((response) => response.end('served'));
+    const alone = performance.now();
+    await drain.announce(server);
+    expect(performance.now() - alone).toBeLessThan(1_000);
+
+    const { drain: other, server: busy } = await started((response) => response.end('served'));
+    await client(busy)();
+    const kept = performance.now();
+    await other.announce(busy);
+    expect(performance.now() - kept).toBeGreaterThanOrEqual(1_990);
+    expect(await connections(busy)).toBe(1);
+  });
+
+  it('closes idle connections at its end, and waits for answers that are under way until its limit', async () => {
+    const { drain, server } = await started((response) => setTimeout(() => response.end('served'), 400));
+    await client(server)();
+    const late = client(server)();
+    await sleep(50);
+    await drain.finish(server, 5_000);
+    expect(await connections(server)).toBe(0);
+    expect((await late).status).toBe(200);
+
+    const { drain: other, server: hanging } = await started(() => undefined);
+    client(hanging)().catch(() => undefined);
+    await sleep(50);
+    const begun = performance.now();
+    await other.finish(hanging, 300);
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(290);
+    expect(await connections(hanging)).toBe(1);
+  });
+});
