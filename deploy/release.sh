@@ -9,10 +9,32 @@ folder=$(dirname "$0")/$service/overlays/$2
 case $2 in production-*) suffix=-${2#production-} ;; *) suffix= ;; esac
 namespace=$(sed -n 's/^namespace: //p' "$folder/kustomization.yaml")
 
+# `kubectl wait` waits for one condition only: for `complete` it would wait on after the Job has failed.
+wait_for_migration() {
+  job=$service-migrate$suffix
+  deadline=$(($(date +%s) + 900))
+  while :; do
+    conditions=$(kubectl get "job/$job" --namespace "$namespace" --output 'jsonpath={.status.conditions[?(@.status=="True")].type}')
+    case " $conditions " in
+      *' Complete '*) return ;;
+      *' Failed '*)
+        echo "The migration of $service failed; nothing was rolled out. Its last lines:" >&2
+        kubectl logs --selector "job-name=$job" --namespace "$namespace" --prefix --tail=20 >&2
+        exit 1
+        ;;
+    esac
+    if [ "$(date +%s)" -ge "$deadline" ]; then
+      echo "The migration of $service has not ended within 15 minutes; nothing was rolled out. See: kubectl describe job/$job --namespace $namespace" >&2
+      exit 1
+    fi
+    sleep 1
+  done
+}
+
 if [ -f "$(dirname "$0")/$service/base/migration.yaml" ]; then
   kubectl delete job "$service-migrate$suffix" --namespace "$namespace" --ignore-not-found
   kubectl apply --kustomize "$folder" --selector release-phase=prepare
-  kubectl wait "job/$service-migrate$suffix" --namespace "$namespace" --for=condition=complete --timeout=15m
+  wait_for_migration
 fi
 kubectl apply --kustomize "$folder"
 kubectl rollout status "deployment/$service$suffix" --namespace "$namespace" --timeout=10m

@@ -136,8 +136,9 @@ describe('TLS inside', () => {
         ? { PGSSLROOTCERT: '', CATALOG_DATABASE_URL: `${databaseUrl('catalog')}?sslmode=verify-full` }
         : { PGSSLROOTCERT: stranger.file };
       const { code, output } = await migrate('catalog', refusing);
-      assert.notEqual(code, 0);
+      assert.equal(code, 1);
       assert.match(output, REFUSED);
+      assert.match(output, /^\{.*"msg":"not migrated"\}\n$/, 'one line');
       const catalog = await start('catalog', refusing);
       await becomes(catalog.health, REFUSED);
       assert.match(await catalog.health(), /WRONG {2}catalog requires database/);

@@ -26,6 +26,13 @@ export function withoutCredentials(text: string): string {
     .replaceAll(/((?:api_key|password|token|secret)=)[^&\s'"]+/gi, `$1${censored}`);
 }
 
+/** Why something failed, in one line for operators. Several failed addresses of one host have a code and no message. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return withoutCredentials(String(error));
+  const { code } = error as { readonly code?: unknown };
+  return withoutCredentials(error.message === '' && typeof code === 'string' ? code : error.message);
+}
+
 /** What of an error is worth a line: neither the rows that Postgres adds nor the parameters that TypeORM adds. */
 export function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return redacted(error);

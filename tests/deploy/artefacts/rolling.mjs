@@ -77,7 +77,7 @@ export class Traffic {
 }
 
 /** How often a client of the pages asks, in milliseconds. */
-const PAGE_EVERY_MS = 20;
+const PAGE_EVERY_MS = 40;
 
 /** A client of the stream's pages and Server-Sent Events that keeps its connections and makes one attempt at each request. */
 export class HttpListener {

@@ -1,11 +1,16 @@
 import { setTimeout } from 'node:timers/promises';
 import { DataSource, MigrationExecutor, type MigrationInterface, type QueryRunner } from 'typeorm';
 import type { Logger } from '../logging.js';
+import { reasonOf } from '../redaction.js';
 import { addressOf } from './address.js';
 import type { DatabaseSettings } from './database.js';
 import { listMigrations, type MigrationFile, readMigration } from './migration-files.js';
 import { grantAhead, grantAll } from './service-role.js';
+import { isConnectionError, sqlStateOf } from './sqlstate.js';
 import { TypeOrmLogger } from './typeorm-logger.js';
+
+/** How long a database is waited for that cannot be connected to. */
+const connectForMs = 30_000;
 
 /**
  * Runs what is pending of a folder of plain SQL files, in the order of their numbers, each in a transaction of its own, so
@@ -53,8 +58,25 @@ async function open(settings: DatabaseSettings, logger: Logger, extra: object): 
     logger: new TypeOrmLogger(logger),
     extra,
   });
-  return dataSource.initialize();
+  return connected(dataSource, logger);
 }
+
+/** A migration Job starts beside the database, or beside the operator that makes it. */
+async function connected(dataSource: DataSource, logger: Logger): Promise<DataSource> {
+  const end = performance.now() + connectForMs;
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await dataSource.initialize();
+    } catch (error) {
+      if (!mayComeUp(error) || performance.now() >= end) throw error;
+      if (attempt === 0) logger.warn({ reason: reasonOf(error), forMs: connectForMs }, 'database not usable yet, trying again');
+      await setTimeout(500);
+    }
+  }
+}
+
+/** No server yet, or one whose role (28…) or database (3D000) is yet to be made. A certificate that is refused stays refused. */
+const mayComeUp = (error: unknown): boolean => isConnectionError(error) || /^(28...|3D000)$/.test(sqlStateOf(error) ?? '');
 
 /**
  * Held by the session, so it ends with the connection whatever happens. Asked for again and again, since who waits inside a

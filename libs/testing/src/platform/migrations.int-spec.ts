@@ -2,11 +2,13 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database, type DatabaseSettings } from '@plant-shop/platform/postgres/database';
 import { listMigrations } from '@plant-shop/platform/postgres/migration-files';
 import { createDatabase, type TestDatabase } from '../postgres.js';
+import { startProxy } from '../proxy.js';
 
 const logger = createLogger('test', 'silent');
 
@@ -100,6 +102,28 @@ describe('migrations', () => {
     await Database.migrate(given(), logger);
     await rm(join(folder, '1764000000002-newer.sql'));
     await expect((await open()).hasPendingMigrations()).resolves.toBe(false);
+  });
+
+  it('wait for a database that comes up beside them', async () => {
+    await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
+    const url = new URL(test.url);
+    const network = await startProxy({ host: url.hostname, port: Number(url.port) });
+    url.port = String(network.port);
+    try {
+      await network.cut();
+      const done = Database.migrate({ ...given(), url: url.href }, logger);
+      await sleep(1_200);
+      await network.restore();
+      await expect(done).resolves.toEqual(['first1764000000001']);
+    } finally {
+      await network.stop();
+    }
+  });
+
+  it('do not wait for a database that refuses more than to be there', async () => {
+    const begun = performance.now();
+    await expect(Database.migrate({ ...given(), url: `${test.url}?sslmode=verify-full` }, logger)).rejects.toThrow('does not support SSL');
+    expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
   it('are refused under a name without 13 digits and a purpose', async () => {
