@@ -1,0 +1,153 @@
+// npm run cluster -- --check [name…]: what clients see while a cluster changes under them. See tests/deploy/README.md.
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { ROOT } from '../../../tools/start/toolchain.mjs';
+import { Listener, Traffic } from '../artefacts/rolling.mjs';
+import { SERVICES } from '../services.mjs';
+import { Usage } from './usage.mjs';
+
+const usage = `npm run cluster -- --check [name…]
+
+Sends traffic to a shop that runs in a cluster (deploy/README.md) and changes the cluster meanwhile. Names, by default all:
+  release         deploy/release.sh for each service, with the images that the overlays name
+  rollout         a rolling restart of each service; also: ${SERVICES.map((service) => `rollout-${service}`).join(' ')}
+  scale           one replica of notifications more, new clients, then as before
+  kill            one pod of store, then one of notifications, without time to end
+
+  NAMESPACE       default plant-shop
+  OVERLAY         default production
+  DEPLOY          folder with release.sh and overlays, default deploy
+  GATEWAY_URL     default: the address of the Service gateway in the cluster
+  STREAM_URL      default: the address of the Service notifications in the cluster
+  SOCKETS         clients of the stream, default 20
+kubectl must lead to the cluster, and this machine must reach both addresses.`;
+
+const { NAMESPACE = 'plant-shop', OVERLAY = 'production', DEPLOY = join(ROOT, 'deploy'), SOCKETS = '20' } = process.env;
+/** For the last events, once the traffic has ended. */
+const LATE_MS = 15_000;
+
+const run = promisify(execFile);
+const kubectl = async (/** @type {string[]} */ ...args) => (await run('kubectl', ['--namespace', NAMESPACE, ...args])).stdout.trim();
+const addressOf = (/** @type {string} */ service) => kubectl('get', 'service', service, '--output', 'jsonpath={.spec.clusterIP}');
+const settled = (/** @type {string} */ service) => kubectl('rollout', 'status', `deployment/${service}`, '--timeout=10m');
+
+/** An admin with a key, and a plant with stock. @param {string} url */
+async function prepare(url) {
+  const username = `check${Date.now()}`;
+  const password = 'a long enough password';
+  const ask = async (/** @type {string} */ method, /** @type {string} */ path, /** @type {Record<string, string>} */ headers = {}, /** @type {unknown} */ json = undefined) => {
+    const body = json === undefined ? {} : { body: JSON.stringify(json), headers: { ...headers, 'content-type': 'application/json' } };
+    const response = await fetch(url + path, { method, headers, ...body });
+    const text = await response.text();
+    assert.equal(response.status, 200, `${method} ${path.split('?')[0]}: ${response.status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  };
+  await ask('POST', '/v3/user', {}, { username, password });
+  await kubectl('exec', 'deployment/identity', '--', 'node', 'dist/set-role.js', username, 'admin');
+  const { message } = await ask('GET', `/v3/user/login?username=${username}&password=${encodeURIComponent(password)}`);
+  const { key } = await ask('POST', `/v3/user/${username}/apiKeys`, { authorization: `Bearer ${message}` }, { name: 'check' });
+  const { id: plantId } = await ask('POST', '/v3/plant', { api_key: key }, { name: 'Monstera', photoUrls: [], status: 'available' });
+  await ask('PUT', `/v3/store/inventory/${plantId}`, { api_key: key }, { free: 1_000_000 });
+  return { key, plantId };
+}
+
+/** @param {string} service */
+async function rollOut(service) {
+  await kubectl('rollout', 'restart', `deployment/${service}`);
+  await settled(service);
+}
+
+async function release() {
+  for (const service of SERVICES) await run('sh', [join(DEPLOY, 'release.sh'), service, OVERLAY], { env: { ...process.env } });
+}
+
+/** @param {() => Promise<void>} listen */
+async function scale(listen) {
+  const before = Number(await kubectl('get', 'deployment', 'notifications', '--output', 'jsonpath={.spec.replicas}'));
+  await kubectl('scale', 'deployment/notifications', `--replicas=${before + 1}`);
+  await settled('notifications');
+  await pause(3_000);
+  await listen();
+  await kubectl('scale', 'deployment/notifications', `--replicas=${before}`);
+  await settled('notifications');
+  await pause(10_000);
+}
+
+async function kill() {
+  for (const service of ['store', 'notifications']) {
+    const pod = await kubectl('get', 'pods', '--selector', `app.kubernetes.io/name=${service}`, '--field-selector', 'status.phase=Running', '--output', 'name');
+    await kubectl('delete', pod.split('\n')[0] ?? '', '--grace-period=0', '--force');
+    await settled(service);
+  }
+}
+
+/** @typedef {{ name: string, mayFail?: boolean, change: (listen: () => Promise<void>) => Promise<unknown> }} Check */
+
+/** @type {Record<string, Check[]>} */
+const checks = {
+  release: [{ name: 'release of every service', change: release }],
+  rollout: SERVICES.map((service) => ({ name: `rollout of ${service}`, change: () => rollOut(service) })),
+  scale: [{ name: 'notifications scaled out and in', change: scale }],
+  // A request may be lost with the process that had it; what was answered may not.
+  kill: [{ name: 'kill of a pod each of store and notifications', mayFail: true, change: kill }],
+  ...Object.fromEntries(SERVICES.map((service) => [`rollout-${service}`, [{ name: `rollout of ${service}`, change: () => rollOut(service) }]])),
+};
+
+/** @param {{ gateway: string, stream: string, key: string, plantId: number }} shop @param {Check} check */
+async function holds({ gateway, stream, key, plantId }, { name, mayFail = false, change }) {
+  /** @type {{ listener: Listener, since: number }[]} */
+  const listeners = [];
+  /** @type {Traffic | undefined} */
+  let traffic;
+  const listen = async () => {
+    const added = Array.from({ length: Number(SOCKETS) }, () => new Listener(() => stream, key));
+    await pause(2_000);
+    listeners.push(...added.map((listener) => ({ listener, since: traffic?.approved.size ?? 0 })));
+  };
+  await listen();
+  traffic = new Traffic({ url: gateway, key, plantId });
+  await pause(2_000);
+  const begun = performance.now();
+  let trouble = '';
+  try {
+    await change(listen);
+  } catch (error) {
+    trouble = `\n       ${/** @type {Error} */ (error).message}`;
+  }
+  const seconds = ((performance.now() - begun) / 1_000).toFixed(1);
+  await pause(5_000);
+  await traffic.stop();
+  const { approved, answered, failures } = traffic;
+  const lost = () => listeners.reduce((sum, { listener, since }) => sum + [...approved].slice(since).filter((id) => !listener.orders.has(id)).length, 0);
+  for (let waited = 0; lost() > 0 && waited < LATE_MS; waited += 250) await pause(250);
+  const missed = lost();
+  await Promise.all(listeners.map(({ listener }) => listener.stop()));
+  const gaps = listeners.reduce((sum, { listener }) => sum + listener.gaps.length, 0);
+  const isGood = trouble === '' && missed === 0 && gaps === 0 && approved.size > 0 && (mayFail || failures.length === 0);
+  console.log(
+    `${isGood ? 'ok  ' : 'FAIL'} ${name}: ${seconds} s, ${answered} answered, ${failures.length} failed${mayFail ? ' (may)' : ''}; ` +
+      `${approved.size} events, ${listeners.length} clients: ${missed} lost, ${gaps} gaps${trouble}`,
+  );
+  for (const failure of [...new Set(failures)].slice(0, 5)) console.log(`       ${failure}`);
+  return isGood;
+}
+
+const [first, ...names] = process.argv.slice(2);
+if (first !== '--check' || names.some((name) => checks[name] === undefined)) {
+  console.error(usage);
+  process.exit(64);
+}
+const gateway = process.env['GATEWAY_URL'] ?? `http://${await addressOf('gateway')}`;
+const stream = (process.env['STREAM_URL'] ?? `http://${await addressOf('notifications')}`).replace(/^http/, 'ws');
+const shop = { gateway, stream, ...(await prepare(gateway)) };
+const measured = new Usage(kubectl, NAMESPACE).start();
+let bad = 0;
+for (const name of names.length > 0 ? names : ['release', 'rollout', 'scale', 'kill']) {
+  for (const check of checks[name] ?? []) if (!(await holds(shop, check))) bad++;
+}
+console.log(await measured.report());
+console.log(bad === 0 ? 'all hold' : `${bad} do not hold`);
+process.exit(bad === 0 ? 0 : 1);
