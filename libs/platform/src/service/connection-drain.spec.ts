@@ -50,8 +50,9 @@ describe('the drain of an HTTP server', () => {
 
   it('says so on an answer whose request was under way', async () => {
     const { drain, server } = await started((response) => setTimeout(() => response.writeHead(200).end('served'), 300));
+    const arrived = once(server, 'request');
     const answer = client(server)();
-    await sleep(100);
+    await arrived;
     const announced = drain.announce(server);
     expect(await answer).toEqual({ status: 200, connection: 'close' });
     await announced;
@@ -74,15 +75,17 @@ describe('the drain of an HTTP server', () => {
   it('closes idle connections at its end, and waits for answers that are under way until its limit', async () => {
     const { drain, server } = await started((response) => setTimeout(() => response.end('served'), 400));
     await client(server)();
+    const arrived = once(server, 'request');
     const late = client(server)();
-    await sleep(50);
+    await arrived;
     await drain.finish(server, 5_000);
     expect(await connections(server)).toBe(0);
     expect((await late).status).toBe(200);
 
     const { drain: other, server: hanging } = await started(() => undefined);
+    const hangs = once(hanging, 'request');
     client(hanging)().catch(() => undefined);
-    await sleep(50);
+    await hangs;
     const begun = performance.now();
     await other.finish(hanging, 300);
     expect(performance.now() - begun).toBeGreaterThanOrEqual(290);
