@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { attempt, run } from '../../../tools/start/command.mjs';
+import { StartError } from '../../../tools/start/errors.mjs';
 import { freePort } from '../../../tools/start/ports.mjs';
 import { sleep } from '../../../tools/start/processes.mjs';
 import { ROOT } from '../../../tools/start/toolchain.mjs';
@@ -57,7 +58,7 @@ export class Project {
   async remove() {
     const args = ['compose', '--project-name', NAME, '--file', join(ROOT, 'docker-compose.yml'), 'down', '--volumes', '--remove-orphans'];
     const { code, output } = await attempt('docker', args, { cwd: ROOT, env: this.env });
-    if (code !== 0) throw new Error(output);
+    if (code !== 0) throw new StartError(output.trim());
   }
 
   /** @param {string} service @returns {Promise<any>} of `docker inspect`, its first container */
