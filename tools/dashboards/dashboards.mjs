@@ -87,6 +87,8 @@ export const dashboards = [
       panel('Orders that wait for a batch', 'short', 'Per replica. Alert OrdersWait from 1,000 on', ['store_orders_waiting', '{{instance}}']),
       sizes('Orders in one batch', 'At most 256; each batch is one transaction', 'store_batch_orders_bucket'),
       panel('Orders set aside', 'short', 'They are due and Postgres refuses to move them. Alert OrdersSetAside from 1 on', ['max(store_orders_set_aside)', 'orders']),
+      panel('Refunds due', 'short', 'Payments that came too late or twice', ['max(store_refunds_due)', 'refunds']),
+      panel('Oldest refund due', 's', 'Alert RefundsDue from a day on', ['max(store_refund_oldest_due_seconds)', 'oldest']),
       panel('Payment reports that wait for a batch', 'short', 'Per replica', ['store_payments_waiting', '{{instance}}']),
       sizes('Payment reports in one batch', 'At most 256; each batch is one transaction', 'store_batch_payments_bucket'),
       pool('store'),

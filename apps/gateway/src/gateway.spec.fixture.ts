@@ -205,6 +205,7 @@ function recorded({ operation, answer }: Fake, asked: Asked[]): Fake {
 }
 
 const fern: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' };
+const refund = { id: 3, orderId: 7, status: 'due', paymentReference: 'p', dueAt: '2026-05-01T08:15:30.123Z' } as const;
 const placed: Order = { id: 1, plantId: 1, quantity: 1, status: 'placed', complete: false };
 
 /** Plants and orders that answer what they were asked; webhooks answer their samples. */
@@ -229,6 +230,9 @@ export const echoes: Answers = {
     fake(store.getTimeline, () => []),
     fake(store.transferOrder, ({ orderId }) => ({ ...placed, id: orderId })),
     fake(store.reportPayment, ({ orderId }) => ({ ...placed, id: orderId, status: 'approved' })),
+    fake(store.listRefunds, () => [refund]),
+    fake(store.getRefund, ({ refundId }) => ({ ...refund, id: refundId })),
+    fake(store.completeRefund, ({ refundId, completion }) => ({ ...refund, id: refundId, status: 'completed' as const, reference: completion.reference })),
     fake(store.shipOrder, ({ orderId }) => ({ ...placed, id: orderId, status: 'approved' })),
     fake(store.deliverOrder, ({ orderId }) => ({ ...placed, id: orderId, status: 'delivered', complete: true })),
     fake(store.readInventory, () => ({ available: 1, pending: 2, sold: 3 })),

@@ -15,6 +15,9 @@ import { PaymentsController } from './payments/payments.controller.js';
 import { PaymentsService } from './payments/payments.service.js';
 import { ReconcileController } from './reconcile/reconcile.controller.js';
 import { ReconcileService } from './reconcile/reconcile.service.js';
+import { RefundsController } from './refunds/refunds.controller.js';
+import { RefundsDue } from './refunds/refunds-due.js';
+import { RefundsService } from './refunds/refunds.service.js';
 import { ShipmentsController } from './shipments/shipments.controller.js';
 import { ShipmentsService } from './shipments/shipments.service.js';
 import { InventoryFolder } from './stock/inventory-folder.js';
@@ -26,12 +29,14 @@ export class StoreModule {
   static with(options: StoreOptions): DynamicModule {
     return {
       module: StoreModule,
-      controllers: [FeedController, OrdersController, PaymentsController, ShipmentsController, StockController, CustomersController, ReconcileController, AuditController],
+      controllers: [FeedController, OrdersController, PaymentsController, RefundsController, ShipmentsController, StockController, CustomersController, ReconcileController, AuditController],
       providers: [
         { provide: STORE_OPTIONS, useValue: options },
         OrderFeed,
         OrdersService,
         PaymentsService,
+        RefundsService,
+        RefundsDue,
         ShipmentsService,
         StockService,
         CustomersService,

@@ -24,6 +24,8 @@ export const domainCodes = [
   'order-not-cancellable',
   'order-not-payable',
   'order-transition-refused',
+  'refund-not-found',
+  'refund-completed',
   'customer-closed',
   // identity
   'user-not-found',

@@ -1,7 +1,19 @@
 import { type AnswersOf, id, instant, integer, listOf, meaning, objectOf, oneOf, optional, text, truth, uuid } from './answers.js';
-import { type Inventory, type Order, type OrderStatus, orderStatuses, type Stock, type store, type TimelineEntry } from './store.js';
+import {
+  type Inventory,
+  type Order,
+  type OrderStatus,
+  orderStatuses,
+  type Refund,
+  type RefundStatus,
+  refundStatuses,
+  type Stock,
+  type store,
+  type TimelineEntry,
+} from './store.js';
 
 const orderStatus = oneOf<OrderStatus>(orderStatuses);
+const refundStatus = oneOf<RefundStatus>(refundStatuses);
 const units = integer(0);
 
 const order = objectOf<Order>('Order')({
@@ -15,6 +27,7 @@ const order = objectOf<Order>('Order')({
   reservedUntil: optional(meaning(instant, 'While it waits for a payment: when it is cancelled without one.')),
   carrier: optional(text(200)),
   trackingNumber: optional(text(200)),
+  refund: optional(meaning(refundStatus, 'Whether money is owed back for it, or was given back.')),
   owner: optional(meaning(text(200), "The owner's username, in what callers with `read:orders` read. Absent: that user was deleted.")),
 });
 
@@ -26,7 +39,18 @@ const timelineEntry = objectOf<TimelineEntry>('TimelineEntry', "One step of an o
   reason: text(),
   carrier: optional(meaning(text(200), 'Of a shipment.')),
   trackingNumber: optional(meaning(text(200), 'Of a shipment.')),
+  refundId: optional(meaning(id, 'Of a refund that became due or was completed.')),
   eventId: optional(meaning(uuid, 'Id of the order.status_changed event that the stream and webhooks delivered.')),
+});
+
+const refund = objectOf<Refund>('Refund', 'Money that came too late or twice, and is owed back.')({
+  id,
+  orderId: id,
+  status: refundStatus,
+  paymentReference: meaning(text(200), "The provider's name for the payment."),
+  dueAt: instant,
+  completedAt: optional(instant),
+  reference: optional(meaning(text(200), "The provider's name for the transfer that gave the money back.")),
 });
 
 const inventory = objectOf<Inventory>('Inventory', 'Units per plant status, summed over all plants. Always all three.')({
@@ -50,6 +74,9 @@ export const storeAnswers = {
   getTimeline: listOf(timelineEntry),
   transferOrder: order,
   reportPayment: order,
+  listRefunds: listOf(refund, 1_000),
+  getRefund: refund,
+  completeRefund: refund,
   shipOrder: order,
   deliverOrder: order,
   readInventory: inventory,

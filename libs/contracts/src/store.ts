@@ -83,6 +83,15 @@ export class Shipment {
   trackingNumber: string;
 }
 
+export const refundStatuses = ['due', 'completed'] as const;
+export type RefundStatus = (typeof refundStatuses)[number];
+
+export class RefundCompletion {
+  @Text()
+  @Means("The provider's name for the transfer that gave the money back: reported twice, it counts once.")
+  reference: string;
+}
+
 // What services ask
 
 export class PlaceOrder {
@@ -145,6 +154,26 @@ export class ReportPayment {
 
   @ObjectOf(() => Payment)
   payment: Payment;
+}
+
+/** Newest first. */
+export class ListRefunds extends PageRequest {
+  @IsOptional()
+  @OneOf(refundStatuses)
+  status?: RefundStatus;
+}
+
+export class GetRefund {
+  @Id()
+  refundId: number;
+}
+
+export class CompleteRefund {
+  @Id()
+  refundId: number;
+
+  @ObjectOf(() => RefundCompletion)
+  completion: RefundCompletion;
 }
 
 export class ShipOrder {
@@ -273,6 +302,8 @@ export interface Order {
   readonly reservedUntil?: string;
   readonly carrier?: string;
   readonly trackingNumber?: string;
+  /** Whether money is owed back for it, or was given back. */
+  readonly refund?: RefundStatus;
   /** The owner's username, in what callers with `read:orders` read; absent when that user was deleted. */
   readonly owner?: string;
 }
@@ -290,8 +321,25 @@ export interface TimelineEntry {
   /** Of a shipment. */
   readonly carrier?: string;
   readonly trackingNumber?: string;
+  /** Of a refund that became due or was completed. */
+  readonly refundId?: number;
   /** Id of the `order.status_changed` that clients got of it. */
   readonly eventId?: string;
+}
+
+/** Money that came too late or twice, and is owed back. */
+export interface Refund {
+  readonly id: number;
+  readonly orderId: number;
+  readonly status: RefundStatus;
+  /** The provider's name for the payment. */
+  readonly paymentReference: string;
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly dueAt: string;
+  /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  readonly completedAt?: string;
+  /** The provider's name for the transfer that gave the money back. */
+  readonly reference?: string;
 }
 
 /** Units per status, summed over all plants. Always all three. */
@@ -354,6 +402,13 @@ export const store = {
   reportPayment: write<Order>()('reportPayment', ReportPayment, {
     errors: ['order-not-found', 'order-not-payable', 'idempotency-key-reused'],
     versioned: true,
+  }),
+  /** A page. */
+  listRefunds: read<Refund[]>()('listRefunds', ListRefunds, { errors: ['invalid-cursor'] }),
+  getRefund: read<Refund>()('getRefund', GetRefund, { errors: ['refund-not-found'] }),
+  /** The same reference again: the same refund. `refund-completed`: it was completed with another reference. */
+  completeRefund: write<Refund>()('completeRefund', CompleteRefund, {
+    errors: ['refund-not-found', 'refund-completed', 'idempotency-key-reused'],
   }),
   /** Replaces carrier and tracking number. */
   shipOrder: write<Order>()('shipOrder', ShipOrder, {

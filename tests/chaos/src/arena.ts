@@ -9,7 +9,7 @@ import { now, pause, until } from './clock.js';
 import { Databases } from './database.js';
 import { Faults } from './faults.js';
 import { longestRecovery } from './checks/work.js';
-import { type Call, type Demands, type Follower, type History, isDone, type Snapshot } from './history.js';
+import { type Call, type Demands, type FinalState, type Follower, type History, isDone, type Snapshot } from './history.js';
 import type { Random } from './random.js';
 import { Receiver } from './receiver.js';
 import { ResumingSocket } from './socket.js';
@@ -167,6 +167,25 @@ export class Arena {
     }
   }
 
+  /** As staff find them: page by page. */
+  private async refundsDue(): Promise<FinalState['refundsDue']> {
+    const found: FinalState['refundsDue'][number][] = [];
+    const end = now() + patienceMs;
+    for (let url: string | undefined = `${this.ground.gatewayUrl}/v3/store/refund?status=due`; url !== undefined; ) {
+      const page: Response | undefined = await fetch(url, { headers: { api_key: staffKey.apiKey ?? '' } }).catch(() => undefined);
+      if (page?.ok) {
+        found.push(...((await page.json()) as FinalState['refundsDue']));
+        const next: string | undefined = /cursor=([^>&]+)/.exec(page.headers.get('link') ?? '')?.[1];
+        url = next && `${this.ground.gatewayUrl}/v3/store/refund?status=due&cursor=${next}`;
+      } else if (now() > end) {
+        throw new Error(`the list of refunds answered ${page?.status ?? 'nothing'}`);
+      } else {
+        await pause(100);
+      }
+    }
+    return found;
+  }
+
   /** Waits until everything that happened has arrived everywhere, closes the record, and judges it. */
   async judge(limitMs = settleLimitMs): Promise<Verdict> {
     for (const receiver of this.receivers) receiver.failing = 0;
@@ -183,7 +202,7 @@ export class Arena {
     const history: History = {
       calls: this.calls,
       snapshots: this.snapshots,
-      final: { ...final, receivers: this.receivers, sockets: this.sockets, guests: this.guests },
+      final: { ...final, refundsDue: await this.refundsDue(), receivers: this.receivers, sockets: this.sockets, guests: this.guests },
       supplied: this.supplied,
       leavers: this.leavers,
       clocks: this.clocks,

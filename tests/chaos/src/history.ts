@@ -116,6 +116,8 @@ export interface Follower {
 export interface FinalState {
   readonly orders: readonly FinalOrder[];
   readonly payments: readonly { readonly orderId: number; readonly reference: string; readonly state: 'accepted' | 'failed' | 'refund-due' }[];
+  /** Refunds that staff find listed as due. */
+  readonly refundsDue: readonly { readonly orderId: number; readonly paymentReference: string }[];
   /** What requests of kind `make` made, each thing once. */
   readonly made: readonly { readonly thing: Thing; readonly mark: string }[];
   /** The audit logs of all services, as far as they are about this history's requests. */

@@ -44,9 +44,30 @@ export const storeDocs = {
   reportPayment: {
     tag: 'Store',
     summary: 'Report the outcome of a payment',
-    description: 'For payment providers. A payment that comes too late or twice is noted as one to be given back.',
+    description: 'For payment providers. A payment that comes too late or twice is refused, and makes a refund that is due.',
     calls: [store.reportPayment],
     answer: passed(storeAnswers.reportPayment),
+  },
+  listRefunds: {
+    tag: 'Store',
+    summary: 'List refunds',
+    description: 'Newest first. A payment that succeeds on an order that is cancelled or paid already makes one.',
+    calls: [store.listRefunds],
+    query: ['status', 'limit', 'cursor'],
+    answer: passed(storeAnswers.listRefunds),
+  },
+  getRefund: {
+    tag: 'Store',
+    summary: 'Read a refund',
+    calls: [store.getRefund],
+    answer: passed(storeAnswers.getRefund),
+  },
+  completeRefund: {
+    tag: 'Store',
+    summary: 'Report that the money was given back',
+    description: 'The same reference again answers the same; another one is refused.',
+    calls: [store.completeRefund],
+    answer: passed(storeAnswers.completeRefund),
   },
   shipOrder: {
     tag: 'Store',

@@ -228,7 +228,19 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
     status: 409,
     title: 'The order takes no payment',
     meaning: 'The payment came too late or twice: the order is cancelled, or paid already.',
-    remedy: 'Give the payment back. It is noted as refund-due.',
+    remedy: 'Give the payment back and report that as the completion of its refund (GET /v3/store/refund?status=due).',
+  },
+  'refund-not-found': {
+    status: 404,
+    title: 'No such refund',
+    meaning: 'There is no refund of this id.',
+    remedy: 'GET /v3/store/refund lists those that there are.',
+  },
+  'refund-completed': {
+    status: 409,
+    title: 'Refund is completed',
+    meaning: 'The refund was completed before, with another reference.',
+    remedy: 'Read the refund: it says when and by which transfer the money was given back. Look whether it was given back twice.',
   },
   'order-transition-refused': {
     status: 409,

@@ -58,6 +58,25 @@ export class StoreController {
     return this.services.pass(request, reply, store.reportPayment, { orderId: pathId(request, 'orderId') });
   }
 
+  @Get('refund')
+  @Rule({ compressed: true })
+  listRefunds(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const query = { ...queryTexts(request, 'status'), ...pageOf(request) };
+    return this.services.passPage(request, reply, store.listRefunds, query, query);
+  }
+
+  @Get('refund/:refundId')
+  @Rule()
+  getRefund(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.services.pass(request, reply, store.getRefund, { refundId: pathId(request, 'refundId') });
+  }
+
+  @Post('refund/:refundId/completion')
+  @Rule({ body: jsonObject('completion') })
+  completeRefund(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.services.pass(request, reply, store.completeRefund, { refundId: pathId(request, 'refundId') });
+  }
+
   @Post('order/:orderId/shipment')
   @Rule({ body: jsonObject('shipment'), conditional: true })
   shipOrder(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {

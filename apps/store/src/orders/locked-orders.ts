@@ -7,7 +7,7 @@ import { type CheckoutPolicy, dueAfter } from '../checkout/checkout.js';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units, unitsMoved } from '../stock/stock.js';
 import { appendInventoryDelta, lockStockOfOrders, moveUnits } from '../stock/stock.repository.js';
 import { canMove, type Move, type OrderState, trackingNumberOf, transitions } from './order.js';
-import { causesOf, lockOrders, type WrittenMove, writeMoves } from './orders.repository.js';
+import { causesOf, lockOrders, type OwedBack, type WrittenMove, writeMoves, writeOwedBack } from './orders.repository.js';
 
 /** Who moves an order and why; the timeline shows both. */
 export interface MoveRequest {
@@ -25,6 +25,7 @@ export interface MoveRequest {
  */
 export class LockedOrders {
   private readonly moves = new Map<number, WrittenMove>();
+  private readonly owed: OwedBack[] = [];
   private readonly unitsByPlant = new Map<number, Units>();
 
   private constructor(
@@ -59,7 +60,7 @@ export class LockedOrders {
     const order = this.orders.get(request.orderId);
     if (!order || !canMove(order, request.move)) return undefined;
     // Its row is written once, and so is its transition.
-    if (this.moves.has(order.id)) throw new Error(`order ${order.id} would move twice in one transaction`);
+    if (this.moves.has(order.id) || this.owed.some(({ orderId }) => orderId === order.id)) throw new Error(`order ${order.id} would move twice in one transaction`);
     const { after, write } = movedOrder(order, request, this.at, policy);
     this.orders.set(order.id, after);
     this.moves.set(order.id, write);
@@ -68,6 +69,19 @@ export class LockedOrders {
       this.unitsByPlant.set(order.plantId, addUnits(this.unitsByPlant.get(order.plantId) ?? noUnits, units));
     }
     return after;
+  }
+
+  /** Notes that a payment of the order is owed back. */
+  owe(order: OrderState, { reference, actor, traceparent }: Pick<OwedBack, 'reference' | 'actor'> & Pick<MoveRequest, 'traceparent'>): void {
+    const { id, status, ownerId } = order;
+    const version = order.version + 1;
+    this.orders.set(id, { ...order, version, refund: 'due' });
+    this.owed.push({ orderId: id, version, status, ownerId, reference, actor, traceparent: ifSampled(traceparent ?? tracing?.active?.traceparent) });
+  }
+
+  /** What is owed back. Call after `write`, and after its payments are saved. */
+  writeOwed(tx: Transaction): void {
+    writeOwedBack(tx, this.at, this.owed);
   }
 
   /** What was moved. Nobody waits for it: when it fails, so does the transaction. */

@@ -1,5 +1,6 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
+import { CodedError } from '@plant-shop/platform/errors';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { OrderState } from './order.js';
@@ -29,8 +30,14 @@ export class OrderOwners {
   async namesOf(context: RpcContext, orders: readonly OrderState[]): Promise<ReadonlyMap<string, string>> {
     const userIds = [...new Set(orders.map((order) => order.ownerId))];
     if (!seesOwners(context) || userIds.length === 0) return new Map();
-    const users = await this.rpc.call(identity.resolveUserIds, { userIds }, context);
-    return new Map(users.map(({ userId, username }) => [userId, username]));
+    try {
+      const users = await this.rpc.call(identity.resolveUserIds, { userIds }, context);
+      return new Map(users.map(({ userId, username }) => [userId, username]));
+    } catch (error) {
+      // Identity is of the release before. Orders are worth more than names.
+      if (error instanceof CodedError && error.code === 'unknown-operation') return new Map();
+      throw error;
+    }
   }
 }
 

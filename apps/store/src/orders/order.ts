@@ -1,4 +1,4 @@
-import type { Order, OrderStatus, TimelineEntry } from '@plant-shop/contracts/store';
+import type { Order, OrderStatus, RefundStatus, TimelineEntry } from '@plant-shop/contracts/store';
 import type { Due } from '../checkout/checkout.js';
 
 /** An order as its row holds it. */
@@ -17,6 +17,8 @@ export interface OrderState {
   readonly paidAt: Date | null;
   readonly carrier: string | null;
   readonly trackingNumber: string;
+  /** Null: no money was ever owed back for it. */
+  readonly refund: RefundStatus | null;
 }
 
 export type Move = 'approve' | 'deliver' | 'cancel' | 'expire';
@@ -53,6 +55,7 @@ export function toOrder(state: OrderState, owner?: string): Order {
     ...(state.status === 'placed' && state.dueMove === 'expire' && state.dueAt && { reservedUntil: state.dueAt.toISOString() }),
     ...(state.carrier !== null && { carrier: state.carrier }),
     ...(state.trackingNumber !== '' && { trackingNumber: state.trackingNumber }),
+    ...(state.refund !== null && { refund: state.refund }),
     ...(owner !== undefined && { owner }),
   };
 }
@@ -71,6 +74,8 @@ export interface Transition {
   /** Of a shipment; null at other steps. */
   readonly carrier: string | null;
   readonly trackingNumber: string | null;
+  /** Of a refund that became due or was completed; null at other steps. */
+  readonly refundId: number | null;
 }
 
 /** Who acted is told by their part in it: a user's inner name means nothing to clients. */
@@ -82,6 +87,7 @@ export const toTimelineEntry = (transition: Transition): TimelineEntry => ({
   reason: transition.reason,
   ...(transition.carrier !== null && { carrier: transition.carrier }),
   ...(transition.trackingNumber !== null && { trackingNumber: transition.trackingNumber }),
+  ...(transition.refundId !== null && { refundId: transition.refundId }),
   ...(transition.eventId !== null && { eventId: transition.eventId }),
 });
 

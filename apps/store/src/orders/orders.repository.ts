@@ -16,7 +16,7 @@ const idBlock = 1_000;
 
 const columns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
   placed_at AS "placedAt", due_at AS "dueAt", due_move AS "dueMove", paid_at AS "paidAt", carrier,
-  tracking_number AS "trackingNumber"`;
+  tracking_number AS "trackingNumber", refund`;
 
 const findOrderById: Statement = { name: 'find-order', text: `SELECT ${columns} FROM orders WHERE id = $1` };
 
@@ -78,7 +78,8 @@ export function listOrders(db: Reader, filter: OrderFilter, { before, limit }: P
 export function findTransitions(db: Reader, orderId: number): Promise<Transition[]> {
   return db.query<Transition>(
     `SELECT at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason, owner_id AS "ownerId",
-       event_id AS "eventId", carrier, tracking_number AS "trackingNumber"
+       event_id AS "eventId", carrier, tracking_number AS "trackingNumber",
+       refund_id AS "refundId"
      FROM order_transitions WHERE order_id = $1 ORDER BY order_version LIMIT 1000`,
     [orderId],
   );
@@ -334,6 +335,48 @@ export function writeMoves(tx: Transaction, at: Date, moves: readonly WrittenMov
     moves.map((one) => one.eventId),
     moves.map((one) => one.body),
     tracing ? moves.map((one) => one.traceparent) : null,
+  ]);
+}
+
+/** A step that moves no status: money that is owed back, by its order and payment. */
+export interface OwedBack {
+  readonly orderId: number;
+  readonly version: number;
+  readonly status: OrderStatus;
+  readonly ownerId: string;
+  readonly reference: string;
+  readonly actor: string;
+  readonly traceparent: string | null;
+}
+
+const writeOwed: Statement = {
+  name: 'write-owed-back',
+  text: `
+    WITH owed AS (
+      SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[])
+        AS t (id, version, status, owner_id, reference, actor, traceparent)
+    ), timeline AS (
+      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, refund_id, traceparent)
+      SELECT id, version, status, $1, actor, 'refund due', owner_id, payments.refund_id, traceparent
+      FROM owed JOIN payments ON payments.order_id = owed.id AND payments.reference = owed.reference ORDER BY id, version
+    ), latest AS (
+      SELECT id, max(version) AS version FROM owed GROUP BY id
+    )
+    UPDATE orders SET version = latest.version, refund = 'due' FROM latest WHERE orders.id = latest.id`,
+};
+
+/** Call after the payments are saved. */
+export function writeOwedBack(tx: Transaction, at: Date, owed: readonly OwedBack[]): void {
+  if (owed.length === 0) return;
+  tx.send(writeOwed, [
+    at,
+    owed.map((one) => one.orderId),
+    owed.map((one) => one.version),
+    owed.map((one) => one.status),
+    owed.map((one) => one.ownerId),
+    owed.map((one) => one.reference),
+    owed.map((one) => one.actor),
+    owed.map((one) => one.traceparent),
   ]);
 }
 

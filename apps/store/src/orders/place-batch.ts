@@ -106,4 +106,5 @@ const placedOrder = (
   paidAt: null,
   carrier: null,
   trackingNumber: '',
+  refund: null,
 });

@@ -1,6 +1,6 @@
 import type { Payment } from '@plant-shop/contracts/store';
 
-export type PaymentState = 'accepted' | 'failed' | 'refund-due';
+export type PaymentState = 'accepted' | 'failed' | 'refund-due' | 'refunded';
 
 /** What a report makes of a payment; `state` is what it was, or is from now on. */
 export type PaymentDecision =
@@ -16,7 +16,7 @@ export function decidePayment(
   outcome: Payment['outcome'],
   orderAwaitsPayment: boolean,
 ): PaymentDecision {
-  if (known === 'accepted' || known === 'refund-due') return { kind: 'known', state: known };
+  if (known !== undefined && known !== 'failed') return { kind: 'known', state: known };
   if (outcome === 'failed') return { kind: known === undefined ? 'new' : 'known', state: 'failed' };
   return { kind: 'new', state: orderAwaitsPayment ? 'accepted' : 'refund-due' };
 }

@@ -25,7 +25,8 @@ export function findPayments(tx: Transaction, payments: readonly PaymentId[]): P
 const write: Statement = {
   name: 'save-payments',
   text: `INSERT INTO payments (order_id, reference, state) SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])
-         ON CONFLICT (order_id, reference) DO UPDATE SET state = excluded.state, at = now()`,
+         ON CONFLICT (order_id, reference)
+         DO UPDATE SET state = excluded.state, at = now(), refund_id = coalesce(payments.refund_id, nextval('refund_ids'))`,
 };
 
 /** Each payment once. */

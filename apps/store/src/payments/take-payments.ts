@@ -47,6 +47,7 @@ export async function takePayments(
   );
   orders.write(tx);
   savePayments(tx, payments.fresh);
+  orders.writeOwed(tx);
   saved.write(tx);
   return results;
 }
@@ -67,7 +68,8 @@ function take(tx: Transaction, report: PaymentReport, { orders, payments, policy
     payments.note(report, state);
     audit(tx, report.actor, store.reportPayment, orderId);
   }
-  if (state === 'refund-due') return notPayable(order);
+  if (kind === 'new' && state === 'refund-due') orders.owe(order, { reference: report.reference, actor: reportedBy, traceparent });
+  if (state === 'refund-due' || state === 'refunded') return notPayable(order, state);
   if (kind === 'known' || state === 'failed') return versioned(order);
   const move = { orderId, move: 'approve', actor: reportedBy, reason: 'payment succeeded', traceparent } as const;
   return versioned(orders.move(move, policy) ?? order);
@@ -99,9 +101,9 @@ const keyOf = ({ orderId, reference }: PaymentId): string => `${orderId} ${refer
 
 const versioned = (order: OrderState): Versioned<Order> => new Versioned(toOrder(order), order.version);
 
-const notPayable = (order: OrderState): DomainError =>
+const notPayable = (order: OrderState, state: 'refund-due' | 'refunded'): DomainError =>
   new DomainError(
     'order-not-payable',
-    `Order ${order.id} is ${order.status} and takes no payment. It is noted that this one is to be given back.`,
-    { payment: 'refund-due' },
+    `Order ${order.id} is ${order.status} and takes no payment. ${state === 'refunded' ? 'This one was given back.' : 'A refund of this one is due.'}`,
+    state === 'refunded' ? {} : { payment: state },
   );

@@ -232,9 +232,66 @@ export interface paths {
         put?: never;
         /**
          * Report the outcome of a payment
-         * @description For payment providers. A payment that comes too late or twice is noted as one to be given back.
+         * @description For payment providers. A payment that comes too late or twice is refused, and makes a refund that is due.
          */
         post: operations["reportPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/refund": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List refunds
+         * @description Newest first. A payment that succeeds on an order that is cancelled or paid already makes one.
+         */
+        get: operations["listRefunds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/refund/{refundId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read a refund */
+        get: operations["getRefund"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/refund/{refundId}/completion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Report that the money was given back
+         * @description The same reference again answers the same; another one is refused.
+         */
+        post: operations["completeRefund"];
         delete?: never;
         options?: never;
         head?: never;
@@ -885,7 +942,7 @@ export interface components {
              * @description Stable; for programs.
              * @enum {string}
              */
-            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "unsupported-media-type" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "order-transition-refused" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-frame" | "internal";
+            code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "unsupported-media-type" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "refund-not-found" | "refund-completed" | "order-transition-refused" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-frame" | "internal";
             requestId: string;
             /** @description What is wrong with which part of the request. */
             errors?: {
@@ -1029,6 +1086,11 @@ export interface components {
             reservedUntil?: string;
             carrier?: string;
             trackingNumber?: string;
+            /**
+             * @description Whether money is owed back for it, or was given back.
+             * @enum {string}
+             */
+            refund?: "due" | "completed";
             /** @description The owner's username, in what callers with `read:orders` read. Absent: that user was deleted. */
             owner?: string;
         };
@@ -1054,6 +1116,11 @@ export interface components {
             /** @description Of a shipment. */
             trackingNumber?: string;
             /**
+             * Format: int64
+             * @description Of a refund that became due or was completed.
+             */
+            refundId?: number;
+            /**
              * Format: uuid
              * @description Id of the order.status_changed event that the stream and webhooks delivered.
              */
@@ -1067,6 +1134,27 @@ export interface components {
             /** @enum {string} */
             outcome: "succeeded" | "failed";
             /** @description The provider's name for this payment: reported twice, it counts once. */
+            reference: string;
+        };
+        /** @description Money that came too late or twice, and is owed back. */
+        Refund: {
+            /** Format: int64 */
+            id: number;
+            /** Format: int64 */
+            orderId: number;
+            /** @enum {string} */
+            status: "due" | "completed";
+            /** @description The provider's name for the payment. */
+            paymentReference: string;
+            /** Format: date-time */
+            dueAt: string;
+            /** Format: date-time */
+            completedAt?: string;
+            /** @description The provider's name for the transfer that gave the money back. */
+            reference?: string;
+        };
+        RefundCompletion: {
+            /** @description The provider's name for the transfer that gave the money back: reported twice, it counts once. */
             reference: string;
         };
         Shipment: {
@@ -1788,6 +1876,26 @@ export interface components {
         };
         /** @description The order takes no payment */
         "order-not-payable": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description No such refund */
+        "refund-not-found": {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description Refund is completed */
+        "refund-completed": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
                 [name: string]: unknown;
@@ -3023,6 +3131,13 @@ export interface operations {
                      *         "reason": "shipped",
                      *         "carrier": "DHL",
                      *         "trackingNumber": "00340434161094042557"
+                     *       },
+                     *       {
+                     *         "at": "2026-05-01T08:45:00.000Z",
+                     *         "newStatus": "cancelled",
+                     *         "actor": "staff",
+                     *         "reason": "refund due",
+                     *         "refundId": 31
                      *       }
                      *     ]
                      */
@@ -3167,6 +3282,172 @@ export interface operations {
             404: components["responses"]["order-not-found"];
             408: components["responses"]["request-timeout"];
             409: components["responses"]["order-not-payable"];
+            413: components["responses"]["payload-too-large"];
+            414: components["responses"]["uri-too-long"];
+            415: components["responses"]["unsupported-media-type"];
+            422: components["responses"]["idempotency-key-reused"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.outcome-unknown.unknown-operation"];
+        };
+    };
+    listRefunds: {
+        parameters: {
+            query?: {
+                status?: "due" | "completed";
+                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                limit?: number;
+                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                cursor?: string;
+            };
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 31,
+                     *         "orderId": 1000000007,
+                     *         "status": "due",
+                     *         "paymentReference": "pi_3OaX2b",
+                     *         "dueAt": "2026-05-01T08:45:00.000Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Refund"][];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input.invalid-cursor"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            408: components["responses"]["request-timeout"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    getRefund: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 31 */
+                refundId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 31,
+                     *       "orderId": 1000000007,
+                     *       "status": "due",
+                     *       "paymentReference": "pi_3OaX2b",
+                     *       "dueAt": "2026-05-01T08:45:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Refund"];
+                };
+            };
+            400: components["responses"]["malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["refund-not-found"];
+            408: components["responses"]["request-timeout"];
+            414: components["responses"]["uri-too-long"];
+            429: components["responses"]["too-many-requests"];
+            431: components["responses"]["headers-too-large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded.unavailable.unknown-operation"];
+        };
+    };
+    completeRefund: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @example 31 */
+                refundId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reference": "re_3OaX2b"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RefundCompletion"];
+            };
+        };
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 31,
+                     *       "orderId": 1000000007,
+                     *       "status": "completed",
+                     *       "paymentReference": "pi_3OaX2b",
+                     *       "dueAt": "2026-05-01T08:45:00.000Z",
+                     *       "completedAt": "2026-05-02T10:00:00.000Z",
+                     *       "reference": "re_3OaX2b"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Refund"];
+                };
+            };
+            400: components["responses"]["malformed-json.malformed-request.invalid-input"];
+            401: components["responses"]["unauthorized.credential-refused"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["refund-not-found"];
+            408: components["responses"]["request-timeout"];
+            409: components["responses"]["refund-completed"];
             413: components["responses"]["payload-too-large"];
             414: components["responses"]["uri-too-long"];
             415: components["responses"]["unsupported-media-type"];

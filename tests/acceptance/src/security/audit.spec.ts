@@ -40,6 +40,15 @@ const clientToBe = () => ({ name: fresh('client'), grantTypes: ['client_credenti
 const client = async (): Promise<string> =>
   `/v3/oauth/clients/${(await ok(send<{ clientId: string }>('POST', '/v3/oauth/clients', { as: staff, json: clientToBe() }))).clientId}`;
 
+/** Money that came for a cancelled order. */
+async function refund(): Promise<number> {
+  const path = await order();
+  await ok(send('DELETE', path, { as: staff }));
+  await send('POST', `${path}/payment`, { as: staff, json: { outcome: 'succeeded', reference: fresh('late') } });
+  const [newest] = await ok(send<{ id: number }[]>('GET', '/v3/store/refund?status=due&limit=1', { as: staff }));
+  return newest?.id ?? 0;
+}
+
 /** Each operation of staff's that changes something; a new one fails below until it is here. */
 const doings: Readonly<Record<string, Done>> = {
   createPlant: (request) => request('POST', '/v3/plant', { name: 'Ficus', photoUrls: [] }),
@@ -54,6 +63,7 @@ const doings: Readonly<Record<string, Done>> = {
   cancelOrder: async (request) => request('DELETE', await order()),
   transferOrder: async (request) => request('POST', `${await order()}/transfer`, { username: 'admin' }),
   reportPayment: async (request) => request('POST', `${await order()}/payment`, { outcome: 'succeeded', reference: 'r' }),
+  completeRefund: async (request) => request('POST', `/v3/store/refund/${await refund()}/completion`, { reference: 'back' }),
   shipOrder: async (request) => request('POST', `${await approved()}/shipment`, { carrier: 'c', trackingNumber: 't' }),
   deliverOrder: async (request) => request('POST', `${await approved()}/delivery`),
   setStock: async (request) => request('PUT', `/v3/store/inventory/${(await createPlant()).id}`, { free: 1 }),

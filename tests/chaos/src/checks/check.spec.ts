@@ -117,6 +117,7 @@ function history(): { -readonly [Part in keyof History]: History[Part] } {
     final: {
       orders: [handedOn(), { ...orderThrough(2, 'placed', 'approved') }, orderThrough(3, 'placed', 'cancelled')],
       payments: [{ orderId: 1, reference: 'r', state: 'accepted' }, { orderId: 2, reference: 's', state: 'accepted' }, { orderId: 3, reference: 't', state: 'refund-due' }],
+      refundsDue: [{ orderId: 3, paymentReference: 't' }],
       made: [{ thing: 'plant', mark: 'm' }],
       audit: [
         audited('store.reportPayment', 'paid-1'), audited('store.shipOrder', 'shipped-1'), audited('store.transferOrder', 'handed-1'),
@@ -263,6 +264,7 @@ describe.each<[string, string, (changing: Changing) => void]>([
     inTheEnd({ payments: [...it.final.payments, { orderId: 1, reference: 'u', state: 'accepted' }] })(it);
     it.gatewayFaults = [{ from: 0, to: 100 }];
   }],
+  ['money that is owed back and listed nowhere', 'payments', inTheEnd({ refundsDue: [] })],
   ['a payment that nobody reported', 'payments', (it) => inTheEnd({ payments: [...it.final.payments, { orderId: 1, reference: 'u', state: 'failed' }] })(it)],
   ['a plant that is said not to be there', 'refusals', add(call(50, 51, { kind: 'look', name: `plant ${plantId}` }, refused('plant-not-found', 404)))],
   ['an order for a plant that is said not to be there', 'refusals', add(call(50, 51, place(11), refused('plant-not-found', 404)))],

@@ -56,7 +56,7 @@ export function checkTimelines({ final }: History): Violation[] {
   return final.orders.flatMap((order) => faultsOfTimeline(order).map((what): Violation => ({ rule: 'timeline', what: `order ${order.id}: ${what}` })));
 }
 
-/** A transfer or a shipment: a step of the timeline that moves no status. */
+/** A transfer, a shipment or a refund that is due: a step of the timeline that moves no status. */
 const isAmendment = ({ version, previousStatus }: Transition): boolean => version > 1 && previousStatus === null;
 
 const lifecycle = ['- placed', 'placed approved', 'approved delivered', 'placed cancelled'];

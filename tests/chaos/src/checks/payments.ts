@@ -4,14 +4,18 @@ import type { Violation } from './violation.js';
 
 /**
  * Money is never lost sight of: a payment that was acknowledged is noted, one that came too late is noted as a refund that is
- * due, an approved order has exactly one payment, and an order that was never approved has none that counts.
+ * due and listed as such, an approved order has exactly one payment, and an order that was never approved has none that counts.
  */
 export function checkPayments({ calls, final }: History): Violation[] {
   const states = new Map(final.payments.map(({ orderId, reference, state }) => [`${orderId} ${reference}`, state]));
   const asked = calls.filter((call): call is Payment => call.ask.kind === 'pay' && isAnswered(call));
   const references = new Set(calls.flatMap(({ ask }) => (ask.kind === 'pay' ? [`${ask.orderId} ${ask.reference}`] : [])));
   const byOrder = Map.groupBy(final.payments, ({ orderId }) => orderId);
+  const listed = new Set(final.refundsDue.map(({ orderId, paymentReference }) => `${orderId} ${paymentReference}`));
   return [
+    ...final.payments
+      .filter(({ orderId, reference, state }) => state === 'refund-due' && !listed.has(`${orderId} ${reference}`))
+      .map(({ orderId, reference }) => violation(`payment ${reference} of order ${orderId} is to be given back, and no list of refunds shows it`)),
     ...asked.flatMap((call) => checkTold(call, states.get(`${call.ask.orderId} ${call.ask.reference}`))),
     ...final.payments
       .filter(({ orderId, reference }) => !references.has(`${orderId} ${reference}`))

@@ -71,9 +71,11 @@ function checkMoves(order: FinalOrder, calls: readonly Call[], told: readonly { 
   });
 }
 
+const amendments: Readonly<Record<string, 'ship' | 'pay'>> = { shipped: 'ship', 'refund due': 'pay' };
+
 /** Which kind of call makes a step. */
 export function kindOf({ version, previousStatus, newStatus, reason }: Transition): keyof typeof results {
-  if (previousStatus === null && version > 1) return reason === 'shipped' ? 'ship' : 'transfer';
+  if (previousStatus === null && version > 1) return amendments[reason] ?? 'transfer';
   return ({ placed: 'place', approved: 'pay', delivered: 'deliver', cancelled: 'cancel' } as const)[newStatus];
 }
 

@@ -257,6 +257,12 @@ export const bugs: readonly Bug[] = [
     breaks: ['payments'],
   },
   {
+    id: 'refund-unlisted',
+    name: 'a refund that is due is not listed',
+    edits: [{ file: 'apps/store/dist/refunds/refunds.repository.js', find: 'refund_id < $2 ORDER BY', replace: 'refund_id < $2 AND refund_id % 2 = 0 ORDER BY' }],
+    breaks: ['payments'],
+  },
+  {
     id: 'plant-not-found',
     name: 'a plant that is there is now and then not found',
     edits: [{ file: 'apps/catalog/dist/plants/plants.service.js', find: 'existing(plantId, plant), plant?.stamp)', replace: 'existing(plantId, Math.random() < 0.1 ? undefined : plant), plant?.stamp)' }],

@@ -1,0 +1,26 @@
+import { Injectable } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { Registry } from 'prom-client';
+import { refundsDue } from './refunds.repository.js';
+
+/** Keeps the metrics of money that is owed back up to date. */
+@Injectable()
+export class RefundsDue extends BackgroundLoop {
+  constructor(database: Database, metrics: Registry, @InjectLogger() logger: Logger) {
+    let due = { count: 0, oldestSeconds: 0 };
+    gauge(metrics, 'store_refunds_due', 'Refunds that are due', () => due.count);
+    gauge(metrics, 'store_refund_oldest_due_seconds', 'For how long the oldest refund has been due, in seconds; 0: none is', () => due.oldestSeconds);
+    super(
+      { name: 'count refunds due', intervalMs: 10_000 },
+      async () => {
+        due = await refundsDue(database);
+        return false;
+      },
+      logger,
+    );
+  }
+}

@@ -1,0 +1,66 @@
+import { Injectable } from '@nestjs/common';
+import { DomainError } from '@plant-shop/contracts/errors';
+import { type CompleteRefund, type ListRefunds, type Refund, store } from '@plant-shop/contracts/store';
+import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
+import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { Paging } from '@plant-shop/platform/paging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { lockOrder } from '../orders/lock-order.js';
+import { findRefund, listRefunds, type RefundState, writeCompletion } from './refunds.repository.js';
+
+/** Money that came too late or twice (`payments/payment.ts` decides that), until somebody has given it back. */
+@Injectable()
+export class RefundsService {
+  constructor(private readonly database: Database) {}
+
+  /** Newest first. */
+  async list({ status, ...requested }: ListRefunds): Promise<Page<Refund>> {
+    const paging = new Paging('refunds', [status ?? 'any']);
+    const bounds = paging.bounds(requested);
+    return paging.page(await listRefunds(this.database, status, bounds), bounds, { entry: toRefund, position: ({ id }) => id });
+  }
+
+  /** @throws DomainError `refund-not-found` */
+  async get(refundId: number): Promise<Refund> {
+    return toRefund(existing(refundId, await findRefund(this.database, refundId)));
+  }
+
+  /**
+   * Notes that the money was given back. The same reference again changes nothing and answers the same.
+   * @throws DomainError `refund-not-found`; `refund-completed` when it was completed with another reference
+   */
+  complete(context: RpcContext, { refundId, completion: { reference } }: CompleteRefund): Promise<Refund | Replayed> {
+    return this.database.transaction((tx) =>
+      once(tx, context.idempotency, async () => {
+        const { orderId } = existing(refundId, await findRefund(tx, refundId));
+        const order = await lockOrder(tx, orderId);
+        // A new statement after the lock: another completion may have committed while this one waited.
+        const refund = existing(refundId, await findRefund(tx, refundId));
+        if (refund.completedAt !== null) {
+          if (refund.reference === reference) return toRefund(refund);
+          throw new DomainError('refund-completed', `Refund ${refundId} was completed as ${refund.reference} on ${refund.completedAt.toISOString()}.`);
+        }
+        const completed = await writeCompletion(tx, { ...refund, reference }, order, context.caller.subject);
+        audit(tx, actorOf(context), store.completeRefund, refundId);
+        return toRefund(completed);
+      }),
+    );
+  }
+}
+
+function existing(refundId: number, refund: RefundState | undefined): RefundState {
+  if (!refund) throw new DomainError('refund-not-found', `There is no refund ${refundId}.`);
+  return refund;
+}
+
+const toRefund = (refund: RefundState): Refund => ({
+  id: refund.id,
+  orderId: refund.orderId,
+  status: refund.completedAt ? 'completed' : 'due',
+  paymentReference: refund.paymentReference,
+  dueAt: refund.dueAt.toISOString(),
+  ...(refund.completedAt && { completedAt: refund.completedAt.toISOString() }),
+  ...(refund.reference !== null && { reference: refund.reference }),
+});
