@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { attempt, run } from './command.mjs';
 import { newerSuiteOf, sourcesOfSuite } from './debian-suites.mjs';
@@ -33,7 +33,8 @@ export async function fetchBinary({ name, binary, newest = false }, target, { si
       if (!(await fetch(apt, name, work))) continue;
       const file = await unpack({ name, binary, work, signal });
       if (!file || (newest && !(await runsHere(file, signal)))) continue;
-      renameSync(file, target);
+      // Libraries are links to the file of their version.
+      renameSync(realpathSync(file), target);
       return true;
     }
     return false;

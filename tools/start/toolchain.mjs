@@ -1,12 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { attempt, run } from './command.mjs';
+import { fetchBinary } from './debian-package.mjs';
 import { StartError } from './errors.mjs';
 import { makePassage } from './files.mjs';
 import { awaitLock } from './lock.mjs';
 import { nodePackage } from './node-packages.mjs';
 import { contentStamp, filesBelow, packageFolders, changeStamp } from './stamp.mjs';
+import { cacheFolder } from './system-user.mjs';
 
 /** The repository. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
@@ -38,6 +40,7 @@ export async function readyToolchain({ signal, say }) {
   const release = await toolchainLock({ signal, say });
   try {
     await install({ signal, say });
+    await readyNode({ signal, say });
     await build({ signal, say });
     return pinnedEnvironment();
   } finally {
@@ -53,6 +56,7 @@ export async function readyPackages({ signal, say }) {
   const release = await toolchainLock({ signal, say });
   try {
     await install({ signal, say });
+    await readyNode({ signal, say });
     return pinnedEnvironment();
   } finally {
     release();
@@ -99,6 +103,29 @@ async function install({ signal, say }) {
   const env = { ...process.env, CI: 'true' };
   await run('npx', ['--yes', manager, 'install', '--frozen-lockfile'], { what: 'Installing packages', cwd: ROOT, env, show: true, signal });
   saveStamp('install', stamp);
+}
+
+/** Node 26 needs it, and small systems lack it. */
+const LIBATOMIC = 'libatomic.so.1';
+
+/**
+ * Sees to it that the pinned Node runs: where its library is missing, Debian's is unpacked into the cache (nothing is installed), and
+ * processes from here on find it there.
+ * @param {Need} need
+ */
+async function readyNode({ signal, say }) {
+  const { code, output } = await attempt(pinnedNode(), ['--version'], { signal });
+  if (code === 0) return;
+  if (!output.includes(LIBATOMIC)) throw new StartError(`The pinned Node does not run on this machine:\n${output.trimEnd()}`);
+  const folder = join(cacheFolder(undefined), 'lib');
+  const library = join(folder, LIBATOMIC);
+  mkdirSync(folder, { recursive: true });
+  if (!existsSync(library) && !(await fetchBinary({ name: 'libatomic1', binary: LIBATOMIC }, library, { signal, say }))) {
+    throw new StartError(`The pinned Node needs the library ${LIBATOMIC}: install it (Debian, Ubuntu: libatomic1; Fedora: libatomic), and run this again.`);
+  }
+  // npm would run the next command by it, without that path.
+  rmSync(join(ROOT, 'node_modules', '.bin', 'node'), { force: true });
+  process.env['LD_LIBRARY_PATH'] = [folder, process.env['LD_LIBRARY_PATH'] ?? []].flat().join(':');
 }
 
 /** @param {Need} need */
