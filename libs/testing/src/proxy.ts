@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
+import { freePort } from './port.js';
 
 /** A TCP relay to a real server: the network between the two, which can fail in ways that a server cannot be told to. */
 export interface TestProxy {
@@ -81,8 +82,8 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
   };
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const port = await freePort();
+  await listen(port);
   const cut = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();
     if (!server.listening) return;
