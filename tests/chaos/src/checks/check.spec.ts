@@ -62,6 +62,13 @@ function handedOn(): FinalOrder {
   };
 }
 
+/** An order that was cancelled before its payment came. */
+function owing(): FinalOrder {
+  const order = orderThrough(3, 'placed', 'cancelled');
+  const due = { version: 3, previousStatus: null, newStatus: 'cancelled', eventId: null, at: 32.5, actor: 'staff', reason: 'refund due', owner: 'c' } as const;
+  return { ...order, version: 3, transitions: [...order.transitions, due] };
+}
+
 const audited = (operation: string, requestId: string) => ({ operation, requestId });
 const keySession = { kind: 'revoke', how: 'api key', target: 'a', credentials: ['key a'] } as const;
 const use = (credential: string): Ask => ({ kind: 'use', credential, at: 'gateway-1' });
@@ -115,7 +122,7 @@ function history(): { -readonly [Part in keyof History]: History[Part] } {
     deadlineMs: 11_000,
     unsettled: [],
     final: {
-      orders: [handedOn(), { ...orderThrough(2, 'placed', 'approved') }, orderThrough(3, 'placed', 'cancelled')],
+      orders: [handedOn(), { ...orderThrough(2, 'placed', 'approved') }, owing()],
       payments: [{ orderId: 1, reference: 'r', state: 'accepted' }, { orderId: 2, reference: 's', state: 'accepted' }, { orderId: 3, reference: 't', state: 'refund-due' }],
       refundsDue: [{ orderId: 3, paymentReference: 't' }],
       made: [{ thing: 'plant', mark: 'm' }],
@@ -264,6 +271,7 @@ describe.each<[string, string, (changing: Changing) => void]>([
     inTheEnd({ payments: [...it.final.payments, { orderId: 1, reference: 'u', state: 'accepted' }] })(it);
     it.gatewayFaults = [{ from: 0, to: 100 }];
   }],
+  ['a refund of a payment that nobody reported', 'unasked', withOrder({ ...owing(), transitions: owing().transitions.map((step) => (step.reason === 'refund due' ? { ...step, at: -2_000 } : step)) })],
   ['money that is owed back and listed nowhere', 'payments', inTheEnd({ refundsDue: [] })],
   ['a payment that nobody reported', 'payments', (it) => inTheEnd({ payments: [...it.final.payments, { orderId: 1, reference: 'u', state: 'failed' }] })(it)],
   ['a plant that is said not to be there', 'refusals', add(call(50, 51, { kind: 'look', name: `plant ${plantId}` }, refused('plant-not-found', 404)))],

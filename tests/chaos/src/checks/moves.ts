@@ -12,7 +12,7 @@ const roundingMs = 1;
  * clock moves nothing before its time.
  */
 export function checkMovesAreAsked({ calls, final, clocks }: History): Violation[] {
-  const asked = calls.filter((call) => 'orderId' in call.ask && mayHaveHappened(call));
+  const asked = calls.filter((call) => 'orderId' in call.ask && (mayHaveHappened(call) || isOwedBack(call)));
   const byOrder = Map.groupBy(asked, ({ ask }) => ('orderId' in ask ? ask.orderId : undefined));
   return final.orders.flatMap((order) => order.transitions.slice(1).flatMap((step, n): Violation[] => {
     if (step.actor === 'store') return ofClock(order, step, order.transitions[n], clocks);
@@ -21,7 +21,12 @@ export function checkMovesAreAsked({ calls, final, clocks }: History): Violation
   }));
 }
 
-function asksFor({ ask, from }: Call, step: Transition): boolean {
+/** A payment that is refused, and that a refund is due of. */
+const isOwedBack = ({ answer }: Call): boolean => answer !== 'lost' && answer.code === 'order-not-payable';
+
+function asksFor(call: Call, step: Transition): boolean {
+  const { ask, from } = call;
+  if (isOwedBack(call) && step.reason !== 'refund due') return false;
   if (ask.kind !== kindOf(step) || from > step.at + clockSlackMs) return false;
   if (ask.kind === 'transfer') return step.owner === null || step.owner === ask.to;
   return ask.kind !== 'pay' || ask.outcome === 'succeeded';

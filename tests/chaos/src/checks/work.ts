@@ -30,6 +30,7 @@ interface Unserved {
 }
 
 function lessThan(what: string, calls: readonly Call[], least: number): Violation[] {
+  if (calls.length === 0) return [];
   const share = servedShareOf(calls);
   const percent = (one: number): string => `${(one * 100).toFixed(0)} %`;
   return share >= least
