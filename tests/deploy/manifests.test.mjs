@@ -165,6 +165,13 @@ describe('every service', () => {
     assert.match(rule.metricsQuery, /^max\(/);
   });
 
+  check('the selector of a Deployment that is released stays: the cluster refuses another', () => {
+    for (const service of SERVICES) {
+      const { selector } = the(manifestsOf(service, 'production'), 'Deployment')['spec'];
+      assert.deepEqual(selector.matchLabels, { 'app.kubernetes.io/name': service });
+    }
+  });
+
   check('replicas of one role have what is their own: settings, pods, ways through the network', () => {
     for (const role of ROLES) {
       const manifests = manifestsOf('notifications', `production-${role}`);
