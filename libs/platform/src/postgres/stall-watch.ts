@@ -7,6 +7,10 @@ import type { Logger } from '../logging.js';
 const lookEveryMs = 250;
 /** Silence under a statement that is worth a question: healthy statements rarely take longer. */
 const patienceMs = 1_000;
+/** A value larger than this may be on its way for longer: both kernels hold megabytes that are sent for us, and not there yet. */
+const largeBytes = 256 * 1024;
+/** The slowest network on which a large statement is not taken for a stall. */
+const slowestBytesPerMs = 1_000;
 /** Limit of a question, for its connection and for its answer. */
 const inquiryLimitMs = 1_500;
 /** An answer that the server sent just before it was asked has arrived by then. */
@@ -40,6 +44,13 @@ class Stalled extends Error {
   }
 }
 
+/** Bytes of pictures and the like. */
+const largeBytesOf = (statement: QueryConfig | string): number =>
+  (typeof statement === 'string' ? [] : (statement.values ?? [])).reduce<number>(
+    (sum, value) => sum + (value instanceof Uint8Array && value.length > largeBytes ? value.length : 0),
+    0,
+  );
+
 /** A connection of the pool, and what it has to show for being alive. */
 export class WatchedConnection {
   /** When it last finished its work or was made (`performance.now()`). */
@@ -47,10 +58,11 @@ export class WatchedConnection {
   /** Since when it has owed us an answer without moving a byte; absent when it is idle or talks. */
   silentSince: number | undefined;
   private owed = 0;
+  /** Of the large values in the statements that it owes answers to. */
+  private bytes = 0;
   private moved = 0;
-  private readonly settled = (): void => {
-    this.owed--;
-  };
+  /** One for all small statements: a function for each would cost them something. */
+  private readonly settled = (): void => this.settle(0);
 
   constructor(private readonly client: PoolClient) {}
 
@@ -60,10 +72,18 @@ export class WatchedConnection {
   }
 
   query<Row extends QueryResultRow>(statement: QueryConfig | string): Promise<QueryResult<Row>> {
+    const bytes = largeBytesOf(statement);
     this.owed++;
+    this.bytes += bytes;
+    const settled = bytes === 0 ? this.settled : () => this.settle(bytes);
     const answer = this.client.query<Row>(statement);
-    answer.then(this.settled, this.settled);
+    answer.then(settled, settled);
     return answer;
+  }
+
+  private settle(bytes: number): void {
+    this.owed--;
+    this.bytes -= bytes;
   }
 
   look(now: number): void {
@@ -74,6 +94,11 @@ export class WatchedConnection {
     if (this.owed === 0 || moved !== this.moved) this.silentSince = undefined;
     else this.silentSince ??= now;
     this.moved = moved;
+  }
+
+  /** Whether its silence may be a large statement on its way. */
+  isSending(now: number): boolean {
+    return this.bytes > 0 && now - (this.silentSince ?? now) < patienceMs + this.bytes / slowestBytesPerMs;
   }
 
   /** Closes it at once: the driver's own end waits for the server. */
@@ -129,7 +154,7 @@ export class StallWatch {
     const now = performance.now();
     for (const connection of this.connections.values()) connection.look(now);
     if (this.inquiring || now < this.quietUntil) return;
-    const silent = [...this.connections.values()].filter(({ silentSince }) => silentSince !== undefined);
+    const silent = [...this.connections.values()].filter((one) => one.silentSince !== undefined && !one.isSending(now));
     const isOverdue = (one: WatchedConnection): boolean =>
       now - (one.silentSince ?? now) >= patienceMs || this.suspects(one);
     // One that is overdue has all that are silent tested.

@@ -155,7 +155,7 @@ describe('a half-open connection to the database', () => {
 
   it('is told apart from one that takes seconds to carry a large statement', async () => {
     await admin.query('CREATE TABLE IF NOT EXISTS pictures (bytes bytea NOT NULL)');
-    proxy.slowDown(4_000_000);
+    proxy.slowDown(3_000_000);
     await proxy.cut();
     await until(() => database.poolUse.idle === 0);
     await proxy.restore();
