@@ -9,10 +9,25 @@ folder=$(dirname "$0")/$service/overlays/$2
 case $2 in production-*) suffix=-${2#production-} ;; *) suffix= ;; esac
 namespace=$(sed -n 's/^namespace: //p' "$folder/kustomization.yaml")
 
+# Why the migration's pod has not started: what its container or the scheduler waits for, or why there is no pod.
+# Prints nothing while all goes well.
+obstacle() {
+  job=$1
+  waiting='{range .items[*]}{range .status.containerStatuses[*]}{.state.waiting.reason}{": "}{.state.waiting.message}{end}'
+  unplaced='{.status.conditions[?(@.reason=="Unschedulable")].message}{"\n"}{end}'
+  pods=$(kubectl get pods --selector "job-name=$job" --namespace "$namespace" --output "jsonpath=$waiting$unplaced")
+  if [ -n "$pods" ]; then
+    echo "$pods" | grep -Ev '^(: |ContainerCreating|PodInitializing|$)' | tail -n 1
+  else
+    kubectl get events --field-selector "involvedObject.name=$job,type=Warning" --namespace "$namespace" --output 'jsonpath={.items[-1:].message}'
+  fi
+}
+
 # `kubectl wait` waits for one condition only: for `complete` it would wait on after the Job has failed.
 wait_for_migration() {
   job=$service-migrate$suffix
   deadline=$(($(date +%s) + 900))
+  said=
   while :; do
     conditions=$(kubectl get "job/$job" --namespace "$namespace" --output 'jsonpath={.status.conditions[?(@.status=="True")].type}')
     case " $conditions " in
@@ -23,6 +38,11 @@ wait_for_migration() {
         exit 1
         ;;
     esac
+    why=$(obstacle "$job")
+    if [ -n "$why" ] && [ "$why" != "$said" ]; then
+      echo "The migration of $service has not started: $why" >&2
+      said=$why
+    fi
     if [ "$(date +%s)" -ge "$deadline" ]; then
       echo "The migration of $service has not ended within 15 minutes; nothing was rolled out. See: kubectl describe job/$job --namespace $namespace" >&2
       exit 1

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 
-/** @typedef {'cut' | 'restore' | 'stallAll' | 'admit' | 'resume'} Command of a relay, by the name of its method */
+/** @typedef {'cut' | 'restore' | 'stallAll' | 'admit' | 'resume' | 'deafen' | 'drop'} Command of a relay, by the name of its method */
 
 /**
  * Relays on a thread of their own: what clients do to this process must not look to the shop as if its network were slow.
@@ -32,6 +32,8 @@ export class Relays {
       stall: tell('stallAll'),
       admit: tell('admit'),
       resume: tell('resume'),
+      deafen: tell('deafen'),
+      drop: tell('drop'),
       retarget: (url) => this.#ask('retarget', { port, targets: [targetOf(url)] }),
     };
   }

@@ -26,6 +26,7 @@ const READY_LIMIT_MS = 180_000;
 const settings = {
   PAYMENT_PROVIDER: 'external',
   INITIAL_STOCK: '0',
+  ORDER_TTL_MS: `${24 * 3_600_000}`,
   WEBHOOK_TIME_SCALE: '0.01',
   WEBHOOK_RATE_PER_ENDPOINT: '100000',
   RATE_LIMIT_PER_MINUTE: '6000000',
@@ -223,6 +224,11 @@ export class Stack {
     return pid === undefined ? [] : [pid, ...childrenOf(pid)];
   }
 
+  /** @param {readonly string[]} urls */
+  networkTo(...urls) {
+    return this.#relays.to(...urls);
+  }
+
   /** Settings of a service, from its processes' next starts on. @param {string} service @param {Record<string, string>} values */
   set(service, values) {
     for (const { label } of this.instances.filter((one) => one.service === service)) Object.assign(/** @type {object} */ (this.#envs.get(label)), values);
@@ -246,13 +252,13 @@ export class Stack {
 }
 
 /**
- * On ports below those that the system gives to connections: a process that is started again must get the same ones, while
- * thousands of connections come and go.
+ * On ports below those that the system gives to connections, and apart from those of other tests and of relays
+ * (libs/testing/src/port.ts): a process that is started again must get the same ones, while thousands of connections come and go.
  * @param {Parameters<typeof planInstances>[0]} replicas
  * @returns {Promise<import('./dist/stack.js').Instance[]>}
  */
 async function withOwnPorts(replicas) {
-  let last = 12_000 + Math.floor(Math.random() * 15_000);
+  let last = 24_000 + Math.floor(Math.random() * 8_000);
   const next = async () => (last = await nextFreePort(last + 1));
   const planned = await planInstances(replicas, { GATEWAY_PORT: await next(), STREAM_PORT: await next() });
   const instances = [];

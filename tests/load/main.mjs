@@ -1,11 +1,13 @@
 // `npm run bench`: P1 to P10 and S4, each as a ratio to an anchor that is measured before and after it on the same machine.
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { run } from '../../tools/start/command.mjs';
 import { explain, StartError } from '../../tools/start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
-import { checkPlatform, readyToolchain, ROOT } from '../../tools/start/toolchain.mjs';
+import { checkPlatform, pinnedNode, readyToolchain, ROOT } from '../../tools/start/toolchain.mjs';
 import { temporaryFolder } from '../../tools/test/folder.mjs';
 import { tableOf } from './table.mjs';
 
@@ -13,7 +15,8 @@ const usage = `Measures the whole shop against anchors on this machine.
 
   npm run bench                       P1 to P10, and S4 (docs/security.md)
   npm run bench -- --only P3,P6       some of them
-  npm run bench -- --quick            shorter loads: for trying, not for publishing`;
+  npm run bench -- --quick            shorter loads: for trying, not for publishing
+  npm run bench -- --layers           what a request costs in the gateway, layer by layer`;
 
 const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), node: process.version };
 const stop = stopOnSignals();
@@ -21,7 +24,7 @@ process.exit(await main());
 
 /** @returns {Promise<number>} the exit code */
 async function main() {
-  const { values } = parseArgs({ options: { only: { type: 'string' }, quick: { type: 'boolean' }, help: { type: 'boolean' } } });
+  const { values } = parseArgs({ options: { only: { type: 'string' }, quick: { type: 'boolean' }, layers: { type: 'boolean' }, help: { type: 'boolean' } } });
   if (values.help) {
     console.log(usage);
     return 0;
@@ -33,6 +36,10 @@ async function main() {
   try {
     checkPlatform();
     await readyToolchain({ signal: stop.signal, say: console.log });
+    if (values.layers) {
+      await run(pinnedNode(), [join(ROOT, 'tests', 'load', 'layers', 'main.mjs')], { what: 'Measuring layers', cwd: ROOT, show: true, signal: stop.signal });
+      return 0;
+    }
     // Only now is there what they import.
     const [{ Bench }, { goals }] = await Promise.all([import('./bench.mjs'), import('./goals/all.mjs')]);
     const asked = values.only?.split(',') ?? Object.keys(goals);
@@ -42,9 +49,10 @@ async function main() {
     const names = /** @type {(keyof typeof goals)[]} */ (Object.keys(goals).filter((name) => asked.includes(name)));
     const bench = await Bench.open({ folder: temporaryFolder(shutdown), quick: values.quick === true, signal: stop.signal });
     shutdown.add('shop', () => bench.stack.end());
+    const stopped = once(stop.signal, 'abort').then(() => stop.signal.throwIfAborted());
     for (const name of names) {
       console.log(`${name} …`);
-      rows.push(...(await goals[name](bench)));
+      rows.push(...((await Promise.race([goals[name](bench), stopped])) ?? []));
     }
   } catch (error) {
     failed = true;

@@ -72,7 +72,7 @@ export function wasteful(statements, sizes) {
   });
 }
 
-const short = (/** @type {string} */ text) => (text.length > 160 ? `${text.slice(0, 157)}…` : text).replaceAll('|', '\\|').replaceAll('`', "'");
+const short = (/** @type {string} */ text) => (text.length > 110 ? `${text.slice(0, 107)}…` : text).replaceAll('|', '\\|').replaceAll('`', "'");
 
 /** The page. @param {Explained[]} statements @param {import('./large-data.mjs').Size} size */
 export function tableOf(statements, { plants, orders }) {
@@ -86,10 +86,11 @@ export function tableOf(statements, { plants, orders }) {
   ]);
   return `# Query plans
 
-How Postgres answers every statement of the services, requests and background loops, at ${plants.toLocaleString('en')} plants, ${orders.toLocaleString('en')} orders and
-100,000 customers, one of whom has one order in 25. Written by \`npm run plans\`, which fails when one reads a large table as a whole, handles
-more than ${MANY.toLocaleString('en')} rows at once, or pages by offset. Postgres notes the plans itself (auto_explain), as prepared statements had them; of a
-statement that was seen several times, the run that touched the most blocks (8 KiB, in memory or not).
+How Postgres executes every statement of the services, including background loops, with
+${plants.toLocaleString('en')} plants, ${orders.toLocaleString('en')} orders and 100,000 customers, one of whom has one order in 25. \`npm run plans\`
+writes this page and fails if a statement scans a whole large table, handles more than ${MANY.toLocaleString('en')} rows
+or pages by offset. Postgres logs the plans that prepared statements really used (auto_explain); of
+repeated statements the page shows the run that touched most blocks (8 KiB, cached or not).
 ${lines.join('\n')}
 `;
 }

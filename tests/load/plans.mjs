@@ -119,6 +119,19 @@ async function use(call, plants) {
       `/plant/findByStatus?status=available,pending,sold&limit=${1_000 - n}`,
       `/plant/findByTags?tags=tag%207&limit=${20 + n}`,
       `/plant/findByTags?tags=tag%20${n},tag%2017,nobody%20has%20it&limit=${100 + n}`,
+      `/plant/search?q=plant%20${100 * n + 7}&limit=${20 + n}`,
+      `/plant/search?q=plant&sort=newest&limit=${20 + n}`,
+      `/plant/search?q=plant&sort=name&status=sold&limit=${20 + n}`,
+      `/plant/search?q=plnat&tags=tag%20${n}&limit=${20 + n}`,
+      `/plant/search?tags=tag%20${n}&category=Foliage&sort=name&limit=${1_000 - n}`,
+      `/plant/search?category=Foliage&status=pending&limit=${20 + n}`,
+      `/plant/search?status=sold&limit=${1_000 - n}`,
+      `/plant/search?limit=${20 + n}`,
+      `/plant/facets?q=plant%20${n}`,
+      `/plant/facets?tags=tag%20${n}`,
+      `/plant/facets?category=Foliage&status=sold${',pending'.repeat(n % 2)}`,
+      `/plant/facets?status=available${',pending'.repeat(n % 2)}`,
+      '/plant/facets',
       `/store/inventory/${plantId}`,
       '/store/inventory',
       '/store/order?limit=20',
@@ -129,6 +142,10 @@ async function use(call, plants) {
       `/store/order/${7 + 25 * n}`,
       `/store/order/${7 + 25 * n}/timeline`,
       `/user/customer-${n}`,
+      `/user?limit=${20 + n}`,
+      `/user?q=customer-${1 + n}`,
+      `/user?q=customer-${10 + n}&role=customer&limit=${100 + n}`,
+      '/user?role=admin',
       '/user/admin/apiKeys',
       '/user/admin/sessions',
       '/webhooks',
@@ -146,6 +163,8 @@ async function use(call, plants) {
     // One that expires.
     await attempt('POST', '/store/order', { plantId: 10 * (n + 1) });
     await call('POST', '/user', { username: `new-${n}`, password: 'long enough' });
+    await call('PUT', `/user/new-${n}/role`, { role: 'admin' });
+    await call('PUT', `/user/new-${n}/role`, { role: 'staff' });
     await call('DELETE', `/user/new-${n}`);
   }
 }

@@ -32,7 +32,7 @@ export function changedServices(root, files) {
   return SERVICES.filter((service) => {
     const folders = closure([`apps/${service}`], (folder) => graph.get(folder)?.dependencies ?? []);
     return files.some((file) => {
-      if (file === `deploy/${service}/Dockerfile` || file === '.dockerignore') return true;
+      if (file === 'deploy/Dockerfile' || file === '.dockerignore') return true;
       if (NOT_IN_IMAGES.test(file)) return false;
       const folder = packageOf(graph, file);
       return folder === undefined || folders.has(folder);
@@ -58,8 +58,8 @@ const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests
 
 /** Files outside a package that its unit tests read, and the steps that read them. */
 const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([
-  [/^docs\/api\/openapi\.json$/, { packages: ['apps/gateway'], steps: ['acceptance'] }],
-  [/^docs\/api\/asyncapi\.json$/, { packages: ['apps/notifications'], steps: [] }],
+  [/^docs\/api\/openapi\.json$/, { packages: ['apps/gateway', 'libs/client'], steps: ['acceptance'] }],
+  [/^docs\/api\/asyncapi\.json$/, { packages: ['apps/notifications', 'libs/client'], steps: [] }],
   [/^releases\//, { packages: ['libs/contracts'], steps: [] }],
   [/^deploy\//, { packages: [], steps: ['artefacts'] }],
   [/^(docs|\.github)\/|^[^/]+\.md$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml)$/, { packages: [], steps: [] }],

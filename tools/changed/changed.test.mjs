@@ -11,10 +11,10 @@ import { affected, changedServices } from './changed.mjs';
 
 const changed = (/** @type {string[]} */ ...files) => changedServices(ROOT, files);
 
-test('a service changes with its own folder and its own Dockerfile', () => {
+test('a service changes with its own folder, and all change with the Dockerfile', () => {
   assert.deepEqual(changed('apps/store/src/main.ts'), ['store']);
   assert.deepEqual(changed('apps/store/migrations/1764000000001-a.sql', 'apps/catalog/package.json'), ['catalog', 'store']);
-  assert.deepEqual(changed('deploy/identity/Dockerfile'), ['identity']);
+  assert.deepEqual(changed('deploy/Dockerfile'), SERVICES);
 });
 
 test('a lib changes the services that run with it, and no others', () => {
@@ -57,8 +57,8 @@ test('CI runs the unit tests of what changed and of all that needs it, and the s
 });
 
 test('CI runs what reads a file that no package owns', () => {
-  assert.deepEqual(run('docs/api/openapi.json'), { steps: [...always, 'acceptance', 'unit'].sort(), packages: ['apps/gateway'] });
-  assert.deepEqual(run('docs/api/asyncapi.json'), { steps: [...always, 'unit'].sort(), packages: ['apps/notifications'] });
+  assert.deepEqual(run('docs/api/openapi.json'), { steps: [...always, 'acceptance', 'unit'].sort(), packages: ['apps/gateway', 'libs/client'] });
+  assert.deepEqual(run('docs/api/asyncapi.json'), { steps: [...always, 'unit'].sort(), packages: ['apps/notifications', 'libs/client'] });
   assert.deepEqual(run('releases/store.json'), { steps: [...always, 'unit'].sort(), packages: ['libs/contracts'] });
   assert.deepEqual(run('deploy/store/base/service.yaml'), { steps: [...always, 'artefacts'].sort(), packages: [] });
   assert.deepEqual(run('tests/acceptance/src/orders.spec.ts'), { steps: [...always, 'acceptance'].sort(), packages: [] });

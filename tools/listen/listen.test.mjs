@@ -38,9 +38,10 @@ async function following(t, { cursor = 'latest', key = 'good', silenceMs = 5_000
   return { stream, stop, orders, states, begin };
 }
 
-test('options are cursor, json, url and key', () => {
+test('options are cursor, types, json, url and key', () => {
   assert.deepEqual({ ...parseOptions([]) }, { help: false, json: false, cursor: 'latest' });
   assert.deepEqual({ ...parseOptions(['--json', '--cursor', 'earliest']) }, { help: false, json: true, cursor: 'earliest' });
+  assert.equal(parseOptions(['--types', 'order.placed,refund.due']).types, 'order.placed,refund.due');
   assert.throws(() => parseOptions(['--since', 'now']), /--since/);
 });
 
@@ -57,6 +58,7 @@ test('the stream is the one that is named, else that of the shop that runs here,
   assert.equal((await streamOf({ url: 'https://plants.example' }, {})).url.href, 'wss://plants.example/v1/orders/updates');
   assert.equal((await streamOf({ url: 'ws://a/other?x=1', key: 'k' }, { API_KEY: 'e' })).url.href, 'ws://a/other?x=1');
   assert.equal((await streamOf({ url: 'ws://a' }, { API_KEY: 'e' })).key, 'e');
+  assert.equal((await streamOf({ url: 'ws://a', types: 'order.placed,refund.due' }, {})).url.searchParams.get('types'), 'order.placed,refund.due');
   await assert.rejects(streamOf({ url: 'ftp://a' }, {}), /an address like/);
 });
 
@@ -68,6 +70,11 @@ test('an event is one line, with colours only where they are wanted', () => {
   const painted = lineOf(event, true);
   assert.ok(painted.includes('\u001b[33mapproved\u001b[0m'));
   assert.equal(stripVTControlCharacters(painted), lineOf(event, false));
+  const of = { orderId: 7, plantId: 3 };
+  assert.equal(lineOf({ event: 'order.placed', data: { ...of, quantity: 1 } }, false), '  order 7  plant 3  1 unit placed');
+  assert.equal(lineOf({ event: 'order.placed', data: { ...of, quantity: 2 } }, false), '  order 7  plant 3  2 units placed');
+  assert.equal(lineOf({ event: 'order.shipped', data: { ...of, carrier: 'Green Post', trackingNumber: 'GP-1' } }, false), '  order 7  plant 3  shipped by Green Post  GP-1');
+  assert.equal(lineOf({ event: 'refund.due', data: { ...of, refundId: 31 } }, false), '  order 7  plant 3  refund due 31');
   assert.match(lineOf({ event: 'stream.gap', data: { reason: 'restored' } }, false), /gap.*missing \(restored\)/);
   assert.equal(lineOf({ event: 'order.praised', data: { orderId: 7 } }, false), 'order.praised  {"orderId":7}');
 });

@@ -7,6 +7,8 @@ export const usage = `Prints order events as they come, one line each, until Ctr
   npm run listen                       from now on
   npm run listen -- --cursor earliest  all that are still kept, then on
   npm run listen -- --cursor <cursor>  after the event that had this cursor
+  npm run listen -- --types <types>    of these types: a comma list of order.status_changed (what comes without
+                                       this), order.placed, order.shipped and refund.due
   npm run listen -- --json             each frame as it came
   npm run listen -- --url <address>    another stream, as ws://127.0.0.1:8081
   npm run listen -- --key <key>        another API key than the demo's (or API_KEY)
@@ -24,6 +26,7 @@ const PATH = '/v1/orders/updates';
  * @property {boolean} help
  * @property {boolean} json
  * @property {string} cursor
+ * @property {string} [types] a comma list
  * @property {string} [url]
  * @property {string} [key]
  */
@@ -33,7 +36,7 @@ export function parseOptions(args) {
   const flag = /** @type {const} */ ({ type: 'boolean', default: false });
   const text = /** @type {const} */ ({ type: 'string' });
   try {
-    const known = { help: { ...flag, short: 'h' }, json: flag, cursor: { ...text, default: 'latest' }, url: text, key: text };
+    const known = { help: { ...flag, short: 'h' }, json: flag, cursor: { ...text, default: 'latest' }, types: text, url: text, key: text };
     return parseArgs({ args, options: known }).values;
   } catch (error) {
     throw new StartError(`${/** @type {Error} */ (error).message}\n\n${usage}`);
@@ -42,12 +45,14 @@ export function parseOptions(args) {
 
 /**
  * Where the stream is, and what lets us in.
- * @param {Pick<Options, 'url' | 'key'>} options
+ * @param {Pick<Options, 'url' | 'key' | 'types'>} options
  * @param {NodeJS.ProcessEnv} env
  * @returns {Promise<{ url: URL, key: string }>}
  */
-export async function streamOf({ url, key }, env) {
-  return { url: addressOf(url ?? (await ownStream(env))), key: key || env['API_KEY'] || DEMO_KEY };
+export async function streamOf({ url, key, types }, env) {
+  const address = addressOf(url ?? (await ownStream(env)));
+  if (types !== undefined) address.searchParams.set('types', types);
+  return { url: address, key: key || env['API_KEY'] || DEMO_KEY };
 }
 
 /** @param {NodeJS.ProcessEnv} env */

@@ -28,6 +28,10 @@ export function lineOf({ event, timestamp = '', data = {} }, colours) {
     const tail = trackingNumber ? `${' '.repeat(Math.max(0, 20 - length))}  ${trackingNumber}` : '';
     return `${time}  order ${orderId}  plant ${plantId}  ${change}${tail}`;
   }
+  const of = `${time}  order ${data['orderId']}  plant ${data['plantId']}`;
+  if (event === 'order.placed') return `${of}  ${data['quantity']} ${data['quantity'] === 1 ? 'unit' : 'units'} ${painted(paint, 'placed')}`;
+  if (event === 'order.shipped') return `${of}  shipped by ${data['carrier']}  ${data['trackingNumber']}`;
+  if (event === 'refund.due') return `${of}  ${paint(31, 'refund due')} ${data['refundId']}`;
   if (event === 'stream.gap') return `${time}  ${paint(31, 'a gap: events before this one may be missing')} (${data['reason']})`;
   if (event === 'webhook.test') return `${time}  a test of webhook ${data['webhookId']}`;
   return [time, event, JSON.stringify(data)].filter(Boolean).join('  ');

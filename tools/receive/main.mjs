@@ -29,7 +29,7 @@ async function main() {
 }
 
 /** @param {import('./options.mjs').Options} options */
-async function receive({ port, docker, register: isRegistering, keep, secrets, ...place }) {
+async function receive({ port, docker, register: isRegistering, keep, secrets, types, ...place }) {
   const colours = isPainted(process.stdout);
   const shop = isRegistering ? await shopOf({ ...place, docker }, process.env) : undefined;
   const { listenOn, name } = docker ? FROM_CONTAINERS : LOCAL;
@@ -38,7 +38,7 @@ async function receive({ port, docker, register: isRegistering, keep, secrets, .
   try {
     receiver.trust(secrets);
     console.error(`Receiving on ${url}`);
-    if (shop) await registered(shop, url, { keep, trust: (secret) => receiver.trust([...secrets, secret]) });
+    if (shop) await registered(shop, url, { keep, types, trust: (secret) => receiver.trust([...secrets, secret]) });
     else await stopped();
   } finally {
     await receiver.close();
@@ -48,10 +48,10 @@ async function receive({ port, docker, register: isRegistering, keep, secrets, .
 /**
  * @param {import('./registration.mjs').Shop} shop
  * @param {string} url
- * @param {{ keep: boolean, trust: (secret: string) => void }} options
+ * @param {{ keep: boolean, types: string[] | undefined, trust: (secret: string) => void }} options
  */
-async function registered(shop, url, { keep, trust }) {
-  const { id, secret } = await register(shop, url);
+async function registered(shop, url, { keep, types, trust }) {
+  const { id, secret } = await register(shop, url, types);
   trust(secret);
   console.error(`Webhook ${id} made at ${shop.url}${keep ? `, secret ${secret}` : ''}`);
   await stopped();

@@ -7,6 +7,8 @@ export const usage = `Receives webhooks on this machine, checks their signatures
 
   npm run receive -- --register         makes a webhook for itself, and deletes it at the end
   npm run receive -- --register --keep  leaves it there, and shows its secret
+  npm run receive -- --register --types <types>   of these event types: a comma list of order.status_changed (what
+                                        comes without this), order.placed, order.shipped and refund.due
   npm run receive -- --secret <whsec_>  for a webhook that is there already; several, while a secret is rotated
   npm run receive -- --register --docker   the same for a shop in containers: listens on all addresses of this machine,
                                         because containers do not reach 127.0.0.1, and is host.docker.internal to them
@@ -27,6 +29,7 @@ const DEFAULT_PORT = 8090;
  * @property {boolean} register
  * @property {boolean} keep
  * @property {string[]} secrets
+ * @property {string[]} [types] of the webhook that is made
  * @property {string} [url]
  * @property {string} [key]
  */
@@ -35,10 +38,10 @@ const DEFAULT_PORT = 8090;
 export function parseOptions(args) {
   const flag = /** @type {const} */ ({ type: 'boolean', default: false });
   const text = /** @type {const} */ ({ type: 'string' });
-  const known = { help: { ...flag, short: 'h' }, docker: flag, register: flag, keep: flag, port: text, url: text, key: text, secret: { ...text, multiple: true } };
+  const known = { help: { ...flag, short: 'h' }, docker: flag, register: flag, keep: flag, port: text, types: text, url: text, key: text, secret: { ...text, multiple: true } };
   try {
-    const { port, secret, ...values } = parseArgs({ args, options: /** @type {const} */ (known) }).values;
-    return { ...values, port: portOf(port), secrets: secretsOf(secret ?? []) };
+    const { port, secret, types, ...values } = parseArgs({ args, options: /** @type {const} */ (known) }).values;
+    return { ...values, port: portOf(port), secrets: secretsOf(secret ?? []), ...(types !== undefined && { types: types.split(',') }) };
   } catch (error) {
     throw new StartError(`${/** @type {Error} */ (error).message}\n\n${usage}`);
   }

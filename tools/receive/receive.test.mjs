@@ -36,7 +36,8 @@ async function receiving(t, secrets) {
   return { received, url, post };
 }
 
-test('options are port, docker, register, keep, secrets, url and key', async () => {
+test('options are port, docker, register, types, keep, secrets, url and key', async () => {
+  assert.deepEqual(parseOptions(['--types', 'order.placed,refund.due']).types, ['order.placed', 'refund.due']);
   assert.deepEqual({ ...parseOptions([]) }, { help: false, docker: false, register: false, keep: false, port: 8090, secrets: [] });
   assert.deepEqual(parseOptions(['--secret', secret, '--secret', other, '--port', '0']).secrets, [secret, other]);
   assert.throws(() => parseOptions(['--port', 'http']), /--port http is not a port/);
@@ -103,6 +104,8 @@ test('a taken port is said plainly', async (t) => {
 async function shopThatSends(t) {
   /** @type {string[]} */
   const asked = [];
+  /** @type {unknown[]} */
+  const types = [];
   const server = createServer(async (request, response) => {
     let text = '';
     for await (const part of request) text += part;
@@ -112,7 +115,8 @@ async function shopThatSends(t) {
       response.writeHead(403).end(JSON.stringify({ detail: 'It needs webhooks.' }));
     } else if (request.method === 'POST') {
       response.end(JSON.stringify({ id: 'webhook-1', secret }));
-      const { url } = JSON.parse(text);
+      const { url, eventTypes } = JSON.parse(text);
+      types.push(eventTypes);
       setTimeout(() => fetch(url, { method: 'POST', headers: signed(), body }), 200);
     } else response.end('{}');
   });
@@ -120,7 +124,7 @@ async function shopThatSends(t) {
   await once(server, 'listening');
   t.after(() => server.close());
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
-  return { asked, url: `http://127.0.0.1:${port}` };
+  return { asked, types, url: `http://127.0.0.1:${port}` };
 }
 
 /** @param {string[]} args */
@@ -144,13 +148,15 @@ test('it makes a webhook for itself, prints what comes, and deletes it at the en
   assert.equal(await ended, 0);
   assert.deepEqual(events, ['2027-03-01T08:00:01.000Z  order 7  plant 3  placed → approved     PS7  event-1  verified']);
   assert.deepEqual(shop.asked, ['POST /v3/webhooks good', 'DELETE /v3/webhooks/webhook-1 good']);
+  assert.deepEqual(shop.types, [undefined]);
   assert.doesNotMatch(said.join('\n'), /whsec_/);
 });
 
 test('or leaves it there, with its secret', async (t) => {
   const shop = await shopThatSends(t);
-  const { said, ended } = start(['--register', '--keep', '--url', shop.url, '--key', 'good']);
+  const { said, ended } = start(['--register', '--keep', '--types', 'order.placed,refund.due', '--url', shop.url, '--key', 'good']);
   assert.equal(await ended, 0);
+  assert.deepEqual(shop.types, [['order.placed', 'refund.due']]);
   assert.deepEqual(shop.asked, ['POST /v3/webhooks good']);
   assert.match(said.join('\n'), new RegExp(secret));
 });

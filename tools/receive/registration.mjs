@@ -5,13 +5,14 @@ const LIMIT_MS = 10_000;
 /** @typedef {{ url: string, key: string }} Shop */
 
 /**
- * Makes a webhook for all order events that the key's owner may see.
+ * Makes a webhook for the order events that the key's owner may see.
  * @param {Shop} shop
  * @param {string} url where the events are wanted
+ * @param {readonly string[]} [eventTypes] absent: the default type alone
  * @returns {Promise<{ id: string, secret: string }>}
  */
-export async function register(shop, url) {
-  const webhook = { url, eventTypes: ['order.status_changed'], description: 'npm run receive' };
+export async function register(shop, url, eventTypes) {
+  const webhook = { url, ...(eventTypes && { eventTypes }), description: 'npm run receive' };
   return ask(shop, 'POST', '/v3/webhooks', webhook);
 }
 

@@ -5,12 +5,14 @@ import { SERVICES } from '../start/services.mjs';
 
 const introduction = `# Settings
 
-Made by \`npm run settings\` from the services' own config classes (\`apps/<service>/src/config.ts\`); a test holds it current.
+\`npm run settings\` generates this page from the services' config classes
+(\`apps/<service>/src/config.ts\`); a test keeps it current.
 
-Settings are variables of the environment, read once, at the start. A service that finds one missing or unusable says all that is
-wrong at once and ends with exit code 78. \`<VARIABLE>_FILE\` names a file with the value instead, which is how secrets are mounted. An
-empty variable counts as absent; **needed** means that there is no default. \`npm start\` sets what its demo needs
-([tools/start](../tools/start/README.md)), manifests what production needs ([deploy](../deploy/README.md)).
+Settings are environment variables, read once at start. A service that finds some missing or invalid
+lists all of them and exits with code 78. \`<VARIABLE>_FILE\` names a file with the value, which is
+how secrets are mounted. An empty variable counts as absent; **needed** means that there is no
+default. \`npm start\` sets what the demo needs ([tools/start](../tools/start/README.md)), manifests
+what production needs ([deploy](../deploy/README.md)).
 `;
 
 /** @returns {Promise<string>} the whole page */

@@ -84,12 +84,13 @@ export function environmentOf(instance, wiring, inherited) {
 
 /** Settings of the demo; docker-compose.yml has the same, as tests/deploy sees to. @type {Record<ServiceName, NodeJS.ProcessEnv>} */
 export const demoDefaults = {
-  gateway: { RATE_LIMIT_PER_MINUTE: '6000000' },
+  // Pages of this machine, such as a front end that is being written.
+  gateway: { RATE_LIMIT_PER_MINUTE: '6000000', CORS_ORIGINS: 'loopback', DOCS_OAUTH_CLIENT: 'plant-docs' },
   catalog: {},
   store: { INITIAL_STOCK: '100', PAYMENT_PROVIDER: 'simulated' },
   identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', REFUSE_COMMON_PASSWORDS: 'false', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
   // Receivers on this machine: `npm run receive`.
-  notifications: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*, [::1]:*' },
+  notifications: { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*, localhost:*, [::1]:*', CORS_ORIGINS: 'loopback' },
 };
 
 /** @type {Record<ServiceName, (instance: Instance, wiring: Wiring) => NodeJS.ProcessEnv>} */

@@ -32,12 +32,15 @@ function add(results, line) {
   else if ('end' in line) results.ended = true;
   else if ('over' in line) {
     const { over, ...result } = line;
-    results.begun.set(over, { ...result, over: true });
+    const named = results.begun.get(over)?.failures ?? [];
+    const failures = named.length === 0 && result.failed > 0 ? [`${over} could not be run`] : named;
+    results.begun.set(over, { ...result, failures, over: true });
   } else if ('begun' in line) results.begun.set(line.begun, { ...NOTHING, over: false, ms: 0 });
   else {
     const file = results.begun.get(line.in) ?? { ...NOTHING, over: false, ms: 0 };
     file[line.status === 'passed' ? 'passed' : line.status === 'failed' ? 'failed' : 'skipped']++;
-    results.begun.set(line.in, file);
+    const failures = line.status === 'failed' ? [...file.failures, `${line.in}: ${line.test}`] : file.failures;
+    results.begun.set(line.in, { ...file, failures });
   }
 }
 

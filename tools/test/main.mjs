@@ -31,7 +31,7 @@ async function main() {
     const nats = await natsForTests(stop.signal);
     console.log(`Tests run on NATS ${nats.version} (${nats.binary}).`);
     const env = await readyPackages({ signal: stop.signal, say: console.log });
-    const build = await step('types', terminal, async () => check(await compile({ signal: stop.signal, say: console.log, env })));
+    const build = await step('types', terminal, async () => check(await compile({ signal: stop.signal, say: console.log, env }), 'the build'));
     tallies.push(build);
     if (succeeded(build)) {
       const bench = { folder: temporaryFolder(shutdown), env, jestArgs: options.jestArgs, packages: options.packages, stop, shutdown };
@@ -44,6 +44,7 @@ async function main() {
   }
   await shutdown.run();
   const total = sum(tallies);
+  if (total.failures.length > 0) console.log(`\nFailed:\n${total.failures.map((one) => `  ${one}`).join('\n')}`);
   console.log(`\n${summary(total)}`);
   return succeeded(total) ? 0 : 1;
 }
@@ -82,8 +83,8 @@ async function step(name, output, run) {
   const tally = await run().catch((error) => {
     if (stop.signal.aborted) throw error;
     output.say(explain(error));
-    return check(false);
+    return check(false, explain(error));
   });
   output.say(`--- ${name}: ${summary(tally)} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
-  return tally;
+  return { ...tally, failures: tally.failures.map((one) => `${name}: ${one}`) };
 }

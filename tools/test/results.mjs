@@ -1,18 +1,26 @@
 /**
- * What a step found.
- * @typedef {{ passed: number, failed: number, skipped: number }} Tally
+ * What a step found, and the names of what failed in it, as far as they are known.
+ * @typedef {{ passed: number, failed: number, skipped: number, failures: readonly string[] }} Tally
  */
 
 /** @type {Tally} */
-export const NOTHING = { passed: 0, failed: 0, skipped: 0 };
+export const NOTHING = { passed: 0, failed: 0, skipped: 0, failures: [] };
 
-/** A step that is one check, as lint is. @param {boolean} good @returns {Tally} */
-export const check = (good) => ({ ...NOTHING, passed: good ? 1 : 0, failed: good ? 0 : 1 });
+/** A step that is one check, as lint is. @param {boolean} good @param {string} [what] failed @returns {Tally} */
+export const check = (good, what) => (good ? { ...NOTHING, passed: 1 } : failure(NOTHING, what));
 
-/** @param {Tally[]} tallies @returns {Tally} */
+/** @param {Tally} tally @param {string} [what] @returns {Tally} */
+const failure = (tally, what) => ({ ...tally, failed: tally.failed + 1, failures: what === undefined ? tally.failures : [...tally.failures, what] });
+
+/** @param {readonly Tally[]} tallies @returns {Tally} */
 export function sum(tallies) {
   return tallies.reduce(
-    (total, one) => ({ passed: total.passed + one.passed, failed: total.failed + one.failed, skipped: total.skipped + one.skipped }),
+    (total, one) => ({
+      passed: total.passed + one.passed,
+      failed: total.failed + one.failed,
+      skipped: total.skipped + one.skipped,
+      failures: [...total.failures, ...one.failures],
+    }),
     NOTHING,
   );
 }
@@ -33,14 +41,15 @@ export const succeeded = ({ passed, failed }) => failed === 0 && passed > 0;
  */
 export function tallyOfJest({ code, results }) {
   const tally = sum([...results.begun.values()]);
-  return !results.ended || (code !== 0 && tally.failed === 0) ? { ...tally, failed: tally.failed + 1 } : tally;
+  if (!results.ended) return failure(tally, 'Jest ended early');
+  return code !== 0 && tally.failed === 0 ? failure(tally, `Jest ended with ${code}`) : tally;
 }
 
 /** Each goal that was tried is one. @param {{ code: number, report: string | undefined }} outcome @returns {Tally} */
 export function tallyOfChaos({ code, report }) {
-  if (report === undefined) return check(false);
+  if (report === undefined) return check(false, 'no report was written');
   const tally = { ...NOTHING, ...JSON.parse(report) };
-  return code !== 0 && tally.failed === 0 ? { ...tally, failed: 1 } : tally;
+  return code !== 0 && tally.failed === 0 ? failure(tally, `chaos ended with ${code}`) : tally;
 }
 
 /**
@@ -50,17 +59,19 @@ export function tallyOfChaos({ code, report }) {
  * @returns {Tally}
  */
 export function tallyOfTap({ code, report }) {
-  if (report === undefined) return check(false);
-  if (!/^# pass \d+$/m.test(report)) return sum([check(false), ...resultsOfTap(report)]);
+  if (report === undefined) return check(false, 'no report was written');
+  const results = resultsOfTap(report);
+  if (!/^# pass \d+$/m.test(report)) return sum([check(false, 'the report has no end'), ...results]);
   const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(report)?.[1] ?? 0);
-  const tally = { passed: count('pass'), failed: count('fail') + count('cancelled'), skipped: count('skipped') + count('todo') };
-  return code !== 0 && tally.failed === 0 ? { ...tally, failed: 1 } : tally;
+  const counts = { passed: count('pass'), failed: count('fail') + count('cancelled'), skipped: count('skipped') + count('todo') };
+  const tally = { ...counts, failures: sum(results).failures };
+  return code !== 0 && tally.failed === 0 ? failure(tally, `the test runner ended with ${code}`) : tally;
 }
 
 /** @param {string} report @returns {Tally[]} one for each test, none for suites */
 function resultsOfTap(report) {
-  const results = [...report.matchAll(/^ *(not ok|ok) \d+[^\n]*\n(?: *---\n *duration_ms[^\n]*\n *type: '(\w+)')?/gm)];
+  const results = [...report.matchAll(/^ *(not ok|ok) \d+(?: - )?([^\n]*)\n(?: *---\n *duration_ms[^\n]*\n *type: '(\w+)')?/gm)];
   return results
-    .filter(([, , type]) => type !== 'suite')
-    .map(([line, result]) => (/ # (SKIP|TODO)\b/.test(line) ? { ...NOTHING, skipped: 1 } : check(result === 'ok')));
+    .filter(([, , , type]) => type !== 'suite')
+    .map(([, result, name]) => (/ # (SKIP|TODO)\b/.test(name ?? '') ? { ...NOTHING, skipped: 1 } : check(result === 'ok', name)));
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readResults } from './jest-results.mjs';
 import { check, succeeded, sum, summary, tallyOfChaos, tallyOfJest, tallyOfTap } from './results.mjs';
 
-const file = (/** @type {object} */ counts = {}) => ({ passed: 5, failed: 0, skipped: 0, over: true, ms: 1, ...counts });
+const file = (/** @type {object} */ counts = {}) => ({ passed: 5, failed: 0, skipped: 0, failures: [], over: true, ms: 1, ...counts });
 /** @param {ReturnType<typeof file>[]} files */
 const jestResults = (...files) => ({ files: files.length, ended: true, begun: new Map(files.map((one, n) => [`${n}.spec.ts`, one])) });
 
@@ -22,8 +22,8 @@ test('a run that failed without a failed test is a failure', () => {
 });
 
 test('a Jest run that did not come to its end has failed, and what it ran is counted', () => {
-  const results = { ...jestResults(file(), file({ failed: 1 }), file({ passed: 2, skipped: 1, over: false })), ended: false };
-  assert.deepEqual(tallyOfJest({ code: 1, results }), { passed: 12, failed: 2, skipped: 1 });
+  const results = { ...jestResults(file(), file({ failed: 1, failures: ['a test'] }), file({ passed: 2, skipped: 1, over: false })), ended: false };
+  assert.deepEqual(tallyOfJest({ code: 1, results }), { passed: 12, failed: 2, skipped: 1, failures: ['a test', 'Jest ended early'] });
 });
 
 test('a TAP report that was cut is counted line by line', () => {
@@ -34,16 +34,17 @@ test('a TAP report that was cut is counted line by line', () => {
     line('not ok 2 - a suite', 'suite'),
     line('ok 3 - is skipped # SKIP', 'test'),
   ].join('# Subtest: next\n');
-  assert.deepEqual(tallyOfTap({ code: 1, report }), { passed: 1, failed: 2, skipped: 1 });
+  assert.deepEqual(tallyOfTap({ code: 1, report }), { passed: 1, failed: 2, skipped: 1, failures: ['the report has no end', 'fails'] });
 });
 
 test('the closing lines of a TAP report are its counts', () => {
-  const report = '# pass 3 is no count\n# tests 6\n# pass 3\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 0\n';
-  assert.deepEqual(tallyOfTap({ code: 1, report }), { passed: 3, failed: 2, skipped: 1 });
+  const report = 'ok 1 - passes\nnot ok 2 - fails\n# pass 3 is no count\n# tests 6\n# pass 3\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 0\n';
+  assert.deepEqual(tallyOfTap({ code: 1, report }), { passed: 3, failed: 2, skipped: 1, failures: ['fails'] });
 });
 
 test('each goal that chaos tried is counted', () => {
-  assert.deepEqual(tallyOfChaos({ code: 1, report: '{"passed":9,"failed":2}' }), { passed: 9, failed: 2, skipped: 0 });
+  const report = '{"passed":9,"failed":1,"failures":["R5: events"]}';
+  assert.deepEqual(tallyOfChaos({ code: 1, report }), { passed: 9, failed: 1, skipped: 0, failures: ['R5: events'] });
 });
 
 test('a run in which nothing was tested has not succeeded', () => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { ROOT } from '../start/toolchain.mjs';
 import { readResults, whatWasCut } from './jest-results.mjs';
-import { terminal } from './output.mjs';
+import { keptIn } from './output.mjs';
 import { jest, nodeTests } from './run.mjs';
 
 /** @type {string} */
@@ -17,7 +18,8 @@ before(() => {
   folder = mkdtempSync(join(tmpdir(), 'plant-shop-cut-'));
   // A test runner that finds this variable takes itself for a test file of the runner around it.
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
-  place = { folder, env, stop: new AbortController(), output: terminal };
+  // Not on the terminal, where the failures that these runs are made of look like real ones.
+  place = { folder, env, stop: new AbortController(), output: keptIn(join(folder, 'output.log')) };
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -49,7 +51,8 @@ test('a Jest run that is cut counts what it ran, and names what was under way', 
   const config = JSON.stringify({ rootDir: folder, testMatch: ['**/*.test.cjs'], cacheDirectory: join(folder, 'cache') });
 
   const tally = await jest(place, 'cut', ['--config', config, '--runInBand'], {}, whenWritten(report, /three\.test\.cjs","test":"passes"/));
-  assert.deepEqual(tally, { passed: 3, failed: 2, skipped: 1 });
+  const failing = relative(ROOT, join(folder, 'two.test.cjs'));
+  assert.deepEqual(tally, { passed: 3, failed: 2, skipped: 1, failures: [`${failing}: fails`, 'Jest ended early'] });
   const [first, underWay, failed, ...others] = whatWasCut(readResults(readFileSync(report, 'utf8')));
   assert.equal(first, 'Jest ended early: 2 of 4 files were over, 1 under way, 1 not begun.');
   assert.match(underWay ?? '', /^ {2}under way: .*three\.test\.cjs \(1 passed, 0 failed so far\)$/);
@@ -68,5 +71,5 @@ test('a run of Node\'s own test runner that is cut counts what it ran', async ()
   const file = join(folder, 'cut.test.mjs');
   writeFileSync(file, text);
   const tally = await nodeTests(place, 'tap', file, whenWritten(join(folder, 'tap.tap'), /is skipped # SKIP/));
-  assert.deepEqual(tally, { passed: 2, failed: 2, skipped: 1 });
+  assert.deepEqual(tally, { passed: 2, failed: 2, skipped: 1, failures: ['the report has no end', 'fails'] });
 });

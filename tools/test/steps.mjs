@@ -22,7 +22,7 @@ import { startShop } from './shop.mjs';
 export const steps = {
   lint: async (bench) => {
     const cache = ['--cache', '--cache-location', 'node_modules/.cache/eslint/'];
-    return check((await node(bench, ['node_modules/eslint/bin/eslint.js', '.', ...cache])) === 0);
+    return check((await node(bench, ['node_modules/eslint/bin/eslint.js', '.', ...cache])) === 0, 'eslint');
   },
 
   tools: (bench) => nodeTests(bench, 'tools', 'tools/**/*.test.mjs'),

@@ -10,20 +10,26 @@ import { PlantsController } from './plants/plants.controller.js';
 import { PlantsService } from './plants/plants.service.js';
 import { ReconcileController } from './reconcile/reconcile.controller.js';
 import { ReconcileService } from './reconcile/reconcile.service.js';
+import { SearchController } from './search/search.controller.js';
+import { SearchService } from './search/search.service.js';
 import { StampsController } from './stamps/stamps.controller.js';
 import { StampsService } from './stamps/stamps.service.js';
 import { StockIntentsLoop } from './stock/stock-intents.loop.js';
 import { StockIntentsService } from './stock/stock-intents.service.js';
+import { ExportService } from './transfer/export.service.js';
+import { ImportService } from './transfer/import.service.js';
+import { TransferController } from './transfer/transfer.controller.js';
 
 @Module({})
 export class CatalogModule {
   static with(options: CatalogOptions): DynamicModule {
     return {
       module: CatalogModule,
-      controllers: [PlantsController, StampsController, ImagesController, ReconcileController, AuditController],
+      controllers: [PlantsController, SearchController, StampsController, ImagesController, ReconcileController, AuditController, TransferController],
       providers: [
         { provide: CATALOG_OPTIONS, useValue: options },
         PlantsService,
+        SearchService,
         StampsService,
         StockIntentsService,
         StockIntentsLoop,
@@ -31,6 +37,8 @@ export class CatalogModule {
         ImageStores,
         ImageSweeper,
         ReconcileService,
+        ImportService,
+        ExportService,
         AnswersSweeper,
       ],
     };

@@ -14,7 +14,7 @@ export const migrationSettings = {
 };
 
 const imageStore = choice('IMAGE_STORE', imageStoreNames, {
-  description: 'Where the content of new images goes: `postgres`, the database, or `s3`, a bucket',
+  description: 'Where new images are stored: `postgres` or `s3`',
   default: 'postgres',
 });
 
@@ -25,26 +25,26 @@ export const catalogSettings = {
   ...databaseSetting,
   databasePoolSize: databasePoolSize('CATALOG_DATABASE_POOL_SIZE', 16),
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
-    description: 'Address at which clients reach the API; the URLs of images begin with it',
+    description: 'Public address of the API; image URLs begin with it',
   }),
   imageStore,
   s3Endpoint: forS3(
     url('S3_ENDPOINT', ['http', 'https'], {
-      description: 'S3, or a server that speaks like it, such as https://s3.eu-central-1.amazonaws.com',
+      description: 'S3 or a compatible server, such as https://s3.eu-central-1.amazonaws.com',
     }),
   ),
-  s3Region: forS3(text('S3_REGION', { description: 'Its region; most servers that are not S3 take us-east-1' })),
+  s3Region: forS3(text('S3_REGION', { description: 'Its region; most compatible servers accept us-east-1' })),
   s3Bucket: forS3(
-    text('S3_BUCKET', { description: 'A bucket that exists, private and without versions; keys begin with images/' }),
+    text('S3_BUCKET', { description: 'Existing bucket, private and unversioned; keys begin with images/' }),
   ),
   s3AccessKeyId: forS3(
     text('S3_ACCESS_KEY_ID', {
-      description: 'A key that may do s3:PutObject, s3:GetObject, s3:DeleteObject and s3:ListBucket there',
+      description: 'Access key with s3:PutObject, s3:GetObject, s3:DeleteObject and s3:ListBucket on the bucket',
     }),
   ),
   s3SecretAccessKey: forS3(text('S3_SECRET_ACCESS_KEY', { description: 'Its secret' })),
   s3PathStyle: flag('S3_PATH_STYLE', {
-    description: '`true`: the bucket stands in the path of addresses; `false`: in the host name',
+    description: '`true`: bucket in the path; `false`: bucket in the host name',
     default: 'true',
   }),
   maxInFlight: maxInFlight(500),

@@ -12,7 +12,7 @@ export interface Shelf {
   refusedAttempt: number;
 }
 
-type Operation = 'openStock' | 'listStock' | 'retirePlant';
+type Operation = 'openStock' | 'openStocks' | 'listStock' | 'retirePlant';
 
 /** What happens to one call: it may wait, fail, or carry it out and keep the answer. */
 export type Fate = (carryOut: () => unknown) => unknown;
@@ -53,6 +53,12 @@ export class FakeStore {
   async start(): Promise<void> {
     this.running = await startFake(this.natsUrl, 'store', [
       fake(store.openStock, (call) => this.take('openStock', call, () => this.open(call))),
+      fake(store.openStocks, (call) =>
+        this.take('openStocks', { plantId: call.plants[0]?.plantId ?? 0 }, () => {
+          for (const one of call.plants) this.open(one);
+          return { plants: call.plants.length };
+        }),
+      ),
       fake(store.listStock, (call) => this.take('listStock', call, () => this.list(call))),
       fake(store.retirePlant, (call) => this.take('retirePlant', call, () => this.retire(call))),
       fake(store.listAllStock, (page) => this.listAll(page)),

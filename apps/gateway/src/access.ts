@@ -3,14 +3,15 @@ import type { CredentialKind, Permission } from '@plant-shop/contracts/permissio
 /**
  * What a request must show.
  *
- * - `open`: nothing, and what is shown is not looked at (health, pages, OAuth, which has credentials of its own). Where it
- *   says how many requests it counts as, the limits hold: of the client's address, and of what is worked on at one time.
- * - `anyone`: nothing, but every credential that is shown must be valid.
+ * - `open`: no authentication; credentials are ignored, and identity is not asked about them. With `countsAs`, requests are
+ *   limited in number and concurrency, and counted by client address; with `byCredential`, by the credential if it is one
+ *   that this gateway already knows to be valid.
+ * - `anyone`: no authentication. A valid credential says who asks; one that is refused is ignored.
  * - `caller`: any valid credential; the owning service knows whose things are whose.
  * - `permission`: one of the permissions, or a credential of a kind that is enough by itself.
  */
 export type Needs =
-  | { readonly kind: 'open'; readonly countsAs?: number }
+  | { readonly kind: 'open'; readonly countsAs?: number; readonly byCredential?: true }
   | { readonly kind: 'anyone' }
   | { readonly kind: 'caller' }
   | { readonly kind: 'permission'; readonly anyOf: readonly Permission[]; readonly orAny?: CredentialKind };
@@ -20,6 +21,7 @@ export const isCounted = (needs: Needs): boolean => needs.kind !== 'open' || nee
 
 const open: Needs = { kind: 'open' };
 const countedByAddress = (countsAs: number): Needs => ({ kind: 'open', countsAs });
+const unauthenticated: Needs = { kind: 'open', countsAs: 1, byCredential: true };
 const anyone: Needs = { kind: 'anyone' };
 const caller: Needs = { kind: 'caller' };
 const permission = (...anyOf: Permission[]): Needs => ({ kind: 'permission', anyOf });
@@ -32,10 +34,14 @@ export const access = {
   changePlant: permission('write:plants'),
   deletePlant: permission('write:plants'),
   uploadImage: permission('write:plants'),
-  getPlant: anyone,
-  findPlantsByStatus: anyone,
-  findPlantsByTags: anyone,
-  getImage: anyone,
+  getPlant: unauthenticated,
+  findPlantsByStatus: unauthenticated,
+  findPlantsByTags: unauthenticated,
+  searchPlants: unauthenticated,
+  getPlantFacets: unauthenticated,
+  importPlants: permission('write:plants'),
+  exportPlants: permission('write:plants'),
+  getImage: unauthenticated,
 
   placeOrder: permission('write:orders'),
   getOrder: anyKeyOr('write:orders', 'read:orders'),
@@ -53,12 +59,16 @@ export const access = {
   getStock: permission('write:stock'),
   setStock: permission('write:stock'),
 
+  // A valid credential makes an Idempotency-Key count.
   createUser: anyone,
   createUsers: anyone,
-  login: anyone,
+  login: unauthenticated,
   // Answers 200 also without a live session, so it reads the token itself. Each that is shown is looked for by identity.
   logout: countedByAddress(1),
+  // Callers who manage users, and users in person, see more.
   getUser: anyone,
+  listUsers: permission('write:users'),
+  setUserRole: permission('write:users'),
   updateUser: caller,
   deleteUser: caller,
   createApiKey: caller,
@@ -94,6 +104,7 @@ export const access = {
   beginAuthorization: countedByAddress(100),
   getOpenApi: open,
   showDocs: open,
+  redirectToDocs: open,
   getDocsFile: open,
   overview: open,
   live: open,

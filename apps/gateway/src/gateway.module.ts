@@ -8,6 +8,7 @@ import { AuditController } from './audit/audit.controller.js';
 import { AuditPages } from './audit/audit-pages.js';
 import { HealthController } from './health/health.controller.js';
 import { ShopReadiness } from './health/shop-readiness.js';
+import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { Entrance } from './http/entrance.js';
 import { Routes } from './http/routes.js';
 import { Services } from './http/services.js';
@@ -24,6 +25,7 @@ import { PlantsController } from './plants/plants.controller.js';
 import { ProblemsController } from './problems/problems.controller.js';
 import { CachedReads } from './reads/cached-reads.js';
 import { StoreController } from './store/store.controller.js';
+import { Transfers } from './transfer/transfers.js';
 import { ApiKeysController } from './users/api-keys.controller.js';
 import { OpenSessionsController } from './users/open-sessions.controller.js';
 import { SessionsController } from './users/sessions.controller.js';
@@ -32,7 +34,7 @@ import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 @Module({})
 export class GatewayModule {
-  static with(options: GatewayOptions, load: Load, logger: Logger): DynamicModule {
+  static with(options: GatewayOptions, load: Load, logger: Logger, drain: ConnectionDrain): DynamicModule {
     return {
       module: GatewayModule,
       controllers: [
@@ -63,10 +65,12 @@ export class GatewayModule {
         },
         { provide: RateLimit, useValue: new RateLimit(options.rateLimitPerMinute) },
         { provide: Load, useValue: load },
+        { provide: ConnectionDrain, useValue: drain },
         { provide: Routes, inject: [Entrance, Load], useFactory: (entrance: Entrance, own: Load) => new Routes(entrance, own) },
         Services,
         CachedReads,
         Uploads,
+        Transfers,
         AuditPages,
         ShopReadiness,
       ],

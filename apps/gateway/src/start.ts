@@ -8,6 +8,7 @@ import { NestLogger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { partsModule } from '@plant-shop/platform/service/parts.module';
 import type { Service } from '@plant-shop/platform/service/service';
+import { redirectToDocs } from './docs/docs.controller.js';
 import { GatewayModule } from './gateway.module.js';
 import { logRequests } from './http/access-log.js';
 import { brotliOptions, compressFromBytes } from './http/compression.js';
@@ -46,7 +47,7 @@ export async function createGateway(
   const adapter = createAdapter(parts);
   const instance = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
-    partsModule(GatewayModule.with(options, load, logger), service),
+    partsModule(GatewayModule.with(options, load, logger, drain), service),
     adapter,
     { bodyParser: false, logger: new NestLogger(logger), abortOnError: false },
   );
@@ -62,6 +63,7 @@ export async function createGateway(
   await instance.register(compress, { global: false, threshold: compressFromBytes, encodings: ['br', 'gzip'], brotliOptions });
   await instance.register(replyFrom, { base: options.identityHttpUrl, disableRequestLogging: true });
   app.get(Uploads).register(instance);
+  redirectToDocs(instance);
   await app.init();
   routes.refuseOtherMethods(instance);
   return { app, routes, drain };

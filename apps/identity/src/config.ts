@@ -15,9 +15,9 @@ export const migrationSettings = {
 export const secretSetting = {
   identitySecrets: secrets('IDENTITY_SECRET', {
     description:
-      'Encrypts what identity must be able to read again (signing keys, OAuth state), which is lost with it; ' +
-      'at least 32 characters, the same on all replicas. Several after commas: the first encrypts, all of them decrypt. ' +
-      'To change it, see docs/operations.md (metric `identity_secrets_to_seal_anew`)',
+      'Encrypts signing keys and OAuth state, which are lost with it; at least 32 characters, the same on all replicas. Of ' +
+      'several, separated by commas, the first encrypts and all decrypt. To change it, see docs/operations.md (metric ' +
+      '`identity_secrets_to_seal_anew`)',
   }),
 };
 
@@ -27,46 +27,45 @@ export const identitySettings = {
   databasePoolSize: databasePoolSize('IDENTITY_DATABASE_POOL_SIZE', 12),
   ...secretSetting,
   publicUrl: url('PUBLIC_URL', ['http', 'https'], {
-    description:
-      "The gateway's origin as clients see it: the issuer of access tokens and what their addresses are built from",
+    description: 'Public origin of the gateway: token issuer and base of links',
   }),
   httpHost: text('IDENTITY_HTTP_HOST', {
-    description: 'Address of the OAuth 2.0 pages, which only the gateway calls',
+    description: 'Listen address of the OAuth 2.0 pages, which only the gateway calls',
     default: '127.0.0.1',
   }),
   httpPort: port('IDENTITY_HTTP_PORT', { description: 'Port of the OAuth 2.0 pages', default: '8082' }),
   passwordMinLength: integer('PASSWORD_MIN_LENGTH', {
-    description: 'Fewest characters of a password',
+    description: 'Minimum length of a password in characters',
     default: '8',
     min: 1,
     max: 64,
   }),
   refuseCommonPasswords: flag('REFUSE_COMMON_PASSWORDS', {
-    description: 'Refuses new passwords that are among the 49,000 most used ones',
+    description: 'Refuses new passwords among the 49,000 most common',
     default: 'true',
   }),
   sessionTtlHours: integer('SESSION_TTL_HOURS', {
-    description: 'How long a session lives, in hours',
+    description: 'Lifetime of a session, in hours',
     default: '24',
     min: 1,
     max: 8_760,
   }),
   loginLimitPerUser: integer('LOGIN_LIMIT_PER_USER', {
-    description: 'Logins that one name may fail in 15 minutes',
+    description: 'Failed logins per name in 15 minutes',
     default: '20',
     min: 1,
     max: 1_000_000,
   }),
   loginLimitPerAddress: integer('LOGIN_LIMIT_PER_ADDRESS', {
-    description: 'Logins and client authentications that one network (IPv4 address or IPv6 /64) may fail in 15 minutes',
+    description: 'Failed logins and client authentications per network (IPv4 address or IPv6 /64) in 15 minutes',
     default: '100',
     min: 1,
     max: 1_000_000,
   }),
   demoData: flag('DEMO_DATA', {
     description:
-      'Makes `admin` / `admin-password`, API key `special-key`, OAuth client `plant-admin` / `plant-secret`; ' +
-      'refused in production',
+      'Makes `admin` / `admin-password`, API key `special-key`, OAuth clients `plant-admin` / `plant-secret` and, for the page /docs, ' +
+      '`plant-docs`; refused in production',
     default: 'false',
   }),
   maxInFlight: maxInFlight(2_000),

@@ -11,8 +11,8 @@ if (username === undefined || role === undefined || others.length > 0) {
 }
 
 await runCommand(configOrExit(databaseSetting), async (database, actor, logger) => {
-  const { before, after, ...user } = await changeRole(database, actor, username, role);
-  if (before === after) return `${user.username} is ${after} already; nothing was changed.`;
-  logger.info({ ...user, before, after }, 'role changed');
-  return `${user.username} is ${after} now, and was ${before} before.`;
+  const { before, user } = await changeRole(database, actor, { username, role });
+  if (before === role) return `${user.username} is ${role} already; nothing was changed.`;
+  logger.info({ userId: user.userId, username: user.username, before, after: role }, 'role changed');
+  return `${user.username} is ${role} now, and was ${before} before.`;
 });

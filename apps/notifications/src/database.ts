@@ -1,5 +1,6 @@
 import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
+import { WebhookEntity } from './webhooks/webhook.entity.js';
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
@@ -9,4 +10,5 @@ export const notificationsDatabase = ({ databaseUrl, databaseCa }: DatabaseConfi
   applicationName: 'notifications',
   poolSize,
   migrations: migrationsFolder,
+  entities: [WebhookEntity],
 });

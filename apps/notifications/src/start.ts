@@ -9,6 +9,7 @@ import { NotificationsModule } from './notifications.module.js';
 import { toOptions } from './options.js';
 import { hasStream, hasWebhooks, type Role } from './role.js';
 import { Connections } from './stream/connections.js';
+import { StreamAdapter } from './stream/stream.adapter.js';
 import { StreamServer } from './stream/stream-server.js';
 import type { WebhooksOptions } from './webhooks/options.js';
 
@@ -34,7 +35,8 @@ export async function startNotifications(
     service.beforeClose({ name: 'drain the stream', limitMs: 3_500, run: () => up.app?.get(StreamServer).drain() });
   }
   // All calls are about webhooks: a replica of the stream takes none, so that they go to those that can answer.
-  const app = hasWebhooks(options.role) ? await service.answer(module, { maxInFlight }) : await service.run(module);
+  const sockets = hasStream(options.role) ? { webSocketAdapter: StreamAdapter } : {};
+  const app = hasWebhooks(options.role) ? await service.answer(module, { maxInFlight, ...sockets }) : await service.run(module, sockets);
   up.app = app;
   followRevocations(service, app.get(RevocationLog));
   infoOfRole(service.metrics, options.role);

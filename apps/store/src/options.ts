@@ -1,4 +1,4 @@
-import type { CheckoutPolicy } from './checkout/checkout.js';
+import type { CheckoutPolicy } from './orders/order.js';
 import type { FeedRetentionOptions } from '@plant-shop/events/feed-retention';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import type { StoreConfig } from './config.js';

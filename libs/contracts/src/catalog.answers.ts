@@ -1,5 +1,14 @@
-import { type AnswersOf, id, listOf, meaning, objectOf, oneOf, optional, text } from './answers.js';
-import { type catalog, maxPhotoUrls, type Plant, type PlantStatus, plantStatuses } from './catalog.js';
+import { type AnswersOf, id, integer, listOf, meaning, objectOf, oneOf, optional, text, truth } from './answers.js';
+import {
+  type catalog,
+  type FacetCount,
+  maxFacetValues,
+  maxPhotoUrls,
+  type Plant,
+  type PlantFacets,
+  type PlantStatus,
+  plantStatuses,
+} from './catalog.js';
 
 const plantStatus = oneOf<PlantStatus>(plantStatuses);
 
@@ -15,6 +24,16 @@ const plant = objectOf<Plant>('Plant')({
   status: meaning(plantStatus, 'What staff list it as. The shop never changes it by itself.'),
 });
 
+const facet = listOf(objectOf<FacetCount>('FacetCount')({ value: text(200), plants: integer(1) }), maxFacetValues);
+
+const facets = objectOf<PlantFacets>('PlantFacets')({
+  plants: meaning(integer(0), 'Plants that were counted.'),
+  complete: meaning(truth, '`false`: more plants match than were counted, and those counted are the newest.'),
+  status: facet,
+  tags: facet,
+  category: facet,
+});
+
 export const catalogAnswers = {
   createPlant: plant,
   replacePlant: plant,
@@ -22,4 +41,6 @@ export const catalogAnswers = {
   getPlant: plant,
   findPlantsByStatus: listOf(plant, 1_000),
   findPlantsByTags: listOf(plant, 1_000),
+  searchPlants: listOf(plant, 1_000),
+  getPlantFacets: facets,
 } satisfies AnswersOf<typeof catalog>;

@@ -1,10 +1,13 @@
 import { applyDecorators } from '@nestjs/common';
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import { IsBase64, IsOptional, ValidateBy } from 'class-validator';
+import type { FieldFault } from '@plant-shop/platform/errors';
+import { Transform } from 'class-transformer';
+import { ArrayMaxSize, IsArray, IsBase64, IsOptional, IsString, ValidateBy } from 'class-validator';
 import { readAuditOf } from './audit.js';
 import type { ErrorCode } from './errors.js';
 import {
   ExpectedVersion,
+  Formed,
   Id,
   IdToAssign,
   Integer,
@@ -12,6 +15,8 @@ import {
   ObjectOf,
   ObjectsOf,
   OneOf,
+  PageCursor,
+  PageLimit,
   PageRequest,
   SomeOf,
   Text,
@@ -46,6 +51,20 @@ export class Tag {
   name: string;
 }
 
+/** A category without id (or with 0) and without name (or with an empty one): generated clients send it for none. */
+const EmptyIsAbsent = (): PropertyDecorator =>
+  applyDecorators(
+    Transform(({ value }: { value: unknown }) => (isEmpty(value) ? undefined : value)),
+    // The quick path of validation applies rules without converting first: with this one it leaves such a category to the other.
+    ValidateBy({ name: 'isNotEmpty', validator: { validate: (value) => !isEmpty(value), defaultMessage: () => 'must have an id or a name' } }),
+  );
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  Object.entries(value).every(([name, one]) => (one ?? undefined) === undefined || (name === 'id' && one === 0) || (name === 'name' && one === ''));
+
 const PhotoUrls = (): PropertyDecorator =>
   applyDecorators(
     ValidateBy({
@@ -66,6 +85,7 @@ class PlantAttributes {
   name: string;
 
   @IsOptional()
+  @EmptyIsAbsent()
   @ObjectOf(() => Category, { message: 'must be an object with id and name' })
   category?: Category;
 
@@ -101,7 +121,45 @@ export class PlantReplacement extends PlantAttributes {
   id: number;
 }
 
+/** One line of an import: what PUT takes, and the units that a plant that is not there yet begins with. */
+export class ImportedPlant extends PlantAttributes {
+  @Id()
+  id: number;
+
+  @IsOptional()
+  @Means('Free units of a new plant; absent: as many as the shop is set to. A plant that exists keeps its stock.')
+  @Integer(0, 1_000_000_000)
+  quantity?: number;
+}
+
 // What services ask
+
+/** The most lines that one call of an import carries. */
+export const maxImportLines = 256;
+
+/** Creates and replaces plants by their ids. Each line is the JSON of one `ImportedPlant`, and judged by itself. */
+export class ImportPlants {
+  @IsArray({ message: 'must be a list' })
+  @ArrayMaxSize(maxImportLines)
+  @IsString({ each: true })
+  @Described({ type: 'array', maxItems: maxImportLines, items: { type: 'string' } })
+  lines: string[];
+}
+
+/** A snapshot of the catalogue that `beginExport` holds open. */
+export class ReadExport {
+  @Formed(/^[0-9A-F]{1,16}-[0-9A-F]{1,16}-[0-9]{1,10}$/, 'must be a snapshot of beginExport', {})
+  snapshot: string;
+
+  /** The incarnation of the last plant that was read; 0: the first page. */
+  @Integer(0, Number.MAX_SAFE_INTEGER)
+  after: number;
+}
+
+export class EndExport {
+  @Formed(/^[0-9A-F]{1,16}-[0-9A-F]{1,16}-[0-9]{1,10}$/, 'must be a snapshot of beginExport', {})
+  snapshot: string;
+}
 
 export class CreatePlant {
   @ObjectOf(() => NewPlant)
@@ -157,6 +215,58 @@ export class FindPlantsByTags extends PageRequest {
   @Texts(64)
   tags: string[];
 }
+
+export const plantSorts = ['relevance', 'name', 'newest'] as const;
+export type PlantSort = (typeof plantSorts)[number];
+
+const Query = (): PropertyDecorator =>
+  applyDecorators(
+    Text(),
+    Means(
+      'Words of the name, tags or category, at most 8; a plant must have all of them. A word also stands for those that begin ' +
+        'with it, and one that no plant has for those that look like it. Case and accents do not count.',
+    ),
+  );
+
+/** All conditions must hold. */
+export class GetPlantFacets {
+  @IsOptional()
+  @Query()
+  q?: string;
+
+  @IsOptional()
+  @ListOf(3, 1)
+  @SomeOf(plantStatuses, `must be one or more of ${plantStatuses.join(', ')}`)
+  status?: PlantStatus[];
+
+  @IsOptional()
+  @ListOf(64, 1)
+  @Texts(64)
+  @Means('Any of these names.')
+  tags?: string[];
+
+  @IsOptional()
+  @Text()
+  @Means("The category's name, exactly.")
+  category?: string;
+}
+
+/** The same conditions as those of the facets, and a page. */
+export class SearchPlants extends GetPlantFacets implements PageRequest {
+  @IsOptional()
+  @OneOf(plantSorts)
+  @Means('Absent: `relevance` with `q`, else `newest`. By name, letters of ASCII have no case.')
+  sort?: PlantSort;
+
+  @PageLimit()
+  limit?: number;
+
+  @PageCursor()
+  cursor?: string;
+}
+
+/** The most values that one facet shows: those that most plants have. */
+export const maxFacetValues = 100;
 
 /** Begins an upload. Chunks follow in order, each acknowledged; `finishImage` makes it an image of the plant. */
 export class BeginImage {
@@ -219,6 +329,35 @@ export interface Plant {
   readonly status: PlantStatus;
 }
 
+/** How many of the plants that match have a value. */
+export interface FacetCount {
+  readonly value: string;
+  readonly plants: number;
+}
+
+export interface PlantFacets {
+  /** Plants that were counted. */
+  readonly plants: number;
+  /** `false`: more plants match than were counted, and those counted are the newest. */
+  readonly complete: boolean;
+  readonly status: readonly FacetCount[];
+  readonly tags: readonly FacetCount[];
+  readonly category: readonly FacetCount[];
+}
+
+/** What became of a line of an import. */
+export type ImportedLine =
+  | { readonly id: number; readonly result: 'created' | 'updated' | 'unchanged' }
+  /** Refused: nothing of it was stored. `id` where it could be read. */
+  | { readonly id?: number; readonly refused: { readonly code: string; readonly detail: string; readonly errors?: readonly FieldFault[] } };
+
+/** Plants in the order of their creation. */
+export interface ExportedPage {
+  readonly plants: readonly Plant[];
+  /** Where the next page begins; absent: this was the last. */
+  readonly next?: number;
+}
+
 export interface StoredImage {
   readonly imageId: string;
   /** Absolute, on the public address of the API. */
@@ -257,6 +396,9 @@ export const catalog = {
   findPlantsByStatus: read<Plant[]>()('findPlantsByStatus', FindPlantsByStatus, { errors: ['invalid-cursor'] }),
   /** Plants with any of the names, each once. A page. */
   findPlantsByTags: read<Plant[]>()('findPlantsByTags', FindPlantsByTags, { errors: ['invalid-cursor'] }),
+  /** Plants that meet all conditions. A page, which may be short or empty while there is a next one. */
+  searchPlants: read<Plant[]>()('searchPlants', SearchPlants, { errors: ['invalid-cursor'] }),
+  getPlantFacets: read<PlantFacets>()('getPlantFacets', GetPlantFacets),
   /** `plant-has-pending-orders` comes with `orders` (ids). */
   deletePlant: write<{ plantId: number }>()('deletePlant', DeletePlant, {
     errors: ['plant-not-found', 'plant-has-pending-orders', 'precondition-failed'],
@@ -267,6 +409,17 @@ export const catalog = {
    * gone never comes back, but with the very plants that it was drawn for (a restored backup).
    */
   readStamps: read<readonly string[]>()('readStamps', NoPayload),
+
+  /**
+   * One result for each line, in order. It answers when all its plants can be ordered. Repeating it is harmless, and tells the
+   * store what an earlier call left untold.
+   */
+  importPlants: write<ImportedLine[]>()('importPlants', ImportPlants),
+  /** Holds a snapshot open for as long as it is read at least every 15 s, at most for an hour. */
+  beginExport: write<{ snapshot: string }>()('beginExport', NoPayload, { errors: ['overloaded'] }),
+  /** `invalid-cursor`: the snapshot is no longer held open. */
+  readExport: read<ExportedPage>()('readExport', ReadExport, { errors: ['invalid-cursor'] }),
+  endExport: write<{ snapshot: string }>()('endExport', EndExport),
 
   beginImage: write<{ uploadId: string }>()('beginImage', BeginImage, { errors: ['plant-not-found'] }),
   /** Acknowledges one chunk, by its length. `image-type-refused` is seen in the first. */

@@ -32,6 +32,7 @@ export const domainCodes = [
   'username-taken',
   'user-id-taken',
   'user-has-open-orders',
+  'last-admin',
   'login-failed',
   'too-many-logins',
   'credential-refused',

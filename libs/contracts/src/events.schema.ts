@@ -1,21 +1,91 @@
-import { id, instant, meaning, objectOf, oneOf, text, uuid } from './answers.js';
-import type { OrderStatusChanged, WebhookTest } from './events.js';
+import { type AnswerSchema, id, instant, integer, meaning, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import type { OrderEvent, OrderPlaced, OrderShipped, OrderStatusChanged, RefundDue, WebhookTest } from './events.js';
 import { orderStatuses } from './store.js';
 
-export const orderStatusChange = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
+/** A position in the log, for clients that resume. */
+export interface Resumable {
+  readonly id: string;
+  readonly cursor: string;
+}
+
+const resumable = {
+  id: meaning(uuid, 'The same on every repetition, and on every way to the client.'),
+  cursor: meaning(text(500), 'Opaque. Connect with the last one, and every later event follows once.'),
+};
+
+/** An event in the two forms in which clients get it. */
+export interface EventSchemas<E extends OrderEvent> {
+  /** The event and nothing else: by WebSocket without a cursor, by Server-Sent Events, by webhook. */
+  readonly plain: AnswerSchema<E>;
+  /** With id and cursor: by WebSocket with a cursor, and in pages. */
+  readonly resumable: AnswerSchema<E & Resumable>;
+}
+
+const statusChange = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
   orderId: id,
   plantId: id,
   previousStatus: oneOf(orderStatuses),
   newStatus: oneOf(orderStatuses),
   trackingNumber: meaning(text(200), 'Empty until there is one.'),
 });
-
-/** As every client gets it, by whichever way. */
-export const orderStatusChanged = objectOf<OrderStatusChanged>('OrderStatusChanged')({
+const statusChanged = {
   event: oneOf(['order.status_changed']),
   timestamp: meaning(instant, 'When the status changed.'),
-  data: orderStatusChange,
+  data: statusChange,
+};
+
+const placing = objectOf<OrderPlaced['data']>('OrderPlacing')({
+  orderId: id,
+  plantId: id,
+  quantity: integer(1, 1_000_000),
+  shipDate: optional(instant),
+  reservedUntil: optional(meaning(instant, 'When the order is cancelled without a payment. Absent: it waits for none.')),
 });
+const placed = {
+  event: oneOf(['order.placed']),
+  timestamp: meaning(instant, 'When the order was placed.'),
+  data: placing,
+};
+
+const shipment = objectOf<OrderShipped['data']>('OrderShipment')({
+  orderId: id,
+  plantId: id,
+  carrier: text(200),
+  trackingNumber: meaning(text(200), "The carrier's own."),
+});
+const shipped = {
+  event: oneOf(['order.shipped']),
+  timestamp: meaning(instant, 'When the shipment was reported. A later report replaces an earlier one.'),
+  data: shipment,
+};
+
+const refund = objectOf<RefundDue['data']>('RefundOfOrder')({
+  refundId: meaning(id, 'Read it with `GET /store/refund/{refundId}`.'),
+  orderId: id,
+  plantId: id,
+});
+const refundIsDue = {
+  event: oneOf(['refund.due']),
+  timestamp: meaning(instant, 'When the payment was reported that is owed back.'),
+  data: refund,
+};
+
+export const orderStatusChanged: EventSchemas<OrderStatusChanged> = {
+  plain: objectOf<OrderStatusChanged>('OrderStatusChanged')(statusChanged),
+  resumable: objectOf<OrderStatusChanged & Resumable>('ResumableOrderStatusChanged')({ ...resumable, ...statusChanged }),
+};
+export const orderPlaced: EventSchemas<OrderPlaced> = {
+  plain: objectOf<OrderPlaced>('OrderPlaced')(placed),
+  resumable: objectOf<OrderPlaced & Resumable>('ResumableOrderPlaced')({ ...resumable, ...placed }),
+};
+export const orderShipped: EventSchemas<OrderShipped> = {
+  plain: objectOf<OrderShipped>('OrderShipped')(shipped),
+  resumable: objectOf<OrderShipped & Resumable>('ResumableOrderShipped')({ ...resumable, ...shipped }),
+};
+export const refundDue: EventSchemas<RefundDue> = {
+  plain: objectOf<RefundDue>('RefundDue')(refundIsDue),
+  resumable: objectOf<RefundDue & Resumable>('ResumableRefundDue')({ ...resumable, ...refundIsDue }),
+};
 
 /** To try a webhook with; no order moves. */
 export const webhookTest = objectOf<WebhookTest>('WebhookTest')({

@@ -150,10 +150,14 @@ export const ObjectsOf = (
     Described({ items: { objectOf: type } }),
   );
 
-/** An RFC 3339 date-time with an offset. */
+/**
+ * An RFC 3339 date-time with an offset. Offsets of ISO 8601's basic and short forms (`+0000`, `+00`) are taken as well, and
+ * rewritten: the services see RFC 3339 alone.
+ */
 export const DateTime = (): PropertyDecorator => {
   const message = 'must be a date-time with an offset, like 2026-05-01T09:30:00.000Z';
   return applyDecorators(
+    Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? withFullOffset(value) : value)),
     IsISO8601({ strict: true }, { message }),
     Matches(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i, { message }),
     ValidateBy({
@@ -170,6 +174,9 @@ export const DateTime = (): PropertyDecorator => {
     Described({ type: 'string', format: 'date-time' }),
   );
 };
+
+const withFullOffset = (dateTime: string): string =>
+  dateTime.replace(/(T[\d:.]+[+-]\d\d)(\d\d)?$/, (_, start: string, minutes = '00') => `${start}:${minutes}`);
 
 /** One of a closed list. */
 export const OneOf = (values: readonly string[]): PropertyDecorator =>
@@ -197,16 +204,18 @@ export const Uuid = (): PropertyDecorator => Formed(uuidForm, 'must be a UUID', 
 export const ExpectedVersion = (): PropertyDecorator =>
   applyDecorators(IsOptional(), Integer(0, Number.MAX_SAFE_INTEGER));
 
+export const PageLimit = (): PropertyDecorator =>
+  applyDecorators(IsOptional(), Integer(1, 1_000), Means('At most so many entries; absent: 1,000. A page also ends at about 512 KiB.'));
+
+/** Forged ones are `invalid-cursor`. */
+export const PageCursor = (): PropertyDecorator =>
+  applyDecorators(IsOptional(), Text({ max: 500 }), Means('Opaque: from the `Link` of an earlier page of the same list.'));
+
 /** How a list is paged: newest first, by key. */
 export class PageRequest {
-  @IsOptional()
-  @Integer(1, 1_000)
-  @Means('At most so many entries; absent: 1,000. A page also ends at about 512 KiB.')
+  @PageLimit()
   limit?: number;
 
-  /** Forged ones are `invalid-cursor`. */
-  @IsOptional()
-  @Means('Opaque: from the `Link` of an earlier page of the same list.')
-  @Text({ max: 500 })
+  @PageCursor()
   cursor?: string;
 }

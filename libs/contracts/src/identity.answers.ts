@@ -3,7 +3,7 @@ import type { identity, User } from './identity.js';
 import type { ApiKey, CreatedApiKey } from './identity.api-keys.js';
 import { type CreatedOAuthClient, type GrantType, grantTypes, type OAuthClient } from './identity.oauth.js';
 import type { OpenSession } from './identity.sessions.js';
-import { type Permission, permissions } from './permissions.js';
+import { type Permission, permissions, type Role, roles } from './permissions.js';
 
 const user = objectOf<User>('User', 'Everybody sees id, username, firstName, lastName and userStatus.')({
   id,
@@ -13,6 +13,7 @@ const user = objectOf<User>('User', 'Everybody sees id, username, firstName, las
   email: optional(meaning(text(200), 'Only to the user in person and with write:users.')),
   phone: optional(meaning(text(200), 'Only to the user in person and with write:users.')),
   userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
+  role: optional(meaning(oneOf<Role>(roles), 'Only with write:users.')),
 });
 
 const apiKeyMembers = {
@@ -63,7 +64,9 @@ export const identityAnswers = {
   createUser: user,
   createUsers: listOf(user, 500),
   getUser: user,
+  listUsers: listOf(user, 1_000),
   updateUser: user,
+  setUserRole: user,
   createApiKey: createdApiKey,
   listApiKeys: listOf(apiKey),
   revokeApiKey: apiKey,

@@ -11,6 +11,7 @@ import {
   ObjectOf,
   ObjectsOf,
   OneOf,
+  PageRequest,
   Text,
   Texts,
   Uuid,
@@ -20,7 +21,7 @@ import { apiKeyOperations } from './identity.api-keys.js';
 import { oauthClientOperations } from './identity.oauth.js';
 import { OfUser } from './identity.of-user.js';
 import { Digest, sessionOperations } from './identity.sessions.js';
-import type { CredentialKind, Permission } from './permissions.js';
+import { type CredentialKind, type Permission, type Role, roles } from './permissions.js';
 import { type RaisedNumber, RaiseNumbers, type Reconciled, ReconcileUsers, type UserFinding } from './reconcile.js';
 import { Means } from './schema.js';
 
@@ -86,6 +87,11 @@ export class UserChanges extends Profile {
   password?: string;
 }
 
+export class RoleAssignment {
+  @OneOf(roles)
+  role: Role;
+}
+
 // What services ask
 
 export class CreateUser {
@@ -100,6 +106,19 @@ export class CreateUsers {
 
 export class GetUser extends OfUser {}
 
+/** In the order of their names, whose upper and lower case do not differ. */
+export class ListUsers extends PageRequest {
+  @IsOptional()
+  @Text({ min: 0, max: 64 })
+  @Means('Users whose names begin with this.')
+  q?: string;
+
+  @IsOptional()
+  @OneOf(roles)
+  @Means('Users who have this role.')
+  role?: Role;
+}
+
 export class UpdateUser extends OfUser {
   @ObjectOf(() => UserChanges)
   user: UserChanges;
@@ -108,6 +127,14 @@ export class UpdateUser extends OfUser {
   @IsOptional()
   @Digest()
   ownSession?: string;
+
+  @ExpectedVersion()
+  ifVersion?: number;
+}
+
+export class SetUserRole extends OfUser {
+  @ObjectOf(() => RoleAssignment)
+  assignment: RoleAssignment;
 
   @ExpectedVersion()
   ifVersion?: number;
@@ -193,6 +220,8 @@ export interface User {
   readonly email?: string;
   readonly phone?: string;
   readonly userStatus?: number;
+  /** In what callers with `write:users` read. */
+  readonly role?: Role;
 }
 
 export interface Session {
@@ -263,13 +292,20 @@ export const identity = {
     errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
   }),
   getUser: read<User>()('getUser', GetUser, { errors: ['user-not-found'], versioned: true }),
+  /** A page. `forbidden`: without `write:users`. */
+  listUsers: read<User[]>()('listUsers', ListUsers, { errors: ['invalid-cursor', 'forbidden'] }),
   updateUser: write<User>()('updateUser', UpdateUser, {
     errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'precondition-failed'],
     versioned: true,
   }),
+  /** For `write:users`. `last-admin`: nobody else would be an admin. */
+  setUserRole: write<User>()('setUserRole', SetUserRole, {
+    errors: ['user-not-found', 'forbidden', 'last-admin', 'precondition-failed'],
+    versioned: true,
+  }),
   /** `user-has-open-orders` comes with `orders` (ids). */
   deleteUser: write<{ username: string }>()('deleteUser', DeleteUser, {
-    errors: ['user-not-found', 'forbidden', 'user-has-open-orders', 'precondition-failed'],
+    errors: ['user-not-found', 'forbidden', 'user-has-open-orders', 'last-admin', 'precondition-failed'],
   }),
   /** `login-failed` for a wrong name as for a wrong password; `too-many-logins` comes with `retryAfter` (seconds). */
   login: write<Session>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),

@@ -1,12 +1,11 @@
 import { type AnswersOf, id, instant, integer, listOf, meaning, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type EventType, eventTypes } from './events.js';
 import {
   type CreatedWebhook,
   type Delivery,
   type DeliveryAttempt,
   type DeliveryState,
   deliveryStates,
-  type EventType,
-  eventTypes,
   type notifications,
   type Replay,
   type RotatedSecret,

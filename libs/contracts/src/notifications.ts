@@ -1,12 +1,9 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
 import type { ErrorCode } from './errors.js';
+import { type EventType, eventTypes } from './events.js';
 import { DateTime, ExpectedVersion, Flag, Formed, Id, Integer, ListOf, ObjectOf, OneOf, PageRequest, SomeOf, Text, Uuid } from './fields.js';
 import { Described, Means } from './schema.js';
-
-/** What an endpoint may ask for. */
-export const eventTypes = ['order.status_changed'] as const;
-export type EventType = (typeof eventTypes)[number];
 
 export const webhookStates = ['enabled', 'disabled'] as const;
 export type WebhookState = (typeof webhookStates)[number];
@@ -28,11 +25,13 @@ export class NewWebhook {
   @Means('Where events are sent by POST. It must be reachable from the internet by https, unless the shop says otherwise.')
   url: string;
 
+  @IsOptional()
   @ListOf(eventTypes.length, 1)
   @ArrayUnique({ message: 'must not repeat an event type' })
   @SomeOf(eventTypes, `must hold some of ${eventTypes.join(', ')}`)
   @Described({ uniqueItems: true })
-  eventTypes: EventType[];
+  @Means('Absent: `order.status_changed` alone.')
+  eventTypes?: EventType[];
 
   @IsOptional()
   @Id()

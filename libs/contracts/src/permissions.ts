@@ -1,6 +1,8 @@
 /** What a credential may do; the same names are OAuth scopes. What each is needed for: apps/gateway/src/access.ts. */
 export const permissions = [
   'write:plants',
+  // What everybody may. Clients of Petstore's kind ask for it beside `write:plants`.
+  'read:plants',
   'write:stock',
   'read:orders',
   'write:orders',
@@ -16,6 +18,7 @@ export type Permission = (typeof permissions)[number];
 /** For people: what whoever holds it may do. */
 export const permissionMeanings: Readonly<Record<Permission, string>> = {
   'write:plants': 'Add, change and delete plants and their images',
+  'read:plants': 'See plants and their images',
   'write:stock': 'Read and set the stock of plants',
   'read:orders': 'See the orders of all users',
   'write:orders': 'Place and cancel own orders',
@@ -30,7 +33,7 @@ export const roles = ['customer', 'staff', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
 export const permissionsOfRole: Readonly<Record<Role, readonly Permission[]>> = {
-  customer: ['write:orders', 'webhooks'],
+  customer: ['read:plants', 'write:orders', 'webhooks'],
   staff: permissions.filter((one) => one !== 'write:users'),
   admin: permissions,
 };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { CodedError } from '@plant-shop/platform/errors';
+import { accepting } from '@plant-shop/platform/rpc/accept';
 import {
   type AnswerMeta,
   type CallMeta,
@@ -14,8 +15,8 @@ import {
   type FrameKind,
   frameKinds,
 } from '@plant-shop/platform/rpc/frame';
-import type { Operation } from '@plant-shop/platform/rpc/operation';
-import { parseJson, validated } from '@plant-shop/platform/rpc/validation';
+import { NoPayload, type Operation } from '@plant-shop/platform/rpc/operation';
+import { judged, parseJson, validated } from '@plant-shop/platform/rpc/validation';
 import fc from 'fast-check';
 import { catalog } from './catalog.js';
 import { identity } from './identity.js';
@@ -69,7 +70,13 @@ function placesIn(value: unknown): { readonly at: unknown; readonly replaced: (b
   };
   return [{ at: value, replaced: (by) => by }, ...below()];
 }
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Values that are wrong in most places, or would do harm if they were believed. */
+const nasty = fc.oneof(
+  fc.jsonValue({ maxDepth: 3 }),
+  fc.constantFrom<unknown>(null, -1, 0, 1.5, 2 ** 53, 1e21, '', '\0', '\ud800', 'x'.repeat(5_000), [], [null], [[]], {}),
+  fc.constantFrom<unknown>(parseJson(Buffer.from('{"__proto__":1}')), { constructor: 1 }, { length: 1e9 }, { then: 1 }),
+);
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 describe('the sample messages', () => {
   it('are one for each operation, and none without', () => {
@@ -106,16 +113,38 @@ describe('every operation', () => {
 
   it.each(byPattern)('%s accepts or refuses whatever stands in any place, and never fails', (_, operation) => {
     const places = placesIn(sampleOf(operation).request);
-    const nasty = fc.oneof(
-      fc.jsonValue({ maxDepth: 3 }),
-      fc.constantFrom<unknown>(null, -1, 0, 1.5, 2 ** 53, 1e21, '', '\0', '\ud800', 'x'.repeat(5_000), [], [null], [[]], {}),
-      fc.constantFrom<unknown>(parseJson(Buffer.from('{"__proto__":1}')), { constructor: 1 }, { length: 1e9 }, { then: 1 }),
-    );
     fc.assert(
       fc.property(fc.constantFrom(...places), nasty, (place, value) => {
         expect(['fine', 'invalid-input']).toContain(verdict(operation, place.replaced(value)));
       }),
       { numRuns: 100 },
+    );
+  });
+});
+
+describe('the quick path of validation', () => {
+  const asking = byPattern.filter(([, { payload }]) => payload !== NoPayload);
+  /** Their payloads have a field that class-transformer converts. */
+  const converting = ['store.listOrders'];
+
+  it.each(asking.filter(([pattern]) => !converting.includes(pattern)))('%s: takes the sample by itself', (_, operation) => {
+    expect(accepting(operation.payload)(sampleOf(operation).request)).toBeDefined();
+  });
+
+  it.each(asking)('%s: takes nothing that class-validator refuses, and makes the same of the rest', (_, operation) => {
+    const { payload } = operation;
+    const places = placesIn(sampleOf(operation).request);
+    const added = fc.tuple(fc.constantFrom('constructor', 'toString', 'isAdmin', 'limit'), nasty);
+    fc.assert(
+      fc.property(fc.constantFrom(...places), nasty, fc.option(added), (place, value, member) => {
+        const bytes = JSON.stringify(place.replaced(isObject(value) && member ? { ...value, [member[0]]: member[1] } : value));
+        const [request, twin] = [parseJson(Buffer.from(bytes)), parseJson(Buffer.from(bytes))];
+        const accepted = accepting(payload)(request);
+        if (accepted === undefined) return;
+        expect(accepted).toBeInstanceOf(payload);
+        expect(JSON.stringify(accepted)).toBe(JSON.stringify(judged(payload, twin as object)));
+      }),
+      { numRuns: 200 },
     );
   });
 });

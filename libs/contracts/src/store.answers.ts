@@ -40,7 +40,7 @@ const timelineEntry = objectOf<TimelineEntry>('TimelineEntry', "One step of an o
   carrier: optional(meaning(text(200), 'Of a shipment.')),
   trackingNumber: optional(meaning(text(200), 'Of a shipment.')),
   refundId: optional(meaning(id, 'Of a refund that became due or was completed.')),
-  eventId: optional(meaning(uuid, 'Id of the order.status_changed event that the stream and webhooks delivered.')),
+  eventId: optional(meaning(uuid, 'Id of the event that the stream and webhooks deliver of this step. Absent: the step has none (a transfer, a completed refund).')),
 });
 
 const refund = objectOf<Refund>('Refund', 'Money that came too late or twice, and is owed back.')({

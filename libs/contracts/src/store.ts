@@ -12,6 +12,7 @@ import {
   Integer,
   ListOf,
   ObjectOf,
+  ObjectsOf,
   OneOf,
   OneOrSeveral,
   PageRequest,
@@ -240,6 +241,12 @@ export class OpenStock {
   units?: number;
 }
 
+/** Several at once: an import's. Each is judged by itself. */
+export class OpenStocks {
+  @ObjectsOf(() => OpenStock, { size: 256, min: 1 })
+  plants: OpenStock[];
+}
+
 /** From the catalog: staff list the plant under another status. Within one incarnation, the highest version wins. */
 export class ListStock {
   @Id()
@@ -323,7 +330,7 @@ export interface TimelineEntry {
   readonly trackingNumber?: string;
   /** Of a refund that became due or was completed. */
   readonly refundId?: number;
-  /** Id of the `order.status_changed` that clients got of it. */
+  /** Id of the event that clients get of it. */
   readonly eventId?: string;
 }
 
@@ -428,6 +435,8 @@ export const store = {
   }),
 
   openStock: write<{ plantId: number }>()('openStock', OpenStock),
+  /** `openStock` for several plants in one transaction. */
+  openStocks: write<{ plants: number }>()('openStocks', OpenStocks),
   listStock: write<{ plantId: number }>()('listStock', ListStock),
   /** Retired when `openOrders` is empty. */
   retirePlant: write<OpenOrders>()('retirePlant', RetirePlant),

@@ -28,17 +28,17 @@ export async function findWatermark(db: Reader): Promise<Watermark> {
 const insertEvents: Statement = {
   name: 'log-events',
   text: `
-    WITH logged AS (
-      INSERT INTO event_log (seq, event_id, subject, body, traceparent, repeats)
-      SELECT t.seq, t.id, t.subject, t.body, t.traceparent,
-        EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq)
+    WITH given AS MATERIALIZED (
+      SELECT *, EXISTS (SELECT 1 FROM event_log l WHERE l.event_id = t.id AND l.seq < t.seq) AS repeats
       FROM unnest($1::bigint[], $2::uuid[], $3::uuid[], $4::text[], $5::text[]) AS t (seq, id, subject, body, traceparent)
+    ), logged AS (
+      INSERT INTO event_log (seq, event_id, subject, body, traceparent, repeats)
+      SELECT seq, id, subject, body, traceparent, repeats FROM given
       ON CONFLICT (seq) DO UPDATE
       SET event_id = excluded.event_id, subject = excluded.subject, body = excluded.body, traceparent = excluded.traceparent,
         repeats = excluded.repeats
-      RETURNING seq, repeats
     )
-    SELECT seq FROM logged WHERE repeats`,
+    SELECT seq FROM given WHERE repeats`,
 };
 
 /** Logs events that follow on the locked watermark. @returns what says after the commit which of them are repetitions */

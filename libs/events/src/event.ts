@@ -33,6 +33,8 @@ export interface FeedPlace {
 export interface FeedNudge extends FeedHead {
   /** The event before the first, of the feed's present history; absent from an owner of the release before. */
   readonly after?: FeedPlace;
+  /** Followers may take it together with what comes next. */
+  readonly mayWait?: boolean;
   readonly events: readonly FeedEvent[];
 }
 

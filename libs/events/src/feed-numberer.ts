@@ -14,13 +14,18 @@ const maxNudgeBytes = 512 * 1024;
  * many. A nudge that is lost, late or doubled does no harm: followers pull what they miss.
  */
 export class FeedNumberer extends BackgroundLoop {
-  constructor(feed: Feed, nats: Nats, subject: string, logger: Logger) {
+  constructor(
+    feed: Feed,
+    private readonly nats: Nats,
+    private readonly subject: string,
+    logger: Logger,
+  ) {
     let epoch: string | undefined;
     super(
       { name: 'number feed', intervalMs },
       async () => {
         const nudge = await feed.number();
-        if (nudge) publish(nudge, nats, subject, logger);
+        if (nudge) this.nudge(nudge);
         if (nudge && epoch !== undefined && nudge.epoch !== epoch) {
           logger.warn({ epoch: nudge.epoch, head: nudge.head }, 'the feed began a new epoch: the database was failed over or restored');
         }
@@ -31,16 +36,17 @@ export class FeedNumberer extends BackgroundLoop {
       logger,
     );
   }
-}
 
-function publish(nudge: FeedNudge, nats: Nats, subject: string, logger: Logger): void {
-  // While the server is away the client would keep it, and send it late.
-  if (!nats.isUp) return;
-  const full = Buffer.from(JSON.stringify(nudge));
-  const bytes = full.length <= maxNudgeBytes ? full : Buffer.from(JSON.stringify({ ...nudge, events: [] }));
-  try {
-    nats.connection.publish(subject, bytes);
-  } catch (error) {
-    logger.warn({ err: error }, 'nudge not sent');
+  /** Tells followers of events that have numbers now. */
+  nudge(nudge: FeedNudge): void {
+    // While the server is away the client would keep it, and send it late.
+    if (!this.nats.isUp) return;
+    const full = Buffer.from(JSON.stringify(nudge));
+    const bytes = full.length <= maxNudgeBytes ? full : Buffer.from(JSON.stringify({ ...nudge, events: [] }));
+    try {
+      this.nats.connection.publish(this.subject, bytes);
+    } catch (error) {
+      this.logger.warn({ err: error }, 'nudge not sent');
+    }
   }
 }

@@ -66,6 +66,32 @@ describe('a follower', () => {
     }
   };
 
+  it('takes nudges that may wait together, and at once with one that may not', async () => {
+    const service = await open();
+    service.follower.start();
+    await change(1);
+    const [first] = await things.numberAll();
+    service.follower.heard(first!);
+    await until(() => service.advances.length === 1);
+    // What is logged from here on came with a nudge.
+    feedIsAway = true;
+    const nudges = [];
+    for (let n = 0; n < 3; n++) {
+      await change(1);
+      nudges.push(...(await things.numberAll()));
+    }
+    for (const nudge of nudges) service.follower.heard({ ...nudge, mayWait: true });
+    await until(() => service.advances.length === 2);
+    expect(service.advances[1]).toMatchObject({ after: 3, upTo: 12 });
+    await change(2);
+    const [waits, urgent] = [(await things.numberAll())[0]!, await change(1).then(() => things.numberAll())];
+    service.follower.heard({ ...waits, mayWait: true });
+    service.follower.heard(urgent[0]!);
+    await until(() => service.advances.length === 3);
+    expect(service.advances[2]).toMatchObject({ after: 12, upTo: 21 });
+    await isGapless(service);
+  });
+
   it('writes nothing while the feed brings nothing, and knows that it has all', async () => {
     const service = await open();
     service.follower.start();

@@ -50,6 +50,8 @@ const pageSize = 1_000;
 const pollMs = 1_000;
 /** How often it is asked although nudges bring everything: the feed keeps old events until it hears that we have passed them. */
 const reportMs = 5_000;
+/** How long nudges that may wait are gathered: each transaction waits for the disk, whatever it logs. */
+const gatherMs = 50;
 /** Nudges that wait while a transaction runs; what is beyond it is pulled. */
 const maxWaiting = 64;
 
@@ -60,6 +62,7 @@ const maxWaiting = 64;
 export class Follower {
   private readonly loop: BackgroundLoop;
   private waiting: { readonly nudge: FeedNudge; readonly cameAt: number }[] = [];
+  private gathering: NodeJS.Timeout | undefined;
   private knownHead = 0;
   private seenWatermark = 0;
   private pulledAt = -Infinity;
@@ -79,6 +82,7 @@ export class Follower {
   }
 
   stop(): Promise<void> {
+    clearTimeout(this.gathering);
     return this.loop.stop();
   }
 
@@ -95,11 +99,14 @@ export class Follower {
   /** A nudge came. Late, doubled and lost ones do no harm. */
   heard(nudge: FeedNudge): void {
     this.waiting = [...this.waiting, { nudge, cameAt: performance.now() }].slice(-maxWaiting);
-    this.loop.poke();
+    if (nudge.mayWait && this.waiting.length < maxWaiting / 2) this.gathering ??= setTimeout(() => this.loop.poke(), gatherMs);
+    else this.loop.poke();
   }
 
   /** One round. @returns whether there is more to do at once */
   async run(): Promise<boolean> {
+    clearTimeout(this.gathering);
+    this.gathering = undefined;
     const nudges = this.waiting;
     this.waiting = [];
     const stretches = nudges.flatMap(({ nudge }) => ofNudge(nudge));

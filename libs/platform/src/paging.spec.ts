@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { CodedError } from './errors.js';
-import { type PageBounds, type PageRequested, Paging } from './paging.js';
+import { type PageBounds, type PageRequested, Paging, TextPaging } from './paging.js';
 import type { Page } from './rpc/answer.js';
 
 const view = { entry: (row: number) => ({ id: row }), position: (row: number) => row };
@@ -59,5 +59,28 @@ describe('a paged list', () => {
         }
       }),
     );
+  });
+
+  it('in the order of a text is walked through once, also when what a cursor names is gone', () => {
+    const names = ['ada', 'bo', 'bob', 'eve', 'mallory'];
+    const paging = new TextPaging('users', ['q=']);
+    const seen: string[] = [];
+    for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
+      const bounds = paging.bounds(asked(2, cursor));
+      const rows = names.filter((name) => name > bounds.after && !(pages > 0 && name === 'bo')).slice(0, bounds.limit + 1);
+      const { value, facts } = paging.page(rows, bounds, { entry: (name) => name, position: (name) => name });
+      seen.push(...value);
+      cursor = facts.next;
+    }
+    expect(seen).toEqual(names);
+  });
+
+  it('in the order of a text takes no cursor of a list by number, nor the other way round', () => {
+    const number = pageOf(new Paging('plants'), [1, 2], { limit: 1 }).facts.next ?? '';
+    const text = new TextPaging('plants');
+    const { next = '' } = text.page(['a', 'b'], { limit: 1 }, { entry: (name) => name, position: (name) => name }).facts;
+    expect(() => text.bounds({ cursor: number })).toThrow(expect.objectContaining({ code: 'invalid-cursor' }));
+    expect(() => new Paging('plants').bounds({ cursor: next })).toThrow(expect.objectContaining({ code: 'invalid-cursor' }));
+    expect(text.bounds({ cursor: next }).after).toBe('a');
   });
 });

@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ports that systems give to connections (from 32,768 on, mostly), and above those of well-known services. */
+/**
+ * Below the ports that systems give to connections (from 32,768 on, mostly), and above those of well-known services. The processes
+ * of a chaos run have ports from 24,000 on (tests/chaos/stack.mjs): it may run beside other tests.
+ */
 const first = 15_000;
-const last = 31_999;
+const last = 23_999;
 
 /**
  * A loopback port for a server that goes away and comes back. Nobody else is given it meanwhile: one that the system chose may

@@ -23,6 +23,8 @@ export interface TestProxy {
   hear(): void;
   /** Passes at most so many bytes a second on to the server, on each connection made from now on. */
   slowDown(bytesPerSecond: number): void;
+  /** Ends every connection. New ones are served. */
+  drop(): void;
   /** Ends every connection and refuses new ones. */
   cut(): Promise<void>;
   /** New connections are served again; the old ones stay as they are. */
@@ -84,8 +86,11 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
   };
   const port = await freePort();
   await listen(port);
-  const cut = async (): Promise<void> => {
+  const drop = (): void => {
     for (const socket of sockets) socket.destroy();
+  };
+  const cut = async (): Promise<void> => {
+    drop();
     if (!server.listening) return;
     server.close();
     await once(server, 'close');
@@ -115,6 +120,7 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
     slowDown: (limit) => {
       bytesPerSecond = limit;
     },
+    drop,
     cut,
     restore: async () => {
       if (!server.listening) await listen(port);

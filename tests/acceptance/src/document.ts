@@ -124,6 +124,15 @@ export class DocumentJudge {
   }
 }
 
+/** What is wrong with a value, by the schema at a JSON pointer of a document. */
+export function faultsAt(document: object, pointer: string, value: unknown): string[] {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  formats.default(ajv);
+  ajv.addSchema({ ...(closed(document) as object), $id: 'document' });
+  ajv.validate({ $ref: `document#${pointer}` }, value);
+  return (ajv.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message ?? ''}`);
+}
+
 const codeOf = ({ body }: Received): unknown => (body as { code?: unknown } | null)?.code;
 
 const pathOf = (servers: readonly { readonly url: string }[]): string => new URL(servers[0]?.url ?? '').pathname.replace(/\/$/, '');

@@ -128,7 +128,7 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     expect(tokens.claims()?.sub).toMatch(/^[0-9a-f-]{36}$/);
     await problem(send('POST', '/v3/plant', { as: { bearer: tokens.access_token }, json: plant }), 403, 'forbidden');
     // An ID token says who somebody is, and opens nothing.
-    await problem(send('GET', '/v3/plant/1', { as: { bearer: tokens.id_token ?? '' } }), 401, 'credential-refused');
+    await problem(send('GET', '/v3/store/order', { as: { bearer: tokens.id_token ?? '' } }), 401, 'credential-refused');
   });
 
   it('logging out everywhere ends what applications were given', async () => {

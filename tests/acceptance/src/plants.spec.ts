@@ -86,6 +86,73 @@ describe('plants', () => {
     await problem(send('GET', '/v3/plant/findByTags'), 400, 'invalid-input');
   });
 
+  it('GET /plant/search finds a plant at once, by words that are cut short or spelled wrongly, page after page', async () => {
+    const word = `xylo${fresh('').replaceAll(/[^a-z]/g, '')}phyllum`;
+    const tag = fresh('tag');
+    const one = await createPlant({ name: `Big ${word}`, tags: [{ name: tag }], category: { name: 'Searched' } });
+    const two = await createPlant({ name: `Small ${word}`, status: 'sold' });
+    const find = async (query: string) => (await ok(send<Plant[]>('GET', `/v3/plant/search?${query}`))).map(({ id }) => id);
+    expect(await find(`q=${word}`)).toEqual([two.id, one.id]);
+    expect(await find(`q=${word}&sort=name`)).toEqual([one.id, two.id]);
+    expect(await find(`q=big%20${word.slice(0, -4)}`)).toEqual([one.id]);
+    expect(await find(`q=${word.replace('phyl', 'fyl')}%20small`)).toEqual([two.id]);
+    expect(await find(`q=${word}&status=sold`)).toEqual([two.id]);
+    expect(await find(`q=${word}&tags=${tag}&category=Searched`)).toEqual([one.id]);
+    const first = await send<Plant[]>('GET', `/v3/plant/search?q=${word}&limit=1`);
+    const next = /<([^>]+)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
+    expect((await ok(send<Plant[]>('GET', new URL(next).pathname + new URL(next).search))).map(({ id }) => id)).toEqual([one.id]);
+    const cursor = new URL(next).searchParams.get('cursor') ?? '';
+    await problem(send('GET', `/v3/plant/search?q=${word}&sort=newest&cursor=${cursor}`), 400, 'invalid-cursor');
+    await problem(send('GET', '/v3/plant/search?sort=price'), 400, 'invalid-input');
+    expect(await ok(send('GET', `/v3/plant/facets?q=${word}`))).toEqual({
+      plants: 2,
+      complete: true,
+      status: [
+        { value: 'available', plants: 1 },
+        { value: 'sold', plants: 1 },
+      ],
+      tags: [{ value: tag, plants: 1 }],
+      category: [{ value: 'Searched', plants: 1 }],
+    });
+  });
+
+  it('POST /plant/import takes good lines beside bad ones, again without effect; what GET /plant/export gives can be imported', async () => {
+    const [one, two] = [await createPlant(), await createPlant()];
+    await ok(send('DELETE', `/v3/plant/${two.id}`, { as: staff }));
+    const tag = fresh('tag');
+    const lines = [
+      { id: one.id, name: 'Imported', tags: [{ name: tag }], status: 'sold' },
+      { id: 'x', name: 'No number' },
+      { id: two.id, name: 'Imported too', quantity: 3, photoUrls: ['https://photos.test/1'] },
+    ];
+    const sendLines = async (body: string): Promise<unknown[]> => {
+      const answer = await send<string>('POST', '/v3/plant/import', { as: staff, body, headers: { 'content-type': 'application/x-ndjson' } });
+      return (await ok(Promise.resolve(answer))).trimEnd().split('\n').map((line) => JSON.parse(line) as unknown);
+    };
+    const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+    const refused = { line: 2, result: 'refused', problem: expect.objectContaining({ code: 'invalid-input', status: 400, errors: [expect.objectContaining({ pointer: '/id' })] }) };
+    expect(await sendLines(text)).toEqual([
+      { line: 1, id: one.id, result: 'updated' },
+      refused,
+      { line: 3, id: two.id, result: 'created' },
+      { lines: 3, created: 1, updated: 1, unchanged: 0, refused: 1, complete: true },
+    ]);
+    await placeOrder({ plantId: two.id, quantity: 3 });
+    await problem(send('POST', '/v3/store/order', { as: staff, json: { plantId: two.id } }), 409, 'insufficient-stock');
+    expect(await ok(send('GET', `/v3/plant/search?q=${tag}`))).toMatchObject([{ id: one.id, name: 'Imported', status: 'sold' }]);
+    const exported = (await ok(send<string>('GET', '/v3/plant/export', { as: staff }))).trimEnd().split('\n');
+    const own = exported.filter((line) => [one.id, two.id].includes((JSON.parse(line) as Plant).id));
+    expect(own.map((line) => (JSON.parse(line) as Plant).name)).toEqual(['Imported', 'Imported too']);
+    expect(await sendLines(`${own.join('\n')}\n{"id":`)).toEqual([
+      { line: 1, id: one.id, result: 'unchanged' },
+      { line: 2, id: two.id, result: 'unchanged' },
+      expect.objectContaining({ lines: 2, unchanged: 2, complete: false, problem: expect.objectContaining({ code: 'malformed-request' }) }),
+    ]);
+    await problem(send('POST', '/v3/plant/import', { as: staff, json: {} }), 415, 'unsupported-media-type');
+    await problem(send('POST', '/v3/plant/import', { body: text, headers: { 'content-type': 'application/x-ndjson' } }), 401, 'unauthorized');
+    await problem(send('GET', '/v3/plant/export'), 401, 'unauthorized');
+  });
+
   it('DELETE /plant/{plantId} is refused while orders are open and names them', async () => {
     const { id } = await createPlant({ quantity: 5 });
     const order = await placeOrder({ plantId: id });

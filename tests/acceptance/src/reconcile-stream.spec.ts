@@ -1,63 +1,39 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createShop, type ShopEvents, type StreamMessage } from '@plant-shop/client';
 import { backUp, reconcile, rows, setBack } from './inside.js';
 import { type Post, Receiver } from './receiver.js';
-import { createPlant, ok, placeOrder, send, staff, until } from './shop.js';
-import { pageOfEvents, Subscription } from './stream.js';
+import { createPlant, gatewayUrl, ok, placeOrder, send, staff, until } from './shop.js';
+import { pageOfEvents, streamUrl } from './stream.js';
 
-interface Seen {
-  readonly id: string;
-  /** Of a gap: why. */
-  readonly reason?: string;
-  readonly orderId?: number;
-}
+const eventTypes = ['order.placed', 'order.status_changed'] as const;
 
-/** A client that comes again with its last cursor, as the stream's document tells it to. */
+/** Somebody who uses the client library's loop. */
 class Follower {
-  readonly seen: Seen[] = [];
-  private isOver = false;
+  readonly seen: StreamMessage<(typeof eventTypes)[number]>[] = [];
+  private readonly events: ShopEvents<(typeof eventTypes)[number]>;
   private readonly following: Promise<void>;
 
-  constructor(private cursor: string) {
+  constructor(cursor: string) {
+    const shop = createShop({ url: gatewayUrl(), streamUrl: streamUrl(), credential: { apiKey: 'special-key' } });
+    this.events = shop.events({ cursor, types: eventTypes });
     this.following = this.follow();
   }
 
-  get gaps(): readonly (string | undefined)[] {
-    return this.seen.filter(({ reason }) => reason !== undefined).map(({ reason }) => reason);
+  get gaps(): readonly string[] {
+    return this.seen.flatMap((one) => (one.event === 'stream.gap' ? one.data.reason : []));
   }
 
   get ids(): readonly string[] {
-    return this.seen.filter(({ reason }) => reason === undefined).map(({ id }) => id);
+    return this.seen.flatMap((one) => (one.event === 'stream.gap' ? [] : (one.id ?? [])));
   }
 
   async stop(): Promise<void> {
-    this.isOver = true;
+    await this.events.close();
     await this.following;
   }
 
   private async follow(): Promise<void> {
-    while (!this.isOver) {
-      const subscription = await Subscription.open({ cursor: this.cursor }).catch(() => undefined);
-      if (subscription) await this.read(subscription);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  }
-
-  private async read(subscription: Subscription): Promise<void> {
-    let taken = 0;
-    const take = (): void => {
-      for (const { id = '', cursor = '', event, data } of subscription.frames.slice(taken)) {
-        const { reason, orderId } = data as { reason?: string; orderId?: number };
-        this.seen.push({ id, ...(event === 'stream.gap' && { reason: reason ?? 'none' }), ...(orderId !== undefined && { orderId }) });
-        this.cursor = cursor;
-        taken++;
-      }
-    };
-    while (!this.isOver && subscription.closed === undefined) {
-      take();
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    take();
-    subscription.close();
+    for await (const message of this.events) this.seen.push(message);
   }
 }
 
@@ -76,7 +52,7 @@ describe('a stream of which a database is set back', () => {
   beforeAll(async () => {
     receiver = await Receiver.start();
     ({ id: plantId } = await createPlant({ quantity: 1_000 }));
-    await ok(send('POST', '/v3/webhooks', { as: staff, json: { url: receiver.url, eventTypes: ['order.status_changed'], plantId } }));
+    await ok(send('POST', '/v3/webhooks', { as: staff, json: { url: receiver.url, eventTypes, plantId } }));
   });
   afterAll(async () => {
     for (const { id } of await ok(send<{ id: string }[]>('GET', '/v3/webhooks', { as: staff }))) {
@@ -89,7 +65,8 @@ describe('a stream of which a database is set back', () => {
   const ordersDone = async (count: number): Promise<number[]> => {
     const ids: number[] = [];
     for (let n = 0; n < count; n++) ids.push((await placeOrder({ plantId })).id);
-    await until(async () => (await feedOf(ids)).length === 2 * count, 30_000);
+    // Placed, approved, delivered.
+    await until(async () => (await feedOf(ids)).length === 3 * count, 30_000);
     return ids;
   };
   const sentOf = (ids: readonly string[]): Post[] => receiver.posts.filter(({ id }) => ids.includes(id));
@@ -142,7 +119,7 @@ describe('a stream of which a database is set back', () => {
       expect(await epoch()).not.toBe(before);
       expect(client.gaps).toEqual(['restored']);
       const ours = new Set([...known, ...lost, ...expected]);
-      const own = client.seen.filter(({ id, reason }) => reason !== undefined || ours.has(id)).map(({ id, reason }) => reason ?? id);
+      const own = client.seen.flatMap((one) => (one.event === 'stream.gap' ? one.data.reason : one.id !== undefined && ours.has(one.id) ? one.id : []));
       expect(own).toEqual([...known, ...lost, 'restored', ...expected]);
       await allSent(expected);
       expect(await reconcile()).toEqual({ exitCode: 0, findings: [] });

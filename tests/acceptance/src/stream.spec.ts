@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Receiver } from './receiver.js';
-import { createPlant, type Credentials, type Customer, newCustomer, ok, placeOrder, send, staff, until } from './shop.js';
-import { pageOfEvents, sentEvents, statusOfUpgrade, Subscription } from './stream.js';
+import { createPlant, type Credentials, type Customer, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
+import { faultsOfEvent, pageOfEvents, sentEvents, statusOfUpgrade, Subscription } from './stream.js';
 
 interface ApiKey {
   readonly id: string;
@@ -26,6 +26,17 @@ describe('the stream of order events', () => {
   const keyOf = async (customer: Customer): Promise<ApiKey & Credentials> => {
     const created = await ok(send<ApiKey>('POST', `/v3/user/${customer.username}/apiKeys`, { as: customer, json: { name: 'listener' } }));
     return { ...created, apiKey: created.key };
+  };
+
+  /** Orders are delivered soon after their approval: one that was shipped before. */
+  const shippedInTime = async (subscription: Subscription): Promise<number> => {
+    for (let tries = 0; tries < 10; tries++) {
+      const { id } = await placeOrder({ plantId, quantity: 2 });
+      await subscription.of(id, 2);
+      const { status } = await send('POST', `/v3/store/order/${id}/shipment`, { as: staff, json: { carrier: 'Green Post', trackingNumber: 'GP-0042' } });
+      if (status === 200) return id;
+    }
+    throw new Error('no order was approved for long enough to be shipped');
   };
 
   it('has exactly the payload of the specification, for every change of status and in their order', async () => {
@@ -85,6 +96,60 @@ describe('the stream of order events', () => {
       await send('DELETE', `/v3/webhooks/${webhook.id}`, { as: staff });
       await receiver.stop();
     }
+  });
+
+  it('brings more types to who asks for them, in one order, by every way, as the documents describe them', async () => {
+    const types = 'order.status_changed,order.placed,order.shipped,refund.due';
+    const receiver = await Receiver.start();
+    const webhook = await ok(send<{ id: string }>('POST', '/v3/webhooks', { as: staff, json: { url: receiver.url, eventTypes: types.split(','), plantId } }));
+    try {
+      const { cursor } = (await pageOfEvents({ cursor: 'latest' })).body;
+      const [plain, all] = [await subscribe(), await subscribe({ types })];
+      const id = await shippedInTime(all);
+      await all.of(id, 4);
+      await problem(send('POST', `/v3/store/order/${id}/payment`, { as: staff, json: { outcome: 'succeeded', reference: `again-${id}` } }), 409, 'order-not-payable');
+      await all.of(id, 5);
+      const bodies = all.texts.filter((text) => text.includes(`"orderId":${id},`));
+      expect(bodies.map((text) => (JSON.parse(text) as { event: string }).event)).toEqual(
+        ['order.placed', 'order.status_changed', 'order.shipped', 'order.status_changed', 'refund.due']);
+      expect(all.frames.find(({ event, data }) => event === 'order.placed' && data.orderId === id)?.data).toEqual({ orderId: id, plantId, quantity: 2 });
+      expect(plain.texts.filter((text) => text.includes(`"orderId":${id},`))).toEqual(bodies.filter((text) => text.includes('"order.status_changed"')));
+
+      const page = await pageOfEvents({ cursor, types, orderId: id });
+      expect(page.body.events.map(({ event, timestamp, data }) => JSON.stringify({ event, timestamp, data }))).toEqual(bodies);
+      expect((await sentEvents(5, {}, { cursor, types, orderId: id })).map(({ data }) => data)).toEqual(bodies);
+      const own = () => receiver.posts.filter(({ body }) => body.includes(`"orderId":${id},`));
+      await until(async () => own().length === 5);
+      expect(own().map((post) => post.body)).toEqual(bodies);
+      expect(own().map((post) => post.id)).toEqual(page.body.events.map((event) => event.id));
+
+      const timeline = await ok(send<{ eventId?: string }[]>('GET', `/v3/store/order/${id}/timeline`, { as: staff }));
+      expect(timeline.map(({ eventId }) => eventId)).toEqual(page.body.events.map((event) => event.id));
+      const faults = await Promise.all(bodies.map((body) => faultsOfEvent(body)));
+      expect(faults).toEqual(bodies.map(() => []));
+    } finally {
+      await send('DELETE', `/v3/webhooks/${webhook.id}`, { as: staff });
+      await receiver.stop();
+    }
+  });
+
+  it('shows events of all types to the owner of their order, and to nobody else without read:orders', async () => {
+    const [owner, other] = [await newCustomer(), await newCustomer()];
+    const types = 'order.placed,order.status_changed';
+    const [own, others] = [await subscribe({ types }, await keyOf(owner)), await subscribe({ types }, await keyOf(other))];
+    const { id } = await placeOrder({ plantId }, owner);
+    await own.of(id, 2);
+    const { id: next } = await placeOrder({ plantId }, other);
+    await others.of(next, 2);
+    expect(own.frames.slice(0, 2).map(({ event }) => event)).toEqual(['order.placed', 'order.status_changed']);
+    expect(own.frames.filter(({ data }) => data.orderId !== id)).toEqual([]);
+    expect(others.frames.filter(({ data }) => data.orderId === id)).toEqual([]);
+  });
+
+  it.each(['order.unknown', '', 'order.placed,*'])('refuses event types that there are not: "%s"', async (types) => {
+    expect(await statusOfUpgrade({ api_key: 'special-key', types })).toBe(400);
+    const page = await pageOfEvents({ types });
+    expect([page.status, JSON.parse(page.text)]).toEqual([400, expect.objectContaining({ code: 'invalid-input', errors: [expect.objectContaining({ parameter: 'types' })] })]);
   });
 
   it('answers a wrong key with 401 before the upgrade, whichever way it comes', async () => {

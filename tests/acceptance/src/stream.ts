@@ -1,5 +1,6 @@
 import { request } from 'node:http';
-import { type Credentials, setting, staff, until } from './shop.js';
+import { faultsAt } from './document.js';
+import { type Credentials, gatewayUrl, setting, staff, until } from './shop.js';
 
 export const streamUrl = (): string => setting('STREAM_URL');
 
@@ -119,4 +120,16 @@ export async function sentEvents(count: number, headers: Record<string, string> 
   }
   end.abort();
   return events;
+}
+
+/** What is wrong with an event as a webhook gets it, by the OpenAPI document's `webhooks` and by the AsyncAPI document. */
+export async function faultsOfEvent(text: string): Promise<string[]> {
+  const event = JSON.parse(text) as { event: string };
+  const [openApi, asyncApi] = await Promise.all([`${gatewayUrl()}/v3/openapi.json`, `${streamUrl().replace(/^ws/, 'http')}/v1/asyncapi.json`].map(async (url) =>
+    (await (await fetch(url)).json()) as { components: { messages: Record<string, { name: string; payload: { $ref: string } }> } }));
+  const [, message] = Object.entries(asyncApi!.components.messages).find(([key, { name }]) => key.startsWith('webhook') && name === event.event) ?? [];
+  return [
+    ...faultsAt(openApi!, `/webhooks/${event.event}/post/requestBody/content/application~1json/schema`, event),
+    ...faultsAt(asyncApi!, message?.payload.$ref.slice(1) ?? '/nowhere', event),
+  ];
 }

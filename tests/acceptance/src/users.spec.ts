@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createPlant, fresh, login, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
+import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, placeOrder, problem, send, staff, until } from './shop.js';
 
 interface User {
   id: number;
@@ -52,6 +52,53 @@ describe('users', () => {
     expect(await seenBy(customer)).toMatchObject({ email: 'rosa@example.org' });
     expect(await seenBy(staff)).toMatchObject({ email: 'rosa@example.org' });
     await problem(send('GET', `/v3/user/${fresh('nobody')}`), 404, 'user-not-found');
+  });
+
+  it('GET /user finds users by how their names begin, and by role, for whoever manages them', async () => {
+    const prefix = fresh('Found');
+    const names = ['a', 'b', 'c'].map((one) => `${prefix}-${one}`);
+    for (const username of names) await ok(send('POST', '/v3/user', { json: { username, password: 'some password', email: 'a@example.org' } }));
+    const find = (query: Record<string, string | number>, as: object = staff) =>
+      send<User[]>('GET', `/v3/user?${new URLSearchParams(query as Record<string, string>).toString()}`, { as });
+    const found = await ok(find({ q: prefix.toLowerCase() }));
+    expect(found.map(({ username }) => username)).toEqual(names);
+    expect(found[0]).toMatchObject({ email: 'a@example.org', role: 'customer' });
+    const first = await find({ q: prefix, limit: 2 });
+    expect(first.body).toHaveLength(2);
+    const next = /<([^>]+)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
+    expect((await ok(send<User[]>('GET', next.replace(gatewayUrl(), ''), { as: staff }))).map(({ username }) => username)).toEqual([names[2]]);
+    await problem(send('GET', `${next.replace(gatewayUrl(), '')}&role=staff`, { as: staff }), 400, 'invalid-cursor');
+    expect(await ok(find({ q: prefix, role: 'staff' }))).toEqual([]);
+    expect((await ok(find({ role: 'admin' }))).map(({ username }) => username)).toContain('admin');
+    const { errors } = await problem(find({ role: 'king' }), 400, 'invalid-input');
+    expect(errors).toEqual([{ parameter: 'role', detail: 'role must be one of customer, staff, admin' }]);
+    await problem(find({ q: prefix }, await newCustomer()), 403, 'forbidden');
+    await problem(find({ q: prefix }, {}), 401, 'unauthorized');
+  });
+
+  it('PUT /user/{username}/role gives a role, which holds within a second', async () => {
+    const { bearer, username } = await newCustomer();
+    const path = `/v3/user/${username}`;
+    const give = (json: unknown, headers: Record<string, string> = {}, as: object = staff) => send<User>('PUT', `${path}/role`, { as, json, headers });
+    const addPlant = async () => (await send('POST', '/v3/plant', { as: { bearer }, json: { name: 'Fern', photoUrls: [] } })).status;
+    expect(await addPlant()).toBe(403);
+    const before = await send<User>('GET', path, { as: staff });
+    expect(before.body).toMatchObject({ role: 'customer' });
+    const ifMatch = { 'if-match': before.headers.get('etag') ?? '' };
+    await problem(give({ role: 'staff' }, { 'if-match': '"999"' }), 412, 'precondition-failed');
+    const given = await give({ role: 'staff' }, ifMatch);
+    expect(given).toMatchObject({ status: 200, body: { username, role: 'staff' } });
+    expect(given.headers.get('etag')).not.toBe(ifMatch['if-match']);
+    // The gateway that answered knows it already; others do within a second.
+    await until(async () => (await addPlant()) === 200, 1_000);
+    await problem(give({ role: 'customer' }, ifMatch), 412, 'precondition-failed');
+    await ok(give({ role: 'customer' }));
+    await until(async () => (await addPlant()) === 403, 1_000);
+
+    expect((await problem(give({ role: 'king' }), 400, 'invalid-input')).errors).toEqual([{ pointer: '/role', detail: 'must be one of customer, staff, admin' }]);
+    await problem(give({}), 400, 'invalid-input');
+    await problem(give({ role: 'admin' }, {}, { bearer }), 403, 'forbidden');
+    await problem(send('PUT', `/v3/user/${fresh('nobody')}/role`, { as: staff, json: { role: 'staff' } }), 404, 'user-not-found');
   });
 
   it('PUT /user/{username} is for the user in person and for write:users', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { createShop } from '@plant-shop/client';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Balancer } from './balancer.js';
@@ -53,8 +54,14 @@ describe('a balancer', () => {
     balancer = new Balancer(gateways);
     const url = await balancer.start();
     await Promise.all(gateways.map(kill));
-    const answer = await fetch(url);
-    expect([answer.status, answer.headers.get('retry-after'), await answer.json()]).toEqual([503, '1', { code: 'no-gateway' }]);
+    const answer = await fetch(`${url}/v3/plant/1?secret=x`, { headers: { 'x-request-id': 'ours' } });
+    expect([answer.status, answer.headers.get('retry-after'), await answer.json()]).toEqual([
+      503,
+      '1',
+      { type: 'about:blank', title: 'No gateway', status: 503, detail: expect.any(String), instance: '/v3/plant/1', code: 'no-gateway', requestId: 'ours' },
+    ]);
+    const call = createShop({ url, deadlineMs: 500 }).GET('/plant/{plantId}', { params: { path: { plantId: 1 } } });
+    await expect(call).rejects.toMatchObject({ kind: 'problem', status: 503, outcome: 'not-done', retryAfterMs: 1_000 });
   });
 
   it('never sends again what a gateway had, and lets the client see that it is lost', async () => {

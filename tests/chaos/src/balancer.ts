@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -66,7 +67,7 @@ export class Balancer {
       for (const upstream of this.inTurn()) {
         if (await this.forward(upstream, incoming, body, outgoing)) return;
       }
-      outgoing.writeHead(503, { 'retry-after': '1', 'content-type': 'application/problem+json' }).end(JSON.stringify({ code: noGateway }));
+      refuse(incoming, outgoing);
     } catch {
       outgoing.destroy();
     }
@@ -106,4 +107,19 @@ export class Balancer {
       await pause(pollMs);
     }
   }
+}
+
+/** In the form of the shop's own problems, so that clients can tell it from another server's page. */
+function refuse({ url: path = '/', headers }: IncomingMessage, outgoing: ServerResponse): void {
+  const requestId = String(headers['x-request-id'] ?? randomUUID());
+  const problem = {
+    type: 'about:blank',
+    title: 'No gateway',
+    status: 503,
+    detail: 'No gateway took the connection. Nothing happened.',
+    instance: path.split('?')[0],
+    code: noGateway,
+    requestId,
+  };
+  outgoing.writeHead(503, { 'retry-after': '1', 'content-type': 'application/problem+json', 'x-request-id': requestId }).end(JSON.stringify(problem));
 }

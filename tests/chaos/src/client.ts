@@ -8,7 +8,7 @@ export interface Credential {
 }
 
 /** The demo data's key, which may do everything. */
-export const staffKey: Credential = { apiKey: 'special-key' };
+export const staffKey = { apiKey: 'special-key' };
 
 interface Request {
   readonly method: string;

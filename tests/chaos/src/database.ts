@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Ask, Call, FinalOrder, FinalState, SeenEvent, Snapshot, Thing, Transition } from './history.js';
+import { type Ask, type Call, type EventType, eventTypeOf, type FinalOrder, type FinalState, type OrderStatus, type SeenEvent, type Snapshot, type Thing, type Transition } from './history.js';
 import { now } from './clock.js';
 
 type Name = 'store' | 'notifications' | 'postgres' | 'identity' | 'catalog';
@@ -110,7 +110,7 @@ export class Databases {
       return { orders: orders.rows.map((order) => ({ ...order, transitions: order.transitions.map(transition) })), payments: payments.rows };
     });
     const log = await this.in('notifications', async (client) =>
-      (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE NOT repeats ORDER BY seq')).rows);
+      (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE NOT coalesce(is_repetition, repeats) ORDER BY seq')).rows);
     return { ...store, log, made: await this.made(calls), audit: await this.audit(calls) };
   }
 
@@ -160,7 +160,7 @@ export class Databases {
   }
 
   /** What is still on its way, and the events of these plants' orders. */
-  async underWay(plantIds: readonly number[]): Promise<{ readonly left: readonly string[]; readonly eventIds: readonly string[] }> {
+  async underWay(plantIds: readonly number[]): Promise<{ readonly left: readonly string[]; readonly events: readonly (SeenEvent & { readonly type: EventType })[] }> {
     const counts = await Promise.all(onTheWay.map(async ({ name, text, what }) => {
       const n = await this.in(name, async (client) => (await client.query<{ n: number }>(text)).rows[0]?.n ?? 0);
       return n > 0 ? [`${n} ${what}`] : [];
@@ -169,11 +169,14 @@ export class Databases {
       this.in('store', async (client) => (await client.query<{ n: number }>('SELECT head AS n FROM feed_head')).rows[0]?.n ?? 0),
       this.in('notifications', async (client) => (await client.query<{ n: number }>('SELECT watermark AS n FROM feed_watermark')).rows[0]?.n ?? 0),
     ]);
-    const eventIds = await this.in('store', async (client) =>
-      (await client.query<{ id: string }>('SELECT event_id AS id FROM order_transitions JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1) AND event_id IS NOT NULL', [plantIds])).rows);
+    const steps = await this.in('store', async (client) =>
+      (await client.query<SeenEvent & { previousStatus: OrderStatus | null; reason: string }>('SELECT event_id AS id, body, previous_status AS "previousStatus", reason FROM order_transitions JOIN orders ON orders.id = order_id WHERE plant_id = ANY($1) AND event_id IS NOT NULL', [plantIds])).rows);
     return {
       left: [...counts.flat(), ...(logged === head ? [] : [`the log is at ${logged} of ${head}`])],
-      eventIds: eventIds.map(({ id }) => id),
+      events: steps.flatMap(({ id, body, ...step }) => {
+        const type = eventTypeOf(step);
+        return type ? [{ id, body, type }] : [];
+      }),
     };
   }
 }

@@ -79,7 +79,7 @@ export interface Snapshot {
 /** One step of an order's timeline. */
 export interface Transition {
   readonly version: number;
-  /** Null: it was placed, transferred or shipped. */
+  /** Null: the step changed no status. */
   readonly previousStatus: OrderStatus | null;
   readonly newStatus: OrderStatus;
   readonly eventId: string | null;
@@ -91,6 +91,17 @@ export interface Transition {
   /** The client who owns it from then on; null for an account that is gone. */
   readonly owner: string | null;
 }
+
+export const eventTypes = ['order.status_changed', 'order.placed', 'order.shipped', 'refund.due'] as const;
+export type EventType = (typeof eventTypes)[number];
+/** What a client gets that names no types. */
+export const defaultTypes: readonly EventType[] = ['order.status_changed'];
+
+const typeOfReason: Readonly<Record<string, EventType>> = { placed: 'order.placed', shipped: 'order.shipped', 'refund due': 'refund.due' };
+
+/** The type of the event that a step must have; undefined: it has none. */
+export const eventTypeOf = ({ previousStatus, reason }: Pick<Transition, 'previousStatus' | 'reason'>): EventType | undefined =>
+  previousStatus === null ? typeOfReason[reason] : 'order.status_changed';
 
 /** An order as its rows are in the end. */
 export interface FinalOrder {
@@ -110,6 +121,8 @@ export interface SeenEvent {
 
 export interface Follower {
   readonly name: string;
+  /** What it asks for; absent: it names no types. */
+  readonly types?: readonly EventType[] | undefined;
   readonly events: readonly SeenEvent[];
 }
 

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Webhook } from 'standardwebhooks';
+import { verifyWebhook } from '@plant-shop/client/webhooks';
 import { pause } from './clock.js';
-import type { Follower, SeenEvent } from './history.js';
+import type { EventType, Follower, SeenEvent } from './history.js';
 import type { Random } from './random.js';
 
 /** Somebody else's server that takes webhooks, and fails now and then: by a 500, by silence, or after it has taken what came. */
@@ -13,7 +13,7 @@ export class Receiver implements Follower {
   secret = '';
   failing: number;
 
-  private constructor(readonly name: string, private readonly server: Server, random: Random, failing: number) {
+  private constructor(readonly name: string, private readonly server: Server, random: Random, failing: number, readonly types?: readonly EventType[]) {
     this.failing = failing;
     server.on('request', (request, response) => {
       const parts: Buffer[] = [];
@@ -32,10 +32,10 @@ export class Receiver implements Follower {
     });
   }
 
-  static async start(name: string, random: Random, failing: number): Promise<Receiver> {
+  static async start(name: string, random: Random, failing: number, types?: readonly EventType[]): Promise<Receiver> {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    return new Receiver(name, server, random, failing);
+    return new Receiver(name, server, random, failing, types);
   }
 
   get url(): string {
@@ -49,7 +49,7 @@ export class Receiver implements Follower {
 
   private take(id: string, body: string, headers: Record<string, string>): void {
     try {
-      new Webhook(this.secret).verify(body, headers);
+      verifyWebhook(headers, body, this.secret);
       this.events.push({ id, body });
     } catch {
       this.forged++;

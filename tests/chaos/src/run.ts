@@ -20,8 +20,15 @@ const aroundSeconds = 30;
 
 export const goalNames = Object.keys(goals);
 
-/** Tries the goals one after the other on one shop. @returns how many were reached, and how many not */
-export async function run(stack: Stack, { seed, minutes, only, isShort, say }: Options): Promise<{ passed: number; failed: number }> {
+export interface Outcome {
+  readonly passed: number;
+  readonly failed: number;
+  /** The goals that were not reached. */
+  readonly failures: readonly string[];
+}
+
+/** Tries the goals one after the other on one shop. */
+export async function run(stack: Stack, { seed, minutes, only, isShort, say }: Options): Promise<Outcome> {
   const names = Object.entries(goals)
     .filter(([name, { isLong }]) => (only.length > 0 ? only.includes(name) : !(isShort && isLong)))
     .map(([name]) => name);
@@ -51,8 +58,8 @@ export async function run(stack: Stack, { seed, minutes, only, isShort, say }: O
     ground.close();
     say(`\n${tableOf(rows)}\n${(now() / 60_000).toFixed(1)} of ${minutes} minutes`);
   }
-  const failed = rows.filter(({ violations }) => violations.length > 0).length;
-  return { passed: rows.length - failed, failed };
+  const failures = rows.filter(({ violations }) => violations.length > 0).map(({ goal, what }) => `${goal}: ${what}`);
+  return { passed: rows.length - failures.length, failed: failures.length, failures };
 }
 
 /** A trial that breaks is a failure of its own goal. */

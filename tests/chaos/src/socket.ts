@@ -1,5 +1,5 @@
 import { now, pause } from './clock.js';
-import type { Follower, SeenEvent } from './history.js';
+import type { EventType, Follower, SeenEvent } from './history.js';
 
 /** A client of the stream that resumes: it connects again with its last cursor, to the next replica. */
 export class ResumingSocket implements Follower {
@@ -10,19 +10,19 @@ export class ResumingSocket implements Follower {
   private isOver = false;
   private turn: number;
 
-  private constructor(readonly name: string, private readonly urls: readonly string[], private cursor: string, first: number, private readonly apiKey: string) {
+  private constructor(readonly name: string, private readonly urls: readonly string[], private cursor: string, first: number, private readonly apiKey: string, readonly types?: readonly EventType[]) {
     this.turn = first;
   }
 
   /** Everything from now on. @param first which replica it begins with */
-  static async open(name: string, urls: readonly string[], first: number): Promise<ResumingSocket> {
+  static async open(name: string, urls: readonly string[], first: number, types?: readonly EventType[]): Promise<ResumingSocket> {
     const cursor = await latest((urls[0] ?? '').replace(/^ws/, 'http'));
-    return ResumingSocket.from(name, urls, first, 'special-key', cursor);
+    return ResumingSocket.from(name, urls, first, 'special-key', cursor, types);
   }
 
   /** Of any key's owner. It goes on trying when it is refused. */
-  static from(name: string, urls: readonly string[], first: number, apiKey: string, cursor = 'latest'): ResumingSocket {
-    const socket = new ResumingSocket(name, urls, cursor, first, apiKey);
+  static from(name: string, urls: readonly string[], first: number, apiKey: string, cursor = 'latest', types?: readonly EventType[]): ResumingSocket {
+    const socket = new ResumingSocket(name, urls, cursor, first, apiKey, types);
     void socket.run();
     return socket;
   }
@@ -39,7 +39,8 @@ export class ResumingSocket implements Follower {
   private async run(): Promise<void> {
     while (!this.isOver) {
       const url = this.urls[this.turn++ % this.urls.length] ?? '';
-      const code = await this.connect(`${url}/v1/orders/updates?api_key=${this.apiKey}&cursor=${encodeURIComponent(this.cursor)}`);
+      const types = this.types ? `&types=${this.types.join()}` : '';
+      const code = await this.connect(`${url}/v1/orders/updates?api_key=${this.apiKey}&cursor=${encodeURIComponent(this.cursor)}${types}`);
       if (code !== undefined) this.closes.push(code);
       await pause(100);
     }

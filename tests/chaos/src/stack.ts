@@ -14,6 +14,8 @@ export interface Instance {
 /** The network between a process and one of its servers. */
 export interface Link {
   readonly port: number;
+  /** Ends every connection. New ones are served. */
+  drop(): Promise<void>;
   /** Ends every connection and refuses new ones. */
   cut(): Promise<void>;
   /** New connections are served again. */
@@ -24,6 +26,8 @@ export interface Link {
   admit(): Promise<void>;
   /** Delivers what the stalled connections held back. */
   resume(): Promise<void>;
+  /** Passes nothing on from the server any more, on the connections that there are: what is asked is done, and the answer is lost. */
+  deafen(): Promise<void>;
   /** New connections go to another server. */
   retarget(url: string): Promise<void>;
 }
@@ -73,6 +77,8 @@ export interface Stack {
    * former primary never comes back.
    */
   failOver(lostMs: number): Promise<void>;
+  /** A network of its own for a client, to a server or to several that are alike. */
+  networkTo(...urls: readonly string[]): Promise<Link>;
   /** All processes of it: of Postgres one for each session. The one of `pidOf` is the first. */
   pidsOf(part: string): readonly number[];
   /** Settings of a service, from its processes' next starts on. */

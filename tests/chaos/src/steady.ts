@@ -2,8 +2,12 @@ import type { Arena } from './arena.js';
 import { now, pause } from './clock.js';
 import type { Call } from './history.js';
 
-/** Requests at a fixed rate, whatever becomes of those before, until the work is over; each can only succeed. @returns their calls */
-export async function steady(arena: Arena, perSecond: number, work: Promise<unknown>): Promise<readonly Call[]> {
+/**
+ * A customer whose requests can only succeed, at a fixed rate, whatever becomes of those before. Registered and logged in before what
+ * follows keeps the shop busy.
+ * @returns begins, until the work is over, and returns the calls
+ */
+export async function steadyCustomer(arena: Arena, perSecond: number): Promise<(work: Promise<unknown>) => Promise<readonly Call[]>> {
   const plantId = await arena.plant(1_000_000);
   const { client } = await arena.customer('steady');
   const first = (await arena.surely(() => client.place({ plantId, quantity: 1 }))).id ?? 0;
@@ -13,14 +17,16 @@ export async function steady(arena: Arena, perSecond: number, work: Promise<unkn
     () => client.lookAt(plantId),
     () => client.inventory(),
   ];
-  let isOver = false;
-  void work.finally(() => (isOver = true));
-  const calls: Promise<Call>[] = [];
-  for (let n = 0, begin = now(); !isOver; n++) {
-    await pause(begin + (n * 1_000) / perSecond - now());
-    const ask = kinds[n % kinds.length]!;
-    calls.push(ask().then(({ call }) => call));
-  }
-  await work;
-  return Promise.all(calls);
+  return async (work) => {
+    let isOver = false;
+    void work.finally(() => (isOver = true));
+    const calls: Promise<Call>[] = [];
+    for (let n = 0, begin = now(); !isOver; n++) {
+      await pause(begin + (n * 1_000) / perSecond - now());
+      const ask = kinds[n % kinds.length]!;
+      calls.push(ask().then(({ call }) => call));
+    }
+    await work;
+    return Promise.all(calls);
+  };
 }

@@ -6,7 +6,7 @@ import { deployArguments, pruneCommand } from '../dockerfile.mjs';
 import { SERVICES } from '../services.mjs';
 
 /**
- * Makes what the images hold, by the commands of each Dockerfile, from the present build.
+ * Makes what the images hold, by the commands of the Dockerfile, from the present build.
  * @param {string} folder gets a folder for each service
  * @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal }} means
  */

@@ -18,8 +18,14 @@ const operations = {
   'POST order': ({ stack, plants, seconds }) => placeOrders({ stack }, { connections: CONNECTIONS, plants, seconds }),
   'GET inventory': (load) => read(load, () => '/v3/store/inventory'),
   'GET 20 plants': (load) => read(load, () => '/v3/plant/findByStatus?status=available&limit=20'),
+  // Numbers that plants of both shops have, and seldom the same question twice, so that the catalog answers and not the gateway's memory.
+  search: (load) => read(load, (plantId) => `/v3/plant/search?q=plant%20${plantId % SMALL}&limit=${anyOf(20, 400)}`),
+  'search for all': (load) => read(load, () => `/v3/plant/search?q=plant&sort=newest&limit=${anyOf(20, 40)}&tags=tag%20${anyOf(0, 1_000)},tag%20${anyOf(0, 1_000)}`),
+  facets: (load) => read(load, (plantId) => `/v3/plant/facets?q=plant%20${plantId % SMALL}&tags=tag%20${anyOf(0, 1_000)},tag%20${anyOf(0, 1_000)}`),
   'GET one plant': (load) => read(load, (plantId) => `/v3/plant/${plantId}`),
 };
+
+const anyOf = (/** @type {number} */ from, /** @type {number} */ to) => from + Math.floor(Math.random() * (to - from));
 
 /**
  * Each connection asks for 50 plants of its own choice, in turn.

@@ -4,7 +4,7 @@ import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { Database } from '../../../libs/platform/dist/postgres/database.js';
 import { storeDatabase } from '../../../apps/store/dist/database.js';
 import { OrderIds } from '../../../apps/store/dist/orders/order-ids.js';
-import { placeBatch } from '../../../apps/store/dist/orders/place-batch.js';
+import { placeBatch } from '../../../apps/store/dist/orders/orders.service.js';
 import { percentile } from '../client.mjs';
 
 const ORDERS = 500;
@@ -22,7 +22,7 @@ export async function loneOrder({ stack, plants }) {
   try {
     const ids = new OrderIds(database);
     const lanes = new Lanes({ name: 'place orders', count: 1, maxBatch: 256 }, (batch) =>
-      database.transaction((tx) => placeBatch(tx, /** @type {any[]} */ (batch), due)),
+      database.transaction(async (tx) => (await placeBatch(tx, /** @type {any[]} */ (batch), due)).results),
     );
     /** @type {number[]} */
     const batched = [];
@@ -31,9 +31,9 @@ export async function loneOrder({ stack, plants }) {
     // Somebody who has ordered before, as most have.
     const ownerId = randomUUID();
     for (let n = 0; n < ORDERS; n++) {
-      const order = { orderId: await ids.draw(), plantId: plants[n % plants.length] ?? NaN, ownerId };
-      batched.push(await took(() => lanes.submit(order.plantId, { ...order, quantity: 1, shipDate: null, idIsChosen: false, idempotency: undefined })));
-      const other = { ...order, orderId: await ids.draw() };
+      const order = { id: await ids.draw(), plantId: plants[n % plants.length] ?? NaN, ownerId };
+      batched.push(await took(() => lanes.submit(order.plantId, { ...order, quantity: 1, shipDate: null, chosenId: undefined, idempotency: undefined })));
+      const other = { ...order, id: await ids.draw() };
       plain.push(await took(() => placePlainly(database, other)));
     }
     const [ours, anchor] = [percentile(batched, 0.5), percentile(plain, 0.5)];
@@ -57,8 +57,8 @@ async function took(work) {
   return performance.now() - begun;
 }
 
-/** @param {Database} database @param {{ orderId: number, plantId: number, ownerId: string }} order */
-function placePlainly(database, { orderId, plantId, ownerId }) {
+/** @param {Database} database @param {{ id: number, plantId: number, ownerId: string }} order */
+function placePlainly(database, { id: orderId, plantId, ownerId }) {
   return database.transaction(async (tx) => {
     const [customer] = await tx.query({ name: 'plain-customer', text: 'SELECT closed FROM customers WHERE user_id = $1 FOR KEY SHARE' }, [ownerId]);
     if (!customer || customer['closed']) throw new Error('the customer is not there');
@@ -75,10 +75,10 @@ function placePlainly(database, { orderId, plantId, ownerId }) {
     await tx.execute(
       {
         name: 'plain-transition',
-        text: `INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id)
-               VALUES ($1, 1, 'placed', now(), $2, 'placed', $2::text::uuid)`,
+        text: `INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, event_id, body)
+               VALUES ($1, 1, 'placed', now(), $2, 'placed', $2::text::uuid, $3, $4)`,
       },
-      [orderId, ownerId],
+      [orderId, ownerId, randomUUID(), JSON.stringify({ event: 'order.placed', timestamp: new Date().toISOString(), data: { orderId, plantId, quantity: 1 } })],
     );
     await tx.execute({ name: 'plain-delta', text: 'INSERT INTO inventory_deltas (available, pending, sold) VALUES (-1, 1, 0)' });
     await tx.execute(

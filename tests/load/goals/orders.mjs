@@ -8,7 +8,7 @@ import { loneOrder } from './lone-order.mjs';
 
 const PLANTS = 1_000;
 /**
- * CPU of one order at Vendure 3.7 with 16 clients, in requests of bare Fastify: 120 ms, measured once (goal P4; docs/performance.md).
+ * CPU of one order at Vendure 3.7 with 16 clients, in requests of bare Fastify: 120 ms, measured once (goal P4; docs/performance/method.md).
  * Our own orders are held against bare Fastify on the machine that they are measured on.
  */
 const VENDURE_IN_FASTIFY = 120_000 / FASTIFY_MICROSECONDS;

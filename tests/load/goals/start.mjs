@@ -14,7 +14,7 @@ export const startGoals = {
     const services = Object.entries(bench.stack.use()).filter(([name]) => name !== 'postgres' && name !== 'nats');
     const own = services.reduce((total, [, { rss, files }]) => total + rss - files, 0) / 1e6;
     // Node's file for the most part, which is in memory once. How much of it counts as a process' memory is up to how it was written
-    // to the disk: 60 or 88 MB (docs/performance.md).
+    // to the disk: 60 or 88 MB (docs/performance/method.md).
     const shared = Math.max(...services.map(([, { files }]) => files)) / 1e6;
     const summed = services.reduce((total, [, { rss }]) => total + rss, 0) / 1e6;
     const each = Object.fromEntries(services.map(([name, { rss, files }]) => [name, { all: rss / 1e6, files: files / 1e6 }]));

@@ -7,10 +7,10 @@ import { type PlantAttributes, type PlantState, tagNames, toPlant } from './plan
 
 type Reader = Pick<Transaction, 'query'>;
 
-const columns = `plants.id, plants.incarnation, plants.version, plants.name, plants.category,
+export const columns = `plants.id, plants.incarnation, plants.version, plants.name, plants.category,
   plants.photo_urls AS "photoUrls", plants.tags, plants.status`;
 
-interface Stamped {
+export interface Stamped {
   readonly stamp: string;
 }
 
@@ -130,7 +130,7 @@ export interface PlantList {
 }
 
 /** More than a page may hold, so that the row that no longer fits is read too: it says that there is a next page. */
-const readBytes = 600 * 1024;
+export const readBytes = 600 * 1024;
 
 // Each value of the filter is read from its own index in the order of the list and only as far as one page needs, whatever
 // the size of the catalogue; and 1,000 plants of 400 KB never leave the database.

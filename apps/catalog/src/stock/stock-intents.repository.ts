@@ -25,6 +25,22 @@ export async function intendToOpen(
   await tx.execute(open, [incarnation, units, leaseMs]);
 }
 
+/** The same for several plants, with the units that each begins with. */
+export function intendToOpenAll(
+  tx: Transaction,
+  plants: readonly { readonly incarnation: number; readonly units: number | null }[],
+  leaseMs: number,
+): void {
+  tx.send(
+    {
+      name: 'intend-to-open-all',
+      text: `INSERT INTO stock_intents (incarnation, opens, units, next_try_at)
+             SELECT t.incarnation, true, t.units, ${leased('$3')} FROM unnest($1::bigint[], $2::bigint[]) AS t (incarnation, units)`,
+    },
+    [plants.map(({ incarnation }) => incarnation), plants.map(({ units }) => units), leaseMs],
+  );
+}
+
 const list: Statement = {
   name: 'intend-to-list',
   text: `INSERT INTO stock_intents (incarnation, opens, lists_version, next_try_at)
@@ -83,6 +99,32 @@ const pending: Statement = {
 export async function findPendingPlant(tx: Transaction, plantId: number, version: number): Promise<PendingPlant | undefined> {
   const [plant] = await tx.query<PendingPlant>(pending, [plantId, version]);
   return plant;
+}
+
+/** What the store has still to be told of the plants with these ids. */
+export function findPendingPlants(tx: Transaction, plantIds: readonly number[]): Promise<PendingPlant[]> {
+  return tx.query<PendingPlant>(
+    {
+      name: 'find-pending-plants',
+      text: `
+        SELECT plants.id, plants.version, plants.status, ${columns}
+        FROM plants JOIN stock_intents ON stock_intents.incarnation = plants.incarnation
+        WHERE plants.id = ANY($1) AND (opens OR lists_version IS NOT NULL) ORDER BY plants.id`,
+    },
+    [plantIds],
+  );
+}
+
+/** Of these openings those that nothing was added to meanwhile. */
+export async function deleteOpenings(tx: Transaction, incarnations: readonly number[]): Promise<void> {
+  await tx.execute(
+    {
+      name: 'delete-openings',
+      text: `DELETE FROM stock_intents WHERE opens AND lists_version IS NULL AND retire_attempt IS NULL AND incarnation IN (
+               SELECT incarnation FROM stock_intents WHERE incarnation = ANY($1) ORDER BY incarnation FOR UPDATE)`,
+    },
+    [incarnations],
+  );
 }
 
 export async function lockIntent(tx: Transaction, incarnation: number): Promise<StockIntent | undefined> {

@@ -10,7 +10,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { deletePlant } from '../plants/plants.repository.js';
 import { acknowledged, type PendingPlant, refused, type StockIntent } from './stock-intent.js';
-import { deleteIntent, findWhoAsked, lockIntent, releaseIntent, writeIntent } from './stock-intents.repository.js';
+import { deleteIntent, deleteOpenings, findWhoAsked, lockIntent, releaseIntent, writeIntent } from './stock-intents.repository.js';
 
 /** What became of an attempt to delete a plant. Neither deleted nor refused: somebody else's attempt was faster. */
 export interface Retired {
@@ -52,6 +52,44 @@ export class StockIntentsService {
       await this.rpc.call(store.listStock, { plantId, incarnation, version, status }, context);
     }
     await this.settle(incarnation, (intent) => acknowledged(intent, version));
+  }
+
+  /**
+   * Tells of several plants. New ones go in one call.
+   * @throws CodedError `outcome-unknown` while the store knows of some of them no more than before
+   */
+  async tellAll(context: RpcContext, plants: readonly PendingPlant[]): Promise<void> {
+    const isNew = ({ opens, listsVersion, retireAttempt }: PendingPlant): boolean => opens && listsVersion === null && retireAttempt === null;
+    const opened = plants.filter(isNew);
+    const others = plants.filter((plant) => !isNew(plant));
+    const first = plants[0];
+    if (!first) return;
+    await this.orOutcomeUnknown(first.incarnation, 'The plants are written, but the store does not know of all of them yet.', async () => {
+      if (!(await this.openAll(context, opened))) others.push(...opened);
+      const told = await Promise.allSettled(others.map((plant) => this.tell(context, plant)));
+      const failed = told.find((one) => one.status === 'rejected');
+      if (failed) throw failed.reason;
+    });
+  }
+
+  /** @returns false for a store of the release before, which takes one opening a call */
+  private async openAll(context: RpcContext, plants: readonly PendingPlant[]): Promise<boolean> {
+    if (plants.length === 0) return true;
+    const openings = plants.map(({ id: plantId, incarnation, status, version, units }) => ({
+      plantId,
+      incarnation,
+      status,
+      version,
+      ...(units !== null && { units }),
+    }));
+    try {
+      await this.rpc.call(store.openStocks, { plants: openings }, context);
+    } catch (error) {
+      if (error instanceof CodedError && error.code === 'unknown-operation') return false;
+      throw error;
+    }
+    await this.database.transaction((tx) => deleteOpenings(tx, plants.map(({ incarnation }) => incarnation)));
+    return true;
   }
 
   /** Lets the store decide whether the plant may go, and deletes it if so. */

@@ -1,8 +1,8 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isKnown } from '../http/conditions.js';
 import { pathText } from '../http/input.js';
-import { Rule } from '../http/rule.js';
+import { Rule, ruleFor } from '../http/rule.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { routeNotFound } from '../problems/problem.js';
 import { docsPage, isViewerFile, openViewerFile } from './viewer.js';
@@ -12,7 +12,7 @@ import { docsPage, isViewerFile, openViewerFile } from './viewer.js';
 export class DocsController {
   private readonly policy: string;
 
-  constructor(@Inject(GATEWAY_OPTIONS) options: GatewayOptions) {
+  constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {
     // The viewer sets styles on elements and draws its icons from data URLs. It calls the API where the document says it is.
     this.policy =
       "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
@@ -32,10 +32,17 @@ export class DocsController {
   async getDocsFile(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const name = pathText(request, 'file');
     if (!isViewerFile(name)) throw routeNotFound();
-    const { type, etag, content } = openViewerFile(name);
+    const { type, etag, content } = openViewerFile(name, this.options.docsOAuthClient);
     // Weak: the bytes differ by how they are compressed.
     reply.headers({ etag: `W/${etag}`, 'cache-control': 'no-cache', 'content-security-policy': this.policy });
     if (isKnown(request.headers['if-none-match'], etag)) void reply.code(304).send();
     else void reply.header('content-type', type).send(content());
   }
+}
+
+/** Of `/docs/`. Outside Nest's controllers, since Nest takes the slash away. The address is relative, like those of the page. */
+export function redirectToDocs(instance: FastifyInstance): void {
+  instance.get('/docs/', { config: { rule: ruleFor('redirectToDocs') } }, (_request, reply) => {
+    void reply.redirect('../docs', 308);
+  });
 }

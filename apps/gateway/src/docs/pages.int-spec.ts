@@ -34,6 +34,31 @@ describe('the pages for people', () => {
     }
   });
 
+  it('/docs/ leads to /docs, at whichever address it was opened', async () => {
+    const { response } = await read('/docs/?a=b');
+    expect(response.status).toBe(308);
+    expect(new URL(response.headers.get('location') ?? '', 'http://localhost:1234/docs/').href).toBe('http://localhost:1234/docs');
+  });
+
+  it('/v3 says what there is, like /', async () => {
+    const { response, text } = await read('/v3');
+    expect(response.status).toBe(200);
+    expect(JSON.parse(text)).toMatchObject({ api: expect.stringMatching(/\/v3$/), reference: expect.stringMatching(/\/docs$/) });
+    expect(text).toBe((await read('/')).text);
+  });
+
+  it('"Authorize" begins with the OAuth client of the settings, or with none', async () => {
+    expect((await read('/docs/docs.js')).text).toContain('.initOAuth({"usePkceWithAuthorizationCodeGrant":true});');
+    const other = await startShop({}, { docsOAuthClient: 'plant-docs' });
+    try {
+      const script = await other.get('/docs/docs.js');
+      expect(await script.text()).toContain('.initOAuth({"usePkceWithAuthorizationCodeGrant":true,"clientId":"plant-docs"});');
+      expect(script.headers.get('etag')).not.toBe((await read('/docs/docs.js')).response.headers.get('etag'));
+    } finally {
+      await other.stop();
+    }
+  });
+
   it('lets the page come back from a login with OAuth', async () => {
     const { response, text } = await read('/docs/oauth2-redirect.html');
     expect(response.headers.get('content-security-policy')).toContain("script-src 'self';");
@@ -48,7 +73,7 @@ describe('the pages for people', () => {
     expect((await shop.get('/docs/swagger-ui.css', { 'if-none-match': etag })).status).toBe(304);
   });
 
-  it.each(['/docs/package.json', '/docs/..%2fpackage.json', '/docs/constructor', '/docs/'])('%s is not served', async (path) => {
+  it.each(['/docs/package.json', '/docs/..%2fpackage.json', '/docs/constructor', '/docs/x/'])('%s is not served', async (path) => {
     expect((await read(path)).response.status).toBe(404);
   });
 

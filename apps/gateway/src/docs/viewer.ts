@@ -30,7 +30,7 @@ export const docsPage = `<!doctype html>
  * The page calls the API where it came from itself: the document names one address of the shop, and from a page that was
  * opened at another one (localhost for 127.0.0.1, say) browsers would let no request through.
  */
-const initializer = `const home = new URL('.', document.baseURI).href.replace(/\\/$/, '');
+const initializer = (clientId: string): string => `const home = new URL('.', document.baseURI).href.replace(/\\/$/, '');
 const description = home + '/v3/openapi.json';
 
 function calledHere(text) {
@@ -52,7 +52,7 @@ SwaggerUIBundle({
   displayRequestDuration: true,
   tryItOutEnabled: true,
   validatorUrl: null,
-}).initOAuth({ usePkceWithAuthorizationCodeGrant: true });
+}).initOAuth(${JSON.stringify({ usePkceWithAuthorizationCodeGrant: true, ...(clientId !== '' && { clientId }) })});
 `;
 
 const types = {
@@ -83,9 +83,10 @@ export interface OpenedFile {
   readonly content: () => Readable;
 }
 
-export const openViewerFile = (name: ViewerFile): OpenedFile => ({
+/** @param clientId with which "Authorize" begins; empty: none */
+export const openViewerFile = (name: ViewerFile, clientId: string): OpenedFile => ({
   type: types[name],
-  etag: `"${versions()}"`,
+  etag: `"${versions()}${name === 'docs.js' ? `-${clientId}` : ''}"`,
   content: () =>
-    name === 'docs.js' ? Readable.from([initializer]) : createReadStream(require.resolve(`swagger-ui-dist/${name}`)),
+    name === 'docs.js' ? Readable.from([initializer(clientId)]) : createReadStream(require.resolve(`swagger-ui-dist/${name}`)),
 });

@@ -11,7 +11,7 @@ export class HealthController {
     @Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions,
   ) {}
 
-  @Get()
+  @Get(['', 'v3'])
   @Rule()
   overview(@Res() reply: FastifyReply): void {
     const { publicUrl } = this.options;

@@ -82,6 +82,14 @@ const cases: readonly Case[] = [
   invalid('limit of 1001', '/v3/plant/findByTags?tags=a&limit=1001', { parameter: 'limit' }),
   invalid('limit given twice', '/v3/plant/findByTags?tags=a&limit=1&limit=1', { parameter: 'limit' }),
   invalid('cursor given twice', '/v3/plant/findByTags?tags=a&cursor=x&cursor=y', { parameter: 'cursor' }),
+  invalid('search by an unknown order', '/v3/plant/search?sort=price', { parameter: 'sort' }),
+  invalid('search for an unknown status', '/v3/plant/search?q=a&status=lost', { parameter: 'status' }),
+  invalid('search for nothing', '/v3/plant/search?q=', { parameter: 'q' }),
+  invalid('search for two things', '/v3/plant/search?q=a&q=b', { parameter: 'q' }),
+  invalid('search for an empty category', '/v3/plant/search?category=', { parameter: 'category' }),
+  invalid('search with an empty tag', '/v3/plant/search?tags=a,,b', { parameter: 'tags' }),
+  invalid('facets of an unknown status', '/v3/plant/facets?status=lost', { parameter: 'status' }),
+  invalid('facets of a text of 201 characters', `/v3/plant/facets?q=${'a'.repeat(201)}`, { parameter: 'q' }),
   invalid('login without a name', '/v3/user/login?password=x', { parameter: 'username' }),
   invalid('login without a password', '/v3/user/login?username=x', { parameter: 'password' }),
   invalid('login with two names', '/v3/user/login?username=x&username=y&password=z', { parameter: 'username' }),
@@ -91,7 +99,7 @@ const cases: readonly Case[] = [
   { what: 'no credential, broken body', method: 'POST', path: '/v3/plant', body: '{', status: 401, code: 'unauthorized' },
   { what: 'no credential, wrong media type', method: 'POST', path: '/v3/plant', headers: { 'content-type': 'text/plain' }, body: 'x', status: 401, code: 'unauthorized' },
   { what: 'too little permission, broken body', method: 'POST', path: '/v3/plant', headers: { api_key: 'customer-key' }, body: '{', status: 403, code: 'forbidden' },
-  { what: 'refused credential on a public route', path: '/v3/plant/1', headers: { api_key: 'made-up' }, status: 401, code: 'credential-refused' },
+  { what: 'refused credential', path: '/v3/store/inventory', headers: { api_key: 'made-up' }, status: 401, code: 'credential-refused' },
 
   // media types and sizes
   { what: 'no media type', method: 'POST', path: '/v3/plant', headers: { ...key, 'content-type': '' }, body: '{}', status: 415, code: 'unsupported-media-type' },

@@ -1,4 +1,5 @@
 import cors from '@fastify/cors';
+import { isAllowedOrigin } from '@plant-shop/platform/service/origins';
 import type { FastifyInstance } from 'fastify';
 
 /** What pages of other origins may read of an answer, beside its body. */
@@ -28,7 +29,7 @@ const maxAge = 600;
 export async function allowOrigins(instance: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
   await instance.register(cors, {
-    origin: origins.includes('*') ? '*' : [...origins],
+    origin: origins.includes('*') ? '*' : (origin, allow) => allow(null, origin !== undefined && isAllowedOrigin(origin, origins)),
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
     exposedHeaders,
     maxAge,

@@ -284,6 +284,48 @@ describe('credentials at the gateway', () => {
     expect(await createPlant(bearer('fresh-token'))).toBe(200);
   });
 
+  describe('where none is needed', () => {
+    const login = '/v3/user/login?username=ann&password=secret';
+    const reads = ['/v3/plant/1', '/v3/plant/findByStatus?status=sold', '/v3/plant/findByTags?tags=a', login];
+    const user = { username: 'ann', password: 'secret' };
+    const principalOfRegistration = async (headers: Record<string, string>): Promise<unknown> => {
+      expect((await shop.send('POST', '/v3/user', user, headers)).status).toBe(200);
+      return shop.asked.filter(({ operation }) => operation === 'identity.createUser').at(-1)?.context.principal;
+    };
+
+    it.each<[string, () => Record<string, string> | Promise<Record<string, string>>]>([
+      ['an expired token', async () => bearer(await tokenFor(userId(3), { exp: 1 }))],
+      ['a made-up token', () => bearer('made-up')],
+      ['a made-up key', () => ({ api_key: 'made-up' })],
+      ['a good key beside a made-up session', () => ({ api_key: 'key', session_token: 'made-up' })],
+      ['two sessions', () => ({ session_token: 'session', authorization: 'Bearer session' })],
+      ['another scheme', () => ({ authorization: 'Basic YTpi' })],
+    ])('make no difference: %s', async (_, headersOf) => {
+      const headers = await headersOf();
+      for (const path of reads) expect({ path, status: (await shop.get(path, headers)).status }).toEqual({ path, status: 200 });
+      expect(await shop.get('/v3/images/00000000-0000-4000-8000-000000000001', headers)).toMatchObject({ status: 404 });
+      expect(shop.identity.checks).toBe(0);
+      expect(await principalOfRegistration(headers)).toBeUndefined();
+      expect((await shop.send('POST', '/v3/user/createWithList', [user], headers)).status).toBe(200);
+      expect((await shop.get('/v3/user/anna', headers)).status).toBe(200);
+      expect(await createPlant(headers)).toBe(401);
+    });
+
+    it('say who registers a user when they are valid, as an Idempotency-Key needs', async () => {
+      expect(await principalOfRegistration({ api_key: 'key' })).toMatchObject({ subject: userId(1), shown: ['apiKey'] });
+    });
+
+    it('do not end with the identity that could check them', async () => {
+      shop.identity.isSilent = true;
+      await until(async () => (await createPlant({ api_key: 'key' })) === 503);
+      const begun = performance.now();
+      for (const path of reads) expect((await shop.get(path, { api_key: 'unknown', authorization: 'Bearer made-up' })).status).toBe(200);
+      expect(performance.now() - begun).toBeLessThan(1_500);
+      shop.identity.isSilent = false;
+      await until(async () => (await createPlant({ api_key: 'key' })) === 200);
+    });
+  });
+
   it('go on while a replica of identity dies with a question of the gateway in hand, and another one is there', async () => {
     const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
     try {

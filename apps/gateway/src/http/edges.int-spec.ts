@@ -1,5 +1,6 @@
 import { gunzipSync } from 'node:zlib';
-import { type IncomingMessage, request } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
@@ -65,6 +66,34 @@ describe('what the gateway believes and tells, by its settings', () => {
     expect(refused.status).toBe(401);
     expect(refused.headers.get('access-control-allow-origin')).toBe('https://shop.example');
     expect(refused.headers.get('access-control-expose-headers')).toContain('ETag');
+  });
+
+  it('pages of this machine may with loopback, on the OAuth endpoints as well, and no others', async () => {
+    const provider = createServer((_, response) =>
+      response.setHeader('access-control-allow-origin', '*').setHeader('content-type', 'application/json').end('{}'),
+    ).listen(0, '127.0.0.1');
+    await once(provider, 'listening');
+    const identityHttpUrl = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+    shop = await startShop({}, { corsOrigins: ['loopback'], identityHttpUrl });
+    const allowed = (answer: Response): string | null => answer.headers.get('access-control-allow-origin');
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const origin of ['http://localhost:3000', 'http://127.0.0.1:5173', 'http://[::1]:8000']) {
+      for (const path of ['/oauth/token', '/oauth/revoke']) {
+        expect(allowed(await preflight(origin, path))).toBe(origin);
+        expect(allowed(await shop.send('POST', path, 'a=b', { ...form, origin }))).toBe(origin);
+      }
+      for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/v3/openapi.json']) {
+        const answer = await shop.get(path, { origin });
+        expect({ status: answer.status, allowed: allowed(answer) }).toEqual({ status: 200, allowed: origin });
+        expect(answer.headers.get('vary')).toContain('Origin');
+      }
+    }
+    for (const origin of ['https://shop.example', 'http://localhost.evil.example', 'null']) {
+      expect(allowed(await shop.get('/.well-known/openid-configuration', { origin }))).toBeNull();
+      expect(await preflight(origin)).toMatchObject({ status: 405 });
+    }
+    provider.close();
+    provider.closeAllConnections();
   });
 
   it('long lists are compressed for clients that take it, short ones and single plants are not', async () => {

@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Needs } from '../access.js';
 import type { Caller } from '@plant-shop/credentials/caller';
 import type { Credentials } from '@plant-shop/credentials/credentials';
-import { shownBy } from '@plant-shop/credentials/shown';
+import { type Shown, shownBy } from '@plant-shop/credentials/shown';
+import { CodedError, isPassing } from '@plant-shop/platform/errors';
 import { networkOf } from '@plant-shop/platform/network';
 import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit.headers.js';
 import type { RateLimit } from '../limits/rate-limit.js';
@@ -13,6 +14,9 @@ export const clientAddress = (request: FastifyRequest): string => request.ip;
 
 /** The key under which they are counted. */
 const addressOf = (request: FastifyRequest): string => `address:${networkOf(clientAddress(request))}`;
+
+/** The key of refused credentials. Others at the same address, who show none, do not keep a credential from being looked at. */
+const guessesOf = (request: FastifyRequest): string => `guesses:${networkOf(clientAddress(request))}`;
 
 /**
  * What every request of a route passes before anything of its body is read: who it is from, how often they come, and
@@ -31,16 +35,18 @@ export class Entrance {
   /** Without waiting where nobody need be asked: the common case costs no turn of the event loop. */
   admit(needs: Needs, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     if (needs.kind === 'open') {
-      if (needs.countsAs !== undefined) this.count(addressOf(request), reply, needs.countsAs);
-      return undefined;
+      return needs.countsAs === undefined ? undefined : this.countOpen(request, reply, needs.countsAs, needs.byCredential);
     }
-    const shown = this.guarded(request, reply, () => shownBy(request.raw));
+    const refusedIsIgnored = needs.kind === 'anyone';
+    const shown = refusedIsIgnored ? unlessRefused(() => shownBy(request.raw)) : this.guarded(request, reply, () => shownBy(request.raw));
     if (shown === undefined) {
       this.count(addressOf(request), reply);
       checkNeeds(needs, undefined);
       return undefined;
     }
-    const known = this.guarded(request, reply, () => this.credentials.known(shown));
+    const known = refusedIsIgnored
+      ? unlessRefused(() => this.credentials.known(shown))
+      : this.guarded(request, reply, () => this.credentials.known(shown));
     if (known) {
       this.enter(known, needs, request, reply);
       return undefined;
@@ -48,20 +54,32 @@ export class Entrance {
     return this.check(shown, needs, request, reply);
   }
 
+  /**
+   * For requests that last: whether the caller may still do this.
+   * @throws CodedError `credential-refused`, `forbidden`, `unavailable` while that cannot be known
+   */
+  async checkAgain(request: FastifyRequest): Promise<void> {
+    const needs = request.rule?.needs;
+    const shown = shownBy(request.raw);
+    if (!needs || !shown) return;
+    const caller = this.credentials.known(shown) ?? (await this.credentials.check(shown, request.id, request.span?.traceparent));
+    checkNeeds(needs, caller);
+  }
+
   private async check(
-    shown: NonNullable<ReturnType<typeof shownBy>>,
+    shown: Shown,
     needs: Needs,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<void> {
-    const address = addressOf(request);
     // Guessing credentials is limited by where the guesses come from.
-    if (this.limit.isUsedUp(address)) this.count(address, reply);
+    if (this.limit.isUsedUp(guessesOf(request))) this.count(guessesOf(request), reply);
     let caller: Caller;
     try {
       caller = await this.credentials.check(shown, request.id, request.span?.traceparent);
     } catch (error) {
-      this.count(address, reply);
+      this.countGuess(request, reply);
+      if (needs.kind === 'anyone' && isRefusal(error)) return;
       throw error;
     }
     this.enter(caller, needs, request, reply);
@@ -73,11 +91,44 @@ export class Entrance {
     checkNeeds(needs, caller);
   }
 
+  /**
+   * Counts a request of an operation that does not authenticate. A credential that is not known here counts as anonymous, and nobody
+   * is asked, until the address is used up: then it is looked at, since others at the address must not use up what is its owner's.
+   */
+  private countOpen(request: FastifyRequest, reply: FastifyReply, requests: number, byCredential = false): Promise<void> | undefined {
+    const address = addressOf(request);
+    const shown = byCredential ? unlessRefused(() => shownBy(request.raw)) : undefined;
+    const known = shown && unlessRefused(() => this.credentials.known(shown));
+    if (shown && !known && this.limit.isUsedUp(address) && !this.limit.isUsedUp(guessesOf(request))) {
+      return this.countOnceChecked(shown, request, reply, requests);
+    }
+    this.count(known?.credential ?? address, reply, requests);
+    return undefined;
+  }
+
+  private async countOnceChecked(shown: Shown, request: FastifyRequest, reply: FastifyReply, requests: number): Promise<void> {
+    let key = addressOf(request);
+    try {
+      key = (await this.credentials.check(shown, request.id, request.span?.traceparent)).credential;
+    } catch (error) {
+      if (isRefusal(error)) this.limit.take(guessesOf(request));
+      // While identity is away, nobody can tell: it stays anonymous.
+      else if (!isPassing(error)) throw error;
+    }
+    this.count(key, reply, requests);
+  }
+
+  /** @throws Refusal `too-many-requests` */
+  private countGuess(request: FastifyRequest, reply: FastifyReply): void {
+    this.limit.take(guessesOf(request));
+    this.count(addressOf(request), reply);
+  }
+
   private guarded<T>(request: FastifyRequest, reply: FastifyReply, read: () => T): T {
     try {
       return read();
     } catch (error) {
-      this.count(addressOf(request), reply);
+      this.countGuess(request, reply);
       throw error;
     }
   }
@@ -89,6 +140,19 @@ export class Entrance {
     if (standing.left < 0) throw tooManyRequests(standing.resetSeconds);
   }
 }
+
+function unlessRefused<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (isRefusal(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Of a credential, by identity or by this gateway. */
+const isRefusal = (error: unknown): boolean =>
+  error instanceof CodedError && (error.code === 'credential-refused' || error.code === 'unauthorized');
 
 /** @throws Refusal `unauthorized`, `forbidden` */
 function checkNeeds(needs: Needs, caller: Caller | undefined): void {

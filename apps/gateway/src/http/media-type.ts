@@ -6,6 +6,7 @@ const wanted: Readonly<Record<BodyRule['kind'], string>> = {
   form: 'application/x-www-form-urlencoded',
   oauthForm: 'application/x-www-form-urlencoded',
   multipart: 'multipart/form-data',
+  lines: 'application/x-ndjson',
 };
 
 /**

@@ -28,14 +28,14 @@ const callers = {
 type Who = keyof typeof callers;
 const everybody = Object.keys(callers) as Who[];
 
-const customer: Permission[] = ['write:orders', 'webhooks'];
+const customer: Permission[] = ['read:plants', 'write:orders', 'webhooks'];
 
 interface Row {
   readonly method: string;
   readonly path: string;
   readonly body?: unknown;
   readonly type?: string;
-  /** Everybody else but `nobody` and `stranger` (401) gets 403. `all`: also who shows nothing. `shown`: any valid credential. */
+  /** Everybody else but `nobody` and `stranger` (401) gets 403. `all`: whatever is shown, or nothing. `shown`: any valid credential. */
   readonly may: 'all' | 'shown' | readonly Who[];
 }
 
@@ -53,6 +53,10 @@ const rows: readonly Row[] = [
   { method: 'HEAD', path: '/v3/plant/1', may: 'all' },
   { method: 'GET', path: '/v3/plant/findByStatus?status=sold', may: 'all' },
   { method: 'GET', path: '/v3/plant/findByTags?tags=a', may: 'all' },
+  { method: 'GET', path: '/v3/plant/search?q=fern', may: 'all' },
+  { method: 'GET', path: '/v3/plant/facets', may: 'all' },
+  { method: 'POST', path: '/v3/plant/import', body: '{"id":1,"name":"Fern"}', type: 'application/x-ndjson', may: plantWriters },
+  { method: 'GET', path: '/v3/plant/export', may: plantWriters },
   { method: 'POST', path: '/v3/store/order', body: { plantId: 1 }, may: orderers },
   { method: 'GET', path: '/v3/store/order/1', may: [...orderers, ...anyKey, 'readerSession'] },
   { method: 'HEAD', path: '/v3/store/order/1', may: [...orderers, ...anyKey, 'readerSession'] },
@@ -73,6 +77,8 @@ const rows: readonly Row[] = [
   { method: 'POST', path: '/v3/user', body: { username: 'a', password: 'b' }, may: 'all' },
   { method: 'POST', path: '/v3/user/createWithList', body: [{ username: 'a', password: 'b' }], may: 'all' },
   { method: 'GET', path: '/v3/user/a', may: 'all' },
+  { method: 'GET', path: '/v3/user?q=a&role=staff', may: ['adminKey'] },
+  { method: 'PUT', path: '/v3/user/a/role', body: { role: 'staff' }, may: ['adminKey'] },
   { method: 'PUT', path: '/v3/user/a', body: {}, may: 'shown' },
   { method: 'DELETE', path: '/v3/user/a', may: 'shown' },
   { method: 'POST', path: '/v3/user/a/apiKeys', body: { name: 'k' }, may: 'shown' },
@@ -181,9 +187,8 @@ describe('the routes', () => {
   });
 
   const statusFor = (may: Row['may'], who: Who): number => {
-    if (who === 'stranger') return 401;
     if (may === 'all') return 200;
-    if (who === 'nobody') return 401;
+    if (who === 'stranger' || who === 'nobody') return 401;
     return may === 'shown' || may.includes(who) ? 200 : 403;
   };
 
@@ -250,10 +255,15 @@ describe('the routes', () => {
     });
 
     it('with statuses and tags as lists, however they were written', async () => {
-      await shop.get('/v3/plant/findByStatus?status=sold,pending&status=sold');
+      await shop.get('/v3/plant/findByStatus?status=sold,%20pending%20&status=+sold');
       expect(last().payload).toEqual({ status: ['sold', 'pending'] });
       await shop.get('/v3/plant/findByTags?tags=a+b%2Cc&limit=5&cursor=x');
       expect(last().payload).toEqual({ tags: ['a b', 'c'], limit: 5, cursor: 'x' });
+      await shop.get('/v3/plant/search?q=tree+fern&status=sold,pending&tags=a&tags=b&category=x%2Cy&sort=name&limit=5&cursor=x');
+      const filter = { q: 'tree fern', status: ['sold', 'pending'], tags: ['a', 'b'], category: 'x,y' };
+      expect(last().payload).toEqual({ ...filter, sort: 'name', limit: 5, cursor: 'x' });
+      await shop.get('/v3/plant/facets?q=tree+fern&status=sold,pending&tags=a,b&category=x%2Cy');
+      expect(last().payload).toEqual(filter);
     });
   });
 

@@ -11,6 +11,8 @@ export type BodyRule =
   /** Its fields are members of the payload. */
   | { readonly kind: 'form'; readonly fields: readonly string[] }
   | { readonly kind: 'multipart' }
+  /** One JSON object a line, read as a stream by its handler. */
+  | { readonly kind: 'lines' }
   /** Passed on unread. */
   | { readonly kind: 'oauthForm' };
 

@@ -41,10 +41,10 @@ export class UrlEncoded {
     return values?.[0];
   }
 
-  /** The values of a parameter that is a comma list, repeated, or both; each once. */
+  /** The values of a parameter that is a comma list, repeated, or both; trimmed, and each once. */
   list(name: string): readonly string[] | undefined {
     const values = this.values.get(name);
-    return values && [...new Set(values.flatMap((value) => value.split(',')))];
+    return values && [...new Set(values.flatMap((value) => value.split(',').map((one) => one.trim())))];
   }
 }
 

@@ -1,5 +1,73 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { identity } from '@plant-shop/contracts/identity';
+import { fake } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
+
+const login = fake(identity.login, () => ({ token: 't'.repeat(43), expiresAt: '2027-01-01T00:00:00.000Z', attemptsLeft: 19 }));
+
+describe('the rate limit of operations that need no credential', () => {
+  let shop: Shop;
+  beforeEach(async () => {
+    shop = await startShop({ ...echoes, identity: [...(echoes['identity'] ?? []), login] }, { rateLimitPerMinute: 3 });
+    await until(async () => (await shop.service.readiness.report()).ready);
+  });
+  afterEach(() => shop.stop());
+
+  const statusesOf = async (n: number, ask: (n: number) => Promise<Response>): Promise<number[]> => {
+    const statuses: number[] = [];
+    for (let i = 0; i < n; i++) statuses.push((await ask(i)).status);
+    return statuses;
+  };
+
+  it('counts whoever shows a credential that is not valid as anonymous, by address, and asks identity about no more than it lets guess', async () => {
+    const stale = (n: number): Record<string, string> => ({ authorization: `Bearer stale-${n}` });
+    expect(await statusesOf(2, (n) => shop.get('/v3/plant/1', stale(n)))).toEqual([200, 200]);
+    expect(await statusesOf(1, (n) => shop.get('/v3/user/login?username=a&password=b', stale(n)))).toEqual([200]);
+    expect(shop.identity.checks).toBe(0);
+    expect(await statusesOf(5, (n) => shop.get('/v3/user/login?username=a&password=b', stale(n)))).toEqual([429, 429, 429, 429, 429]);
+    expect((await shop.get('/v3/plant/findByStatus?status=sold', stale(9))).status).toBe(429);
+    expect((await shop.send('POST', '/v3/user', { username: 'a', password: 'b' }, stale(9))).status).toBe(429);
+    expect((await shop.get('/v3/plant/1')).status).toBe(429);
+    expect(shop.identity.checks).toBe(3);
+  });
+
+  it('refuses no holder of a credential for what others at the address asked', async () => {
+    for (const name of ['greedy', 'reader', 'staff']) shop.identity.know(name, { kind: 'apiKey' });
+    // Of a credential that this gateway has not met: they count as anonymous until the address is used up.
+    expect(await statusesOf(8, () => shop.get('/v3/plant/1', { api_key: 'greedy' }))).toEqual([200, 200, 200, 200, 200, 200, 429, 429]);
+    expect((await shop.get('/v3/plant/1')).status).toBe(429);
+    expect((await shop.get('/v3/plant/1', { api_key: 'reader' })).status).toBe(200);
+    expect((await shop.get('/v3/store/inventory', { api_key: 'staff' })).status).toBe(200);
+    expect(shop.identity.checks).toBe(3);
+  });
+
+  it('counts an unknown credential as anonymous while identity is away', async () => {
+    shop.identity.know('reader', { kind: 'apiKey' });
+    expect(await statusesOf(3, () => shop.get('/v3/plant/1'))).toEqual([200, 200, 200]);
+    await shop.stopFake('identity');
+    expect((await shop.get('/v3/plant/1', { api_key: 'reader' })).status).toBe(429);
+    await shop.restartFake('identity');
+    await until(async () => (await shop.get('/v3/plant/1', { api_key: 'reader' })).status === 200);
+  });
+
+  it('counts by the credential where the gateway knows it to be valid', async () => {
+    shop.identity.know('key', { kind: 'apiKey' });
+    const key = { api_key: 'key' };
+    expect((await shop.get('/v3/store/inventory', key)).status).toBe(200);
+    expect(await statusesOf(3, () => shop.get('/v3/plant/1', key))).toEqual([200, 200, 429]);
+    expect((await shop.get('/v3/store/inventory', key)).status).toBe(429);
+    expect(await statusesOf(4, () => shop.get('/v3/plant/1'))).toEqual([200, 200, 200, 429]);
+    expect(shop.identity.checks).toBe(1);
+  });
+
+  it('counts registrations with a refused credential by address', async () => {
+    const register = (n: number): Promise<Response> =>
+      shop.send('POST', '/v3/user', { username: 'a', password: 'b' }, { api_key: `guess-${n}` });
+    expect(await statusesOf(5, register)).toEqual([200, 200, 200, 429, 429]);
+    expect(shop.identity.checks).toBe(3);
+  });
+});
 
 describe('the rate limit at the gateway', () => {
   let shop: Shop;

@@ -17,6 +17,7 @@ export function forward(request: FastifyRequest, reply: FastifyReply, options: G
     // A 503 is the client's to retry: the plug-in would try ten times while the client waits.
     retryDelay: () => null,
     rewriteRequestHeaders: (_request, headers) => ({ ...withoutClaims(headers), ...originFor(request), ...forwarded }),
+    rewriteHeaders: withoutCors,
     onError: (failed, { error }) => {
       void failed.send(failureOf(error, request.method));
     },
@@ -25,6 +26,10 @@ export function forward(request: FastifyRequest, reply: FastifyReply, options: G
 
 /** Forms of identity's own: they are taken from its own pages only. */
 const formsPrefix = '/oauth/interaction/';
+
+/** The provider lets the pages of every origin read discovery, keys and errors. The gateway's own headers, by setting, are there already. */
+const withoutCors = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('access-control-')));
 
 /**
  * Which pages may call is said here, by setting, for the whole of our origin. Identity would refuse all of them, also ours;

@@ -22,7 +22,8 @@ const description = `An online plant shop: a catalogue, orders that never overse
 
 - Success is 200 with a JSON body. Errors are \`application/problem+json\` with a stable \`code\`; each \`type\` is a page that says what to do.
 - \`null\` in an optional member means absent; members that are not known are ignored. Types are never converted: "7" is not 7.
-- Every credential that is sent must be valid; what several may do adds up.
+- Where a credential is needed, every one that is sent must be valid, and their permissions are combined. Elsewhere, one that is not valid is ignored.
+- Comma-separated lists may hold spaces around their entries. Date-times take the offsets \`+0000\` and \`+00\` as well.
 - Lists are newest first and end after \`limit\` entries or about 512 KiB; the header \`Link\` leads to the next page.
 - JSON and form bodies may have 896 KiB, and JSON 16 levels.
 - An operation that a later release removes is marked \`deprecated\`, and its answers have the headers \`Deprecation\` and \`Sunset\`: it keeps

@@ -20,6 +20,8 @@ export type AnswerDocs =
   /** The specification's ApiResponse with a message like this one. */
   | { readonly kind: 'apiResponse'; readonly message: string; readonly headers?: Readonly<Record<string, JsonSchema>> }
   | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly also?: 503; readonly tagged?: true }
+  /** One object a line. */
+  | { readonly kind: 'lines'; readonly description: string; readonly example: readonly object[] }
   | { readonly kind: 'image' };
 
 export const passed = (schema: WrittenSchema): AnswerDocs => ({ kind: 'passed', schema });

@@ -16,6 +16,7 @@ export const undocumented = [
   'listProblems',
   'showProblem',
   'showDocs',
+  'redirectToDocs',
   'getDocsFile',
   'getOAuth',
   'postOAuth',

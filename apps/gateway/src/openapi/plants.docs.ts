@@ -47,6 +47,59 @@ export const plantsDocs = {
     query: ['tags', 'limit', 'cursor'],
     answer: passed(catalogAnswers.findPlantsByTags),
   },
+  searchPlants: {
+    tag: 'Plants',
+    summary: 'Search plants',
+    description:
+      'Plants that meet all conditions. By relevance, those come first that have the words themselves and in their name; where more ' +
+      'than a thousand plants match, the newest thousand come first, then the next. A page may be short or empty while the header ' +
+      '`Link` leads to a next one, since each takes a bounded amount of work. Words that are spelled wrongly are found where the ' +
+      "shop's Postgres has the extension pg_trgm.",
+    calls: [catalog.searchPlants],
+    query: ['q', 'status', 'tags', 'category', 'sort', 'limit', 'cursor'],
+    answer: passed(catalogAnswers.searchPlants),
+  },
+  getPlantFacets: {
+    tag: 'Plants',
+    summary: 'Count plants by status, tag and category',
+    description:
+      'Of the plants that a search with the same conditions finds, how many have each status, tag and category, at most 100 of each. ' +
+      'Where more match than are counted (up to a thousand), the newest are counted and `complete` is `false`.',
+    calls: [catalog.getPlantFacets],
+    query: ['q', 'status', 'tags', 'category'],
+    answer: passed(catalogAnswers.getPlantFacets),
+  },
+  importPlants: {
+    tag: 'Plants',
+    summary: 'Import plants',
+    description:
+      'Creates and replaces plants by their ids, one `ImportedPlant` a line, in a stream of any length. The answer is a stream too: a ' +
+      'line for each line (`created`, `updated`, `unchanged`, or `refused` with a problem), then one with totals. `complete` is `false` ' +
+      'in it where the import ended early, and `lines` is the number of the last line that was taken; send the rest, or all of it, ' +
+      'again. Read the answer while you send. A line may have 512 KiB. A request lasts as long as any request may (120 s by default).',
+    calls: [catalog.importPlants],
+    answer: {
+      kind: 'lines',
+      description: 'One line for each line, and one with totals',
+      example: [
+        { line: 1, id: 7, result: 'created' },
+        { lines: 1, created: 1, updated: 0, unchanged: 0, refused: 0, complete: true },
+      ],
+    },
+  },
+  exportPlants: {
+    tag: 'Plants',
+    summary: 'Export all plants',
+    description:
+      'All plants as they were at one moment, in the order of their creation, one a line. What is exported can be imported, here or into ' +
+      'another shop. Stock and the content of images are not part of it. A body that is cut off is not the whole catalogue.',
+    calls: [catalog.beginExport, catalog.readExport, catalog.endExport],
+    answer: {
+      kind: 'lines',
+      description: 'One plant a line',
+      example: [{ id: 7, name: 'Monstera', photoUrls: [], tags: [{ id: 1, name: 'shade' }], status: 'available' }],
+    },
+  },
   deletePlant: {
     tag: 'Plants',
     summary: 'Delete a plant',

@@ -55,7 +55,7 @@ export function codesOf({ rule, url, method }: ServedRoute, docs: OperationDocs)
   add(hasPath || docs.query !== undefined || rule.body !== undefined || rule.conditional, 'invalid-input');
   add(rule.body !== undefined, 'unsupported-media-type', 'payload-too-large');
   add(rule.body?.kind === 'json', 'malformed-json');
-  add(rule.needs.kind !== 'open', 'unauthorized', 'credential-refused', 'unavailable');
+  add(rule.needs.kind === 'caller' || rule.needs.kind === 'permission', 'unauthorized', 'credential-refused', 'unavailable');
   add(isCounted(rule.needs), 'too-many-requests');
   add(rule.needs.kind === 'permission', 'forbidden');
   add(calls.length > 0, 'unavailable', 'overloaded', 'unknown-operation');

@@ -1,7 +1,9 @@
+import { ImportedPlant } from '@plant-shop/contracts/catalog';
 import type { BodyRule } from '../http/rule.js';
 import { maxMetadataLength } from '../images/upload.js';
 import type { Fields } from './parameters.js';
 import type { Schemas } from './schemas.js';
+import { linesOf } from './success-responses.js';
 
 /** The body that a route takes. JSON and forms are members of the payload; the upload has its own reader. */
 export function requestBodyOf(body: BodyRule, fields: Fields, schemas: Schemas): object {
@@ -20,12 +22,20 @@ export function requestBodyOf(body: BodyRule, fields: Fields, schemas: Schemas):
       const example = Object.fromEntries(body.fields.map((name) => [name, fields.examples[name]]));
       return only('application/x-www-form-urlencoded', { type: 'object', properties, minProperties: 1 }, example);
     }
+    case 'lines':
+      return {
+        required: true,
+        description: 'One `ImportedPlant` a line, each ended by a newline.',
+        content: linesOf([importedPlant], { contentMediaType: 'application/x-ndjson', contentSchema: schemas.ofClass(ImportedPlant) }),
+      };
     case 'multipart':
       return only('multipart/form-data', uploadSchema, undefined);
     case 'oauthForm':
       throw new Error('OAuth is described by its discovery documents');
   }
 }
+
+const importedPlant = { id: 7, name: 'Monstera', photoUrls: [], tags: [{ name: 'shade' }], status: 'available', quantity: 20 };
 
 const uploadSchema = {
   type: 'object',

@@ -1,5 +1,5 @@
-import { orderStatusChanged, webhookTest } from '@plant-shop/contracts/events.schema';
-import type { OrderStatusChanged, WebhookTest } from '@plant-shop/contracts/events';
+import { orderPlaced, orderShipped, orderStatusChanged, refundDue, webhookTest } from '@plant-shop/contracts/events.schema';
+import type { OrderPlaced, OrderShipped, OrderStatusChanged, RefundDue, WebhookTest } from '@plant-shop/contracts/events';
 import type { WrittenSchema } from '@plant-shop/contracts/answers';
 import type { Schemas } from './schemas.js';
 
@@ -9,6 +9,21 @@ const examples = {
     timestamp: '2027-03-01T08:00:01.000Z',
     data: { orderId: 1_000_000_001, plantId: 7, previousStatus: 'placed', newStatus: 'approved', trackingNumber: 'PS0000001000000001' },
   } satisfies OrderStatusChanged,
+  placed: {
+    event: 'order.placed',
+    timestamp: '2027-03-01T08:00:00.000Z',
+    data: { orderId: 1_000_000_001, plantId: 7, quantity: 2, reservedUntil: '2027-03-01T08:15:00.000Z' },
+  } satisfies OrderPlaced,
+  shipped: {
+    event: 'order.shipped',
+    timestamp: '2027-03-01T09:30:00.000Z',
+    data: { orderId: 1_000_000_001, plantId: 7, carrier: 'Green Post', trackingNumber: 'GP-0042' },
+  } satisfies OrderShipped,
+  refundDue: {
+    event: 'refund.due',
+    timestamp: '2027-03-01T08:20:00.000Z',
+    data: { refundId: 31, orderId: 1_000_000_001, plantId: 7 },
+  } satisfies RefundDue,
   test: {
     event: 'webhook.test',
     timestamp: '2027-03-01T08:00:01.000Z',
@@ -57,16 +72,39 @@ const responses = {
   },
 };
 
+const sameAsStream = 'At least once and, for each order, in order. The body is the event as the stream has it, byte for byte';
+
 /** `webhooks` of the document: what receivers get, and what their answers mean. Source: apps/notifications/README.md, "Webhooks". */
 export const sentEvents = (schemas: Schemas): object => ({
   'order.status_changed': posted({
     operationId: 'orderStatusChanged',
     summary: 'The status of an order has changed',
-    description:
-      'At least once and, for each order, in order. The body is the event as the stream has it, byte for byte; placing an order ' +
-      'is not a change.',
-    schema: schemas.ofAnswer(orderStatusChanged),
+    description: `${sameAsStream}; placing an order is not a change.`,
+    schema: schemas.ofAnswer(orderStatusChanged.plain),
     example: examples.statusChanged,
+  }),
+  'order.placed': posted({
+    operationId: 'orderPlaced',
+    summary: 'An order was placed',
+    description: `For webhooks whose \`eventTypes\` name it. ${sameAsStream}.`,
+    schema: schemas.ofAnswer(orderPlaced.plain),
+    example: examples.placed,
+  }),
+  'order.shipped': posted({
+    operationId: 'orderShipped',
+    summary: 'A shipment was reported',
+    description: `For webhooks whose \`eventTypes\` name it. A later report replaces carrier and tracking number. ${sameAsStream}.`,
+    schema: schemas.ofAnswer(orderShipped.plain),
+    example: examples.shipped,
+  }),
+  'refund.due': posted({
+    operationId: 'refundDue',
+    summary: 'Money is owed back',
+    description:
+      `For webhooks whose \`eventTypes\` name it. A payment came for an order that takes none any more; ` +
+      `\`GET /store/refund/{refundId}\` shows the refund. ${sameAsStream}.`,
+    schema: schemas.ofAnswer(refundDue.plain),
+    example: examples.refundDue,
   }),
   'webhook.test': posted({
     operationId: 'webhookTest',

@@ -58,10 +58,17 @@ export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, pa
       const own = json('Success', answer.schema, answer.example, answer.tagged && headerRefs('ETag'));
       return { '200': own, ...(answer.tagged && unchanged), ...(answer.also && { [answer.also]: json('Not now', answer.schema, undefined) }) };
     }
+    case 'lines':
+      return { '200': { description: answer.description, headers, content: linesOf(answer.example) } };
     case 'image':
       return { '200': image, '206': partOfImage, ...unchanged };
   }
 }
+
+/** `application/x-ndjson`: OpenAPI 3.1 has no schema for each line. */
+export const linesOf = (example: readonly object[], more: object = {}): object => ({
+  'application/x-ndjson': { schema: { type: 'string', ...more }, example: example.map((one) => `${JSON.stringify(one)}\n`).join('') },
+});
 
 const when = (is: boolean, ...names: readonly HeaderName[]): readonly HeaderName[] => (is ? names : []);
 

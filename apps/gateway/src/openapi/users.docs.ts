@@ -43,6 +43,23 @@ export const usersDocs = {
     calls: [identity.getUser],
     answer: passed(identityAnswers.getUser),
   },
+  listUsers: {
+    tag: 'Users',
+    summary: 'List users',
+    description: 'In the order of their usernames, in which upper and lower case do not differ. Needs `write:users`.',
+    calls: [identity.listUsers],
+    query: ['q', 'role', 'limit', 'cursor'],
+    answer: passed(identityAnswers.listUsers),
+  },
+  setUserRole: {
+    tag: 'Users',
+    summary: 'Give a user a role',
+    description:
+      'A customer manages the own orders and webhooks, staff everything but users, an admin everything. Sessions, API keys and tokens of the ' +
+      'user stay valid, and within a second permit what the new role permits. Refused (409 `last-admin`) if no other admin would be left.',
+    calls: [identity.setUserRole],
+    answer: passed(identityAnswers.setUserRole),
+  },
   updateUser: {
     tag: 'Users',
     summary: 'Change a user',
@@ -55,7 +72,9 @@ export const usersDocs = {
   deleteUser: {
     tag: 'Users',
     summary: 'Delete a user for ever',
-    description: 'For the user in person and with `write:users`. Refused while orders are open; the problem names them. The message is the name.',
+    description:
+      'For the user in person and with `write:users`. Refused while orders are open, which the problem names, and for the last admin. The ' +
+      'message is the name.',
     calls: [identity.deleteUser],
     answer: apiResponse('ada'),
   },

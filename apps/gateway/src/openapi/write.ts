@@ -29,6 +29,7 @@ const { app, routes } = await createGateway(
     rateLimitPerMinute: 1,
     trustedProxies: [],
     corsOrigins: [],
+    docsOAuthClient: '',
     maxInFlight: 1,
     maxBodyMib: 1,
     readCacheMib: 1,

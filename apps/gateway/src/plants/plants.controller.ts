@@ -1,16 +1,18 @@
 import { Controller, Delete, Get, Post, Put, Req, Res } from '@nestjs/common';
 import { catalog, plantStatuses } from '@plant-shop/contracts/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { neededQueryList, pageOf, pathId } from '../http/input.js';
+import { neededQueryList, pageOf, pathId, queryList, queryTexts } from '../http/input.js';
 import { form, jsonObject, Rule } from '../http/rule.js';
 import { sendApiResponse, Services } from '../http/services.js';
 import { CachedReads } from '../reads/cached-reads.js';
+import { Transfers } from '../transfer/transfers.js';
 
 @Controller('v3/plant')
 export class PlantsController {
   constructor(
     private readonly services: Services,
     private readonly reads: CachedReads,
+    private readonly transfers: Transfers,
   ) {}
 
   @Post()
@@ -41,6 +43,33 @@ export class PlantsController {
     return this.reads.passPlants(request, reply, catalog.findPlantsByTags, { tags, ...page }, { tags: tags.join(), ...page });
   }
 
+  @Get('search')
+  @Rule({ compressed: true })
+  searchPlants(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { lists, texts } = filterOf(request);
+    const page = { ...queryTexts(request, 'sort'), ...pageOf(request) };
+    return this.reads.passPlants(request, reply, catalog.searchPlants, { ...texts, ...lists, ...page }, { ...texts, ...joined(lists), ...page });
+  }
+
+  @Get('facets')
+  @Rule({ compressed: true })
+  getPlantFacets(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { lists, texts } = filterOf(request);
+    return this.reads.passPlants(request, reply, catalog.getPlantFacets, { ...texts, ...lists });
+  }
+
+  @Post('import')
+  @Rule({ body: { kind: 'lines' }, patience: 3 })
+  importPlants(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
+    this.transfers.import(request, reply);
+  }
+
+  @Get('export')
+  @Rule()
+  exportPlants(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.transfers.export(request, reply);
+  }
+
   @Get(':plantId')
   @Rule()
   getPlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
@@ -60,3 +89,17 @@ export class PlantsController {
     sendApiResponse(reply, String(plantId));
   }
 }
+
+type Lists = Partial<Record<'status' | 'tags', readonly string[]>>;
+
+/** The conditions of a search. */
+function filterOf(request: FastifyRequest): { lists: Lists; texts: Partial<Record<'q' | 'category', string>> } {
+  const status = queryList(request, 'status');
+  const tags = queryList(request, 'tags');
+  return { lists: { ...(status && { status }), ...(tags && { tags }) }, texts: queryTexts(request, 'q', 'category') };
+}
+
+const joined = ({ status, tags }: Lists): Partial<Record<'status' | 'tags', string>> => ({
+  ...(status && { status: status.join() }),
+  ...(tags && { tags: tags.join() }),
+});

@@ -51,7 +51,7 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
   'credential-refused': {
     status: 401,
     title: 'Credential refused',
-    meaning: 'A credential that was sent is unknown, expired or revoked. Every credential that is sent must be valid.',
+    meaning: 'A credential that was sent is unknown, expired or revoked. Where a credential is needed, every one that is sent must be valid.',
     remedy: 'Log in again, get a new access token, or make a new API key; leave out credentials that you do not need.',
   },
   forbidden: {
@@ -278,6 +278,12 @@ export const problemTable: Readonly<Record<ProblemCode, ProblemKind>> = {
     title: 'User has open orders',
     meaning: 'Orders that are placed or approved belong to this user; the member orders lists them.',
     remedy: 'Cancel them, transfer them to another user, or wait until they are delivered.',
+  },
+  'last-admin': {
+    status: 409,
+    title: 'Last admin',
+    meaning: 'No other user has the role admin. The shop must keep one.',
+    remedy: 'Give another user the role admin (PUT /v3/user/{username}/role), then repeat the request.',
   },
   'login-failed': {
     status: 401,

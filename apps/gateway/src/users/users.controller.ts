@@ -1,7 +1,7 @@
 import { Controller, Delete, Get, Post, Put, Req, Res } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { pathText } from '../http/input.js';
+import { pageOf, pathText, queryTexts } from '../http/input.js';
 import { jsonArray, jsonObject, Rule } from '../http/rule.js';
 import { sendApiResponse, Services } from '../http/services.js';
 
@@ -13,6 +13,13 @@ export class UsersController {
   @Rule({ body: jsonObject('user') })
   createUser(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.services.pass(request, reply, identity.createUser, {});
+  }
+
+  @Get()
+  @Rule({ compressed: true })
+  listUsers(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const query = { ...queryTexts(request, 'q', 'role'), ...pageOf(request) };
+    return this.services.passPage(request, reply, identity.listUsers, query, query);
   }
 
   @Post('createWithList')
@@ -34,6 +41,12 @@ export class UsersController {
       username: pathText(request, 'username'),
       ownSession: request.caller?.sessionDigest,
     });
+  }
+
+  @Put(':username/role')
+  @Rule({ body: jsonObject('assignment'), revokes: true, conditional: true })
+  setUserRole(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.services.pass(request, reply, identity.setUserRole, { username: pathText(request, 'username') });
   }
 
   @Delete(':username')

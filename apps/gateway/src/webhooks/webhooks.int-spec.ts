@@ -80,7 +80,7 @@ describe('webhooks at the gateway', () => {
     ['GET', `${path}/deliveries?state=lost`, undefined, { parameter: 'state' }],
     ['POST', `${path}/deliveries/x/resend`, undefined, { parameter: 'deliveryId' }],
     ['POST', '/v3/webhooks', { ...webhook, url: 'ftp://a.example' }, { pointer: '/url' }],
-    ['POST', '/v3/webhooks', { ...webhook, eventTypes: ['order.placed'] }, { pointer: '/eventTypes' }],
+    ['POST', '/v3/webhooks', { ...webhook, eventTypes: ['order.praised'] }, { pointer: '/eventTypes' }],
     ['POST', `${path}/rotateSecret`, { graceSeconds: '60' }, { pointer: '/graceSeconds' }],
     ['POST', `${path}/replay`, { since: 'yesterday' }, { pointer: '/since' }],
   ])('%s %s with what cannot be says what and where', async (method, path, body, place) => {

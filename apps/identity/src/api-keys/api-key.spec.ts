@@ -10,7 +10,7 @@ import {
 
 describe('the rules of API keys', () => {
   it('grant what is asked, or all that the user may', () => {
-    expect(grantedPermissions(undefined, 'customer')).toEqual(['write:orders', 'webhooks']);
+    expect(grantedPermissions(undefined, 'customer')).toEqual(['read:plants', 'write:orders', 'webhooks']);
     expect(grantedPermissions(['webhooks'], 'customer')).toEqual(['webhooks']);
     expect(grantedPermissions(undefined, 'admin')).toEqual(permissions);
   });

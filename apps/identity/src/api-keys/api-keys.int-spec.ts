@@ -25,7 +25,7 @@ describe('API keys', () => {
       name: 'till 4',
       key: expect.stringMatching(/^pk_[\w-]{43}$/),
       prefix: created.key.slice(0, 10),
-      permissions: ['write:orders', 'webhooks'],
+      permissions: ['read:plants', 'write:orders', 'webhooks'],
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
     const [listed] = await shop.call(identity.listApiKeys, { username }, inPerson);
@@ -35,7 +35,7 @@ describe('API keys', () => {
       kind: 'apiKey',
       id: created.id,
       userId,
-      permissions: ['write:orders', 'webhooks'],
+      permissions: ['read:plants', 'write:orders', 'webhooks'],
     });
     const { rows } = await shop.sql.query<{ row: string }>('SELECT k::text AS row FROM api_keys k WHERE id = $1', [
       created.id,

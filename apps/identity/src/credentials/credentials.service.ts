@@ -11,6 +11,10 @@ import { fromDigest } from './secret.js';
 const refused = (): DomainError =>
   new DomainError('credential-refused', 'The credential is unknown, expired or revoked. Log in or use another one.');
 
+/** Only whoever has the key learns that it is one. */
+const keyForToken = (): DomainError =>
+  new DomainError('credential-refused', 'This is an API key, sent where a token belongs. Send it in the header api_key.');
+
 @Injectable()
 export class CredentialsService {
   constructor(
@@ -30,7 +34,7 @@ export class CredentialsService {
 
   private async checkSession(tokenHash: Buffer): Promise<Credential> {
     const session = await findLiveSession(this.database, tokenHash);
-    if (!session) throw refused();
+    if (!session) throw (await findLiveKey(this.database, tokenHash)) ? keyForToken() : refused();
     const { id, userId, role, expiresAt, position } = session;
     if (session.isUseStale) this.uses.note('session', id);
     return {

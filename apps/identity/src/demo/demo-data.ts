@@ -9,7 +9,7 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { insertKey, removeDeadKey } from '../api-keys/api-keys.repository.js';
 import { sha256 } from '../credentials/secret.js';
-import { findClient, insertClient } from '../oauth/oauth-clients.repository.js';
+import { OAuthClientEntity } from '../oauth/oauth-client.entity.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { findUser } from '../users/users.repository.js';
@@ -18,6 +18,8 @@ import { UsersService } from '../users/users.service.js';
 const admin = { username: 'admin', password: 'admin-password' };
 const apiKey = 'special-key';
 const client = { clientId: 'plant-admin', secret: 'plant-secret' };
+/** The public client that "Authorize" on `/docs` begins with: the gateway's setting `DOCS_OAUTH_CLIENT`. */
+const docsClientId = 'plant-docs';
 const deadlineMs = 10_000;
 
 /**
@@ -37,23 +39,37 @@ export class DemoData implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     if (!this.options.demoData) return;
     const userId = await this.adminId();
-    const secretHash =
-      (await findClient(this.database, client.clientId))?.secretHash ?? (await this.hash(client.secret));
+    const existing = await this.database.repository(OAuthClientEntity).findOneBy({ clientId: client.clientId });
+    const secretHash = existing?.secretHash ?? (await this.hash(client.secret));
     await this.database.transaction(async (tx) => {
       const keyHash = sha256(apiKey);
       await removeDeadKey(tx, keyHash);
       const key = { id: randomUUID(), userId, name: 'demo', prefix: 'special', permissions, expiresAt: undefined };
       await insertKey(tx, { ...key, keyHash });
-      await insertClient(tx, {
-        clientId: client.clientId,
-        name: client.clientId,
-        redirectUris: [],
-        grantTypes: ['client_credentials'],
-        scopes: permissions,
-        ownerId: userId,
-        secretId: randomUUID(),
-        secretHash,
-      });
+      const redirectUris = docsAddresses(this.options.publicUrl);
+      const clients = tx.repository(OAuthClientEntity);
+      const inserted = clients.createQueryBuilder().insert().values([
+        {
+          clientId: client.clientId,
+          name: client.clientId,
+          redirectUris: [],
+          grantTypes: ['client_credentials'],
+          scopes: permissions,
+          ownerId: userId,
+          secretId: randomUUID(),
+          secretHash,
+        },
+        {
+          clientId: docsClientId,
+          name: 'API reference',
+          redirectUris,
+          grantTypes: ['authorization_code'],
+          scopes: permissions,
+        },
+      ]);
+      await inserted.orIgnore().execute();
+      // The shop may have been started at another address before.
+      await clients.update(docsClientId, { redirectUris });
     });
     this.logger.info('demo data is there');
   }
@@ -84,4 +100,13 @@ export class DemoData implements OnModuleInit {
   private hash(secret: string): Promise<string> {
     return this.hasher.hash(secret, Deadline.in(deadlineMs));
   }
+}
+
+const loopbackHosts = ['127.0.0.1', 'localhost', '[::1]'];
+
+/** Where the page at `/docs` has its users sent back to, at whichever name of this machine it was opened. */
+export function docsAddresses(publicUrl: string): string[] {
+  const { hostname } = new URL(publicUrl);
+  const origins = loopbackHosts.includes(hostname) ? loopbackHosts.map((host) => publicUrl.replace(hostname, host)) : [publicUrl];
+  return origins.map((origin) => `${origin}/docs/oauth2-redirect.html`);
 }

@@ -9,7 +9,7 @@ import { areRevoked } from '../revocations/revocations.repository.js';
 import type { AccessTokenReader } from './access-token.js';
 import { GrantsService } from './grants.service.js';
 import { metadataOf } from './oauth-client.js';
-import { findClient } from './oauth-clients.repository.js';
+import { OAuthClientEntity } from './oauth-client.entity.js';
 import {
   consumePayload,
   countPayloadsOfOthers,
@@ -77,8 +77,8 @@ class ClientAdapter implements Adapter {
   async find(id: string): Promise<AdapterPayload | undefined> {
     // Text in Postgres holds no NUL; the name of no client does.
     if (id.includes('\0')) return undefined;
-    const client = await findClient(this.database, id);
-    return client && metadataOf(client);
+    const client = await this.database.repository(OAuthClientEntity).findOneBy({ clientId: id });
+    return client ? metadataOf(client) : undefined;
   }
 
   readonly upsert = unused;

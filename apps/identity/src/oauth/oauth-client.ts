@@ -1,9 +1,10 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { CreatedOAuthClient, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
+import type { Permission } from '@plant-shop/contracts/permissions';
 import type { FieldFault } from '@plant-shop/platform/errors';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { AdapterPayload } from 'oidc-provider';
-import type { OAuthClientRecord } from './oauth-clients.repository.js';
+import type { OAuthClientEntity } from './oauth-client.entity.js';
 
 /** So that they can be listed whole. */
 export const maxClients = 1_000;
@@ -11,16 +12,22 @@ export const maxClients = 1_000;
 /** Names under which a client's metadata carries what is ours. */
 export const ownerMetadata = 'owner_user_id';
 export const secretIdMetadata = 'secret_id';
+/** What it gets where it asks for no scope. */
+export const defaultScopeMetadata = 'default_scope';
+
+/** What everybody may do is no right that a client has to be registered for: each may ask for it. */
+const ofEverybody: Permission = 'read:plants';
 
 /** The client as the provider knows it (RFC 7591). */
-export const metadataOf = (client: OAuthClientRecord): AdapterPayload => ({
+export const metadataOf = (client: OAuthClientEntity): AdapterPayload => ({
   client_id: client.clientId,
   client_name: client.name,
   ...(client.secretHash === null
     ? { token_endpoint_auth_method: 'none' }
     : // The hash: what is shown is compared with it by ClientSecrets.
       { token_endpoint_auth_method: 'client_secret_basic', client_secret: client.secretHash }),
-  scope: [...(client.grantTypes.includes('authorization_code') ? ['openid'] : []), ...client.scopes].join(' '),
+  scope: [...new Set([...(client.grantTypes.includes('authorization_code') ? ['openid'] : []), ...client.scopes, ofEverybody])].join(' '),
+  [defaultScopeMetadata]: client.scopes.join(' '),
   grant_types: client.grantTypes,
   response_types: client.grantTypes.includes('authorization_code') ? ['code'] : [],
   redirect_uris: client.redirectUris,
@@ -29,7 +36,7 @@ export const metadataOf = (client: OAuthClientRecord): AdapterPayload => ({
 });
 
 /** The client as those who manage it see it. */
-export const toOAuthClient = (client: OAuthClientRecord): OAuthClient => ({
+export const toOAuthClient = (client: OAuthClientEntity): OAuthClient => ({
   clientId: client.clientId,
   name: client.name,
   redirectUris: client.redirectUris,
@@ -40,7 +47,7 @@ export const toOAuthClient = (client: OAuthClientRecord): OAuthClient => ({
   createdAt: client.createdAt.toISOString(),
 });
 
-export const withSecret = (client: OAuthClientRecord, secret: string | undefined): CreatedOAuthClient => ({
+export const withSecret = (client: OAuthClientEntity, secret: string | undefined): CreatedOAuthClient => ({
   ...toOAuthClient(client),
   ...(secret !== undefined && { secret }),
 });

@@ -10,22 +10,14 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
+import type { FindOneOptions } from 'typeorm';
 import { newSecret } from '../credentials/secret.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { findUser } from '../users/users.repository.js';
+import { OAuthClientEntity } from './oauth-client.entity.js';
 import { assertManagesClients, clientFaults, clientNotFound, maxClients, toOAuthClient, withSecret } from './oauth-client.js';
-import {
-  countClients,
-  deleteClient,
-  findClient,
-  insertClient,
-  listClients,
-  lockClient,
-  type OAuthClientRecord,
-  replaceSecret,
-} from './oauth-clients.repository.js';
 
 const secretPrefix = 'pscs_';
 
@@ -43,12 +35,13 @@ export class OAuthClientsService {
     const secret = client.public ? undefined : await this.newSecret(context.deadline);
     return this.database.transaction((tx) =>
       once(tx, context.idempotency, async () => {
-        if ((await countClients(tx)) >= maxClients) {
+        const clients = tx.repository(OAuthClientEntity);
+        if ((await clients.count()) >= maxClients) {
           throw new DomainError('too-many-oauth-clients', `Delete a client first: there are at most ${maxClients}.`);
         }
         // An id is never used again: the log may name it.
         const clientId = randomBytes(12).toString('hex');
-        await insertClient(tx, {
+        await clients.insert({
           clientId,
           name: client.name,
           redirectUris: client.redirectUris ?? [],
@@ -59,27 +52,29 @@ export class OAuthClientsService {
           secretHash: secret?.secretHash ?? null,
         });
         audit(tx, actorOf(context), identity.createOAuthClient, clientId);
-        return withSecret(there(await findClient(tx, clientId)), secret?.secret);
+        return withSecret(there(await clients.findOneBy({ clientId })), secret?.secret);
       }),
     );
   }
 
   async list({ caller }: RpcContext): Promise<OAuthClient[]> {
     assertManagesClients(caller);
-    return (await listClients(this.database)).map(toOAuthClient);
+    const clients = await this.database.repository(OAuthClientEntity).find({ order: { createdAt: 'DESC', clientId: 'ASC' } });
+    return clients.map(toOAuthClient);
   }
 
   async get({ caller }: RpcContext, clientId: string): Promise<OAuthClient> {
     assertManagesClients(caller);
-    return toOAuthClient(there(await findClient(this.database, clientId)));
+    return toOAuthClient(there(await this.database.repository(OAuthClientEntity).findOneBy({ clientId })));
   }
 
-  /** With it go codes and refresh tokens; access tokens by the log. */
+  /** Codes, refresh tokens and grants go with the row; access tokens end by the revocation log. */
   async delete(context: RpcContext, clientId: string): Promise<OAuthClient> {
     assertManagesClients(context.caller);
     const deleted = await this.database.transaction(async (tx) => {
-      const client = there(await lockClient(tx, clientId));
-      await deleteClient(tx, clientId);
+      const clients = tx.repository(OAuthClientEntity);
+      const client = there(await clients.findOne(locked(clientId)));
+      await clients.delete(clientId);
       await appendRevocations(tx, [{ kind: 'client', id: clientId }]);
       audit(tx, actorOf(context), identity.deleteOAuthClient, clientId);
       return client;
@@ -93,11 +88,12 @@ export class OAuthClientsService {
     const { secret, ...kept } = await this.newSecret(context.deadline);
     const rotated = await this.database.transaction((tx) =>
       once(tx, context.idempotency, async () => {
-        const client = there(await lockClient(tx, clientId));
+        const clients = tx.repository(OAuthClientEntity);
+        const client = there(await clients.findOne(locked(clientId)));
         if (client.secretId === null) {
           throw new DomainError('oauth-client-public', 'A public client has no secret to replace.');
         }
-        await replaceSecret(tx, clientId, kept);
+        await clients.update(clientId, kept);
         await appendRevocations(tx, [{ kind: 'clientSecret', id: client.secretId }]);
         audit(tx, actorOf(context), identity.rotateOAuthClientSecret, clientId);
         return withSecret(client, secret);
@@ -122,7 +118,10 @@ async function ownerId(tx: Transaction, username: string): Promise<string> {
   return owner.userId;
 }
 
-function there(client: OAuthClientRecord | undefined): OAuthClientRecord {
+/** Nobody else replaces the client's secret until the transaction ends. */
+const locked = (clientId: string): FindOneOptions<OAuthClientEntity> => ({ where: { clientId }, lock: { mode: 'for_no_key_update' } });
+
+function there(client: OAuthClientEntity | null): OAuthClientEntity {
   if (!client) throw clientNotFound();
   return client;
 }

@@ -12,7 +12,7 @@ import {
 import { resourceOf } from './access-token.js';
 import type { DatabaseClock } from '../credentials/database-clock.js';
 import type { PageContext } from './form.js';
-import { ownerMetadata, secretIdMetadata } from './oauth-client.js';
+import { defaultScopeMetadata, ownerMetadata, secretIdMetadata } from './oauth-client.js';
 import { renderError } from './pages.js';
 import { answersInDatabaseTime } from './provider-times.js';
 import { accessTokenTtl, type KeyRing, signingAlgorithm } from './signing-key.js';
@@ -71,7 +71,7 @@ export function createProvider(parts: ProviderParts): Provider {
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
     clientDefaults: { id_token_signed_response_alg: signingAlgorithm },
     enabledJWA: { idTokenSigningAlgValues: [signingAlgorithm] },
-    extraClientMetadata: { properties: [ownerMetadata, secretIdMetadata] },
+    extraClientMetadata: { properties: [ownerMetadata, secretIdMetadata, defaultScopeMetadata] },
     allowOmittingSingleRegisteredRedirectUri: false,
     pkce: { required: () => true },
     routes: {
@@ -131,7 +131,7 @@ export function createProvider(parts: ProviderParts): Provider {
         enabled: true,
         defaultResource: () => resourceOf(publicUrl),
         getResourceServerInfo: (ctx, resource, client) => ({
-          ...resourceServer(ctx, resource, client.scope ?? '', publicUrl),
+          ...resourceServer(ctx, resource, { has: client.scope ?? '', byDefault: String(client[defaultScopeMetadata]) }, publicUrl),
           jwt: { sign: { alg: signingAlgorithm, kid: keys.signingKid } },
         }),
       },
@@ -234,17 +234,18 @@ function isOwnToken(_: unknown, client: { clientId: string }, token: { clientId?
 function resourceServer(
   ctx: KoaContextWithOIDC,
   resource: string,
-  clientScope: string,
+  client: { readonly has: string; readonly byDefault: string },
   publicUrl: string,
 ): ResourceServer {
   if (resource !== resourceOf(publicUrl))
     throw new errors.InvalidTarget(`the only resource is ${resourceOf(publicUrl)}`);
   const { params, route } = ctx.oidc;
   if (params && (route === 'authorization' || params['grant_type'] === 'client_credentials')) {
-    params['scope'] = allowedScope(params['scope'], clientScope.split(' '));
+    params['scope'] = allowedScope(params['scope'], client);
   }
   return {
-    scope: withoutOpenId(clientScope.split(' ')),
+    // `openid` is for the ID token; the API knows nothing of it.
+    scope: client.has.split(' ').filter((one) => one !== 'openid').join(' '),
     accessTokenFormat: 'jwt',
     accessTokenTTL: accessTokenTtl,
   };
@@ -271,15 +272,13 @@ async function refuseHead(ctx: PageContext, next: () => Promise<unknown>): Promi
   await next();
 }
 
-/** That scope is for the ID token; the API knows nothing of it. */
-const withoutOpenId = (scopes: readonly string[]): string => scopes.filter((one) => one !== 'openid').join(' ');
-
-/** Without one asked for: all that the client has. @throws InvalidScope */
-function allowedScope(asked: unknown, has: readonly string[]): string {
-  if (typeof asked !== 'string') return withoutOpenId(has);
+/** Without one asked for: all that the client was registered for. @throws InvalidScope */
+function allowedScope(asked: unknown, { has, byDefault }: { readonly has: string; readonly byDefault: string }): string {
+  if (typeof asked !== 'string') return byDefault;
   // Libraries ask for it to get a refresh token, which clients here get or not as they were registered.
   const scopes = asked.split(' ').filter((one) => one !== 'offline_access');
-  const refused = scopes.find((one) => !has.includes(one));
+  const allowed = has.split(' ');
+  const refused = scopes.find((one) => !allowed.includes(one));
   if (refused !== undefined) throw new errors.InvalidScope('requested scope is not allowed', refused);
   return scopes.join(' ');
 }

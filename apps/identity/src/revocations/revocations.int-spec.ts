@@ -175,7 +175,7 @@ describe('the revocation log', () => {
   it('leads from a user to what they may, until they are gone', async () => {
     const { userId } = await shop.enter();
     await expect(shop.call(identity.resolveSubject, { userId })).resolves.toEqual({
-      permissions: ['write:orders', 'webhooks'],
+      permissions: ['read:plants', 'write:orders', 'webhooks'],
       position: await head(),
     });
     await expect(

@@ -21,7 +21,7 @@ describe('sessions', () => {
       kind: 'session',
       id: expect.any(String),
       userId: expect.any(String),
-      permissions: ['write:orders', 'webhooks'],
+      permissions: ['read:plants', 'write:orders', 'webhooks'],
       expiresAt,
       position: expect.any(Number),
     });

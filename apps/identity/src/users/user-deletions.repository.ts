@@ -64,3 +64,12 @@ export async function takeOverDeletion(db: Reader, leaseMs: number): Promise<Att
   const [taken] = await db.query<Attempt>(takeOver, [leaseMs]);
   return taken;
 }
+
+/** @returns ids of the OAuth clients that the user owned */
+export async function deleteClientsOf(tx: Transaction, userId: string): Promise<string[]> {
+  const deleted = await tx.query<{ clientId: string }>(
+    'DELETE FROM oauth_clients WHERE user_id = $1 RETURNING client_id AS "clientId"',
+    [userId],
+  );
+  return deleted.map(({ clientId }) => clientId);
+}

@@ -12,12 +12,12 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
-import { deleteClientsOf } from '../oauth/oauth-clients.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
+import { assertNotLastAdmin } from './roles.js';
 import { assertVersion, managed, userNotFound } from './user.js';
-import { type Attempt, beginDeletion, dropDeletion, findWhoAsked, takeOverDeletion } from './user-deletions.repository.js';
+import { type Attempt, beginDeletion, deleteClientsOf, dropDeletion, findWhoAsked, takeOverDeletion } from './user-deletions.repository.js';
 import { deleteUser, findUser, lockUser } from './users.repository.js';
 
 /** A lease is longer than any call under it, so that two attempts do not work on one user at the same time. */
@@ -67,6 +67,7 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
       const user = await lockUser(tx, userId);
       if (!user) throw userNotFound();
       assertVersion(user, ifVersion);
+      await assertNotLastAdmin(tx, user);
       return { user, attempt: await beginDeletion(tx, userId, actorOf(context), leaseMsOf(context)) };
     });
     const openOrders = await this.closeCustomer(context, attempt);

@@ -32,9 +32,25 @@ const present = <T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[
 export const publicProfile = ({ id, username, firstName, lastName, userStatus }: UserRecord): User =>
   ({ id, username, ...present({ firstName, lastName, userStatus }) });
 
-/** What the user and `write:users` see. */
+/** What the user sees. */
 export const fullProfile = ({ id, username, firstName, lastName, email, phone, userStatus }: UserRecord): User =>
   ({ id, username, ...present({ firstName, lastName, email, phone, userStatus }) });
+
+/** What `write:users` sees. */
+export const managedProfile = (user: UserRecord): User => ({ ...fullProfile(user), role: user.role });
+
+/** As much of a user as the caller may see. */
+export function profileFor(caller: Principal | undefined, user: UserRecord): User {
+  if (managesUsers(caller)) return managedProfile(user);
+  return mayManage(caller, user) ? fullProfile(user) : publicProfile(user);
+}
+
+const managesUsers = (caller: Principal | undefined): boolean => caller?.permissions.includes('write:users') ?? false;
+
+/** @throws DomainError `forbidden` */
+export function assertManagesUsers(caller: Principal): void {
+  if (!managesUsers(caller)) throw new DomainError('forbidden', 'Use a credential with write:users.');
+}
 
 /**
  * Whether the caller may see and change everything of this user: the user in person, with a session, or `write:users`.
@@ -42,8 +58,7 @@ export const fullProfile = ({ id, username, firstName, lastName, email, phone, u
  * password.
  */
 export const mayManage = (caller: Principal | undefined, user: Pick<UserRecord, 'userId'> | undefined): boolean =>
-  caller !== undefined &&
-  (caller.permissions.includes('write:users') || (caller.subject === user?.userId && caller.shown.includes('session')));
+  managesUsers(caller) || (caller !== undefined && caller.subject === user?.userId && caller.shown.includes('session'));
 
 /**
  * Narrows to a user that is there and that the caller may manage. Who may not manage users at all is told so before,

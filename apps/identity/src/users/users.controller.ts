@@ -5,12 +5,14 @@ import {
   type DeleteUser,
   type GetUser,
   identity,
+  type ListUsers,
   type ResolveUserIds,
   type ResolveUsername,
+  type SetUserRole,
   type UpdateUser,
   type User,
 } from '@plant-shop/contracts/identity';
-import type { Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { Page, Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { UserDeletionsService } from './user-deletions.service.js';
@@ -46,6 +48,16 @@ export class UsersController {
   @Answers(identity.getUser)
   getUser({ username }: GetUser, context: RpcContext): Promise<Versioned<User>> {
     return this.users.get(context, username);
+  }
+
+  @Answers(identity.listUsers)
+  listUsers(request: ListUsers, context: RpcContext): Promise<Page<User>> {
+    return this.users.list(context, request);
+  }
+
+  @Answers(identity.setUserRole)
+  setUserRole(request: SetUserRole, context: RpcContext): Promise<Versioned<User>> {
+    return this.users.setRole(context, request);
   }
 
   @Answers(identity.updateUser)

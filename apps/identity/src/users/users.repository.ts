@@ -1,7 +1,8 @@
 import type { NewUser, UserChanges } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
+import type { TextPageBounds } from '@plant-shop/platform/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
-import type { Transaction } from '@plant-shop/platform/postgres/database';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
 import { refuseConflicts, userIdTaken, usernameKey, usernameTaken, type UserRecord } from './user.js';
@@ -24,6 +25,31 @@ export function findUsernames(
   userIds: readonly string[],
 ): Promise<{ userId: string; username: string }[]> {
   return db.query('SELECT user_id AS "userId", username FROM users WHERE user_id = ANY($1::uuid[])', [userIds]);
+}
+
+/** Sorts after every continuation of a prefix: the highest code point, in the byte order of the collation "C". */
+const last = '\u{10FFFF}';
+
+const range = 'username_key > $1 AND username_key >= $2 AND username_key < $3';
+const listAll: Statement = {
+  name: 'list-users',
+  text: `SELECT ${columns} FROM users WHERE ${range} ORDER BY username_key LIMIT $4`,
+};
+/** The role is a literal: prepared for any role, Postgres would read the whole index of names to find a few admins. */
+const listOfRole = (role: Role): Statement => ({
+  name: `list-users-of-role-${role}`,
+  text: `SELECT ${columns} FROM users WHERE ${range} AND role = '${role}' ORDER BY username_key LIMIT $4`,
+});
+
+/** In the order of their names, one more than the page holds. */
+export function listUsers(
+  db: Reader,
+  { q, role }: { readonly q: string; readonly role: Role | undefined },
+  { after, limit }: TextPageBounds,
+): Promise<UserRecord[]> {
+  const prefix = usernameKey(q);
+  const bounds = [after, prefix, `${prefix}${last}`, limit + 1];
+  return db.query(role === undefined ? listAll : listOfRole(role), bounds);
 }
 
 export async function findUserById(db: Reader, userId: string): Promise<UserRecord | undefined> {
@@ -158,8 +184,29 @@ export async function changeUser(
   }
 }
 
-export async function setRole(tx: Transaction, userId: string, role: Role): Promise<void> {
-  await tx.execute('UPDATE users SET role = $2 WHERE user_id = $1', [userId, role]);
+export async function setRole(tx: Transaction, userId: string, role: Role): Promise<UserRecord> {
+  return onlyRow(
+    await tx.query<UserRecord>(`UPDATE users SET role = $2, version = version + 1 WHERE user_id = $1 RETURNING ${columns}`, [userId, role]),
+  );
+}
+
+/**
+ * Until the transaction ends, no other one may take an admin away. Rows would not do: two transactions that each take
+ * another admin away lock different ones, and read the other's as it was (write skew).
+ */
+export async function lockAdmins(tx: Transaction): Promise<void> {
+  await tx.query(`SELECT pg_advisory_xact_lock(hashtext('plant-shop admins'))`);
+}
+
+/** Whether there is an admin beside this user who is not about to be deleted. A statement after `lockAdmins`. */
+export async function hasOtherAdmin(tx: Transaction, userId: string): Promise<boolean> {
+  const others = await tx.query(
+    `SELECT 1 FROM users WHERE role = 'admin' AND user_id <> $1
+       AND NOT EXISTS (SELECT 1 FROM user_deletions WHERE user_deletions.user_id = users.user_id)
+     LIMIT 1`,
+    [userId],
+  );
+  return others.length > 0;
 }
 
 /** With the user go sessions, keys, OAuth clients and the intent to delete. @returns whether there was one */

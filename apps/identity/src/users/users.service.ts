@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { identity, type NewUser, type UpdateUser, type User } from '@plant-shop/contracts/identity';
+import { identity, type ListUsers, type NewUser, type SetUserRole, type UpdateUser, type User } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
 import { once, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { actorOf } from '@plant-shop/platform/audit/audit-log';
+import { TextPaging } from '@plant-shop/platform/paging';
 import { auditOthers } from '../audit/audit-others.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { Cipher } from '../credentials/cipher.js';
@@ -17,16 +19,19 @@ import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { endLogins } from '../sessions/end-logins.js';
+import { changeRole } from './roles.js';
 import {
+  assertManagesUsers,
   assertVersion,
   type Candidate,
   conflictsOf,
   fullProfile,
   managed,
-  mayManage,
+  managedProfile,
   passwordFaults,
-  publicProfile,
+  profileFor,
   refuseConflicts,
+  usernameKey,
   userNotFound,
   type UserRecord,
 } from './user.js';
@@ -37,6 +42,7 @@ import {
   findUser,
   findUsernames,
   insertUsers,
+  listUsers,
   lockUser,
   type UserToInsert,
 } from './users.repository.js';
@@ -95,7 +101,24 @@ export class UsersService {
   async get(context: RpcContext, username: string): Promise<Versioned<User>> {
     const user = await findUser(this.database, username);
     if (!user) throw userNotFound();
-    return new Versioned(mayManage(context.principal, user) ? fullProfile(user) : publicProfile(user), user.version);
+    return new Versioned(profileFor(context.principal, user), user.version);
+  }
+
+  /** @throws DomainError `forbidden`; CodedError `invalid-cursor` */
+  async list({ caller }: RpcContext, { q = '', role, ...requested }: ListUsers): Promise<Page<User>> {
+    assertManagesUsers(caller);
+    const paging = new TextPaging('users', [`q=${usernameKey(q)}`, `role=${role ?? ''}`]);
+    const bounds = paging.bounds(requested);
+    const users = await listUsers(this.database, { q, role }, bounds);
+    return paging.page(users, bounds, { entry: managedProfile, position: ({ username }) => usernameKey(username) });
+  }
+
+  /** @throws DomainError `forbidden`, `user-not-found`, `precondition-failed`, `last-admin` */
+  async setRole(context: RpcContext, { username, assignment: { role }, ifVersion }: SetUserRole): Promise<Versioned<User>> {
+    assertManagesUsers(context.caller);
+    const { user } = await changeRole(this.database, actorOf(context), { username, role, ifVersion });
+    this.revocations.nudge();
+    return new Versioned(managedProfile(user), user.version);
   }
 
   async update(
@@ -122,7 +145,7 @@ export class UsersService {
       return record;
     });
     if (passwordHash !== undefined) this.revocations.nudge();
-    return new Versioned(fullProfile(changed), changed.version);
+    return new Versioned(profileFor(context.caller, changed), changed.version);
   }
 
   /**

@@ -1,6 +1,6 @@
-import { instant, meaning, objectOf, oneOf, text, uuid, type WrittenSchema } from '@plant-shop/contracts/answers';
-import type { OrderStatusChanged } from '@plant-shop/contracts/events';
-import { orderStatusChange, orderStatusChanged, webhookTest } from '@plant-shop/contracts/events.schema';
+import { instant, meaning, objectOf, oneOf, text, type WrittenSchema } from '@plant-shop/contracts/answers';
+import { defaultEventType, type EventType, eventTypes, type OrderEvent } from '@plant-shop/contracts/events';
+import { orderPlaced, orderShipped, orderStatusChanged, refundDue, webhookTest } from '@plant-shop/contracts/events.schema';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { store } from '@plant-shop/contracts/store';
 import { encodeCursor } from '../stream/cursor.js';
@@ -9,6 +9,18 @@ import type { GapReason } from '../stream/entry.js';
 // What clients are pushed, as AsyncAPI 3.0. The tests hold against it what was really sent.
 
 const description = `Every change of an order's status, at least once, in order per order, and with the same id and bytes on every way.
+
+Other event types are opt-in, by the parameter \`types\` of the stream and the \`eventTypes\` of a webhook:
+
+| type | when |
+|---|---|
+| \`order.status_changed\` | the status of an order changes. A client that names no types gets this one alone |
+| \`order.placed\` | an order is placed |
+| \`order.shipped\` | a shipment is reported, each time |
+| \`refund.due\` | a payment came too late or twice, and is owed back |
+
+All types share one log: an order's events come in the order in which they happened, whatever their types, and a cursor is a position among
+all of them. A client may connect with the same cursor and other types.
 
 - **WebSocket** at \`/v1/orders/updates\`. By default a frame is the event and nothing else. With \`cursor\`, or the subprotocol
   \`orders.v1.resumable\`, it also has \`id\` and \`cursor\`; who connects with the last cursor gets every later event once.
@@ -19,13 +31,13 @@ A principal sees the events of its own orders; with \`read:orders\`, of all.`;
 
 const cursor = meaning(text(500), 'Opaque. Connect with the last one, and every later event follows once.');
 
-const resumable = objectOf<OrderStatusChanged & { id: string; cursor: string }>('ResumableOrderStatusChanged')({
-  id: meaning(uuid, 'The same on every repetition, and on every way to the client.'),
-  cursor,
-  event: oneOf(['order.status_changed']),
-  timestamp: meaning(instant, 'When the status changed.'),
-  data: orderStatusChange,
-});
+/** What each type is called in the document, and what is sent of it. */
+const types = {
+  'order.status_changed': { name: 'OrderStatusChanged', ...orderStatusChanged },
+  'order.placed': { name: 'OrderPlaced', ...orderPlaced },
+  'order.shipped': { name: 'OrderShipped', ...orderShipped },
+  'refund.due': { name: 'RefundDue', ...refundDue },
+} satisfies Record<EventType, object>;
 
 /** Why events that were once there, or may have been, are missing before the next one. */
 interface StreamGap {
@@ -44,14 +56,31 @@ const gap = objectOf<StreamGap>('StreamGap', 'Only with cursors: what came befor
   }),
 });
 
-const schemas: readonly WrittenSchema[] = [orderStatusChanged, resumable, gap, webhookTest];
+const schemas: readonly WrittenSchema[] = [...Object.values(types).flatMap(({ plain, resumable }) => [plain, resumable]), gap, webhookTest];
+
+const lowerFirst = (name: string): string => name.charAt(0).toLowerCase() + name.slice(1);
+/** Names of messages, with the events' on every way. */
+const plainNames = Object.values(types).map(({ name }) => lowerFirst(name));
+const streamNames = [...plainNames, ...Object.values(types).map(({ name }) => `resumable${name}`), 'streamGap'];
+const webhookNames = [...Object.values(types).map(({ name }) => `webhook${name}`), 'webhookTest'];
+const refs = (names: readonly string[], path: string): Record<string, object> =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `${path}/${name}` }]));
 
 /** @param streamUrl where clients reach the stream, like `ws://127.0.0.1:8081` */
 export function makeDocument(streamUrl: string): object {
   const { protocol, host } = new URL(streamUrl);
-  const example = exampleOf();
-  const id = '0197a1b0-1111-7222-8333-444455556666';
-  const place = encodeCursor({ epoch: '9d1c7f3e-0a2b-4c3d-8e4f-5a6b7c8d9e0f', seq: 41 });
+  const { epoch, events } = sampleOf(store.feedRead).answer;
+  const logged = events.map(({ seq, id, body }) => ({ id, cursor: encodeCursor({ epoch, seq }), event: JSON.parse(body) as OrderEvent }));
+  const [first] = logged;
+  if (!first) throw new Error('the sample of store.feedRead has no event');
+  const messagesOf = ({ id, cursor, event }: (typeof logged)[number]): [string, object][] => {
+    const { name } = types[event.event];
+    return [
+      [lowerFirst(name), message(event.event, 'The event, and nothing else', name, event)],
+      [`resumable${name}`, message(event.event, 'The event with its id and cursor', `Resumable${name}`, { id, cursor, ...event })],
+      [`webhook${name}`, { ...message(event.event, 'The same bytes as on the stream', name, event), headers: webhookHeaders }],
+    ];
+  };
   return {
     asyncapi: '3.0.0',
     info: { title: 'Plant shop: order events', version: '1.0.0', description, license: { name: 'Apache-2.0' } },
@@ -70,21 +99,14 @@ export function makeDocument(streamUrl: string): object {
         title: 'Order events by WebSocket',
         description: closing,
         servers: [{ $ref: '#/servers/stream' }],
-        messages: {
-          orderStatusChanged: { $ref: '#/components/messages/orderStatusChanged' },
-          resumableOrderStatusChanged: { $ref: '#/components/messages/resumableOrderStatusChanged' },
-          streamGap: { $ref: '#/components/messages/streamGap' },
-        },
+        messages: refs(streamNames, '#/components/messages'),
         bindings: { ws: { method: 'GET', query, headers, bindingVersion: '0.1.0' } },
       },
       webhook: {
         address: null,
         title: 'Order events by webhook',
         description: 'The receiver is an address of the client\'s, set up with `POST /v3/webhooks`.',
-        messages: {
-          webhookOrderStatusChanged: { $ref: '#/components/messages/webhookOrderStatusChanged' },
-          webhookTest: { $ref: '#/components/messages/webhookTest' },
-        },
+        messages: refs(webhookNames, '#/components/messages'),
       },
     },
     operations: {
@@ -92,42 +114,30 @@ export function makeDocument(streamUrl: string): object {
         action: 'send',
         channel: { $ref: '#/channels/updates' },
         title: 'Push order events',
-        messages: ['orderStatusChanged', 'resumableOrderStatusChanged', 'streamGap'].map((name) => ({
-          $ref: `#/channels/updates/messages/${name}`,
-        })),
+        messages: Object.values(refs(streamNames, '#/channels/updates/messages')),
       },
       callWebhook: {
         action: 'send',
         channel: { $ref: '#/channels/webhook' },
         title: 'Call a webhook',
         description: answering,
-        messages: ['webhookOrderStatusChanged', 'webhookTest'].map((name) => ({ $ref: `#/channels/webhook/messages/${name}` })),
+        messages: Object.values(refs(webhookNames, '#/channels/webhook/messages')),
         bindings: { http: { method: 'POST', bindingVersion: '0.3.0' } },
       },
     },
     components: {
       messages: {
-        orderStatusChanged: message('order.status_changed', 'The event, and nothing else', 'OrderStatusChanged', example),
-        resumableOrderStatusChanged: message(
-          'order.status_changed',
-          'The event with its id and cursor',
-          'ResumableOrderStatusChanged',
-          { id, cursor: place, ...example },
-        ),
+        ...Object.fromEntries(logged.flatMap(messagesOf)),
         streamGap: message('stream.gap', 'Something is missing here', 'StreamGap', {
           event: 'stream.gap',
-          timestamp: example.timestamp,
-          cursor: place,
+          timestamp: first.event.timestamp,
+          cursor: first.cursor,
           data: { reason: 'cursor-too-old' },
         }),
-        webhookOrderStatusChanged: {
-          ...message('order.status_changed', 'The same bytes as on the stream', 'OrderStatusChanged', example),
-          headers: webhookHeaders,
-        },
         webhookTest: {
           ...message('webhook.test', 'Sent on request', 'WebhookTest', {
             event: 'webhook.test',
-            timestamp: example.timestamp,
+            timestamp: first.event.timestamp,
             data: { webhookId: '0190b6a2-7f00-7a11-8b22-93c4d5e6f708' },
           }),
           headers: webhookHeaders,
@@ -168,6 +178,8 @@ may say \`Retry-After\`. Redirects are not followed. The same \`webhook-id\` may
 
 const text200 = { type: 'string', minLength: 1 };
 
+const typeNames = eventTypes.map((one) => one.replaceAll('.', '\\.')).join('|');
+
 const query = {
   type: 'object',
   properties: {
@@ -175,7 +187,13 @@ const query = {
     cursor: { type: 'string', description: '`latest`, `earliest`, or the last cursor that was seen: frames then have `id` and `cursor`.' },
     orderId: { type: 'integer', minimum: 1, description: 'Only events of this order.' },
     plantId: { type: 'integer', minimum: 1, description: 'Only events of orders of this plant.' },
-    newStatus: { type: 'string', description: 'Only changes to this status.' },
+    newStatus: { type: 'string', description: 'Only changes to this status, and what is no change of a status.' },
+    types: {
+      type: 'string',
+      pattern: `^(${typeNames})( *, *(${typeNames}))*$`,
+      default: defaultEventType,
+      description: `Only events of these types: a comma list of ${eventTypes.map((one) => `\`${one}\``).join(', ')}.`,
+    },
   },
 };
 
@@ -207,10 +225,3 @@ const message = (name: string, title: string, schema: string, payload: object): 
   payload: { $ref: `#/components/schemas/${schema}` },
   examples: [{ payload }],
 });
-
-/** The contract's own example of an event. */
-function exampleOf(): OrderStatusChanged {
-  const [event] = sampleOf(store.feedRead).answer.events;
-  if (!event) throw new Error('the sample of store.feedRead has no event');
-  return JSON.parse(event.body) as OrderStatusChanged;
-}

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventTypes } from '@plant-shop/contracts/events';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { encodeCursor } from '../stream/cursor.js';
@@ -42,6 +43,18 @@ describe('frames that were sent', () => {
     // And not whatever it is.
     expect(faultsOf('OrderStatusChanged', resumable.frames[0])).not.toBeNull();
     expect(faultsOf('StreamGap', plain.frames[0])).not.toBeNull();
+  });
+
+  it('are as the served document says, of every type', async () => {
+    const types = eventTypes.join();
+    const [plain, resumable] = [await replica.opened(`api_key=key&types=${types}`), await replica.opened(`api_key=key&types=${types}&cursor=latest`)];
+    shop.move([{}, { type: 'order.placed' }, { type: 'order.shipped' }, { type: 'refund.due' }]);
+    await Promise.all([plain.has(4), resumable.has(4)]);
+    const names = ['OrderStatusChanged', 'OrderPlaced', 'OrderShipped', 'RefundDue'];
+    for (const [n, name] of names.entries()) {
+      expect([name, faultsOf(name, plain.frames[n]), faultsOf(`Resumable${name}`, resumable.frames[n])]).toEqual([name, null, null]);
+      for (const other of names) if (other !== name) expect(faultsOf(other, plain.frames[n])).not.toBeNull();
+    }
   });
 
   it('come from one address only, which the document names', async () => {

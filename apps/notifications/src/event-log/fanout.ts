@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { defaultEventType } from '@plant-shop/contracts/events';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Logged } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -10,6 +12,8 @@ import { hasWebhooks } from '../role.js';
 /** Among the replicas of notifications: what was logged, without the events when they are too many. Core NATS: it may be lost. */
 const fanoutSubject = 'notifications.fanout';
 const maxMessageBytes = 512 * 1024;
+/** How every body of this type begins: the store writes the type first. */
+const statusChange = `{"event":"${defaultEventType}"`;
 
 /** What was logged, with the time at which it reached notifications. */
 export interface Reached extends Omit<Logged, 'ageMs'> {
@@ -17,8 +21,12 @@ export interface Reached extends Omit<Logged, 'ageMs'> {
   readonly reachedAt: number;
 }
 
-/** As it is sent. Replicas of the release before send no `reachedAt`, and make the deliveries of what they log. */
+/**
+ * As it is sent. Replicas of the release before send no `reachedAt`, and make the deliveries of what they log. They would show
+ * `events` of every type: where others than status changes are among them, these travel as `mixedEvents`, and they read the log.
+ */
 type Message = Omit<Reached, 'reachedAt'> & {
+  readonly mixedEvents?: Logged['events'];
   readonly reachedAt?: number;
   /** False: the sender makes no webhook deliveries of it. */
   readonly makesDeliveries?: boolean;
@@ -30,6 +38,8 @@ export type Hear = (reached: Reached, isOthersToDeliver: boolean) => void;
 @Injectable()
 export class Fanout implements OnApplicationShutdown {
   private readonly hearers: Hear[] = [];
+  /** Sent as the subject for replies, which nobody sends: NATS brings our own messages back, and parsing them costs as much as logging. */
+  private readonly id = randomUUID();
   private messages: Listener | undefined;
 
   constructor(
@@ -50,23 +60,29 @@ export class Fanout implements OnApplicationShutdown {
 
   hear(hear: Hear): void {
     this.hearers.push(hear);
-    this.messages ??= this.nats.listen(fanoutSubject, (message) => this.took(message.json<Message>()));
+    this.messages ??= this.nats.listen(fanoutSubject, (message) => {
+      if (message.reply !== this.id) this.took(message.json<Message>());
+    });
   }
 
   tellOthers(reached: Reached): void {
     // The client would keep it and send it after a reconnect, when it is news no longer.
     if (!this.nats.isUp) return;
-    const { events, ...range } = { ...reached, makesDeliveries: hasWebhooks(this.options.role) } satisfies Message;
-    const whole = Buffer.from(JSON.stringify({ ...range, events }));
+    const { events = [], ...others } = reached;
+    const range: Message = { ...others, makesDeliveries: hasWebhooks(this.options.role) };
+    const areMixed = events.some(({ body }) => !body.startsWith(statusChange));
+    const message: Message = events.length === 0 ? range : areMixed ? { ...range, mixedEvents: events } : { ...range, events };
+    const whole = Buffer.from(JSON.stringify(message));
     try {
-      this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range));
+      this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range), { reply: this.id });
     } catch (error) {
       // They read it from the log.
       this.logger.warn({ err: error }, 'other replicas were not told of events');
     }
   }
 
-  private took({ makesDeliveries = true, reachedAt = this.revocations.identityTime(), ...logged }: Message): void {
+  private took({ makesDeliveries = true, reachedAt = this.revocations.identityTime(), mixedEvents, ...range }: Message): void {
+    const logged = mixedEvents ? { ...range, events: mixedEvents } : range;
     for (const hear of this.hearers) hear({ ...logged, reachedAt }, !makesDeliveries);
   }
 }

@@ -1,3 +1,4 @@
+import type { EventTypes } from '../event-log/event-types.js';
 import type { Entry } from './entry.js';
 import type { Form } from './frames.js';
 
@@ -15,24 +16,26 @@ export class Batch {
 
   constructor(readonly entries: readonly Entry[]) {}
 
-  all(form: Form): Selected {
-    return this.cached(`${form}:*`, form, this.entries);
+  /** All events of these types, and gaps. Looked up, not filtered, for each client after the first. */
+  ofTypes(form: Form, types: EventTypes): Selected {
+    return this.cached(`${form}:${types.key}`, () => this.only(form, ({ facts }) => !facts || types.has(facts.type)));
   }
 
   only(form: Form, isWanted: (entry: Entry) => boolean): Selected {
     const wanted = this.entries.filter(isWanted);
-    if (wanted.length === this.entries.length) return this.all(form);
-    return this.cached(`${form}:${wanted.map(({ place }) => place).join()}`, form, wanted);
+    return this.cached(`${form}:${wanted.map(({ place }) => place).join()}`, () => join(form, wanted));
   }
 
-  private cached(key: string, form: Form, entries: readonly Entry[]): Selected {
-    const known = this.joined.get(key);
-    if (known) return known;
-    const frames = entries.map((entry) => entry.frame(form)).filter((frame) => frame !== undefined);
-    const [first, second] = frames;
-    const bytes = first === undefined ? nothing.bytes : second === undefined ? first : Buffer.concat(frames);
-    const selected = { bytes, count: frames.length };
-    this.joined.set(key, selected);
+  private cached(key: string, make: () => Selected): Selected {
+    let selected = this.joined.get(key);
+    if (!selected) this.joined.set(key, (selected = make()));
     return selected;
   }
+}
+
+function join(form: Form, entries: readonly Entry[]): Selected {
+  const frames = entries.map((entry) => entry.frame(form)).filter((frame) => frame !== undefined);
+  const [first, second] = frames;
+  const bytes = first === undefined ? nothing.bytes : second === undefined ? first : Buffer.concat(frames);
+  return { bytes, count: frames.length };
 }

@@ -161,7 +161,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** The client has ended it, or its network. */
-  gone(connection: Connection, code: number | 'none'): void {
+  gone(connection: Connection, code: number | string): void {
     if (connection.state !== 'closed') this.forget(connection, code);
   }
 
@@ -208,7 +208,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     this.perCredential.set(credential, count + 1);
   }
 
-  private forget(connection: Connection, code: number | 'none'): void {
+  private forget(connection: Connection, code: number | string): void {
     const { credential } = connection.caller;
     const left = (this.perCredential.get(credential) ?? 1) - 1;
     if (left > 0) this.perCredential.set(credential, left);

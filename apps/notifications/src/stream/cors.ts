@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isAllowedOrigin } from '@plant-shop/platform/service/origins';
 
 /** What a page of another origin may read of an answer, beside its body. */
 const exposed = 'Retry-After, X-Request-Id, WWW-Authenticate';
@@ -10,7 +11,7 @@ const maxAge = '600';
 export function corsHeaders({ headers }: IncomingMessage, origins: readonly string[]): Record<string, string> {
   const { origin } = headers;
   if (origins.length === 0) return {};
-  const isAllowed = origin !== undefined && (origins.includes('*') || origins.includes(origin));
+  const isAllowed = origin !== undefined && isAllowedOrigin(origin, origins);
   return { vary: 'Origin', ...(isAllowed && { 'access-control-allow-origin': origin, 'access-control-expose-headers': exposed }) };
 }
 

@@ -1,4 +1,4 @@
-import { encodeCursor } from './cursor.js';
+import { type Cursor, encodeCursor } from './cursor.js';
 import { type Form, sseMessage, textFrame } from './frames.js';
 import type { Break, History, Place } from './history.js';
 
@@ -17,8 +17,9 @@ export interface LoggedEvent {
 /** Why the events before a `stream.gap` and those after it do not follow each other. */
 export type GapReason = 'restored' | 'lost' | 'cursor-too-old' | 'cursor-unknown' | 'cursor-ahead';
 
-/** What clients filter by, and when it happened; another kind of event may lack some of it. */
+/** What clients filter by, and when it happened; another type of event may lack some of it. */
 interface Facts {
+  readonly type: string;
   readonly orderId: number | undefined;
   readonly plantId: number | undefined;
   readonly newStatus: string | undefined;
@@ -26,24 +27,25 @@ interface Facts {
   readonly at: number;
 }
 
-/** One event or gap as it goes out: text and frames are made once, when the first client of their form needs them. */
+/** One event or gap as it goes out: what it takes to filter and to send it is made once, when the first client needs it. */
 export class Entry {
   private readonly frames = new Map<Form, Buffer>();
   private asText: string | undefined;
+  private encodedCursor: string | undefined;
+  private knownFacts: Facts | undefined;
 
   private constructor(
     readonly place: Place,
-    readonly cursor: string,
+    private readonly at: Cursor,
     /** Undefined: a gap, which is everybody's. */
     readonly event: LoggedEvent | undefined,
-    readonly facts: Facts | undefined,
     private readonly gapText = '',
     /** When it reached notifications, in milliseconds since the epoch by identity's clock. Undefined: it is sent to a client that resumes. */
     readonly reachedAt?: number,
   ) {}
 
   static ofEvent(event: LoggedEvent, history: History, reachedAt?: number): Entry {
-    return new Entry(event.seq, encodeCursor(history.cursorAt(event.seq)), event, factsOf(event.body), '', reachedAt);
+    return new Entry(event.seq, history.cursorAt(event.seq), event, '', reachedAt);
   }
 
   static ofBreak({ place, reason }: Break, history: History): Entry {
@@ -51,9 +53,18 @@ export class Entry {
   }
 
   static gap(place: Place, history: History, reason: GapReason): Entry {
-    const cursor = encodeCursor(history.cursorAt(place));
-    const text = JSON.stringify({ event: 'stream.gap', timestamp: new Date().toISOString(), cursor, data: { reason } });
-    return new Entry(place, cursor, undefined, undefined, text);
+    const cursor = history.cursorAt(place);
+    const text = JSON.stringify({ event: 'stream.gap', timestamp: new Date().toISOString(), cursor: encodeCursor(cursor), data: { reason } });
+    return new Entry(place, cursor, undefined, text);
+  }
+
+  get cursor(): string {
+    return (this.encodedCursor ??= encodeCursor(this.at));
+  }
+
+  /** Undefined for a gap. */
+  get facts(): Facts | undefined {
+    return this.event && (this.knownFacts ??= factsOf(this.event.body));
   }
 
   /** With id and cursor in front of what the body says, which is not parsed and written anew. */
@@ -91,6 +102,6 @@ export class Entry {
 }
 
 function factsOf(body: string): Facts {
-  const { timestamp, data } = JSON.parse(body) as { timestamp?: string; data?: Partial<Facts> };
-  return { orderId: data?.orderId, plantId: data?.plantId, newStatus: data?.newStatus, at: Date.parse(timestamp ?? '') };
+  const { event = '', timestamp, data } = JSON.parse(body) as { event?: string; timestamp?: string; data?: Partial<Facts> };
+  return { type: event, orderId: data?.orderId, plantId: data?.plantId, newStatus: data?.newStatus, at: Date.parse(timestamp ?? '') };
 }

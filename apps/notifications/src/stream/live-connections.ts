@@ -1,48 +1,86 @@
+import type { EventTypes } from '../event-log/event-types.js';
 import type { Batch, Selected } from './batch.js';
 import type { Connection } from './connection.js';
 import { isFor } from './subscription.js';
 
-/** The live connections, found by what they see: one customer's event is not held against 10,000 sockets. */
+/**
+ * The live connections, found by what they see and the types that they ask for: neither one customer's event nor each order that is
+ * placed is held against 10,000 sockets.
+ */
 export class LiveConnections {
-  private readonly seeingAll = new Set<Connection>();
-  private readonly bySubject = new Map<string, Set<Connection>>();
+  private readonly seeingAll = new Groups<EventTypes>();
+  private readonly bySubject = new Groups<string>();
 
   add(connection: Connection): void {
     const { all, subject } = connection.sees;
-    if (all) {
-      this.seeingAll.add(connection);
-      return;
-    }
-    const others = this.bySubject.get(subject);
-    if (others) others.add(connection);
-    else this.bySubject.set(subject, new Set([connection]));
+    if (all) this.seeingAll.add(connection.filter.types, connection);
+    else this.bySubject.add(subject, connection);
   }
 
   delete(connection: Connection): void {
-    this.seeingAll.delete(connection);
-    const { subject } = connection.sees;
-    const others = this.bySubject.get(subject);
-    if (others?.delete(connection) && others.size === 0) this.bySubject.delete(subject);
+    this.seeingAll.delete(connection.filter.types, connection);
+    this.bySubject.delete(connection.sees.subject, connection);
   }
 
   *all(): Iterable<Connection> {
-    yield* this.seeingAll;
-    for (const connections of this.bySubject.values()) yield* connections;
+    yield* this.seeingAll.all();
+    yield* this.bySubject.all();
   }
 
-  /** Who sees something of a batch; a filter may leave nothing of it. */
+  /** Who sees something of a batch of a type that they ask for; another filter may leave nothing of it. */
   *seeing({ entries }: Batch): Iterable<Connection> {
-    if (entries.some(({ event }) => !event)) {
-      yield* this.all();
-      return;
+    const typesBySubject = new Map<string, Set<string>>();
+    for (const { event, facts } of entries) {
+      if (!event || !facts) {
+        yield* this.all();
+        return;
+      }
+      const types = typesBySubject.get(event.subject);
+      if (types) types.add(facts.type);
+      else typesBySubject.set(event.subject, new Set([facts.type]));
     }
-    yield* this.seeingAll;
-    for (const subject of new Set(entries.map(({ event }) => event?.subject ?? ''))) yield* this.bySubject.get(subject) ?? [];
+    const all = [...typesBySubject.values()];
+    for (const asked of this.seeingAll.keys()) {
+      if (all.some((types) => areAmong(asked, types))) yield* this.seeingAll.of(asked);
+    }
+    for (const [subject, types] of typesBySubject) {
+      for (const connection of this.bySubject.of(subject)) if (areAmong(connection.filter.types, types)) yield connection;
+    }
+  }
+}
+
+const areAmong = (asked: EventTypes, types: ReadonlySet<string>): boolean => asked.types.some((type) => types.has(type));
+
+/** Connections that have something in common. */
+class Groups<Key> {
+  private readonly groups = new Map<Key, Set<Connection>>();
+
+  add(key: Key, connection: Connection): void {
+    const others = this.groups.get(key);
+    if (others) others.add(connection);
+    else this.groups.set(key, new Set([connection]));
+  }
+
+  delete(key: Key, connection: Connection): void {
+    const others = this.groups.get(key);
+    if (others?.delete(connection) && others.size === 0) this.groups.delete(key);
+  }
+
+  keys(): Iterable<Key> {
+    return this.groups.keys();
+  }
+
+  of(key: Key): Iterable<Connection> {
+    return this.groups.get(key) ?? [];
+  }
+
+  *all(): Iterable<Connection> {
+    for (const connections of this.groups.values()) yield* connections;
   }
 }
 
 export function selectionFor(connection: Connection, batch: Batch): Selected {
   const form = connection.outlet?.form ?? 'plain';
-  if (connection.sees.all && !connection.isFiltered) return batch.all(form);
+  if (connection.sees.all && !connection.isFiltered) return batch.ofTypes(form, connection.filter.types);
   return batch.only(form, (entry) => isFor(connection, entry));
 }

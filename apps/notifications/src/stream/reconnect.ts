@@ -2,7 +2,7 @@ import type { CloseCode } from './outlet.js';
 
 /**
  * Reconnections a second that a closing replica causes at most. When 10,000 came at once, one replica took 3,800 a second, and a
- * client waited up to 3.3 s for its handshake; at 1,000 a second it waited 0.4 s (docs/decisions/scaling-notifications.md).
+ * client waited up to 3.3 s for its handshake; at 1,000 a second it waited 0.4 s (docs/decisions/stream-rebalancing.md).
  */
 const reconnectsPerSecond = 1_000;
 /** A client that waits for its turn gets its events late. */

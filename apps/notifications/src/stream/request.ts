@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import { eventTypes } from '@plant-shop/contracts/events';
 import { orderStatuses } from '@plant-shop/contracts/store';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { shownBy, type Shown } from '@plant-shop/credentials/shown';
 import { CodedError } from '@plant-shop/platform/errors';
+import { defaultTypes, type EventTypes, eventTypesOf } from '../event-log/event-types.js';
 import { type Cursor, decodeCursor } from './cursor.js';
 import { badParameter, Refusal } from './problems.js';
 import type { Filter } from './subscription.js';
@@ -42,6 +44,7 @@ export function readRequest(request: IncomingMessage): StreamRequest {
   return {
     shown,
     filter: {
+      types: typesOf(query),
       ...filterOf('orderIds', idsOf(query, 'orderId')),
       ...filterOf('plantIds', idsOf(query, 'plantId')),
       ...filterOf('newStatuses', statusesOf(query)),
@@ -86,7 +89,7 @@ function integerOf(name: string, text: string, min: number, max: number): number
 function listOf(query: URLSearchParams, name: string): readonly string[] | undefined {
   const given = query.getAll(name);
   if (given.length === 0) return undefined;
-  const values = [...new Set(given.flatMap((one) => one.split(',')))];
+  const values = [...new Set(given.flatMap((one) => one.split(',').map((value) => value.trim())))];
   if (values.length > maxFilterValues) throw badParameter(name, `must have at most ${maxFilterValues} values`);
   return values;
 }
@@ -94,12 +97,18 @@ function listOf(query: URLSearchParams, name: string): readonly string[] | undef
 const idsOf = (query: URLSearchParams, name: string): readonly number[] | undefined =>
   listOf(query, name)?.map((text) => integerOf(name, text, 1, Number.MAX_SAFE_INTEGER));
 
-function statusesOf(query: URLSearchParams): readonly string[] | undefined {
-  const statuses = listOf(query, 'newStatus');
-  const known: readonly string[] = orderStatuses;
-  if (statuses?.some((one) => !known.includes(one))) throw badParameter('newStatus', `must be some of ${known.join(', ')}`);
-  return statuses;
+const statusesOf = (query: URLSearchParams): readonly string[] | undefined => someOf(query, 'newStatus', orderStatuses);
+
+function typesOf(query: URLSearchParams): EventTypes {
+  const types = someOf(query, 'types', eventTypes);
+  return types === undefined ? defaultTypes : eventTypesOf(types);
 }
 
-const filterOf = <K extends keyof Filter>(name: K, values: Filter[K] | undefined): Pick<Filter, K> | object =>
+function someOf(query: URLSearchParams, name: string, known: readonly string[]): readonly string[] | undefined {
+  const values = listOf(query, name);
+  if (values?.some((one) => !known.includes(one))) throw badParameter(name, `must be some of ${known.join(', ')}`);
+  return values;
+}
+
+const filterOf = <K extends Exclude<keyof Filter, 'types'>>(name: K, values: Filter[K] | undefined): Pick<Filter, K> | object =>
   values === undefined ? {} : { [name]: values };

@@ -1,7 +1,9 @@
 import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
+import { eventTypes } from '@plant-shop/contracts/events';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
+import { defaultTypes, type EventTypes, eventTypesOf } from '../event-log/event-types.js';
 import { Batch } from './batch.js';
 import { Connection } from './connection.js';
 import { Entry } from './entry.js';
@@ -33,6 +35,7 @@ class Scene {
   readonly rounds: Rounds;
   readonly all: Entry[] = [];
   readonly clients: Client[] = [];
+  onTurn: (connection: Connection) => void = () => undefined;
   private readonly listeners: LogTailListener[] = [];
   private readonly sender: Sender;
 
@@ -42,7 +45,20 @@ class Scene {
     const metrics = new StreamMetrics(new Registry());
     const listen = (one: LogTailListener): void => void this.listeners.push(one);
     this.sender = new Sender(this.revocations, metrics);
-    this.rounds = new Rounds({ ring: this.ring, listen }, this.sender, metrics);
+    const { sender } = this;
+    const turns: Pick<Sender, 'send' | 'maySend' | 'now'> = {
+      get maySend() {
+        return sender.maySend;
+      },
+      get now() {
+        return sender.now;
+      },
+      send: (connection, selected) => {
+        this.onTurn(connection);
+        return sender.send(connection, selected);
+      },
+    };
+    this.rounds = new Rounds({ ring: this.ring, listen }, turns as Sender, metrics);
     // As a journey would, with pages instead of the ring where that has forgotten.
     this.rounds.listen((connection) => this.resume(connection));
   }
@@ -50,7 +66,8 @@ class Scene {
   grow(...subjects: string[]): void {
     const entries = subjects.map((subject) => {
       const seq = this.all.length + 1;
-      const body = JSON.stringify({ seq, timestamp: new Date().toISOString(), data: { newStatus: seq % 2 ? 'odd' : 'even' } });
+      const event = seq % 3 === 0 ? 'order.placed' : 'order.status_changed';
+      const body = JSON.stringify({ event, seq, timestamp: new Date().toISOString(), data: { newStatus: seq % 2 ? 'odd' : 'even' } });
       const entry = Entry.ofEvent({ seq, id: `${seq}`, subject, body }, history);
       this.all.push(entry);
       return entry;
@@ -60,10 +77,10 @@ class Scene {
   }
 
   /** A client that has everything so far. */
-  join(subject?: string, newStatus?: string): Client {
+  join(subject?: string, newStatus?: string, types: EventTypes = defaultTypes): Client {
     const principal = { subject: subject ?? '', permissions: subject === undefined ? ['read:orders'] : [], shown: [] };
     const caller = { principal, credential: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
-    const connection = new Connection({}, caller, newStatus === undefined ? {} : { newStatuses: [newStatus] });
+    const connection = new Connection({}, caller, { types, ...(newStatus !== undefined && { newStatuses: [newStatus] }) });
     const client: Client = { connection, writes: [], from: this.all.length };
     const send = (bytes: Buffer): void => {
       client.writes.push([...bytes.toString().matchAll(/"seq":(\d+)/g)].map(([, seq]) => Number(seq)));
@@ -137,6 +154,19 @@ describe('rounds', () => {
     expect(client.writes).toEqual([scene.wanted(client)]);
   });
 
+  it('give nobody a turn for events of types that they do not ask for', async () => {
+    const scene = new Scene();
+    const [without, placed] = [scene.join(), scene.join(undefined, undefined, eventTypesOf(['order.placed', 'refund.due']))];
+    scene.grow('somebody', 'somebody');
+    await scene.settled();
+    const turns: Connection[] = [];
+    scene.onTurn = (connection) => turns.push(connection);
+    scene.grow('somebody');
+    await scene.settled();
+    expect([without.writes, placed.writes]).toEqual([[[1, 2]], [[3]]]);
+    expect(turns).toEqual([placed.connection]);
+  });
+
   const subject = fc.constantFrom('one', 'two', 'three');
   const step = fc.oneof(
     fc.record({ do: fc.constant('grow' as const), subjects: fc.array(subject, { minLength: 1, maxLength: 4 }) }),
@@ -144,6 +174,7 @@ describe('rounds', () => {
       do: fc.constant('join' as const),
       subject: fc.option(subject, { nil: undefined }),
       newStatus: fc.option(fc.constantFrom('odd', 'even'), { nil: undefined }),
+      types: fc.constantFrom(defaultTypes, eventTypesOf(['order.placed']), eventTypesOf(eventTypes)),
     }),
     fc.record({ do: fc.constantFrom('leave', 'rejoin'), client: fc.nat() }),
     fc.record({ do: fc.constant('turn' as const) }),
@@ -157,7 +188,7 @@ describe('rounds', () => {
         const away = new Set<Connection>();
         for (const one of steps) {
           if (one.do === 'grow') scene.grow(...one.subjects);
-          else if (one.do === 'join') scene.join(one.subject, one.newStatus);
+          else if (one.do === 'join') scene.join(one.subject, one.newStatus, one.types);
           else if (one.do === 'turn') await turn();
           else {
             const connection = scene.clients[one.client % scene.clients.length]?.connection;

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { defaultTypes } from '../event-log/event-types.js';
 import { Connection } from './connection.js';
 import type { Outlet } from './outlet.js';
 import { SlowClients } from './slow-clients.js';
@@ -29,7 +30,7 @@ describe('clients that together leave too much unread', () => {
     client.pause();
     const [socket] = (await accepted) as [Socket];
     ends.push(client, socket);
-    const connection = new Connection({}, caller, {});
+    const connection = new Connection({}, caller, { types: defaultTypes });
     const nothing = (): void => undefined;
     const outlet: Outlet = { transport: 'websocket', form: 'plain', socket, send: nothing, ping: () => true, close: nothing };
     connection.outlet = outlet;

@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Replica, Shop, updates } from './stream.spec.fixture.js';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { startService } from '@plant-shop/testing/service';
+import { testSettings } from '../notifications.spec.fixture.js';
+import { startNotifications } from '../start.js';
+import { Replica, Shop, updates } from './stream.spec.fixture.js';
 
 describe('a replica of the stream that is stopped', () => {
   let shop: Shop;
@@ -61,5 +64,17 @@ describe('a replica of the stream that is stopped', () => {
     const [answer] = (await once(asked, 'response')) as [IncomingMessage];
     expect(answer.headers.connection).toBe('close');
     asked.destroy();
+  });
+
+  it.each(['both', 'stream'])('drains its WebSockets (4200) when Nest closes the app, with the role `%s`', async (NOTIFICATIONS_ROLE) => {
+    let port = 0;
+    const service = await startService('notifications', shop.nats.url, async (one) => {
+      // Without the drain that runs before the app is closed.
+      jest.spyOn(one, 'beforeClose').mockReturnValue();
+      port = (await startNotifications(one, testSettings(shop.database.serviceUrl, { NOTIFICATIONS_ROLE }))).streamPort ?? 0;
+    });
+    const [client] = await new Replica(service, port).openedMany(1, 'api_key=key');
+    await service.stop();
+    expect(await client?.closed).toMatchObject({ code: 4200 });
   });
 });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import type { EventType } from '@plant-shop/contracts/events';
 import { identity, type Revocation } from '@plant-shop/contracts/identity';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { Permission } from '@plant-shop/contracts/permissions';
@@ -108,7 +109,16 @@ export interface Move {
   readonly orderId?: number;
   readonly plantId?: number;
   readonly newStatus?: string;
+  /** Absent: a change of its status. */
+  readonly type?: Exclude<EventType, 'order.status_changed'>;
 }
+
+/** What events of a type say beside the order and its plant. */
+const dataOf = {
+  'order.placed': { quantity: 1 },
+  'order.shipped': { carrier: 'Green Post', trackingNumber: 'GP-0042' },
+  'refund.due': { refundId: 31 },
+} satisfies Record<NonNullable<Move['type']>, object>;
 
 /** Everything around the stream; replicas come and go. */
 export class Shop {
@@ -145,6 +155,11 @@ export class Shop {
       startFake(nats.url, 'identity', shop.identity.fakes()),
     ]);
     return shop;
+  }
+
+  /** One more connection, to hear what is said over NATS. */
+  connect(): Promise<Nats> {
+    return Nats.connect({ url: this.nats.url, name: 'test' }, createLogger('test', 'fatal'));
   }
 
   async close(): Promise<void> {
@@ -219,15 +234,16 @@ export class Shop {
     });
   }
 
-  private event({ subject = customer, orderId, plantId = 7, newStatus = 'approved' }: Move): FeedEvent {
+  private event({ subject = customer, orderId, plantId = 7, newStatus = 'approved', type }: Move): FeedEvent {
     const seq = (this.feed.at(-1)?.seq ?? 0) + 1 + this.lost;
     this.lost = 0;
-    const data = { orderId: orderId ?? seq, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
+    const change = { orderId: orderId ?? seq, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
+    const data = type ? { ...dataOf[type], orderId: orderId ?? seq, plantId } : change;
     const event: FeedEvent = {
       seq,
       id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
       subject,
-      body: JSON.stringify({ event: 'order.status_changed', timestamp: new Date().toISOString(), data }),
+      body: JSON.stringify({ event: type ?? 'order.status_changed', timestamp: new Date().toISOString(), data }),
     };
     this.feed.push(event);
     return event;

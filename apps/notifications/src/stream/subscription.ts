@@ -1,4 +1,6 @@
 import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { defaultEventType } from '@plant-shop/contracts/events';
+import type { EventTypes } from '../event-log/event-types.js';
 import type { Entry } from './entry.js';
 
 /** Whose events a principal may see. */
@@ -10,8 +12,10 @@ export interface Sees {
 
 /** Undefined: not filtered by it. */
 export interface Filter {
+  readonly types: EventTypes;
   readonly orderIds?: readonly number[];
   readonly plantIds?: readonly number[];
+  /** Of status changes; events of other types have no status, and pass. */
   readonly newStatuses?: readonly string[];
 }
 
@@ -27,14 +31,20 @@ export const mayReadOrders = ({ permissions, shown }: Principal): boolean =>
 
 export const seenBy = ({ subject, permissions }: Principal): Sees => ({ subject, all: permissions.includes('read:orders') });
 
-export const isFiltered = (filter: Filter): boolean => Object.keys(filter).length > 0;
+/** Whether it wants less than all events of its types. */
+export const isFiltered = ({ orderIds, plantIds, newStatuses }: Filter): boolean => [orderIds, plantIds, newStatuses].some((one) => one !== undefined);
 
 /** A gap is everybody's: what it hides might have been theirs. */
 export function isFor({ sees, filter }: Subscription, { event, facts }: Entry): boolean {
   if (!event || !facts) return true;
   if (!sees.all && event.subject !== sees.subject) return false;
-  const { orderIds, plantIds, newStatuses } = filter;
-  return isAmong(orderIds, facts.orderId) && isAmong(plantIds, facts.plantId) && isAmong(newStatuses, facts.newStatus);
+  const { types, orderIds, plantIds, newStatuses } = filter;
+  return (
+    types.has(facts.type) &&
+    isAmong(orderIds, facts.orderId) &&
+    isAmong(plantIds, facts.plantId) &&
+    (facts.type !== defaultEventType || isAmong(newStatuses, facts.newStatus))
+  );
 }
 
 const isAmong = <T>(wanted: readonly T[] | undefined, value: T | undefined): boolean =>

@@ -1,18 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { type WebSocket, WebSocketServer } from 'ws';
+import { WebSocket } from 'ws';
 import type { Connection } from './connection.js';
-import type { Connections } from './connections.js';
 import { type Form, pingFrame } from './frames.js';
-import { type CloseCode, closeLimitMs, closeReasons, type Outlet } from './outlet.js';
+import { type CloseCode, closeReasons, type Outlet } from './outlet.js';
 import { Refusal } from './problems.js';
 import type { StartingPlace } from './starting-places.js';
 
 /** With it, frames carry id and cursor although the client gave no cursor. */
 export const resumableProtocol = 'orders.v1.resumable';
-const maxInboundBytes = 4 * 1024;
-/** Newer than the types of `ws`. */
-const closeTimeout = { closeTimeout: closeLimitMs };
 const keyForm = /^[+/0-9A-Za-z]{22}==$/;
 
 /** @throws Refusal when the request is no WebSocket handshake (RFC 6455, 4.2.1) */
@@ -29,45 +25,22 @@ export function checkHandshake({ headers }: IncomingMessage): void {
 export const offersResumable = ({ headers }: IncomingMessage): boolean =>
   (headers['sec-websocket-protocol'] ?? '').split(',').some((one) => one.trim() === resumableProtocol);
 
-/** `ws` makes the handshake and reads what clients send; frames of events go to the socket ready-made. */
-export class WebSockets {
-  private readonly server = new WebSocketServer({
-    noServer: true,
-    clientTracking: false,
-    perMessageDeflate: false,
-    maxPayload: maxInboundBytes,
-    ...closeTimeout,
-    handleProtocols: (offered) => offered.has(resumableProtocol) && resumableProtocol,
-  });
-
-  /** `headers` are what its answers say beside the handshake. */
-  constructor(
-    private readonly connections: Connections,
-    headers: Headers,
-  ) {
-    this.server.on('headers', (lines) => {
-      for (const [name, value] of headers) lines.push(`${name}: ${value}`);
-    });
-  }
-
-  /** Sends the 101, after which the client may rely on every event behind its place. */
-  accept(request: IncomingMessage, socket: Socket, head: Buffer, connection: Connection, form: Form, start: StartingPlace): void {
-    this.server.handleUpgrade(request, socket, head, (client) => {
-      this.connections.open(connection, new WebSocketOutlet(client, socket, form), start);
-      const hear = (): number => connection.heard++;
-      client.on('pong', () => (connection.isAwaited = false));
-      client.on('ping', hear);
-      client.on('message', hear);
-      client.on('error', waitForClose);
-      client.on('close', (code) => this.connections.gone(connection, code));
-    });
-  }
+/** The client object that Nest passes to the gateway's methods. */
+export class StreamSocket extends WebSocket {
+  /** Set by `handleConnection`, the first of them. */
+  connection!: Connection;
 }
 
-/** After an error, `ws` says the code with `close`. */
-const waitForClose = (): void => undefined;
+/** What the gateway gets with an admitted client. */
+export interface AdmittedSocket {
+  readonly connection: Connection;
+  readonly socket: Socket;
+  readonly form: Form;
+  readonly start: StartingPlace;
+}
 
-class WebSocketOutlet implements Outlet {
+/** `ws` does the handshake and parses what clients send; frames of events go to the network socket preformatted. */
+export class WebSocketOutlet implements Outlet {
   readonly transport = 'websocket';
 
   constructor(

@@ -39,9 +39,9 @@ export class AllOrdersDeliveryMaker extends BackgroundLoop {
     private readonly worker: DeliveryWorker,
     private readonly metrics: DeliveryMetrics,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
-    @InjectLogger() private readonly log: Logger,
+    @InjectLogger() logger: Logger,
   ) {
-    super({ name: 'make deliveries of all orders', intervalMs }, () => this.make(), log);
+    super({ name: 'make deliveries of all orders', intervalMs }, () => this.make(), logger);
     this.size = new StepSize(webhooks.stepRows);
     this.limitMs = webhooks.stepLimitMs;
     this.largeStep = webhooks.stepRows / 4;
@@ -62,7 +62,7 @@ export class AllOrdersDeliveryMaker extends BackgroundLoop {
     } catch (error) {
       const tooLarge = wasTooLarge(error);
       if (!tooLarge && isPassing(error)) throw error;
-      this.log.warn({ err: error, deliveries: this.size.rows, endpoints: locked.length }, 'making deliveries failed, trying with half as many');
+      this.logger.warn({ err: error, deliveries: this.size.rows, endpoints: locked.length }, 'making deliveries failed, trying with half as many');
       this.size.halve();
       this.metrics.halved('all');
       // Others go first, and halving finds the endpoint at fault, if it is one.

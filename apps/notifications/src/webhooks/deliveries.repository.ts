@@ -2,6 +2,7 @@ import type { DeliveryState } from '@plant-shop/contracts/notifications';
 import type { PageBounds } from '@plant-shop/platform/paging';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { isRepetition, typeOfRow } from '../event-log/event-types.js';
 import type { DeliveryRecord } from './delivery.js';
 import { bringForward } from './queue.repository.js';
 import { type Cursor, longerPause } from './webhook-cursors.repository.js';
@@ -10,7 +11,7 @@ import type { OwnStretch } from './webhook-watermark.repository.js';
 type Reader = Pick<Transaction, 'query'>;
 
 /** Events `l` that an endpoint `w` asked for. */
-export const asked = `(l.body::jsonb ->> 'event') = ANY (w.event_types) AND w.state <> 'deleted'
+export const asked = `${typeOfRow} = ANY (w.event_types) AND w.state <> 'deleted'
   AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)`;
 
 /**
@@ -50,7 +51,7 @@ export function limitStatements(tx: Transaction, limitMs: number): void {
 }
 
 /** The event came under an earlier number already, and the endpoint has it, or gets it now. @param after where its position was */
-const isKnown = (after: string): string => `l.repeats AND EXISTS (
+const isKnown = (after: string): string => `${isRepetition} AND EXISTS (
         SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id
         UNION ALL
         SELECT 1 FROM event_log o WHERE o.event_id = l.event_id AND o.seq > ${after} AND o.seq < l.seq)`;
@@ -101,7 +102,8 @@ const enqueueByCursor: Statement = {
   text: `
     WITH places AS MATERIALIZED (
       SELECT c.webhook_id, c.after, CASE WHEN due.count * 2 > $6::bigint THEN 0 ELSE least($4::bigint, $6 - due.count) END AS room,
-        coalesce((SELECT l.seq FROM event_log l WHERE l.seq > c.after AND l.seq <= $3 ORDER BY l.seq OFFSET $5::bigint - 1 LIMIT 1), $3::bigint) AS up_to
+        least($3::bigint, $5::bigint - 1 +
+          coalesce((SELECT l.seq FROM event_log l WHERE l.seq > c.after AND l.seq <= $3 ORDER BY l.seq LIMIT 1), $3::bigint)) AS up_to
       FROM unnest($1::uuid[], $2::bigint[]) AS c (webhook_id, after)
       CROSS JOIN LATERAL (
         SELECT count(*) FROM (

@@ -10,7 +10,8 @@ import { findDelivery, insertCopy, insertTest, listDeliveriesOf } from './delive
 import { foundDelivery, testBody, toDelivery } from './delivery.js';
 import { DeliveryWorker } from './delivery-worker.js';
 import { replayEvents } from './replay.js';
-import { assertEnabled, assertMayUseWebhooks, found, type WebhookRecord } from './webhook.js';
+import type { WebhookEntity } from './webhook.entity.js';
+import { assertEnabled, assertMayUseWebhooks, found } from './webhook.js';
 import { findWebhook, lockWebhook } from './webhooks.repository.js';
 
 @Injectable()
@@ -55,7 +56,7 @@ export class DeliveriesService {
   private async schedule<T extends object>(
     { caller, idempotency }: RpcContext,
     webhookId: string,
-    work: (tx: Transaction, webhook: WebhookRecord) => Promise<T>,
+    work: (tx: Transaction, webhook: WebhookEntity) => Promise<T>,
   ): Promise<T | Replayed> {
     assertMayUseWebhooks(caller);
     const answer = await this.database.transaction((tx) =>

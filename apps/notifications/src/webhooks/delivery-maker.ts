@@ -29,9 +29,9 @@ export class DeliveryMaker extends BackgroundLoop {
     private readonly worker: DeliveryWorker,
     private readonly metrics: DeliveryMetrics,
     @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
-    @InjectLogger() private readonly log: Logger,
+    @InjectLogger() logger: Logger,
   ) {
-    super({ name: 'make deliveries', intervalMs }, () => this.make(), log);
+    super({ name: 'make deliveries', intervalMs }, () => this.make(), logger);
     this.size = new StepSize(webhooks.stepRows);
     this.limitMs = webhooks.stepLimitMs;
   }
@@ -43,7 +43,7 @@ export class DeliveryMaker extends BackgroundLoop {
       made = await this.step();
     } catch (error) {
       if (!wasTooLarge(error)) throw error;
-      this.log.warn({ err: error, deliveries: this.size.rows }, 'making deliveries took too long, trying with half as many');
+      this.logger.warn({ err: error, deliveries: this.size.rows }, 'making deliveries took too long, trying with half as many');
       this.size.halve();
       this.metrics.halved('own');
       return this.size.rows > 1;

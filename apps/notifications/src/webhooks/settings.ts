@@ -14,55 +14,56 @@ const factor = (variable: string, documented: { description: string; default: st
 export const webhookSettings = {
   secrets: secrets('NOTIFICATIONS_SECRET', {
     description:
-      'Encrypts the secrets of webhooks; at least 32 characters, the same on all replicas. To change it, put the new one first, and the old one after a comma until nothing is encrypted with it (metric `webhook_secrets_to_seal_anew`)',
+      "Encrypts the webhooks' signing secrets; at least 32 characters, the same on all replicas. To change it, put the new one " +
+      'first and keep the old one after a comma until nothing is encrypted with it (metric `webhook_secrets_to_seal_anew`)',
   }),
   webhooksPerUser: integer('WEBHOOKS_PER_USER', {
-    description: 'Webhooks that a user may have',
+    description: 'Webhooks per user',
     default: '20',
     min: 1,
     max: 10_000,
   }),
   webhookHttpsOnly: flag('WEBHOOK_HTTPS_ONLY', {
-    description: 'Takes no http URLs but for allowed targets; always so when NODE_ENV is production',
+    description: 'Refuses http URLs except for allowed targets; always on when NODE_ENV is production',
     default: 'false',
   }),
   webhookAllowedTargets: list('WEBHOOK_ALLOWED_TARGETS', {
-    description: 'Receivers that may be reached although they are not on the internet: `host:port`, or `host:*` for all ports',
+    description: 'Receivers allowed outside the public internet: `host:port`, or `host:*` for all ports',
     each: 'entries like receiver.example:8443 or localhost:*',
     isValid: (entry) => /^([\w.-]+|\[[\da-f:.]+\]):(\*|\d{1,5})$/i.test(entry),
   }),
   webhookInFlight: integer('WEBHOOK_IN_FLIGHT', {
-    description: 'Attempts of one owner under way at the same time on a replica; of all owners together, at most eight times as many',
+    description: 'Concurrent attempts per owner and replica; of all owners together, eight times as many',
     default: '64',
     min: 1,
     max: 10_000,
   }),
   webhookInFlightPerEndpoint: integer('WEBHOOK_IN_FLIGHT_PER_ENDPOINT', {
-    description: 'The same for one endpoint, all replicas together',
+    description: 'Concurrent attempts per endpoint, across replicas',
     default: '32',
     min: 1,
     max: 10_000,
   }),
   webhookRatePerEndpoint: integer('WEBHOOK_RATE_PER_ENDPOINT', {
-    description: 'Attempts for one endpoint per second, all replicas together',
+    description: 'Attempts per endpoint and second, across replicas',
     default: '1000',
     min: 1,
     max: 1_000_000,
   }),
   webhookSilentAttempts: integer('WEBHOOK_SILENT_ATTEMPTS', {
-    description: 'Attempts in a row that were slow or unanswered, after which an endpoint gets one at a time with pauses; they grow while it does not answer at all',
+    description: 'Consecutive slow or unanswered attempts after which an endpoint gets one at a time with pauses; they grow while it does not respond at all',
     default: '5',
     min: 1,
     max: 1_000,
   }),
   webhookDeliveryRetentionDays: integer('WEBHOOK_DELIVERY_RETENTION_DAYS', {
-    description: 'How long ended deliveries and their attempts are kept, in days',
+    description: 'Retention of ended deliveries and their attempts, in days',
     default: '30',
     min: 1,
     max: 3_650,
   }),
   webhookTimeScale: factor('WEBHOOK_TIME_SCALE', {
-    description: 'Multiplies the pauses between attempts and the days after which an endpoint is disabled or held events fail; for trials',
+    description: 'For tests: multiplies pauses between attempts, and the days after which endpoints are disabled or held events fail',
     default: '1',
   }),
 };

@@ -19,14 +19,13 @@ export interface OwnStretch extends LogStretch {
 const lockStretch: Statement = {
   name: 'webhooks-lock-watermark',
   text: `
-    SELECT m.watermark AS after, m.part_seq AS "partSeq", m.part_webhook_id AS "partWebhookId", coalesce(
-      (SELECT seq FROM event_log l WHERE l.seq > m.watermark AND l.seq <= f.watermark ORDER BY seq OFFSET $1::bigint - 1 LIMIT 1),
-      f.watermark) AS "upTo"
+    SELECT m.watermark AS after, m.part_seq AS "partSeq", m.part_webhook_id AS "partWebhookId", least(f.watermark, $1::bigint - 1 +
+      coalesce((SELECT seq FROM event_log l WHERE l.seq > m.watermark AND l.seq <= f.watermark ORDER BY seq LIMIT 1), f.watermark)) AS "upTo"
     FROM webhook_watermark m, feed_watermark f WHERE m.watermark < f.watermark FOR UPDATE OF m`,
 };
 
 /**
- * At most so many events that follow on the watermark, which nobody else moves until the transaction ends. Who waited for
+ * At most so many numbers from the next event on, which nobody else moves until the transaction ends. Who waited for
  * another one gets what that one left; undefined when it left nothing. The log's own watermark is read and not locked:
  * logging waits for nobody here.
  */

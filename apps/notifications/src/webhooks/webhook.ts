@@ -1,31 +1,17 @@
 import { DomainError } from '@plant-shop/contracts/errors';
-import type { EventType, NewWebhook, Webhook, WebhookState } from '@plant-shop/contracts/notifications';
+import { defaultEventType } from '@plant-shop/contracts/events';
+import type { NewWebhook, Webhook } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
+import type { WebhookEntity } from './webhook.entity.js';
 
 /** How long the former secret goes on signing where nothing else is asked: time to carry the new one to each receiver. */
 export const defaultGraceSeconds = 86_400;
 
-/** An endpoint as its row holds it. */
-export interface WebhookRecord {
-  readonly id: string;
-  readonly position: number;
-  readonly ownerId: string;
-  readonly url: string;
-  readonly eventTypes: readonly EventType[];
-  readonly orderId: number | null;
-  readonly plantId: number | null;
-  readonly description: string | null;
-  readonly state: WebhookState;
-  readonly disabledReason: 'gone' | 'failing' | null;
-  readonly version: number;
-  readonly createdAt: Date;
-}
-
 /** What its owner decides. */
-export type WebhookWishes = Pick<WebhookRecord, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
+export type WebhookWishes = Pick<WebhookEntity, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
 
-/** Absent filters and description are none. */
-export const toWishes = ({ url, eventTypes, orderId, plantId, description }: NewWebhook): WebhookWishes => ({
+/** Absent filters and description are none; absent types are the default one. */
+export const toWishes = ({ url, eventTypes = [defaultEventType], orderId, plantId, description }: NewWebhook): WebhookWishes => ({
   url,
   eventTypes,
   orderId: orderId ?? null,
@@ -33,7 +19,7 @@ export const toWishes = ({ url, eventTypes, orderId, plantId, description }: New
   description: description ?? null,
 });
 
-export const toWebhook = (record: WebhookRecord): Webhook => ({
+export const toWebhook = (record: WebhookEntity): Webhook => ({
   id: record.id,
   url: record.url,
   eventTypes: record.eventTypes,
@@ -58,19 +44,19 @@ export function assertRoomForOneMore(count: number, max: number): void {
 }
 
 /** @throws DomainError `webhook-not-found` */
-export function found(webhook: WebhookRecord | undefined): WebhookRecord {
+export function found(webhook: WebhookEntity | null): WebhookEntity {
   if (!webhook) throw new DomainError('webhook-not-found', 'You have no such webhook, or it is deleted already.');
   return webhook;
 }
 
 /** @throws DomainError `precondition-failed` */
-export function assertVersion({ version }: WebhookRecord, ifVersion: number | undefined): void {
+export function assertVersion({ version }: WebhookEntity, ifVersion: number | undefined): void {
   if (ifVersion === undefined || ifVersion === version) return;
   throw new DomainError('precondition-failed', `The webhook is at version ${version} by now. Read it again.`);
 }
 
 /** @throws DomainError `webhook-disabled` */
-export function assertEnabled({ state }: WebhookRecord): void {
+export function assertEnabled({ state }: WebhookEntity): void {
   if (state === 'enabled') return;
   throw new DomainError('webhook-disabled', 'The webhook is disabled: enable it first.');
 }

@@ -1,75 +1,59 @@
+import { type WebhookState, webhookStates } from '@plant-shop/contracts/notifications';
 import type { PageBounds } from '@plant-shop/platform/paging';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { In, LessThan } from 'typeorm';
 import type { Sealed } from './secret-box.js';
-import type { WebhookRecord, WebhookWishes } from './webhook.js';
+import { WebhookEntity } from './webhook.entity.js';
+import type { WebhookWishes } from './webhook.js';
 
 type Reader = Pick<Transaction, 'query'>;
+type Endpoints = Pick<Transaction, 'repository'>;
 
-const columns = `id, position, owner_id AS "ownerId", url, event_types AS "eventTypes", order_id AS "orderId",
-  plant_id AS "plantId", description, state, disabled_reason AS "disabledReason", version, created_at AS "createdAt"`;
+const now = (): string => 'now()';
+/** Leaves out those that are deleted and not yet swept. */
+const there = In<WebhookState>(webhookStates);
 
-export async function findWebhook(db: Reader, ownerId: string, id: string): Promise<WebhookRecord | undefined> {
-  const [webhook] = await db.query<WebhookRecord>(
-    `SELECT ${columns} FROM webhooks WHERE id = $1 AND owner_id = $2 AND state <> 'deleted'`,
-    [id, ownerId],
-  );
-  return webhook;
-}
+export const findWebhook = (db: Endpoints, ownerId: string, id: string): Promise<WebhookEntity | null> =>
+  db.repository(WebhookEntity).findOneBy({ id, ownerId, state: there });
 
 /** Nobody changes it until the transaction ends. */
-export async function lockWebhook(tx: Transaction, ownerId: string, id: string): Promise<WebhookRecord | undefined> {
-  const [webhook] = await tx.query<WebhookRecord>(
-    `SELECT ${columns} FROM webhooks WHERE id = $1 AND owner_id = $2 AND state <> 'deleted' FOR NO KEY UPDATE`,
-    [id, ownerId],
-  );
-  return webhook;
-}
+export const lockWebhook = (tx: Transaction, ownerId: string, id: string): Promise<WebhookEntity | null> =>
+  tx.repository(WebhookEntity).findOne({ where: { id, ownerId, state: there }, lock: { mode: 'for_no_key_update' } });
 
 /** Newest first, one more than the page holds. */
-export function listWebhooksOf(db: Reader, ownerId: string, { before, limit }: PageBounds): Promise<WebhookRecord[]> {
-  return db.query<WebhookRecord>(
-    `SELECT ${columns} FROM webhooks WHERE owner_id = $1 AND state <> 'deleted' AND position < $2
-     ORDER BY position DESC LIMIT $3`,
-    [ownerId, before, limit + 1],
-  );
-}
+export const listWebhooksOf = (db: Endpoints, ownerId: string, { before, limit }: PageBounds): Promise<WebhookEntity[]> =>
+  db.repository(WebhookEntity).find({
+    where: { ownerId, state: there, position: LessThan(before) },
+    order: { position: 'DESC' },
+    take: limit + 1,
+  });
 
 /** How many a user has; nobody adds one for that user until the transaction ends. */
 export async function countAlone(tx: Transaction, ownerId: string): Promise<number> {
   await tx.query(`SELECT pg_advisory_xact_lock(hashtext('webhooks of'), hashtext($1))`, [ownerId]);
-  const text = `SELECT count(*) AS count FROM webhooks WHERE owner_id = $1 AND state <> 'deleted'`;
-  return onlyRow(await tx.query<{ count: number }>(text, [ownerId])).count;
+  return tx.repository(WebhookEntity).countBy({ ownerId, state: there });
 }
 
 export async function insertWebhook(
   tx: Transaction,
-  webhook: WebhookWishes & { readonly id: string; readonly ownerId: string; readonly forAll: boolean },
-): Promise<WebhookRecord> {
-  const { id, ownerId, url, eventTypes, orderId, plantId, description, forAll } = webhook;
-  const inserted = await tx.query<WebhookRecord>(
-    `INSERT INTO webhooks (id, owner_id, url, event_types, order_id, plant_id, description, made_for_all, sees_all)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8) RETURNING ${columns}`,
-    [id, ownerId, url, eventTypes, orderId, plantId, description, forAll],
-  );
+  { forAll, ...webhook }: WebhookWishes & { readonly id: string; readonly ownerId: string; readonly forAll: boolean },
+): Promise<WebhookEntity> {
+  const { id } = webhook;
+  await tx.repository(WebhookEntity).insert({ ...webhook, madeForAll: forAll, seesAll: forAll });
   await tx.execute('INSERT INTO webhook_queues (webhook_id) VALUES ($1)', [id]);
-  return onlyRow(inserted);
+  return tx.repository(WebhookEntity).findOneByOrFail({ id });
 }
 
-/** Everything that its owner decides. Leaving or entering a state begins that state anew. */
+/** Changes everything that its owner decides, of an endpoint that is locked. Another state begins now. */
 export async function updateWebhook(
   tx: Transaction,
-  { id, state, ...wishes }: WebhookWishes & Pick<WebhookRecord, 'id' | 'state'>,
-): Promise<WebhookRecord> {
-  return onlyRow(
-    await tx.query<WebhookRecord>(
-      `UPDATE webhooks SET url = $2, event_types = $3, order_id = $4, plant_id = $5, description = $6, state = $7,
-         state_since = CASE WHEN state = $7 THEN state_since ELSE now() END,
-         disabled_reason = CASE WHEN state = $7 THEN disabled_reason END, version = version + 1
-       WHERE id = $1 RETURNING ${columns}`,
-      [id, wishes.url, wishes.eventTypes, wishes.orderId, wishes.plantId, wishes.description, state],
-    ),
-  );
+  { id, state }: WebhookEntity,
+  wishes: WebhookWishes & Pick<WebhookEntity, 'state'>,
+): Promise<WebhookEntity> {
+  const webhooks = tx.repository(WebhookEntity);
+  await webhooks.update(id, { ...wishes, ...(wishes.state !== state && { stateSince: now, disabledReason: null }) });
+  return webhooks.findOneByOrFail({ id });
 }
 
 /** Hides them and forgets their secrets; the sweeper removes the rest. @returns how many there were */
@@ -88,17 +72,9 @@ export async function deleteWebhooks(tx: Transaction, ids: readonly string[]): P
  * Disables an endpoint that answered 410, or that has failed for so long.
  * @returns whether it was enabled until now
  */
-export async function disableWebhook(
-  tx: Transaction,
-  id: string,
-  reason: 'gone' | 'failing',
-): Promise<boolean> {
-  const disabled = await tx.execute(
-    `UPDATE webhooks SET state = 'disabled', state_since = now(), disabled_reason = $2, version = version + 1
-     WHERE id = $1 AND state = 'enabled'`,
-    [id, reason],
-  );
-  return disabled === 1;
+export async function disableWebhook(tx: Transaction, id: string, disabledReason: 'gone' | 'failing'): Promise<boolean> {
+  const changes = { state: 'disabled', stateSince: now, disabledReason } as const;
+  return (await tx.repository(WebhookEntity).update({ id, state: 'enabled' }, changes)).affected === 1;
 }
 
 /** The newest signs from now on, and the one before it for as long as is said; older ones end at once. */

@@ -22,6 +22,7 @@ import { bringForward } from './queue.repository.js';
 import { SecretBox } from './secret-box.js';
 import { newSecret } from './signature.js';
 import { TargetGuard, TargetRefused } from './target-guard.js';
+import type { WebhookEntity } from './webhook.entity.js';
 import {
   assertMayUseWebhooks,
   assertRoomForOneMore,
@@ -30,7 +31,6 @@ import {
   found,
   toWebhook,
   toWishes,
-  type WebhookRecord,
 } from './webhook.js';
 import {
   addSecret,
@@ -94,7 +94,7 @@ export class WebhooksService {
     const replaced = await this.database.transaction(async (tx) => {
       const before = found(await lockWebhook(tx, caller.subject, webhookId));
       assertVersion(before, ifVersion);
-      const after = await updateWebhook(tx, { ...toWishes(webhook), id: before.id, state: webhook.state ?? before.state });
+      const after = await updateWebhook(tx, before, { ...toWishes(webhook), state: webhook.state ?? before.state });
       if (after.state === 'enabled' && before.state === 'disabled') {
         await retryAtOnce(tx, after.id);
         await bringForward(tx, [after.id]);
@@ -150,4 +150,4 @@ export class WebhooksService {
 
 const invalidUrl = (fault: string): Error => invalidInput([{ pointer: '/webhook/url', detail: fault }]);
 
-const versioned = (webhook: WebhookRecord): Versioned<Webhook> => new Versioned(toWebhook(webhook), webhook.version);
+const versioned = (webhook: WebhookEntity): Versioned<Webhook> => new Versioned(toWebhook(webhook), webhook.version);

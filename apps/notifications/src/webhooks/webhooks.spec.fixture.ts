@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { EventType } from '@plant-shop/contracts/events';
 import { identity } from '@plant-shop/contracts/identity';
 import { type CreatedWebhook, type Delivery, type NewWebhook, notifications, type Webhook } from '@plant-shop/contracts/notifications';
 import { type Permission, permissionsOfRole } from '@plant-shop/contracts/permissions';
@@ -37,13 +38,14 @@ export const customer = (n: number): Principal => ({
 });
 export const staff = (n: number): Principal => ({ subject: userNo(n), permissions: [...permissionsOfRole.staff], shown: ['session'] });
 
-/** A status change of an order. */
+/** A status change of an order, or an event of another type. */
 export interface Change {
   readonly orderId: number;
   readonly plantId?: number;
   /** Customer 1 when nobody else is said. */
   readonly owner?: number;
   readonly newStatus?: string;
+  readonly type?: EventType;
 }
 
 /** Between a replica and its servers. */
@@ -151,13 +153,13 @@ export class TestWebhooks {
     return events;
   }
 
-  private eventNo(seq: number, { orderId, plantId = 7, owner = 1, newStatus = 'approved' }: Change): Event {
+  private eventNo(seq: number, { orderId, plantId = 7, owner = 1, newStatus = 'approved', type = 'order.status_changed' }: Change): Event {
     const data = { orderId, plantId, previousStatus: 'placed', newStatus, trackingNumber: '' };
     return {
       seq,
       id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
       subject: userNo(owner),
-      body: JSON.stringify({ event: 'order.status_changed', timestamp: new Date().toISOString(), data }),
+      body: JSON.stringify({ event: type, timestamp: new Date().toISOString(), data }),
     };
   }
 

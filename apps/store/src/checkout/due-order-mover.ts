@@ -4,17 +4,10 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { isDataError } from '@plant-shop/platform/postgres/sqlstate';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { OrderFeed } from '../feed/order-feed.js';
-import { LockedOrders } from '../orders/locked-orders.js';
-import { takeDueOrders, takeDueOrdersById } from '../orders/orders.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import type { Due } from './checkout.js';
-import { type DueOrder, setOrderAside, takeUpAgain } from './set-aside.repository.js';
-
-const reasons: Readonly<Record<Due['move'], string>> = {
-  approve: 'payment succeeded (simulated)',
-  deliver: 'delivered (simulated)',
-  expire: 'expired without payment',
-};
+import { takeDueStep } from '../orders/order.js';
+import { lockOrdersAndStock, writeStatusChanges } from '../orders/orders.repository.js';
+import { type DueOrder, setOrderAside, takeDueOrders, takeDueOrdersById, takeUpAgain } from './due-orders.repository.js';
 
 /**
  * Moves orders that are due. When Postgres refuses a batch for its data, its halves are moved on their own; an order that is
@@ -41,7 +34,7 @@ export class DueOrderMover {
       if (due.length === 0 || !isDataError(error)) throw error;
       await this.moveHalves(due, error);
     }
-    if (due.length > 0) this.feed.moved();
+    if (due.length > 0) this.feed.appended();
     return due.length;
   }
 
@@ -79,14 +72,17 @@ export class DueOrderMover {
       await this.move(tx, await takeDueOrdersById(tx, orderIds));
       await besides?.(tx);
     });
-    this.feed.moved();
+    this.feed.appended();
   }
 
   private async move(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
     if (due.length === 0) return;
-    const orders = await LockedOrders.lock(tx, due.map(({ id }) => id));
-    for (const { id, move } of due) orders.move({ orderId: id, move, actor: 'store', reason: reasons[move] }, this.options.checkout);
-    orders.write(tx);
+    const locked = await lockOrdersAndStock(tx, due.map(({ id }) => id));
+    const changes = due.flatMap(({ id, move }) => {
+      const order = locked.orders.get(id);
+      return (order && takeDueStep(order, move, locked.at, this.options.checkout)) ?? [];
+    });
+    writeStatusChanges(tx, locked, changes);
   }
 
   private async setAside(order: DueOrder, error: unknown): Promise<void> {
@@ -94,4 +90,3 @@ export class DueOrderMover {
     if (isNew) this.logger.error({ err: error, orderId: order.id, move: order.move }, 'order set aside');
   }
 }
-

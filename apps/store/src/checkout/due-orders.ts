@@ -3,10 +3,10 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
-import { msToNextDue } from '../orders/orders.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { shortestDelayMs } from './checkout.js';
+import { type CheckoutPolicy, dueAfterApproval, dueAfterPlacing } from '../orders/order.js';
 import { DueOrderMover } from './due-order-mover.js';
+import { msToNextDue } from './due-orders.repository.js';
 
 const batch = 500;
 
@@ -44,5 +44,11 @@ export class DueOrders extends BackgroundLoop {
  */
 export const pauseMs = (inMs: number | undefined, intervalMs: number): number =>
   inMs === undefined || inMs >= intervalMs ? intervalMs : withinPauses(Math.ceil(inMs));
+
+/** The shortest time in which the store takes a step of an order on its own. */
+export function shortestDelayMs(policy: CheckoutPolicy): number {
+  const placed = dueAfterPlacing(policy).inMs;
+  return Math.min(placed, dueAfterApproval(policy)?.inMs ?? placed);
+}
 
 const withinPauses = (ms: number): number => Math.min(Math.max(ms, shortestPauseMs), longestPauseMs);

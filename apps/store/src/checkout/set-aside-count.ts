@@ -5,7 +5,7 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Registry } from 'prom-client';
-import { countSetAside, forgetMovedOn } from './set-aside.repository.js';
+import { countSetAside, forgetMovedOn } from './due-orders.repository.js';
 
 /** Keeps the metric of orders that are set aside up to date. */
 @Injectable()

@@ -48,3 +48,12 @@ export async function noteRefusedAttempt(tx: Transaction, userId: string, attemp
 export async function markClosed(tx: Transaction, userId: string): Promise<void> {
   await tx.execute('UPDATE customers SET closed = true WHERE user_id = $1', [userId]);
 }
+
+/** At most 100 ids: enough to act on, and a bounded answer. */
+export async function openOrdersOfCustomer(tx: Transaction, userId: string): Promise<number[]> {
+  const rows = await tx.query<{ id: number }>(
+    `SELECT id FROM orders WHERE owner_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,
+    [userId],
+  );
+  return rows.map((row) => row.id);
+}

@@ -3,8 +3,7 @@ import type { CloseCustomer, OpenOrders } from '@plant-shop/contracts/store';
 import { unavailable } from '@plant-shop/platform/errors';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { openOrdersOfOwner } from '../orders/orders.repository.js';
-import { lockCustomer, markClosed, noteRefusedAttempt } from './customers.repository.js';
+import { lockCustomer, markClosed, noteRefusedAttempt, openOrdersOfCustomer } from './customers.repository.js';
 
 @Injectable()
 export class CustomersService {
@@ -21,7 +20,7 @@ export class CustomersService {
       if (customer.closed) return { openOrders: [] };
       if (deadline.isPast || attempt < customer.refusedAttempt) throw unavailable('store');
       // A new statement: one that locked and looked at once would look at the time before its wait (write skew).
-      const openOrders = await openOrdersOfOwner(tx, userId);
+      const openOrders = await openOrdersOfCustomer(tx, userId);
       if (openOrders.length > 0) await noteRefusedAttempt(tx, userId, attempt);
       else await markClosed(tx, userId);
       return { openOrders };

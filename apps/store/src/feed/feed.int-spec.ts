@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { type FeedPage, feedSubject } from '@plant-shop/contracts/store.feed';
+import type { FeedNudge } from '@plant-shop/events/event';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { until } from '@plant-shop/testing/until';
@@ -43,7 +44,7 @@ describe('the feed of order events', () => {
     }
   };
 
-  it('has each change of status once, numbered without a hole, as the bytes that were written with it', async () => {
+  it('has each event once, numbered without a hole, as the bytes that were written with it', async () => {
     const plantId = await shop.plant(300);
     const orders = await Promise.all(
       Array.from({ length: 150 }, (_, n) => shop.caller.call(store.placeOrder, { order: { plantId } }, customer(n))),
@@ -66,11 +67,45 @@ describe('the feed of order events', () => {
     // Per order, in the order in which it happened.
     const last = new Map<number, string>();
     for (const { body } of events) {
-      const { data } = JSON.parse(body) as { data: { orderId: number; previousStatus: string; newStatus: string } };
-      expect(data.previousStatus).toBe(last.get(data.orderId) ?? 'placed');
-      last.set(data.orderId, data.newStatus);
+      const { event, data } = JSON.parse(body) as { event: string; data: { orderId: number; previousStatus: string; newStatus: string } };
+      if (event === 'order.placed') expect(last.has(data.orderId)).toBe(false);
+      else expect(data.previousStatus).toBe(last.get(data.orderId));
+      last.set(data.orderId, event === 'order.placed' ? 'placed' : data.newStatus);
     }
   }, 20_000);
+
+  /** Places an order that is paid much later. */
+  const place = async () => shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant(5) } }, customer(1));
+  const placedEvent = async (orderId: number) =>
+    (await shop.rows<{ seq: number | null; id: string }>('SELECT feed_seq::int AS seq, event_id AS id FROM order_transitions WHERE order_id = $1 AND order_version = 1', [orderId]))[0]!;
+  const isQuiet = () => until(async () => (await shop.rows(`SELECT 1 FROM orders WHERE status IN ('placed', 'approved')`)).length === 0 &&
+    (await shop.rows('SELECT 1 FROM order_transitions WHERE event_id IS NOT NULL AND feed_seq IS NULL')).length === 0);
+
+  it('numbers the event of a new order in the transaction that places it, and says what it follows on', async () => {
+    await isQuiet();
+    const { head } = await shop.caller.call(store.feedHead, {});
+    const [last] = await shop.rows<{ id: string }>('SELECT event_id AS id FROM order_transitions WHERE feed_seq = $1', [head]);
+    const nudges: FeedNudge[] = [];
+    const heard = nats.listen(feedSubject, (message) => nudges.push(message.json<FeedNudge>()));
+    await nats.connection.flush();
+    const { id: orderId } = await place();
+    const { seq, id } = await placedEvent(orderId);
+    expect(seq).toBe(head + 1);
+    await until(() => nudges.length > 0);
+    heard.stop();
+    expect(nudges[0]).toMatchObject({ head: seq, after: { seq: head, id: last!.id }, mayWait: true, events: [{ seq, id }] });
+  });
+
+  it('keeps no order waiting while another transaction numbers: its event gets its number after that', async () => {
+    await isQuiet();
+    const orderId = await shop.holding('SELECT 1 FROM feed_head', [], async () => {
+      const { id } = await place();
+      expect(await placedEvent(id)).toMatchObject({ seq: null });
+      return id;
+    });
+    await until(async () => (await placedEvent(orderId)).seq !== null);
+    await isQuiet();
+  });
 
   it('drops old bodies that its followers have passed; the timeline stays, and who asks for them is told', async () => {
     const { head } = await shop.caller.call(store.feedHead, {});
@@ -93,5 +128,15 @@ describe('the feed of order events', () => {
     const after = await shop.caller.call(store.getTimeline, { orderId: oldest!.order_id }, staff);
     expect(after.map((entry) => entry.eventId)).toEqual(timeline.map((entry) => entry.eventId));
     expect(after.some((entry) => entry.eventId === oldest!.event_id)).toBe(true);
+  });
+
+  it('gives a new order no number of a history that ended with a failover', async () => {
+    await isQuiet();
+    const { epoch, head } = await shop.caller.call(store.feedHead, {});
+    await shop.rows(`UPDATE feed_head SET timeline = '000000FF'`);
+    const { id: orderId } = await place();
+    await until(async () => (await placedEvent(orderId)).seq !== null);
+    expect((await placedEvent(orderId)).seq).toBeGreaterThan(head + 1_000);
+    expect((await shop.caller.call(store.feedHead, {})).epoch).not.toBe(epoch);
   });
 });

@@ -1,5 +1,6 @@
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { feedSubject } from '@plant-shop/contracts/store.feed';
+import type { FeedNudge } from '@plant-shop/events/event';
 import { Feed, type FeedTable } from '@plant-shop/events/feed';
 import { FeedNumberer } from '@plant-shop/events/feed-numberer';
 import { FeedRetention } from '@plant-shop/events/feed-retention';
@@ -10,6 +11,9 @@ import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Registry } from 'prom-client';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 
+/** How long the events of new orders that got no numbers in their transaction wait for those of the next batch. */
+const gatherMs = 50;
+
 const timeline: FeedTable = { table: 'order_transitions', subject: 'owner_id', time: 'at' };
 
 /** The feed of order events, over the timeline of orders. */
@@ -18,6 +22,7 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
   readonly feed: Feed;
   readonly numberer: FeedNumberer;
   private readonly retention: FeedRetention;
+  private gathering: NodeJS.Timeout | undefined;
 
   constructor(
     database: Database,
@@ -37,11 +42,28 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   async onApplicationShutdown(): Promise<void> {
+    clearTimeout(this.gathering);
     await Promise.all([this.numberer.stop(), this.retention.stop()]);
   }
 
-  /** Call after the commit of a move: its event is numbered and announced at once. */
-  moved(): void {
+  /** Call after the commit of an event: it is numbered and announced at once. */
+  appended(): void {
     this.numberer.poke();
+  }
+
+  /**
+   * Call after the commit of new orders. Most have numbers already, and followers take them with what comes next: logging and making
+   * deliveries are transactions of their own, and one of each for every batch of orders would cost as much as placing does.
+   */
+  placed(numbered: FeedNudge | undefined): void {
+    if (numbered) this.numberer.nudge({ ...numbered, mayWait: true });
+    else this.numberLater();
+  }
+
+  private numberLater(): void {
+    this.gathering ??= setTimeout(() => {
+      this.gathering = undefined;
+      this.numberer.poke();
+    }, gatherMs);
   }
 }

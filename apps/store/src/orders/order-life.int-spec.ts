@@ -25,7 +25,7 @@ describe('the life of an order with an external payment provider', () => {
     shop.caller.call(store.transferOrder, { orderId, transfer: { username: `user-${n}` } }, staff);
   const timeline = (orderId: number, n = 1) => shop.caller.call(store.getTimeline, { orderId }, customer(n));
 
-  it('is paid, shipped and delivered, and the timeline tells it with an event for each change of status', async () => {
+  it('is paid, shipped and delivered, and the timeline tells it with the event of each step', async () => {
     const { id } = await place();
     expect(await pay(id, 'p-1')).toMatchObject({ status: 'approved' });
     expect(await ship(id)).toMatchObject({ status: 'approved', carrier: 'DHL', trackingNumber: 'DHL 1' });
@@ -33,9 +33,9 @@ describe('the life of an order with an external payment provider', () => {
     const at = expect.stringMatching(/Z$/);
     const eventId = expect.stringMatching(/^[0-9a-f-]{36}$/);
     expect(await timeline(id)).toEqual([
-      { at, newStatus: 'placed', actor: 'owner', reason: 'placed' },
+      { at, newStatus: 'placed', actor: 'owner', reason: 'placed', eventId },
       { at, previousStatus: 'placed', newStatus: 'approved', actor: 'staff', reason: 'payment succeeded', eventId },
-      { at, newStatus: 'approved', actor: 'staff', reason: 'shipped', carrier: 'DHL', trackingNumber: 'DHL 1' },
+      { at, newStatus: 'approved', actor: 'staff', reason: 'shipped', carrier: 'DHL', trackingNumber: 'DHL 1', eventId },
       { at, previousStatus: 'approved', newStatus: 'delivered', actor: 'staff', reason: 'delivered', eventId },
     ]);
     const [last] = await shop.rows<{ body: string }>(

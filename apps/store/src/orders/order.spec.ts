@@ -1,17 +1,80 @@
 import { describe, expect, it } from '@jest/globals';
 import { orderStatuses } from '@plant-shop/contracts/store';
+import { CodedError } from '@plant-shop/platform/errors';
 import fc from 'fast-check';
-import { addUnits, inventoryOf, type Listing, noUnits, unitsMoved } from '../stock/stock.js';
-import { canMove, type Move, transitions } from './order.js';
+import { addUnits, inventoryOf, type Listing, noUnits } from '../stock/stock.js';
+import { OneAtATimeModel } from './one-at-a-time.model.js';
+import {
+  type ApprovedOrder,
+  approve,
+  cancel,
+  type CheckoutPolicy,
+  deliver,
+  type DeliveredOrder,
+  dueAfterPlacing,
+  expire,
+  type Move,
+  type OrderRequest,
+  type OrderState,
+  oweRefund,
+  place,
+  type PlacingFacts,
+  ship,
+  type StatusChange,
+  takeDueStep,
+  transfer,
+  transitions,
+} from './order.js';
 
-const moves = Object.keys(transitions) as Move[];
+const alice = '00000000-0000-4000-8000-00000000000a';
+const bob = '00000000-0000-4000-8000-00000000000b';
+const at = new Date('2026-11-22T10:00:00.000Z');
+const staff = { actor: 'staff', at };
+const external: CheckoutPolicy = { provider: 'external', orderTtlMs: 60_000, approvalDelayMs: 1, deliveryDelayMs: 2 };
+const simulated: CheckoutPolicy = { ...external, provider: 'simulated' };
+
+const request = (given: Partial<OrderRequest> = {}): OrderRequest => ({ id: 1, plantId: 7, quantity: 3, shipDate: null, ownerId: alice, ...given });
+const facts = (given: Partial<PlacingFacts> = {}): PlacingFacts => ({
+  stock: { listing: 'available', free: 10 },
+  isCustomerClosed: false,
+  isIdTaken: false,
+  ...given,
+});
+const placed = (given: Partial<OrderRequest> = {}, policy = external) => place(request(given), facts(), { at, due: dueAfterPlacing(policy) });
+
+const moves: Readonly<Record<Move, (order: OrderState) => StatusChange>> = {
+  approve: (order) => approve(order, staff, external),
+  deliver: (order) => deliver(order, staff),
+  cancel: (order) => cancel(order, staff),
+  expire: (order) => expire(order, at),
+};
+const moveNames = Object.keys(moves) as Move[];
+
+const approvedOrder: ApprovedOrder = approve(placed().order, staff, external).order;
+const deliveredOrder: DeliveredOrder = deliver(approvedOrder, staff).order;
+const orders: readonly OrderState[] = [placed().order, approvedOrder, deliveredOrder, cancel(placed().order, staff).order];
+
+function outcomeOf<T>(rule: () => T): T | string {
+  try {
+    return rule();
+  } catch (error) {
+    if (error instanceof CodedError) return error.code;
+    throw error;
+  }
+}
 
 describe('the lifecycle of an order', () => {
   it('is the table of the specification and nothing more', () => {
-    const allowed = orderStatuses.flatMap((status) =>
-      moves.filter((move) => canMove({ status }, move)).map((move) => `${status} -${move}-> ${transitions[move].to}`),
+    expect(orders.map(({ status }) => status).sort()).toEqual([...orderStatuses].sort());
+    const allowed = orders.flatMap((order) =>
+      moveNames.flatMap((move) => {
+        const change = outcomeOf(() => moves[move](order));
+        return typeof change === 'string' ? [] : [`${order.status} -${move}-> ${change.order.status}`];
+      }),
     );
-    expect(allowed.sort()).toEqual([
+    const table = Object.entries(transitions).map(([move, { from, to }]) => `${from} -${move}-> ${to}`);
+    expect(allowed.sort()).toEqual(table.sort());
+    expect(table).toEqual([
       'approved -deliver-> delivered',
       'placed -approve-> approved',
       'placed -cancel-> cancelled',
@@ -19,11 +82,33 @@ describe('the lifecycle of an order', () => {
     ]);
   });
 
+  it('raises the version with each step, and announces each change of status', () => {
+    for (const order of orders) {
+      for (const move of moveNames) {
+        const change = outcomeOf(() => moves[move](order));
+        if (typeof change === 'string') continue;
+        expect(change.order.version).toBe(order.version + 1);
+        expect(change.event).toEqual({
+          event: 'order.status_changed',
+          timestamp: at.toISOString(),
+          data: { orderId: 1, plantId: 7, previousStatus: order.status, newStatus: change.order.status, trackingNumber: change.order.trackingNumber },
+        });
+      }
+    }
+  });
+
   it('neither loses nor invents a unit, whatever way an order goes', () => {
-    const ways: (Move | 'place')[][] = [['place', 'approve', 'deliver'], ['place', 'cancel'], ['place', 'expire']];
+    const ways: readonly (readonly Move[])[] = [['approve', 'deliver'], ['cancel'], ['expire']];
     fc.assert(
       fc.property(fc.constantFrom(...ways), fc.integer({ min: 1, max: 1_000_000 }), (way, quantity) => {
-        const after = way.map((move) => unitsMoved(move, quantity)).reduce(addUnits, noUnits);
+        const first = place(request({ quantity }), facts({ stock: { listing: 'available', free: quantity } }), { at, due: dueAfterPlacing(external) });
+        let order: OrderState = first.order;
+        let after = addUnits(noUnits, first.units);
+        for (const move of way) {
+          const change = moves[move](order);
+          order = change.order;
+          after = addUnits(after, change.units);
+        }
         expect(after.free + after.reserved + after.sold).toBe(0);
         expect(after.reserved).toBe(0);
         expect(after.sold).toBe(way.includes('approve') ? quantity : 0);
@@ -38,5 +123,119 @@ describe('the lifecycle of an order', () => {
     expect(inventory('pending')).toEqual([0, 120, 3]);
     expect(inventory('sold')).toEqual([0, 20, 103]);
     expect(inventory('retired')).toEqual([0, 20, 3]);
+  });
+});
+
+describe('placing', () => {
+  it.each<[string, Partial<OrderRequest>, Partial<PlacingFacts>]>([
+    ['plant-not-found', {}, { stock: { listing: 'retired', free: 0 }, isCustomerClosed: true }],
+    ['customer-closed', {}, { isCustomerClosed: true, isIdTaken: true }],
+    ['order-exists', {}, { isIdTaken: true, stock: { listing: 'pending', free: 10 } }],
+    ['plant-not-available', { quantity: 11 }, { stock: { listing: 'pending', free: 10 } }],
+    ['insufficient-stock', { quantity: 11 }, {}],
+  ])('is refused as %s, whatever else is wrong', (code, given, found) => {
+    expect(outcomeOf(() => place(request(given), facts(found), { at, due: dueAfterPlacing(external) }))).toBe(code);
+  });
+
+  it('names the units that are left', () => {
+    expect(() => placed({ quantity: 11 })).toThrow(expect.objectContaining({ details: { available: 10 } }));
+  });
+
+  it('sets when the order expires, or when the simulated provider approves it', () => {
+    expect(placed().order).toMatchObject({ dueMove: 'expire', dueAt: new Date('2026-11-22T10:01:00.000Z') });
+    expect(placed().event).toMatchObject({ event: 'order.placed', data: { reservedUntil: '2026-11-22T10:01:00.000Z' } });
+    expect(placed({}, simulated).order).toMatchObject({ dueMove: 'approve', dueAt: new Date('2026-11-22T10:00:00.001Z') });
+    expect(placed({}, simulated).event.data).not.toHaveProperty('reservedUntil');
+  });
+
+  it('decides orders one after the other as a shop with one clerk would', () => {
+    const anyRequest = fc.record({
+      id: fc.integer({ min: 1, max: 12 }),
+      plantId: fc.integer({ min: 1, max: 5 }),
+      quantity: fc.integer({ min: 1, max: 12 }),
+      shipDate: fc.constant(null),
+      ownerId: fc.constantFrom(alice, bob),
+    });
+    const anyStock = fc.dictionary(
+      fc.constantFrom('1', '2', '3', '4'),
+      fc.record({
+        listing: fc.constantFrom<Listing>('available', 'available', 'available', 'pending', 'sold', 'retired'),
+        free: fc.integer({ min: 0, max: 20 }),
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(anyRequest, { maxLength: 40 }), anyStock, (requests, given) => {
+        const stock = new Map(Object.entries(given).map(([plantId, row]) => [Number(plantId), { ...row, reserved: 0, sold: 0 }]));
+        const model = new OneAtATimeModel(new Map([...stock].map(([plantId, row]) => [plantId, { ...row }])), new Set([bob]));
+        const taken = new Set<number>();
+        for (const one of requests) {
+          const row = stock.get(one.plantId) ?? { ...noUnits, listing: 'retired' as const };
+          const found = { stock: row, isCustomerClosed: one.ownerId === bob, isIdTaken: taken.has(one.id) };
+          const step = outcomeOf(() => place(one, found, { at, due: dueAfterPlacing(external) }));
+          if (typeof step !== 'string') {
+            stock.set(one.plantId, { ...row, ...addUnits(row, step.units) });
+            taken.add(one.id);
+          }
+          expect(typeof step === 'string' ? step : 'placed').toBe(model.place({ ...one, orderId: one.id }));
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('a step that is due', () => {
+  it('is taken by the store, as the timeline shows', () => {
+    expect(takeDueStep(placed().order, 'expire', at, external)).toMatchObject({ actor: 'store', reason: 'expired without payment', due: undefined });
+    expect(takeDueStep(placed().order, 'approve', at, simulated)).toMatchObject({
+      actor: 'store',
+      reason: 'payment succeeded (simulated)',
+      due: { move: 'deliver', inMs: 2 },
+    });
+    expect(takeDueStep(approvedOrder, 'deliver', at, simulated)).toMatchObject({ actor: 'store', reason: 'delivered (simulated)' });
+  });
+
+  it('is not taken by an order that has moved on', () => {
+    expect(takeDueStep(approvedOrder, 'expire', at, external)).toBeUndefined();
+    expect(takeDueStep(deliveredOrder, 'deliver', at, external)).toBeUndefined();
+  });
+
+  it('is not delivery, where the payment provider is external', () => {
+    expect(approve(placed().order, staff, external).due).toBeUndefined();
+  });
+});
+
+describe('steps that change no status', () => {
+  const outcomes = (rule: (order: OrderState) => { order: OrderState }) =>
+    orders.map((order) => {
+      const step = outcomeOf(() => rule(order));
+      return `${order.status}: ${typeof step === 'string' ? step : step.order.status}`;
+    });
+
+  it('ship approved orders only, with the tracking number of the carrier', () => {
+    const shipment = { carrier: 'DHL', trackingNumber: 'JJD 1' };
+    expect(outcomes((order) => ship(order, shipment, staff))).toEqual([
+      'placed: order-transition-refused',
+      'approved: approved',
+      'delivered: order-transition-refused',
+      'cancelled: order-transition-refused',
+    ]);
+    expect(ship(approvedOrder, shipment, staff)).toMatchObject({ order: { ...shipment, version: 3 }, event: { event: 'order.shipped', data: shipment } });
+  });
+
+  it('transfer open orders only, and to nobody whose account is closed', () => {
+    const to = { ownerId: bob, isCustomerClosed: false };
+    expect(outcomes((order) => transfer(order, to, 'staff'))).toEqual([
+      'placed: placed',
+      'approved: approved',
+      'delivered: order-transition-refused',
+      'cancelled: order-transition-refused',
+    ]);
+    expect(transfer(placed().order, to, 'staff')).toEqual({ order: { ...placed().order, ownerId: bob, version: 2 }, actor: 'staff', reason: 'transferred' });
+    expect(outcomeOf(() => transfer(placed().order, { ...to, isCustomerClosed: true }, 'staff'))).toBe('customer-closed');
+  });
+
+  it('mark an order of any status whose payment is owed back', () => {
+    for (const order of orders) expect(oweRefund(order, 'staff').order).toEqual({ ...order, version: order.version + 1, refund: 'due' });
   });
 });

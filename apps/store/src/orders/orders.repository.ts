@@ -1,15 +1,35 @@
+import type { OrderEvent } from '@plant-shop/contracts/events';
+import { type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
+import type { FeedHead, FeedNudge } from '@plant-shop/events/event';
+import { takeNumbers } from '@plant-shop/events/feed';
+import type { PageBounds } from '@plant-shop/platform/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import type { PageBounds } from '@plant-shop/platform/paging';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
-import { type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
-import type { Due } from '../checkout/checkout.js';
-import { type DueOrder, isNotSetAside } from '../checkout/set-aside.repository.js';
-import type { OrderState, Transition } from './order.js';
-import type { Placing } from './placing.js';
+import { v7 as uuidv7 } from 'uuid';
+import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
+import { appendInventoryDelta, lockStockOfOrders, moveUnits } from '../stock/stock.repository.js';
+import type { DueAfterPlacing, OrderState, Placed, StatusChange, Step, TimelineRow } from './order.js';
 
 type Reader = Pick<Transaction, 'query'>;
+
+/** A step, with the span of the request that asks for it when that is traced; absent: the span that runs now, if any. */
+export type Traced<S extends Step = Step> = S & { readonly traceparent?: string | undefined };
+
+const spanOf = ({ traceparent }: Traced): string | null => ifSampled(traceparent ?? tracing?.active?.traceparent);
+
+/** An event as a row of the timeline holds it. */
+interface WrittenEvent {
+  readonly eventId: string;
+  /** The bytes that every client gets, serialised once. */
+  readonly body: string;
+}
+
+const written = (event: OrderEvent): WrittenEvent => ({ eventId: uuidv7(), body: JSON.stringify(event) });
+
+const withWrittenEvents = <S extends { readonly event: OrderEvent }>(steps: readonly S[]): (S & WrittenEvent)[] =>
+  steps.map((step) => ({ ...step, ...written(step.event) }));
 
 /** Ids that one value of the sequence `order_ids` stands for: its increment. */
 const idBlock = 1_000;
@@ -75,8 +95,8 @@ export function listOrders(db: Reader, filter: OrderFilter, { before, limit }: P
 }
 
 /** From placing on. An order has few: the lifecycle is short, and what may be repeated is bounded by who may do it. */
-export function findTransitions(db: Reader, orderId: number): Promise<Transition[]> {
-  return db.query<Transition>(
+export function findTransitions(db: Reader, orderId: number): Promise<TimelineRow[]> {
+  return db.query<TimelineRow>(
     `SELECT at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason, owner_id AS "ownerId",
        event_id AS "eventId", carrier, tracking_number AS "trackingNumber",
        refund_id AS "refundId"
@@ -85,29 +105,33 @@ export function findTransitions(db: Reader, orderId: number): Promise<Transition
   );
 }
 
-/** A change that moves no status: a new owner, a shipment. It stands in the timeline and sends no event. */
-export async function amendOrder(
-  tx: Transaction,
-  after: OrderState,
-  step: { readonly actor: string; readonly reason: 'transferred' | 'shipped' },
-): Promise<void> {
+/**
+ * Writes a step that changes no status: a transfer or a shipment.
+ * @param at undefined: the time of the write
+ */
+export async function amendOrder(tx: Transaction, { order, actor, reason, event }: Step, at?: Date): Promise<void> {
+  const { eventId, body } = event ? written(event) : { eventId: null, body: null };
   await tx.execute(
     `WITH timeline AS (
-       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, traceparent, carrier, tracking_number)
-       SELECT $1, $2, $3, clock_timestamp(), $4, $5, $6, $9, shipment.carrier, shipment.tracking_number
+       INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, traceparent, carrier, tracking_number,
+                                      event_id, body)
+       SELECT $1, $2, $3, coalesce($10, clock_timestamp()), $4, $5, $6, $9, shipment.carrier, shipment.tracking_number, $11, $12
        FROM (SELECT CASE WHEN $5 = 'shipped' THEN $7 END, CASE WHEN $5 = 'shipped' THEN $8 END) AS shipment (carrier, tracking_number)
      )
      UPDATE orders SET version = $2, owner_id = $6, carrier = $7, tracking_number = $8 WHERE id = $1`,
     [
-      after.id,
-      after.version,
-      after.status,
-      step.actor,
-      step.reason,
-      after.ownerId,
-      after.carrier,
-      after.trackingNumber,
+      order.id,
+      order.version,
+      order.status,
+      actor,
+      reason,
+      order.ownerId,
+      order.carrier,
+      order.trackingNumber,
       ifSampled(tracing?.active?.traceparent),
+      at ?? null,
+      eventId,
+      body,
     ],
   );
 }
@@ -117,48 +141,47 @@ export async function startOf(tx: Transaction): Promise<Date> {
   return onlyRow(await tx.query<{ at: Date }>({ name: 'start-of-transaction', text: 'SELECT now() AS at' })).at;
 }
 
+/**
+ * The database's clock, read after everything was locked: `now()` is the start of the transaction, which may lie before
+ * the transition that the lock waited for.
+ */
+export async function clock(tx: Transaction): Promise<Date> {
+  return onlyRow(await tx.query<{ at: Date }>({ name: 'clock', text: 'SELECT clock_timestamp() AS at' })).at;
+}
+
 const lockOrdersById: Statement = {
   name: 'lock-orders',
   text: `SELECT ${columns} FROM orders WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
 };
 
-/** In ascending order of ids, as everybody locks them. */
-export function lockOrders(tx: Transaction, orderIds: readonly number[]): Promise<OrderState[]> {
-  return tx.query<OrderState>(lockOrdersById, [orderIds]);
+/** Locks in ascending order of ids, as every transaction does. Orders that do not exist are left out. */
+const lockOrders = (tx: Transaction, orderIds: readonly number[]): Promise<OrderState[]> => tx.query(lockOrdersById, [orderIds]);
+
+export async function lockOrder(tx: Transaction, orderId: number): Promise<OrderState | undefined> {
+  const [order] = await lockOrders(tx, [orderId]);
+  return order;
 }
 
-const findNextDue: Statement = {
-  name: 'find-next-due-order',
-  text: `SELECT extract(epoch FROM due_at - clock_timestamp())::float8 * 1000 AS "inMs"
-         FROM orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1`,
-};
-
-/** In how many milliseconds the next order is due; zero or less: at least one is. Undefined: none will be. */
-export async function msToNextDue(db: Reader): Promise<number | undefined> {
-  const [next] = await db.query<{ inMs: number }>(findNextDue);
-  return next?.inMs;
+/** Orders and the stock of their plants, locked until the transaction ends. */
+export interface LockedOrders {
+  /** By id; those that do not exist are left out. */
+  readonly orders: Map<number, OrderState>;
+  readonly stock: readonly StockState[];
+  /** The database's clock after the locks. */
+  readonly at: Date;
 }
 
-const lockDueOrders: Statement = {
-  name: 'lock-due-orders',
-  text: `SELECT id, version, due_move AS move FROM orders WHERE due_at <= now() AND ${isNotSetAside}
-         ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
-};
-
-/** Orders whose time has come and that no other replica is moving right now, without those that are set aside. */
-export function takeDueOrders(tx: Transaction, limit: number): Promise<DueOrder[]> {
-  return tx.query(lockDueOrders, [limit]);
-}
-
-const lockDueOrdersById: Statement = {
-  name: 'lock-due-orders-by-id',
-  text: `SELECT id, version, due_move AS move FROM orders WHERE id = ANY($1) AND due_at <= now()
-         ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
-};
-
-/** Those of them that are still due and that no other replica is moving right now, set aside or not. */
-export function takeDueOrdersById(tx: Transaction, orderIds: readonly number[]): Promise<DueOrder[]> {
-  return tx.query(lockDueOrdersById, [orderIds]);
+/** Takes all locks in one round trip, in the order in which every transaction takes them. */
+export async function lockOrdersAndStock(tx: Transaction, orderIds: readonly number[]): Promise<LockedOrders> {
+  const [orders, stock, at, causes] = await Promise.all([
+    lockOrders(tx, orderIds),
+    lockStockOfOrders(tx, orderIds),
+    clock(tx),
+    tracing ? causesOf(tx, orderIds) : [],
+  ]);
+  // Links the trace of this change to those of the orders' last steps.
+  tracing?.causedBy(causes);
+  return { orders: new Map(orders.map((order) => [order.id, order])), stock, at };
 }
 
 /**
@@ -228,37 +251,69 @@ const writePlaced: Statement = {
   name: 'write-placed-orders',
   text: `
     WITH placed AS (
-      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::timestamptz[], $5::uuid[], $8::text[])
-        AS t (id, plant_id, quantity, ship_date, owner_id, traceparent)
+      SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::timestamptz[], $5::uuid[], $8::uuid[], $9::text[], $10::text[])
+        WITH ORDINALITY AS t (id, plant_id, quantity, ship_date, owner_id, event_id, body, traceparent, n)
+    ), numbers AS (${takeNumbers('cardinality($1)')}
     ), new_orders AS (
       INSERT INTO orders (id, plant_id, quantity, ship_date, status, owner_id, due_at, due_move)
       SELECT id, plant_id, quantity, ship_date, 'placed', owner_id, now() + $6 * interval '1 millisecond', $7 FROM placed
     ), timeline AS (
-      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, traceparent)
-      SELECT id, 1, 'placed', now(), owner_id, 'placed', owner_id, traceparent FROM placed
+      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, event_id, body, traceparent, feed_seq)
+      SELECT id, 1, 'placed', now(), owner_id, 'placed', owner_id, event_id, body, traceparent, numbers.head - cardinality($1) + n
+      FROM placed LEFT JOIN numbers ON true
     ), inventory AS (
       INSERT INTO inventory_deltas (available, pending, sold)
       SELECT -sum(quantity), sum(quantity), 0 FROM placed
     ), reserved AS (
       SELECT plant_id, sum(quantity) AS units FROM placed GROUP BY plant_id
+    ), stock_left AS (
+      UPDATE stock SET free = free - units, reserved = stock.reserved + units, version = version + 1
+      FROM reserved WHERE stock.plant_id = reserved.plant_id
     )
-    UPDATE stock SET free = free - units, reserved = stock.reserved + units, version = version + 1
-    FROM reserved WHERE stock.plant_id = reserved.plant_id`,
+    SELECT epoch, head FROM numbers`,
 };
 
-/** Orders, their timeline, their units and the inventory's delta, for plants that are listed available. */
-export function writePlacedOrders(tx: Transaction, placings: readonly Placing[], due: Due): void {
-  tx.send(writePlaced, [
-    placings.map((one) => one.orderId),
-    placings.map((one) => one.plantId),
-    placings.map((one) => one.quantity),
-    placings.map((one) => one.shipDate),
-    placings.map((one) => one.ownerId),
+/** The last event before those that this transaction has numbered. A statement of its own, since it sees what the lock waited for. */
+const findEventBefore: Statement = {
+  name: 'find-event-before-placed-orders',
+  text: 'SELECT event_id AS id FROM order_transitions WHERE feed_seq = (SELECT head FROM feed_head) - $1::bigint',
+};
+
+/**
+ * Writes new orders, their timeline and events, their units and the inventory's delta, for plants that are listed available.
+ * @returns what says after the commit which numbers the events got; undefined when they wait for theirs
+ */
+export function writePlacedOrders(
+  tx: Transaction,
+  steps: readonly Traced<Placed>[],
+  due: DueAfterPlacing,
+): () => FeedNudge | undefined {
+  if (steps.length === 0) return () => undefined;
+  const placed = withWrittenEvents(steps);
+  const numbers = tx.later<FeedHead>(writePlaced, [
+    placed.map(({ order }) => order.id),
+    placed.map(({ order }) => order.plantId),
+    placed.map(({ order }) => order.quantity),
+    placed.map(({ order }) => order.shipDate),
+    placed.map(({ order }) => order.ownerId),
     due.inMs,
     due.move,
+    placed.map(({ eventId }) => eventId),
+    placed.map(({ body }) => body),
     // Null pads the others' columns: while nobody traces, a batch writes no list of nothing.
-    tracing ? placings.map((one) => ifSampled(one.traceparent)) : null,
+    tracing ? placed.map(({ traceparent }) => ifSampled(traceparent)) : null,
   ]);
+  const previous = tx.later<{ id: string }>(findEventBefore, [placed.length]);
+  return () => {
+    const [given] = numbers();
+    if (!given) return undefined;
+    const after = given.head - placed.length;
+    const events = placed.map(({ order, eventId, body, traceparent }, n) => {
+      const sampled = tracing && ifSampled(traceparent);
+      return { seq: after + 1 + n, id: eventId, subject: order.ownerId, body, ...(sampled && { traceparent: sampled }) };
+    });
+    return { ...given, after: { seq: after, ...previous()[0] }, events };
+  };
 }
 
 const findCauses: Statement = {
@@ -271,25 +326,6 @@ const findCauses: Statement = {
 export async function causesOf(db: Reader, orderIds: readonly number[]): Promise<string[]> {
   const rows = await db.query<{ traceparent: string }>(findCauses, [orderIds]);
   return rows.map((row) => row.traceparent);
-}
-
-/** One order's way to its next status, decided and ready to be written. */
-export interface WrittenMove {
-  readonly orderId: number;
-  readonly version: number;
-  readonly previousStatus: OrderStatus;
-  readonly newStatus: OrderStatus;
-  readonly ownerId: string;
-  readonly trackingNumber: string;
-  readonly paid: boolean;
-  readonly due: Due | undefined;
-  readonly actor: string;
-  readonly reason: string;
-  readonly eventId: string;
-  /** The event's bytes, serialised once. */
-  readonly body: string;
-  /** The span that it was moved in, when that is sampled. */
-  readonly traceparent: string | null;
 }
 
 // `position` is drawn here, after the orders were locked: per order it goes up with the version.
@@ -317,82 +353,77 @@ const writeMoved: Statement = {
     FROM moved WHERE orders.id = moved.id`,
 };
 
-/** State and event together, in the transaction of the move. */
-export function writeMoves(tx: Transaction, at: Date, moves: readonly WrittenMove[]): void {
+/** Writes orders, timeline, events, units and the inventory's delta. Each order may change its status once in a transaction. */
+export function writeStatusChanges(tx: Transaction, { stock, at }: LockedOrders, steps: readonly Traced<StatusChange>[]): void {
+  if (steps.length === 0) return;
+  if (new Set(steps.map(({ order }) => order.id)).size < steps.length) throw new Error('an order would move twice in one transaction');
+  const changes = withWrittenEvents(steps);
   tx.send(writeMoved, [
     at,
-    moves.map((one) => one.orderId),
-    moves.map((one) => one.version),
-    moves.map((one) => one.previousStatus),
-    moves.map((one) => one.newStatus),
-    moves.map((one) => one.ownerId),
-    moves.map((one) => one.trackingNumber),
-    moves.map((one) => one.paid),
-    moves.map((one) => one.due?.inMs ?? null),
-    moves.map((one) => one.due?.move ?? null),
-    moves.map((one) => one.actor),
-    moves.map((one) => one.reason),
-    moves.map((one) => one.eventId),
-    moves.map((one) => one.body),
-    tracing ? moves.map((one) => one.traceparent) : null,
+    changes.map(({ order }) => order.id),
+    changes.map(({ order }) => order.version),
+    changes.map(({ previousStatus }) => previousStatus),
+    changes.map(({ order }) => order.status),
+    changes.map(({ order }) => order.ownerId),
+    changes.map(({ order }) => order.trackingNumber),
+    changes.map(({ order }) => order.status === 'approved'),
+    changes.map(({ due }) => due?.inMs ?? null),
+    changes.map(({ due }) => due?.move ?? null),
+    changes.map(({ actor }) => actor),
+    changes.map(({ reason }) => reason),
+    changes.map(({ eventId }) => eventId),
+    changes.map(({ body }) => body),
+    tracing ? changes.map(spanOf) : null,
   ]);
+  const unitsByPlant = unitsOf(changes);
+  moveUnits(tx, unitsByPlant);
+  const inventory = stock.map((row) => inventoryOf(row.listing, unitsByPlant.get(row.plantId) ?? noUnits));
+  appendInventoryDelta(tx, inventory.reduce(addInventory, noInventory));
 }
 
-/** A step that moves no status: money that is owed back, by its order and payment. */
-export interface OwedBack {
-  readonly orderId: number;
-  readonly version: number;
-  readonly status: OrderStatus;
-  readonly ownerId: string;
-  readonly reference: string;
-  readonly actor: string;
-  readonly traceparent: string | null;
+/** Plants whose units stay where they are, as on delivery, are left out. */
+function unitsOf(changes: readonly StatusChange[]): Map<number, Units> {
+  const byPlant = new Map<number, Units>();
+  for (const { order, units } of changes) {
+    if (units !== noUnits) byPlant.set(order.plantId, addUnits(byPlant.get(order.plantId) ?? noUnits, units));
+  }
+  return byPlant;
 }
 
 const writeOwed: Statement = {
   name: 'write-owed-back',
   text: `
     WITH owed AS (
-      SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::text[])
-        AS t (id, version, status, owner_id, reference, actor, traceparent)
+      SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::uuid[], $6::bigint[], $7::text[], $8::text[], $9::uuid[], $10::text[])
+        AS t (id, version, status, owner_id, refund_id, actor, traceparent, event_id, body)
     ), timeline AS (
-      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, refund_id, traceparent)
-      SELECT id, version, status, $1, actor, 'refund due', owner_id, payments.refund_id, traceparent
-      FROM owed JOIN payments ON payments.order_id = owed.id AND payments.reference = owed.reference ORDER BY id, version
+      INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, refund_id, traceparent,
+                                     event_id, body)
+      SELECT id, version, status, $1, actor, 'refund due', owner_id, refund_id, traceparent, event_id, body
+      FROM owed ORDER BY id, version
     ), latest AS (
       SELECT id, max(version) AS version FROM owed GROUP BY id
     )
     UPDATE orders SET version = latest.version, refund = 'due' FROM latest WHERE orders.id = latest.id`,
 };
 
-/** Call after the payments are saved. */
-export function writeOwedBack(tx: Transaction, at: Date, owed: readonly OwedBack[]): void {
-  if (owed.length === 0) return;
+/** Writes that payments are owed back; the status of their orders stays. */
+export function writeRefundsDue(
+  tx: Transaction,
+  at: Date,
+  steps: readonly Traced<Step & { readonly refundId: number; readonly event: OrderEvent }>[],
+): void {
+  const owed = withWrittenEvents(steps);
   tx.send(writeOwed, [
     at,
-    owed.map((one) => one.orderId),
-    owed.map((one) => one.version),
-    owed.map((one) => one.status),
-    owed.map((one) => one.ownerId),
-    owed.map((one) => one.reference),
-    owed.map((one) => one.actor),
-    owed.map((one) => one.traceparent),
+    owed.map(({ order }) => order.id),
+    owed.map(({ order }) => order.version),
+    owed.map(({ order }) => order.status),
+    owed.map(({ order }) => order.ownerId),
+    owed.map(({ refundId }) => refundId),
+    owed.map(({ actor }) => actor),
+    owed.map(spanOf),
+    owed.map(({ eventId }) => eventId),
+    owed.map(({ body }) => body),
   ]);
-}
-
-/** At most 100 ids: enough to act on, and a bounded answer. */
-export async function openOrdersOfPlant(tx: Transaction, plantId: number): Promise<number[]> {
-  const rows = await tx.query<{ id: number }>(
-    `SELECT id FROM orders WHERE plant_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,
-    [plantId],
-  );
-  return rows.map((row) => row.id);
-}
-
-export async function openOrdersOfOwner(tx: Transaction, ownerId: string): Promise<number[]> {
-  const rows = await tx.query<{ id: number }>(
-    `SELECT id FROM orders WHERE owner_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,
-    [ownerId],
-  );
-  return rows.map((row) => row.id);
 }

@@ -7,7 +7,7 @@ import type { Database } from '@plant-shop/platform/postgres/database';
 import { partsOf } from '@plant-shop/platform/rpc/answer';
 import fc from 'fast-check';
 import { customer, staff, StoreHarness } from '../store.harness.js';
-import { type PaymentReport, type PaymentResult, takePayments } from './take-payments.js';
+import { type PaymentReport, type PaymentResult, takePayments } from './payments.service.js';
 
 const policy = { provider: 'external', orderTtlMs: 3_600_000, approvalDelayMs: 0, deliveryDelayMs: 0 } as const;
 

@@ -38,3 +38,18 @@ export function savePayments(tx: Transaction, payments: readonly KnownPayment[])
     payments.map((one) => one.state),
   ]);
 }
+
+const findIds: Statement = {
+  name: 'find-refund-ids',
+  text: `SELECT p.refund_id AS id FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS t (order_id, reference, n)
+         JOIN payments p ON p.order_id = t.order_id AND p.reference = t.reference ORDER BY n`,
+};
+
+/** The ids of payments as refunds, in the order of the payments. Call after these are saved. */
+export async function findRefundIds(
+  tx: Transaction,
+  payments: readonly PaymentId[],
+): Promise<number[]> {
+  const rows = await tx.query<{ id: number }>(findIds, [payments.map((one) => one.orderId), payments.map((one) => one.reference)]);
+  return rows.map((row) => row.id);
+}

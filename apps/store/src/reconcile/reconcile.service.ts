@@ -12,7 +12,7 @@ import type {
 import { Database } from '@plant-shop/platform/postgres/database';
 import { constraintOf, sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
 import { DueOrderMover } from '../checkout/due-order-mover.js';
-import { findSetAside, type SetAside } from '../checkout/set-aside.repository.js';
+import { findSetAside, type SetAside } from '../checkout/due-orders.repository.js';
 import { findAllStock, findCustomers, readHighestNumbers } from './reconcile.repository.js';
 
 /** Before all UUIDs that are used. */

@@ -7,7 +7,8 @@ import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { lockOrder } from '../orders/lock-order.js';
+import { existing as existingOrder } from '../orders/order.js';
+import { lockOrder } from '../orders/orders.repository.js';
 import { findRefund, listRefunds, type RefundState, writeCompletion } from './refunds.repository.js';
 
 /** Money that came too late or twice (`payments/payment.ts` decides that), until somebody has given it back. */
@@ -35,7 +36,7 @@ export class RefundsService {
     return this.database.transaction((tx) =>
       once(tx, context.idempotency, async () => {
         const { orderId } = existing(refundId, await findRefund(tx, refundId));
-        const order = await lockOrder(tx, orderId);
+        const order = existingOrder(orderId, await lockOrder(tx, orderId));
         // A new statement after the lock: another completion may have committed while this one waited.
         const refund = existing(refundId, await findRefund(tx, refundId));
         if (refund.completedAt !== null) {

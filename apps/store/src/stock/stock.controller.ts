@@ -5,6 +5,7 @@ import {
   type ListStock,
   type OpenOrders,
   type OpenStock,
+  type OpenStocks,
   type RetirePlant,
   type SetStock,
   type Stock,
@@ -37,6 +38,11 @@ export class StockController {
   @Answers(store.openStock)
   openStock(opening: OpenStock): Promise<{ plantId: number }> {
     return this.stock.open(opening);
+  }
+
+  @Answers(store.openStocks)
+  openStocks({ plants }: OpenStocks): Promise<{ plants: number }> {
+    return this.stock.openAll(plants);
   }
 
   @Answers(store.listStock)

@@ -47,6 +47,43 @@ export async function lockOrMakeStock(tx: Transaction, plantId: number): Promise
   return onlyRow(await lockStock(tx, [plantId]));
 }
 
+/** The same for several plants, in ascending order of their ids. */
+export async function lockOrMakeStocks(tx: Transaction, plantIds: readonly number[]): Promise<StockState[]> {
+  await tx.execute(
+    {
+      name: 'make-stocks',
+      text: `INSERT INTO stock (plant_id, incarnation, listing, listing_version, free, supplied)
+             SELECT id, 0, 'retired', 0, 0, 0 FROM unnest($1::bigint[]) AS id ORDER BY id ON CONFLICT DO NOTHING`,
+    },
+    [plantIds],
+  );
+  return lockStock(tx, plantIds);
+}
+
+/** `writeStock` for several rows that are locked. */
+export function writeStocks(
+  tx: Transaction,
+  stocks: readonly (Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion'> & Units)[],
+): void {
+  if (stocks.length === 0) return;
+  tx.send(
+    {
+      name: 'write-stocks',
+      text: `UPDATE stock SET incarnation = t.incarnation, listing = t.listing, listing_version = t.listing_version, free = t.free,
+               supplied = t.free + reserved + sold, version = version + 1
+             FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::bigint[]) AS t (plant_id, incarnation, listing, listing_version, free)
+             WHERE stock.plant_id = t.plant_id`,
+    },
+    [
+      stocks.map(({ plantId }) => plantId),
+      stocks.map(({ incarnation }) => incarnation),
+      stocks.map(({ listing }) => listing),
+      stocks.map(({ listingVersion }) => listingVersion),
+      stocks.map(({ free }) => free),
+    ],
+  );
+}
+
 /** What staff, the catalog or retiring make of a row; units that come or go here change what was supplied. */
 export async function writeStock(
   tx: Transaction,
@@ -139,3 +176,11 @@ export async function foldInventory(tx: Transaction, limit: number): Promise<num
   return onlyRow(rows).folded;
 }
 
+/** At most 100 ids: enough to act on, and a bounded answer. */
+export async function openOrdersOfPlant(tx: Transaction, plantId: number): Promise<number[]> {
+  const rows = await tx.query<{ id: number }>(
+    `SELECT id FROM orders WHERE plant_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,
+    [plantId],
+  );
+  return rows.map((row) => row.id);
+}

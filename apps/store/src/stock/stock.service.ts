@@ -7,17 +7,19 @@ import { unavailable } from '@plant-shop/platform/errors';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { SharedRead } from '@plant-shop/platform/shared-read';
-import { openOrdersOfPlant } from '../orders/orders.repository.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { inventoryOf, type StockState, subtractInventory } from './stock.js';
+import { addInventory, inventoryOf, noInventory, type StockState, subtractInventory } from './stock.js';
 import {
   appendInventoryDelta,
   findStock,
   lockOrMakeStock,
+  lockOrMakeStocks,
   lockStock,
   noteRefusedAttempt,
+  openOrdersOfPlant,
   readInventory,
   writeStock,
+  writeStocks,
 } from './stock.repository.js';
 
 @Injectable()
@@ -64,6 +66,25 @@ export class StockService {
         await change(tx, stock, { ...stock, incarnation, listing: status, listingVersion: version, free });
       }
       return { plantId };
+    });
+  }
+
+  /** `open` for several plants, each by itself. */
+  openAll(openings: readonly OpenStock[]): Promise<{ plants: number }> {
+    return this.database.transaction(async (tx) => {
+      const known = new Map((await lockOrMakeStocks(tx, openings.map(({ plantId }) => plantId))).map((stock) => [stock.plantId, stock]));
+      const changed = new Map<number, StockState>();
+      let delta = noInventory;
+      for (const { plantId, incarnation, status, version, units } of openings) {
+        const stock = changed.get(plantId) ?? known.get(plantId);
+        if (!stock || incarnation <= stock.incarnation) continue;
+        const after = { ...stock, incarnation, listing: status, listingVersion: version, free: units ?? this.options.initialStock };
+        delta = addInventory(delta, subtractInventory(inventoryOf(after.listing, after), inventoryOf(stock.listing, stock)));
+        changed.set(plantId, after);
+      }
+      writeStocks(tx, [...changed.values()]);
+      appendInventoryDelta(tx, delta);
+      return { plants: openings.length };
     });
   }
 

@@ -1,6 +1,5 @@
 import type { PlantStatus } from '@plant-shop/contracts/catalog';
 import type { Inventory } from '@plant-shop/contracts/store';
-import type { Move } from '../orders/order.js';
 
 /** What staff list the plant under, or that the plant is gone. */
 export type Listing = PlantStatus | 'retired';
@@ -22,23 +21,6 @@ export interface StockState extends Units {
 }
 
 export const noUnits: Units = { free: 0, reserved: 0, sold: 0 };
-
-/** Where the units of one order go (1-api-decisions, "Stock and inventory"). */
-export function unitsMoved(move: Move | 'place', quantity: number): Units {
-  switch (move) {
-    case 'place':
-      return { free: -quantity, reserved: quantity, sold: 0 };
-    case 'approve':
-      return { free: 0, reserved: -quantity, sold: quantity };
-    case 'cancel':
-    case 'expire':
-      return { free: quantity, reserved: -quantity, sold: 0 };
-    case 'deliver':
-      return noUnits;
-    default:
-      return move satisfies never;
-  }
-}
 
 export const addUnits = (a: Units, b: Units): Units => ({
   free: a.free + b.free,

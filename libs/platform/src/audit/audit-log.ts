@@ -69,6 +69,23 @@ export function audit(
   tx.send(append, [operation.pattern, requestId, subject ?? null, credentials, String(target)]);
 }
 
+const appendAll: Statement = {
+  name: 'append-audits',
+  text: `INSERT INTO audit_log (operation, request_id, subject, credentials, target)
+         SELECT $1, $2, $3, $4::text[], target FROM unnest($5::text[]) WITH ORDINALITY AS t (target, n) ORDER BY n`,
+};
+
+/** Like `audit`, for several things that one request did the same to. */
+export function auditAll(
+  tx: Transaction,
+  { requestId, subject, credentials }: Actor,
+  operation: { readonly pattern: string },
+  targets: readonly (string | number)[],
+): void {
+  if (targets.length === 0) return;
+  tx.send(appendAll, [operation.pattern, requestId, subject ?? null, credentials, targets.map(String)]);
+}
+
 /**
  * One service's entries, newest first.
  * @throws CodedError `invalid-cursor`

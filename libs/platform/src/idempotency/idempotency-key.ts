@@ -45,10 +45,6 @@ export class IdempotencyKey {
     return this.hash.toString('hex');
   }
 
-  isSameRequest(other: IdempotencyKey | undefined): boolean {
-    return other?.fingerprint.equals(this.fingerprint) ?? false;
-  }
-
   /** For an advisory lock: twins wait for each other, and now and then a stranger with the same 64 bits. */
   get lockId(): string {
     return this.hash.readBigInt64BE(0).toString();
@@ -71,7 +67,7 @@ export class IdempotencyKey {
   }
 }
 
-export const keyReused = (): CodedError =>
+const keyReused = (): CodedError =>
   new CodedError(
     'idempotency-key-reused',
     'This Idempotency-Key was used for another request. Use a new key for each request, and the same only to repeat it.',

@@ -66,60 +66,47 @@ export class SavedAnswers {
     return new Replayed(value, facts);
   }
 
-  /** `of` for one request of a batch: a key that was used for another request is that one's refusal, and nobody else's. */
-  answerOrRefusal(key: IdempotencyKey): Replayed | CodedError | undefined {
+  /**
+   * `once` for one request of a batch, whose requests are decided one after the other: `write` saves what is answered here, and
+   * later requests of the batch with the same key get it.
+   * @param work throws a CodedError to refuse the request; refusals are not saved
+   * @returns refusals, those of the key included, instead of throwing them: they concern no other request of the batch
+   */
+  settle<T extends object>(key: IdempotencyKey | undefined, work: () => T): T | Replayed | CodedError {
     try {
-      return this.of(key);
+      const repeated = key && this.of(key);
+      if (repeated) return repeated;
+      const answer = work();
+      if (key) this.keep(key, answer);
+      return answer;
     } catch (error) {
       if (error instanceof CodedError) return error;
       throw error;
     }
   }
 
-  /**
-   * `once` for one request of a batch, whose requests are decided one after the other: what is answered here is saved by
-   * `write`, and counts for those that come after.
-   * @returns refusals, those of the key included, instead of throwing them: they are nobody else's in the batch
-   */
-  settle<T extends object>(key: IdempotencyKey | undefined, work: () => T | CodedError): T | Replayed | CodedError {
-    if (!key) return work();
-    const repeated = this.answerOrRefusal(key);
-    if (repeated) return repeated;
-    const answer = work();
-    if (answer instanceof CodedError) return answer;
-    const row = rowOf(key, answer);
-    this.rows.set(key.id, row);
-    this.given.push(row);
-    return answer;
+  /** Saves what `settle` and `keep` were given, in the transaction of its effects. */
+  write(tx: Transaction): void {
+    if (this.given.length === 0) return;
+    tx.send(insert, [
+      this.given.map((row) => row.hash),
+      this.given.map((row) => row.fingerprint),
+      this.given.map((row) => row.answer),
+    ]);
   }
 
-  /** Saves what `settle` answered, in the transaction of its effects. */
-  write(tx: Transaction): void {
-    saveRows(tx, this.given);
+  /** Keeps the answer for later requests with the same key. */
+  keep(key: IdempotencyKey, answer: unknown): void {
+    const { value, facts } = partsOf(answer);
+    const row = { hash: key.hash, fingerprint: key.fingerprint, answer: key.seal({ value, facts }) };
+    this.rows.set(key.id, row);
+    this.given.push(row);
   }
 
   private static async read(reader: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
     const rows = await reader.query<SavedRow>(find, [keys.map((key) => key.hash)]);
     return new SavedAnswers(new Map(rows.map((row) => [row.hash.toString('hex'), row])));
   }
-}
-
-/** Saves answers in the transaction of their effects. */
-export function saveAnswers(
-  tx: Transaction,
-  answers: readonly { readonly key: IdempotencyKey; readonly answer: unknown }[],
-): void {
-  saveRows(tx, answers.map(({ key, answer }) => rowOf(key, answer)));
-}
-
-function rowOf(key: IdempotencyKey, answer: unknown): SavedRow {
-  const { value, facts } = partsOf(answer);
-  return { hash: key.hash, fingerprint: key.fingerprint, answer: key.seal({ value, facts }) };
-}
-
-function saveRows(tx: Transaction, rows: readonly SavedRow[]): void {
-  if (rows.length === 0) return;
-  tx.send(insert, [rows.map((row) => row.hash), rows.map((row) => row.fingerprint), rows.map((row) => row.answer)]);
 }
 
 /**
@@ -133,12 +120,14 @@ export async function once<T extends object>(
   work: () => Promise<T>,
 ): Promise<T | Replayed> {
   if (!key) return work();
-  const saved = (await SavedAnswers.lock(tx, [key])).of(key);
-  if (saved) return saved;
+  const answers = await SavedAnswers.lock(tx, [key]);
+  const repeated = answers.of(key);
+  if (repeated) return repeated;
   const answer = await work();
-  // A refusal that `work` hands back, so that something else commits, is judged anew like one that is thrown.
+  // A refusal that `work` returns, so that something else commits, is not saved either.
   if (answer instanceof CodedError) return answer;
-  saveAnswers(tx, [{ key, answer }]);
+  answers.keep(key, answer);
+  answers.write(tx);
   return answer;
 }
 

@@ -1,7 +1,9 @@
-import pg, { type Pool, type PoolClient, type QueryResultRow } from 'pg';
+import pg, { type Pool, type PoolClient, type QueryResult, type QueryResultRow } from 'pg';
+import type { EntityManager, ObjectLiteral, Repository } from 'typeorm';
 import { unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import { addressOf, type DatabaseAddress } from './address.js';
+import type { Entities } from './entities.js';
 import { migrationNames } from './migration-files.js';
 import { traceStatements } from './sql-spans.js';
 import { StallWatch, type WatchedConnection } from './stall-watch.js';
@@ -21,7 +23,12 @@ export interface DatabaseSettings extends DatabaseAddress {
   readonly poolSize: number;
   /** Folder of the numbered `.sql` files. */
   readonly migrations: URL;
+  /** Tables whose access is plain reading and writing of rows. A service without any does not load TypeORM. */
+  readonly entities?: readonly EntityClass[];
 }
+
+/** A class with TypeORM's `@Entity`. */
+export type EntityClass<Row extends ObjectLiteral = ObjectLiteral> = new () => Row;
 
 /** A statement with a name is prepared once per connection: planning a batch costs more than running it. */
 export interface Statement {
@@ -42,6 +49,8 @@ export interface Transaction {
   send(statement: Statement | string, values?: readonly unknown[]): void;
   /** Like `send`, for rows that nobody needs before the commit. @returns what gives them after it */
   later<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): () => Row[];
+  /** TypeORM's repository of an entity. Its statements are part of this transaction, in order with those of `query`. */
+  repository<Row extends ObjectLiteral>(entity: EntityClass<Row>): Repository<Row>;
 }
 
 /** Of a pool, at this moment. */
@@ -99,12 +108,18 @@ const beginKeepingPlans = 'BEGIN; SET LOCAL plan_cache_mode = force_generic_plan
 
 /** A service's own database: one pool of connections, and SQL. */
 export class Database {
+  /** Sends each statement on a connection of its own, outside any transaction. */
+  private readonly manager: EntityManager | undefined;
+
   private constructor(
     private readonly pool: Pool,
     private readonly watch: StallWatch,
+    private readonly entities: Entities | undefined,
     private readonly settings: DatabaseSettings,
     private readonly logger: Logger,
-  ) {}
+  ) {
+    this.manager = entities?.manager((text, values) => this.run(text, values), { inTransaction: false });
+  }
 
   /** Answers when it can be reached. @throws whatever the driver says when it cannot */
   static async connect(settings: DatabaseSettings, logger: Logger): Promise<Database> {
@@ -124,12 +139,12 @@ export class Database {
     traceStatements(pool, url);
     try {
       (await pool.connect()).release();
+      return new Database(pool, watch, await entitiesOn(pool, settings, logger), settings, logger);
     } catch (error) {
       watch.stop();
-      await pool.end();
+      if (!pool.ended) await pool.end();
       throw error;
     }
-    return new Database(pool, watch, settings, logger);
   }
 
   /**
@@ -141,7 +156,7 @@ export class Database {
   async transaction<T>(work: (tx: Transaction) => Promise<T>, { keepsPlans = false }: TransactionOptions = {}): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.onConnection((connection) => once(connection, keepsPlans ? beginKeepingPlans : 'BEGIN', work, this.logger));
+        return await this.onConnection((connection) => once(connection, keepsPlans ? beginKeepingPlans : 'BEGIN', work, this.entities, this.logger));
       } catch (error) {
         if (!isRetryable(error)) throw error;
         if (attempt >= attempts) throw unavailable('The database', error);
@@ -155,10 +170,19 @@ export class Database {
    * @throws CodedError `unavailable`; `outcome-unknown` when the connection was lost under a statement that may change
    * something, since it commits by itself
    */
-  async query<Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []): Promise<Row[]> {
+  async query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]> {
+    return (await this.run<Row>(statement, values)).rows;
+  }
+
+  /** TypeORM's repository of an entity, outside any transaction: each statement commits by itself, and fails as in `query`. */
+  repository<Row extends ObjectLiteral>(entity: EntityClass<Row>): Repository<Row> {
+    return repositoryOf(this.manager, entity);
+  }
+
+  private run<Row extends QueryResultRow>(statement: Statement | string, values: readonly unknown[] = []): Promise<QueryResult<Row>> {
     return this.onConnection(async (connection) => {
       try {
-        return (await connection.query<Row>(toQuery(statement, values))).rows;
+        return await connection.query<Row>(toQuery(statement, values));
       } catch (error) {
         throw new Failed(onlyReads(statement) ? 'work' : 'commit', error, isConnectionError(error));
       }
@@ -256,7 +280,13 @@ class Failed extends Error {
 }
 
 /** One attempt. BEGIN goes out with the first statement, COMMIT with those that `send` sent last. */
-async function once<T>(connection: WatchedConnection, begin: string, work: (tx: Transaction) => Promise<T>, logger: Logger): Promise<T> {
+async function once<T>(
+  connection: WatchedConnection,
+  begin: string,
+  work: (tx: Transaction) => Promise<T>,
+  entities: Entities | undefined,
+  logger: Logger,
+): Promise<T> {
   let phase: DatabasePhase = 'work';
   let failure: unknown;
   const sent: Promise<unknown>[] = [];
@@ -276,7 +306,7 @@ async function once<T>(connection: WatchedConnection, begin: string, work: (tx: 
   const send: Transaction['send'] = (statement, values) => void later(statement, values);
   try {
     send(begin);
-    const result = await work(transactionOn(connection, send, later));
+    const result = await work(transactionOn(connection, send, later, entities));
     phase = 'commit';
     send('COMMIT');
     const outcomes = await Promise.all(sent);
@@ -301,14 +331,37 @@ async function rollBack(connection: WatchedConnection, logger: Logger): Promise<
   }
 }
 
-function transactionOn(connection: WatchedConnection, send: Transaction['send'], later: Transaction['later']): Transaction {
+function transactionOn(
+  connection: WatchedConnection,
+  send: Transaction['send'],
+  later: Transaction['later'],
+  entities: Entities | undefined,
+): Transaction {
+  // Few transactions use an entity, so the manager is made on first use.
+  let manager: EntityManager | undefined;
   return {
     query: async <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]) =>
       (await connection.query<Row>(toQuery(statement, values))).rows,
     execute: async (statement, values) => (await connection.query(toQuery(statement, values))).rowCount ?? 0,
     send,
     later,
+    repository: (entity) => {
+      manager ??= entities?.manager((text, values) => connection.query(toQuery(text, values)), { inTransaction: true });
+      return repositoryOf(manager, entity);
+    },
   };
+}
+
+/** TypeORM takes 20 MB and 0.2 s of CPU, so only a service with entities loads it. */
+async function entitiesOn(pool: Pool, { entities = [] }: DatabaseSettings, logger: Logger): Promise<Entities | undefined> {
+  if (entities.length === 0) return undefined;
+  const { Entities } = await import('./entities.js');
+  return Entities.on(pool, entities, logger);
+}
+
+function repositoryOf<Row extends ObjectLiteral>(manager: EntityManager | undefined, entity: EntityClass<Row>): Repository<Row> {
+  if (!manager) throw new Error('This database was opened without entities.');
+  return manager.getRepository(entity);
 }
 
 const toQuery = (statement: Statement | string, values?: readonly unknown[]): pg.QueryConfig => ({

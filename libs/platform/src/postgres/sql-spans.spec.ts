@@ -9,6 +9,8 @@ describe('what a statement is called in a span', () => {
     [{ text: "SELECT id FROM orders WHERE owner_id = 'somebody'" }, 'SELECT orders'],
     ['  -- why, FROM whom\n  UPDATE feed_head SET head = $1', 'UPDATE feed_head'],
     ['INSERT INTO "plants"("id") VALUES ($1)', 'INSERT plants'],
+    ['SELECT "c"."id", (SELECT name FROM owners WHERE id = "c"."owner_id") AS "name" FROM "clients" "c"', 'SELECT clients'],
+    ['SELECT EXISTS (SELECT 1 FROM boxes)', 'SELECT boxes'],
     ["SELECT pg_notify('x', 'p@ss')", 'SELECT'],
   ])('%j: %s', (statement, summary) => expect(summaryOf(statement)).toBe(summary));
 

@@ -43,6 +43,10 @@ export function summaryOf(statement: unknown): string | undefined {
   }
   const sql = statement.replaceAll(/--[^\n]*/g, ' ').trim();
   const verb = /^\w+/.exec(sql)?.[0].toUpperCase() ?? 'statement';
-  const table = /\b(?:FROM|INTO|UPDATE|TABLE)\s+"?([a-z_]+)/i.exec(sql)?.[1];
+  // A subquery among the columns names its own table first.
+  const outer = verb === 'SELECT' ? sql.replaceAll(/\([^()]*\)/g, ' ') : sql;
+  const table = tableIn(outer) ?? tableIn(sql);
   return table === undefined ? verb : `${verb} ${table}`;
 }
+
+const tableIn = (sql: string): string | undefined => /\b(?:FROM|INTO|UPDATE|TABLE)\s+"?([a-z_]+)/i.exec(sql)?.[1];

@@ -81,8 +81,11 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     const { service } = this.options;
     this.clocks.listen();
     this.listener = this.nats.listen(callsSubject(service), (message) => this.receive(message), { queue: service });
-    // Disconnected just now: the subscription is made when the connection is back.
-    void this.nats.connection.flush().then(callback, callback);
+    // Disconnected just now: the subscription is made when the connection is back. Nest takes an argument for a failure to start.
+    void this.nats.connection.flush().then(
+      () => callback(),
+      () => callback(),
+    );
   }
 
   /** Takes no new frame; what already came in is still carried out. */

@@ -1,6 +1,7 @@
 import { type ClassConstructor, plainToInstance } from 'class-transformer';
 import { getMetadataStorage, type ValidationError, validateSync } from 'class-validator';
 import { CodedError, type FieldFault, invalidInput } from '../errors.js';
+import { accepting } from './accept.js';
 import { NoPayload } from './operation.js';
 
 /** Levels of objects and lists: 16 for what a client sent, one for the payload around it. */
@@ -66,6 +67,14 @@ export function validated<T extends object>(type: ClassConstructor<T>, value: un
   if (!isObject(value)) throw invalidInput([{ pointer: '', detail: 'must be a JSON object' }]);
   // class-validator takes an object of a class without rules for one that it was not told about.
   if ((type as unknown) === NoPayload) return new type();
+  return accepting(type)(value) ?? judged(type, value);
+}
+
+/**
+ * The verdict of class-validator on an object, without the quick path.
+ * @throws CodedError `invalid-input` with a pointer for each fault
+ */
+export function judged<T extends object>(type: ClassConstructor<T>, value: object): T {
   const instance = plainToInstance(type, withoutNoise(value), { enableImplicitConversion: false });
   const errors = validateSync(instance, { whitelist: true, forbidUnknownValues: true, stopAtFirstError: true });
   if (errors.length > 0) throw invalidInput(faultsOf(errors));

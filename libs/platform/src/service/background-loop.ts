@@ -24,7 +24,7 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
     private readonly options: LoopOptions,
     /** One round of the work. */
     readonly run: () => Promise<boolean | number>,
-    private readonly logger: Logger,
+    protected readonly logger: Logger,
   ) {}
 
   /** As a provider of a Nest module, it goes on for as long as the app does. */

@@ -1,5 +1,6 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { CodedError } from '../errors.js';
 
 /**
  * How long requests on open connections are still served after the end was announced. Measured in a cluster under 100
@@ -17,6 +18,10 @@ const pollMs = 25;
  */
 export class ConnectionDrain {
   private isAnnounced = false;
+  private readonly end = new AbortController();
+
+  /** Aborted when the end is announced, with an `unavailable` as its reason: for requests that would last longer than the drain. */
+  readonly ending: AbortSignal = this.end.signal;
 
   /** For `createServer`: from the announcement on, answers say `Connection: close`. */
   readonly ServerResponse: typeof ServerResponse;
@@ -34,6 +39,7 @@ export class ConnectionDrain {
   /** Announces the end and keeps serving, for 2 s or until no connection is open. The server must still be listening. */
   async announce(server: Server): Promise<void> {
     this.isAnnounced = true;
+    this.end.abort(ends());
     const end = performance.now() + announceMs;
     while (performance.now() < end && (await openConnections(server)) > 0) await sleep(pollMs);
   }
@@ -47,6 +53,8 @@ export class ConnectionDrain {
     }
   }
 }
+
+const ends = (): CodedError => new CodedError('unavailable', 'This process is being replaced. Send the rest again.');
 
 const openConnections = (server: Server): Promise<number> =>
   new Promise((resolve) => {

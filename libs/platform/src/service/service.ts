@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import type { DynamicModule, INestApplicationContext, Type } from '@nestjs/common';
+import type { DynamicModule, INestApplicationContext, INestMicroservice, Type, WebSocketAdapter } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Registry } from 'prom-client';
 import { type Config, ConfigError, readConfig, type Settings } from '../config.js';
@@ -7,6 +7,7 @@ import { createLogger, type Logger, NestLogger } from '../logging.js';
 import { Nats } from '../nats.js';
 import { Database, type DatabaseSettings } from '../postgres/database.js';
 import { RpcClient } from '../rpc/client.js';
+import { NoCalls } from '../rpc/no-calls.js';
 import { RpcErrorsFilter } from '../rpc/rpc-errors.filter.js';
 import { RpcServer } from '../rpc/server.js';
 import { startTracing, tracing } from '../telemetry/tracing.js';
@@ -19,6 +20,12 @@ import { giveBackStartUpMemory } from './start-up-memory.js';
 import { shutDown, type ShutdownPhase } from './shutdown.js';
 
 export type ServiceConfig = Config<typeof serviceSettings>;
+
+/** Needed by apps with WebSocket gateways. */
+export interface Gateways {
+  /** The app's provider through which its gateways get their sockets. */
+  readonly webSocketAdapter?: Type<WebSocketAdapter>;
+}
 
 /** Reads a service's environment; with faults it says all of them and ends the process. */
 export function configOrExit<S extends Settings>(
@@ -107,7 +114,7 @@ export class Service {
   }
 
   /** Answers the operations of the module's controllers over NATS. */
-  async answer(module: Type | DynamicModule, options: { readonly maxInFlight: number }): Promise<INestApplicationContext> {
+  async answer(module: Type | DynamicModule, options: Gateways & { readonly maxInFlight: number }): Promise<INestApplicationContext> {
     const durations = operationDurations(this.metrics);
     const server = new RpcServer(
       this.nats,
@@ -122,6 +129,7 @@ export class Service {
     peerClockSkew(this.metrics, () => server.callerSkews());
     const app = await NestFactory.createMicroservice(partsModule(module, this), { strategy: server, ...this.nestOptions });
     app.useGlobalFilters(new RpcErrorsFilter());
+    useGateways(app, options);
     this.beforeClose({ name: 'stop accepting calls', limitMs: 1_500, run: () => server.stopAccepting() });
     this.beforeClose({
       name: 'finish calls',
@@ -140,9 +148,12 @@ export class Service {
   }
 
   /** Runs an app that answers no calls: it has an entrance of its own, or only background work. */
-  async run(module: Type | DynamicModule): Promise<INestApplicationContext> {
-    const app = await NestFactory.createApplicationContext(partsModule(module, this), this.nestOptions);
+  async run(module: Type | DynamicModule, gateways: Gateways = {}): Promise<INestApplicationContext> {
+    // A microservice without calls instead of an application context, which would not connect gateways.
+    const app = await NestFactory.createMicroservice(partsModule(module, this), { strategy: new NoCalls(), ...this.nestOptions });
+    useGateways(app, gateways);
     this.onClose({ name: 'stop background work', limitMs: 2_500, run: () => app.close() });
+    await app.listen();
     this.loaded();
     this.started();
     this.logger.info('running');
@@ -258,6 +269,11 @@ export class Service {
     );
     this.logger.info('stopped');
   }
+}
+
+/** To be called before the app is initialised. */
+function useGateways(app: INestMicroservice, { webSocketAdapter }: Gateways): void {
+  if (webSocketAdapter) app.useWebSocketAdapter(app.get(webSocketAdapter));
 }
 
 /** The database, or why there is none that can be used. */

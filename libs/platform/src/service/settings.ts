@@ -1,4 +1,5 @@
 import { choice, integer, list, port, type Setting, text, url } from '../config.js';
+import { loopback } from './origins.js';
 
 /** What every service reads. An app spreads it into its own settings. */
 export const serviceSettings = {
@@ -10,9 +11,9 @@ export const serviceSettings = {
     description: 'Lowest level that is logged',
     default: 'info',
   }),
-  natsUrl: url('NATS_URL', ['nats', 'tls'], { description: 'The NATS server; with `tls:` no word is said in plain text' }),
+  natsUrl: url('NATS_URL', ['nats', 'tls'], { description: 'NATS server; `tls:` refuses plain text' }),
   natsCa: text('NATS_CA', {
-    description: 'File with the certificates of authorities (PEM), of which it must then have one for its host. Empty: those that Node knows',
+    description: 'CA file (PEM) for the certificate of its host. Empty: the CAs that Node knows',
     default: '',
   }),
   natsUser: text('NATS_USER', { description: 'User of this service in the NATS accounts', default: '' }),
@@ -28,18 +29,14 @@ export const databaseUrl = (variable: string, description: string): Setting<stri
 
 /** Whose word for the database server's certificate counts, by the name that Postgres' own programs have for it. */
 export const databaseCa = text('PGSSLROOTCERT', {
-  description:
-    'File with the certificates of authorities (PEM), of which the database server must then have one for its host. Empty: as ' +
-    '`sslmode` of the address says',
+  description: 'CA file (PEM) that must have issued the certificate of the database host. Empty: `sslmode` of the URL decides',
   default: '',
 });
 
 /** Where `migrate.ts` finds the same database, logging in as another role; empty if there is only one. */
 export const ownerUrl = (variable: string): Setting<string> =>
   url(variable, postgres, {
-    description:
-      'The same database as the role that owns its tables, for migrations alone. Empty: the service itself owns them, ' +
-      'and could do more to them than change rows',
+    description: 'The same database as the role that owns its tables, for migrations only. Empty: the service owns them, and could do more than change rows',
     default: '',
   });
 
@@ -47,8 +44,8 @@ export const ownerUrl = (variable: string): Setting<string> =>
 export const databasePoolSize = (variable: string, byDefault: number): Setting<number> =>
   integer(variable, {
     description:
-      'Connections to the database that one replica opens at most. The database must allow as many for all replicas together, ' +
-      'and for one more of each Deployment during a release (`max_connections`)',
+      'Connections that one replica opens at most. `max_connections` of the database must allow all replicas, and one more of ' +
+      'each Deployment during a release',
     default: String(byDefault),
     min: 4,
     max: 500,
@@ -57,7 +54,7 @@ export const databasePoolSize = (variable: string, byDefault: number): Setting<n
 /** How many calls over NATS a service carries out at once. */
 export const maxInFlight = (byDefault: number): Setting<number> =>
   integer('MAX_IN_FLIGHT', {
-    description: 'Calls carried out at the same time; beyond it callers are told to come back',
+    description: 'Concurrent calls; further ones are refused (`overloaded`)',
     default: String(byDefault),
     min: 1,
     max: 100_000,
@@ -67,6 +64,6 @@ export const maxInFlight = (byDefault: number): Setting<number> =>
 export const corsOrigins = (description: string): Setting<readonly string[]> =>
   list('CORS_ORIGINS', {
     description,
-    each: 'origins (https://shop.example) or *',
-    isValid: (entry) => entry === '*' || (URL.canParse(entry) && new URL(entry).origin === entry),
+    each: 'origins (https://shop.example), loopback or *',
+    isValid: (entry) => entry === '*' || entry === loopback || (URL.canParse(entry) && new URL(entry).origin === entry),
   });

@@ -13,6 +13,7 @@ import { Service } from '@plant-shop/platform/service/service';
 import { startNats, type TestNats } from '../nats.js';
 import { freePort } from '../port.js';
 import { createDatabase } from '../postgres.js';
+import { startProxy } from '../proxy.js';
 import { TestCaller, testConfig } from '../service.js';
 import { until } from '../until.js';
 import { Gate, type Job, work } from './workshop.js';
@@ -70,6 +71,19 @@ describe('a service', () => {
     await service.answer(WorkshopModule, { maxInFlight: 10 });
     expect(await isReady()).toBe(true);
     await expect(caller.call(readinessOf('workshop'), {})).resolves.toEqual({ ready: true, checks: { start: 'ok', nats: 'ok' } });
+  });
+
+  it('starts although NATS goes away while it is told where to listen', async () => {
+    const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
+    closers.push(() => proxy.stop());
+    const service = await Service.embedded('workshop', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
+    closers.unshift(() => service.stop());
+    // What it says from now on never arrives: it leaves this connection for another one.
+    proxy.stall();
+    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    await until(isReady);
+    gate.open();
+    await expect(caller.call(work, { name: 'a' })).resolves.toEqual({ done: 'a' });
   });
 
   it('is not ready while NATS is away, and ready again after its return', async () => {

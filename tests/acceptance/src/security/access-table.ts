@@ -8,6 +8,7 @@ export const permissions = [
   'write:shipments',
   'write:users',
   'webhooks',
+  'read:plants',
 ] as const;
 export type Permission = (typeof permissions)[number];
 
@@ -15,7 +16,7 @@ export type Permission = (typeof permissions)[number];
  * What a caller must have.
  *
  * - `nothing looked at`: whatever is shown, good or bad, makes no difference.
- * - `nothing`: but what is shown must be valid.
+ * - `nothing`: what is shown and good may show more; what is bad makes no difference.
  * - `in person`: the session of the user in the path, or `write:users`.
  * - permissions: one of them; with `any key`, every valid API key as well.
  */
@@ -27,7 +28,7 @@ export interface Line {
   /** With names of things that are not there, but for the user: what is let in finds nothing to change. */
   readonly path: string;
   readonly needs: Needs;
-  readonly body?: 'json' | 'list' | 'form' | 'multipart';
+  readonly body?: 'json' | 'list' | 'form' | 'multipart' | 'lines';
   /** Sent as JSON where the owner decides; else a body of the wrong type, which is refused behind the credentials. */
   readonly sent?: unknown;
 }
@@ -56,10 +57,14 @@ export const accessTable: readonly Line[] = [
   line('changePlant', `POST ${plant}`, ['write:plants'], { body: 'form' }),
   line('deletePlant', `DELETE ${plant}`, ['write:plants']),
   line('uploadImage', `POST ${plant}/uploadImage`, ['write:plants'], { body: 'multipart' }),
-  anybody('getPlant', `GET ${plant}`),
-  anybody('findPlantsByStatus', 'GET /v3/plant/findByStatus'),
-  anybody('findPlantsByTags', 'GET /v3/plant/findByTags'),
-  anybody('getImage', 'GET /v3/images/00000000-0000-4000-8000-000000000001'),
+  open('getPlant', `GET ${plant}`),
+  open('findPlantsByStatus', 'GET /v3/plant/findByStatus'),
+  open('findPlantsByTags', 'GET /v3/plant/findByTags'),
+  line('importPlants', 'POST /v3/plant/import', ['write:plants'], { body: 'lines' }),
+  line('exportPlants', 'GET /v3/plant/export', ['write:plants']),
+  open('searchPlants', 'GET /v3/plant/search'),
+  open('getPlantFacets', 'GET /v3/plant/facets'),
+  open('getImage', 'GET /v3/images/00000000-0000-4000-8000-000000000001'),
 
   line('placeOrder', 'POST /v3/store/order', ['write:orders'], { body: 'json' }),
   line('listOrders', 'GET /v3/store/order', ['any key', 'write:orders', 'read:orders']),
@@ -79,9 +84,11 @@ export const accessTable: readonly Line[] = [
 
   anybody('createUser', 'POST /v3/user', { body: 'json' }),
   anybody('createUsers', 'POST /v3/user/createWithList', { body: 'list' }),
-  anybody('login', 'GET /v3/user/login'),
+  open('login', 'GET /v3/user/login'),
   open('logout', 'GET /v3/user/logout'),
   anybody('getUser', `GET ${user}`),
+  line('listUsers', 'GET /v3/user', ['write:users']),
+  line('setUserRole', `PUT ${user}/role`, ['write:users'], { body: 'json', sent: { role: 'customer' } }),
   line('updateUser', `PUT ${user}`, 'in person', { body: 'json', sent: {} }),
   line('deleteUser', `DELETE ${user}`, 'in person'),
   line('createApiKey', `POST ${user}/apiKeys`, 'in person', { body: 'json', sent: { name: 'made by the matrix', permissions: ['write:orders'] } }),

@@ -5,7 +5,7 @@ import { createPlant, type Customer, fresh, login, newCustomer, ok, placeOrder, 
 import { accessTable, type Line, type Permission } from './access-table.js';
 
 /** Everybody who is registered has these; the others make somebody staff. */
-const ofCustomers: readonly string[] = ['write:orders', 'webhooks', 'any key'];
+const ofCustomers: readonly string[] = ['read:plants', 'write:orders', 'webhooks', 'any key'];
 const needsStaff = ({ needs }: Line): boolean =>
   needs === 'in person' || (Array.isArray(needs) && (needs as readonly (Permission | 'any key')[]).some((one) => !ofCustomers.includes(one)));
 
@@ -55,6 +55,7 @@ const doings: Readonly<Record<string, Done>> = {
   replacePlant: async (request) => request('PUT', '/v3/plant', { ...(await createPlant()), name: 'Ficus' }),
   changePlant: async (request) => request('POST', `/v3/plant/${(await createPlant()).id}`, new URLSearchParams({ name: 'Ficus' })),
   deletePlant: async (request) => request('DELETE', `/v3/plant/${(await createPlant()).id}`),
+  importPlants: async (request) => request('POST', '/v3/plant/import', new Blob([`${JSON.stringify({ ...(await createPlant()), name: 'Fig' })}\n`], { type: 'application/x-ndjson' })),
   uploadImage: async (request) => {
     const form = new FormData();
     form.set('file', new Blob([picture]), 'a.png');
@@ -68,6 +69,7 @@ const doings: Readonly<Record<string, Done>> = {
   deliverOrder: async (request) => request('POST', `${await approved()}/delivery`),
   setStock: async (request) => request('PUT', `/v3/store/inventory/${(await createPlant()).id}`, { free: 1 }),
   updateUser: async (request) => request('PUT', await user(), { phone: '1' }),
+  setUserRole: async (request) => request('PUT', `${await user()}/role`, { role: 'staff' }),
   deleteUser: async (request) => request('DELETE', await user()),
   createApiKey: async (request) => request('POST', `${await user()}/apiKeys`, { name: 'k' }),
   revokeApiKey: async (request) => request('DELETE', await keyOf(await newCustomer())),
@@ -99,7 +101,7 @@ describe('the audit log', () => {
     const requestId = randomUUID();
     const begun = Date.now();
     await doings[operation]?.(async (method, path, body) => {
-      const isJson = body !== undefined && !(body instanceof FormData) && !(body instanceof URLSearchParams);
+      const isJson = body !== undefined && !(body instanceof FormData) && !(body instanceof URLSearchParams) && !(body instanceof Blob);
       return ok(send(method, path, {
         as: { bearer: adminToken },
         headers: { 'x-request-id': requestId, ...(body instanceof URLSearchParams && { 'content-type': 'application/x-www-form-urlencoded' }) },

@@ -13,7 +13,7 @@ const bearer = (token: string) => ['authorization', `Bearer ${token}`] as const;
 const key = (secret: string) => ['api_key', secret] as const;
 const session = (token: string) => ['session_token', token] as const;
 
-const customerMay: readonly Permission[] = ['write:orders', 'webhooks'];
+const customerMay: readonly Permission[] = ['read:plants', 'write:orders', 'webhooks'];
 const staffMay = permissions.filter((one) => one !== 'write:users');
 
 /** Every kind of credential there is, good and bad, and what each is good for. */

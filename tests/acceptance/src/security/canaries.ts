@@ -51,12 +51,19 @@ export const entrances: readonly Entrance[] = [
   { name: 'a wrong password', request: (secret, { username }) => get(`/v3/user/login?username=${username}&password=${secret}`) },
   { name: 'a password for nobody', request: (secret, { fresh }) => get(`/v3/user/login?username=${fresh()}&password=${secret}`) },
   { name: 'a password in the field of the name', request: (secret) => get(`/v3/user/login?username=${secret}&password=x`) },
+  { name: 'a password searched for', request: (secret) => get(`/v3/plant/search?q=${secret}&sort=${secret}`) },
+  { name: 'a password as a cursor of a search', request: (secret) => get(`/v3/plant/search?q=a&cursor=${secret}`) },
+  { name: 'a password in a line of an import that is refused', request: (secret) => post('/v3/plant/import', `{"id":0,"name":"${secret}"}\n${secret}\n{"id":7,"na${secret}`, ['content-type', 'application/x-ndjson'], staff) },
   { name: 'a password twice', request: (secret, { username }) => get(`/v3/user/login?username=${username}&password=${secret}&password=${secret}`) },
   { name: 'a password behind broken encoding', request: (secret, { username }) => get(`/v3/user/login?username=${username}&password=%zz${secret}`) },
   { name: 'a password at another method', request: (secret, { username }) => post(`/v3/user/login?username=${username}&password=${secret}`, '') },
   { name: 'a password at an unknown path', request: (secret, { username }) => get(`/v3/user/sign-in/now/x?username=${username}&password=${secret}`) },
   { name: 'a new password', request: (secret, { username, session }) => ({ ...postJson(`/v3/user/${username}`, { password: secret }, bearer(session)), method: 'PUT' }) },
   { name: "somebody else's new password", request: (secret, { session }) => ({ ...postJson('/v3/user/admin', { password: secret }, bearer(session)), method: 'PUT' }) },
+  { name: 'a password in a search for users', request: (secret) => get(`/v3/user?q=${secret}`, staff) },
+  { name: 'a password for a role', request: (secret, { username }) => ({ ...postJson(`/v3/user/${username}/role`, { role: secret }, staff), method: 'PUT' }) },
+  { name: 'a key as bearer token where none is needed', request: (secret) => get('/v3/plant/0', bearer(secret)) },
+  { name: 'a token at a login', request: (secret, { username, password }) => get(`/v3/user/login?username=${username}&password=${password}`, bearer(secret)) },
   { name: 'a password before the @ of an address', request: (secret) => get(`http://user:${secret}@shop.example/v3/plant/0`) },
   { name: 'a password in the path', request: (secret) => get(`/v3/user/${secret}`), inPath: true },
 
@@ -81,6 +88,10 @@ export const entrances: readonly Entrance[] = [
   { name: 'a key at a handshake in its header', request: (secret) => get('/v1/orders/updates', ['api_key', secret], ...handshake), toStream: true },
   { name: 'a key at another path of the stream', request: (secret) => get(`/v1/orders?api_key=${secret}`), toStream: true },
   { name: 'a cursor for the stream', request: (secret) => get(`/v1/orders/updates?api_key=special-key&cursor=${secret}`, ['last-event-id', secret]), toStream: true },
+
+  { name: 'an event type for the stream', request: (secret) => get(`/v1/orders/updates?api_key=special-key&types=order.placed,${secret}`), toStream: true },
+  { name: 'an event type at a handshake', request: (secret) => get(`/v1/orders/updates?api_key=special-key&types=${secret}`, ...handshake), toStream: true },
+  { name: 'an event type of a webhook', request: (secret) => postJson('/v3/webhooks', { url: 'https://example.com/canary', eventTypes: ['order.placed', secret] }, staff) },
 
   // OAuth
   { name: "a client's wrong secret in a form", request: (secret) => token({ grant_type: 'client_credentials', client_id: 'plant-admin', client_secret: secret }) },

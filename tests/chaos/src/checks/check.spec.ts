@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Answered, type Ask, type Call, type FinalOrder, type History, noGateway, type OrderStatus, type SeenEvent, type Snapshot, type Transition } from '../history.js';
+import { type Answered, type Ask, type Call, type EventType, eventTypes, type FinalOrder, type Follower, type History, noGateway, type OrderStatus, type SeenEvent, type Snapshot, type Transition } from '../history.js';
 import { check } from './check.js';
 import { longestRecovery } from './work.js';
 
@@ -15,20 +15,23 @@ const byStaff = (from: number, to: number, ask: Ask, of: Call['answer'], request
 const pay = (orderId: number, reference: string): Ask => ({ kind: 'pay', orderId, reference, outcome: 'succeeded' });
 const place = (orderId: number): Ask => ({ kind: 'place', plantId, quantity: 2, orderId });
 
-const eventOf = (orderId: number, turn: number): SeenEvent => ({
+/** @param turn which change of its status it is; 0: it was placed */
+const eventOf = (orderId: number, turn: number, event: EventType = turn === 0 ? 'order.placed' : 'order.status_changed'): SeenEvent => ({
   id: `event-${orderId}-${turn}`,
-  body: JSON.stringify({ event: 'order.status_changed', data: { orderId, turn } }),
+  body: JSON.stringify({ event, data: { orderId, turn } }),
 });
+const shippedEvent = eventOf(1, 10, 'order.shipped');
+const refundEvent = eventOf(3, 10, 'refund.due');
 
 const reasons = { placed: 'placed', approved: 'payment succeeded', delivered: 'delivered', cancelled: 'cancelled' };
 
-/** An order of client `c` that went through these, each with its event but the first. */
+/** An order of client `c` that went through these, each with its event. */
 function orderThrough(id: number, ...statuses: OrderStatus[]): FinalOrder {
   const transitions = statuses.map((newStatus, n): Transition => ({
     version: n + 1,
     previousStatus: statuses[n - 1] ?? null,
     newStatus,
-    eventId: n === 0 ? null : eventOf(id, n).id,
+    eventId: eventOf(id, n).id,
     at: 10 + n,
     actor: newStatus === 'placed' || newStatus === 'cancelled' ? 'owner' : 'staff',
     reason: reasons[newStatus],
@@ -55,7 +58,7 @@ function handedOn(): FinalOrder {
     transitions: [
       placed,
       approved,
-      { ...amended, version: 3, at: 20.2, reason: 'shipped', owner: 'c' },
+      { ...amended, version: 3, at: 20.2, reason: 'shipped', eventId: shippedEvent.id, owner: 'c' },
       { ...amended, version: 4, at: 20.7, reason: 'transferred', owner: 'd' },
       { ...delivered, version: 5, at: 24, owner: 'd' },
     ],
@@ -65,7 +68,7 @@ function handedOn(): FinalOrder {
 /** An order that was cancelled before its payment came. */
 function owing(): FinalOrder {
   const order = orderThrough(3, 'placed', 'cancelled');
-  const due = { version: 3, previousStatus: null, newStatus: 'cancelled', eventId: null, at: 32.5, actor: 'staff', reason: 'refund due', owner: 'c' } as const;
+  const due = { version: 3, previousStatus: null, newStatus: 'cancelled', eventId: refundEvent.id, at: 32.5, actor: 'staff', reason: 'refund due', owner: 'c' } as const;
   return { ...order, version: 3, transitions: [...order.transitions, due] };
 }
 
@@ -78,7 +81,8 @@ const use = (credential: string): Ask => ({ kind: 'use', credential, at: 'gatewa
  * payment comes. Staff make a plant and remove another, and a customer's key is revoked. All as it should be.
  */
 function history(): { -readonly [Part in keyof History]: History[Part] } {
-  const events = [eventOf(1, 1), eventOf(2, 1), eventOf(1, 2), eventOf(3, 1)];
+  const changes = [eventOf(1, 1), eventOf(2, 1), eventOf(1, 2), eventOf(3, 1)];
+  const events = [eventOf(1, 0), eventOf(2, 0), eventOf(1, 1), eventOf(3, 0), shippedEvent, eventOf(2, 1), eventOf(1, 2), eventOf(3, 1), refundEvent];
   return {
     calls: [
       call(0, 10, place(1), order(1, 'placed', 1)),
@@ -132,8 +136,8 @@ function history(): { -readonly [Part in keyof History]: History[Part] } {
         audited('catalog.changePlant', 'written'), audited('catalog.createPlant', 'made-1'), audited('catalog.deletePlant', 'removed'),
       ],
       log: events,
-      receivers: [{ name: 'receiver', events: [...events, eventOf(2, 1)] }],
-      sockets: [{ name: 'socket', events }],
+      receivers: [{ name: 'receiver', types: eventTypes, events: [...events, eventOf(2, 1)] }, { name: 'receiver of changes', events: [...changes, eventOf(2, 1)] }],
+      sockets: [{ name: 'socket', types: eventTypes, events }, { name: 'socket of changes', events: changes }],
       guests: [{ name: 'key a', events: [eventOf(1, 1)] }],
     },
   };
@@ -157,6 +161,9 @@ const without = (isGone: (call: Call) => boolean) => (changing: Changing): void 
 const withOrder = (order: FinalOrder) => (changing: Changing): void => inTheEnd({ orders: changing.final.orders.map((one) => (one.id === order.id ? order : one)) })(changing);
 const withPayments = (stays: (payment: History['final']['payments'][number]) => boolean) => (changing: Changing): void =>
   inTheEnd({ payments: changing.final.payments.filter(stays) })(changing);
+/** With its events in the log. */
+const withNew = (order: FinalOrder) => (it: Changing): void =>
+  inTheEnd({ orders: [...it.final.orders, order], log: [...it.final.log, ...order.transitions.map((_, n) => eventOf(order.id, n))], receivers: [], sockets: [] })(it);
 const many = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n));
 
 /** Order 2 is not paid by anybody. */
@@ -172,6 +179,11 @@ const expired = (afterMs: number) => (changing: Changing): void => {
   const { transitions, ...order } = orderThrough(3, 'placed', 'cancelled');
   const step = (one: Transition): Transition => (one.version === 1 ? one : { ...one, actor: 'store', reason: 'expired without payment', at: 10 + afterMs });
   withOrder({ ...order, transitions: transitions.map(step) })(changing);
+  // Its refund is of a payment that came later.
+  const but = (events: readonly SeenEvent[]): SeenEvent[] => events.filter(({ id }) => id !== refundEvent.id);
+  const { log, receivers, sockets } = changing.final;
+  const seen = (all: readonly Follower[]): Follower[] => all.map((one) => ({ ...one, events: but(one.events) }));
+  inTheEnd({ log: but(log), receivers: seen(receivers), sockets: seen(sockets) })(changing);
 };
 
 describe('a history in which all went well', () => {
@@ -189,7 +201,7 @@ describe.each<[string, string, (changing: Changing) => void]>([
   ['an acknowledged order that is not there', 'acknowledged', add(call(50, 51, place(4), answer({ order: { id: 4, status: 'placed' } })))],
   ['an acknowledged order of another quantity', 'acknowledged', (it) => inTheEnd({ orders: it.final.orders.map((one) => (one.id === 1 ? { ...one, quantity: 1 } : one)) })(it)],
   ['an order that was refused as unavailable, and is there', 'unavailable-did-nothing', (it) => {
-    inTheEnd({ orders: [...it.final.orders, orderThrough(9, 'placed')] })(it);
+    withNew(orderThrough(9, 'placed'))(it);
     add(call(50, 51, { kind: 'place', plantId, quantity: 2 }, { ...unavailable, code: 'outcome-unknown' }))(it);
   }],
   ['a payment that was refused as unavailable, and is noted', 'unavailable-did-nothing', (it) => {
@@ -197,10 +209,10 @@ describe.each<[string, string, (changing: Changing) => void]>([
     add(byStaff(50, 51, pay(1, 'u'), unavailable))(it);
   }],
   ['two orders for one key', 'once-per-key', (it) => {
-    inTheEnd({ orders: [...it.final.orders, orderThrough(4, 'placed')] })(it);
+    withNew(orderThrough(4, 'placed'))(it);
     add(call(50, 51, { kind: 'place', plantId, quantity: 2, key: 'k' }, order(4, 'placed', 1)))(it);
   }],
-  ['an order that nobody can have asked for', 'once-per-key', (it) => inTheEnd({ orders: [...it.final.orders, orderThrough(4, 'placed')] })(it)],
+  ['an order that nobody can have asked for', 'once-per-key', (it) => withNew(orderThrough(4, 'placed'))(it)],
   ['a read of an older state than was known', 'register', add(call(50, 51, { kind: 'read', orderId: 1 }, order(1, 'approved', 2)))],
   ['a read of an order that is not there although it was placed', 'register', add(call(50, 51, { kind: 'read', orderId: 2 }, refused('order-not-found', 404)))],
   ['a cancellation that was acknowledged, and lost', 'register', add(call(12, 13, { kind: 'cancel', orderId: 1 }, order(1, 'cancelled', 2)))],
@@ -230,7 +242,7 @@ describe.each<[string, string, (changing: Changing) => void]>([
     without(({ ask }) => 'orderId' in ask && ask.orderId === 2)(it);
   }],
   ['a step that the lifecycle does not know', 'timeline', (it) => {
-    inTheEnd({ orders: [...it.final.orders, orderThrough(9, 'placed', 'delivered')], log: [...it.final.log, eventOf(9, 1)], receivers: [], sockets: [] })(it);
+    withNew(orderThrough(9, 'placed', 'delivered'))(it);
     it.calls = it.calls.map((one) => (one.ask.kind === 'place' && one.ask.orderId === 9 ? { ...one, answer: answer({ status: 503, code: 'outcome-unknown', hasRetryAfter: true }) } : one));
     add(byStaff(31, 32, { kind: 'deliver', orderId: 9 }, 'lost'))(it);
   }],
@@ -238,7 +250,7 @@ describe.each<[string, string, (changing: Changing) => void]>([
     const transitions = handedOn().transitions.map((step) => (step.reason === 'shipped' ? { ...step, newStatus: 'delivered' as const } : step));
     withOrder({ ...handedOn(), transitions })(it);
     without(({ ask }) => ask.kind === 'ship')(it);
-    add(byStaff(31, 32, { kind: 'ship', orderId: 1 }, 'lost'))(it);
+    add(byStaff(20.1, 32, { kind: 'ship', orderId: 1 }, 'lost'))(it);
   }],
   ['a delivery that nobody asked for', 'unasked', (it) => {
     withOrder(orderThrough(2, 'placed', 'approved', 'delivered'))(it);
@@ -308,7 +320,9 @@ describe.each<[string, string, (changing: Changing) => void]>([
   ['two shipments for one key', 'once-per-key', (it) => {
     const shipped = handedOn().transitions[2]!;
     const { transitions, ...second } = it.final.orders[1]!;
-    withOrder({ ...second, version: 4, transitions: [...transitions, { ...shipped, version: 3 }, { ...shipped, version: 4 }] })(it);
+    const again = [3, 4].map((version) => ({ event: eventOf(2, version, 'order.shipped'), version }));
+    withOrder({ ...second, version: 4, transitions: [...transitions, ...again.map(({ event, version }) => ({ ...shipped, version, eventId: event.id }))] })(it);
+    inTheEnd({ log: [...it.final.log, ...again.map(({ event }) => event)], receivers: [], sockets: [] })(it);
     add(byStaff(31, 32, { kind: 'ship', orderId: 2, key: 'k-2' }, 'lost'))(it);
   }],
   ['a shipment that was acknowledged and is not there', 'acknowledged', (it) => {
@@ -326,9 +340,24 @@ describe.each<[string, string, (changing: Changing) => void]>([
   ['an event of a change that never was', 'log', (it) => inTheEnd({ log: [...it.final.log, eventOf(1, 3)] })(it)],
   ['a webhook that never came', 'receivers', inTheEnd({ receivers: [{ name: 'receiver', events: [eventOf(1, 1), eventOf(1, 2)] }] })],
   ['webhooks of one order in another order', 'receivers', inTheEnd({ receivers: [{ name: 'receiver', events: [eventOf(2, 1), eventOf(1, 2), eventOf(1, 1)] }] })],
-  ['a webhook that comes again with other bytes', 'receivers', (it) => inTheEnd({ receivers: [{ name: 'receiver', events: [...it.final.log, { ...eventOf(1, 1), body: `${eventOf(1, 1).body} ` }] }] })(it)],
-  ['a client that is told twice', 'sockets', (it) => inTheEnd({ sockets: [{ name: 'socket', events: [...it.final.log, eventOf(2, 1)] }] })(it)],
-  ['a client that misses an event', 'sockets', (it) => inTheEnd({ sockets: [{ name: 'socket', events: it.final.log.slice(0, 2) }] })(it)],
+  ['a webhook that comes again with other bytes', 'receivers', (it) => inTheEnd({ receivers: [{ name: 'receiver', types: eventTypes, events: [...it.final.log, { ...eventOf(1, 1), body: `${eventOf(1, 1).body} ` }] }] })(it)],
+  ['a client that is told twice', 'sockets', (it) => inTheEnd({ sockets: [{ name: 'socket', types: eventTypes, events: [...it.final.log, eventOf(2, 1)] }] })(it)],
+  ['a client that misses an event', 'sockets', (it) => inTheEnd({ sockets: [{ name: 'socket', types: eventTypes, events: it.final.log.slice(0, 2) }] })(it)],
+  ['an order that was placed without an event', 'timeline', (it) => {
+    withOrder({ ...it.final.orders[1]!, transitions: it.final.orders[1]!.transitions.map((step, n) => (n === 0 ? { ...step, eventId: null } : step)) })(it);
+    inTheEnd({ log: it.final.log.filter(({ id }) => id !== 'event-2-0'), receivers: [], sockets: [] })(it);
+  }],
+  ['an event of a transfer', 'timeline', (it) => {
+    withOrder({ ...handedOn(), transitions: handedOn().transitions.map((step) => (step.reason === 'transferred' ? { ...step, eventId: 'event-1-11' } : step)) })(it);
+    inTheEnd({ receivers: [], sockets: [] })(it);
+  }],
+  ['a placed order that the log does not tell of', 'log', (it) => inTheEnd({ log: it.final.log.filter(({ id }) => id !== 'event-2-0'), receivers: [], sockets: [] })(it)],
+  ['an event of another type than its step', 'log', (it) => inTheEnd({ log: it.final.log.map((one) => (one.id === 'event-2-0' ? eventOf(2, 0, 'order.shipped') : one)), receivers: [], sockets: [] })(it)],
+  ['a client that asks for all types and is not told that an order was placed', 'sockets', (it) =>
+    inTheEnd({ sockets: [{ name: 'socket', types: eventTypes, events: it.final.log.filter(({ id }) => id !== 'event-2-0') }] })(it)],
+  ['a client that is told of types that it does not ask for', 'sockets', (it) => inTheEnd({ sockets: [{ name: 'socket', events: it.final.log }] })(it)],
+  ['a shipment that is told before the approval', 'receivers', (it) =>
+    inTheEnd({ receivers: [{ name: 'receiver', types: eventTypes, events: [shippedEvent, ...it.final.log.filter(({ id }) => id !== shippedEvent.id)] }] })(it)],
   ['something that never came to rest', 'settled', (it) => (it.unsettled = ['3 events have no number'])],
 ])('%s', (_what, rule, change) => {
   it(`breaks the rule "${rule}" and no other`, () => expect(rulesAfter(change)).toEqual([rule]));
@@ -354,6 +383,17 @@ describe('clients that are refused quickly in the seconds after a fault', () => 
 describe('what happens to orders by itself', () => {
   it('may happen when it is due', () => expect(rulesAfter(expired(900_000))).toEqual([]));
 
+  it('is due so long after placing, whoever got the order meanwhile', () => {
+    const transferred = (ageMs: number) => (it: Changing): void => {
+      expired(ageMs)(it);
+      const order = it.final.orders.find(({ id }) => id === 3)!;
+      const [placed, cancelled] = order.transitions as [Transition, Transition];
+      withOrder({ ...order, transitions: [placed, { ...placed, version: 2, reason: 'transferred', at: placed.at + 1_000 }, { ...cancelled, version: 3 }] })(it);
+    };
+    expect(rulesAfter(transferred(900_000))).not.toContain('expiry');
+    expect(rulesAfter(transferred(899_000))).toContain('expiry');
+  });
+
   it('may be a payment, where the shop takes its own', () => {
     expect(rulesAfter((it) => {
       approvedByItself(it);
@@ -376,6 +416,16 @@ describe('while all gateways are dead', () => {
 });
 
 describe('what a gateway had when it was killed', () => {
+  it('may have been done, and is known before it is asked again', () => {
+    expect(rulesAfter((it) => {
+      const [first, again] = ['handed-1', 'handed-2'].map((id) => it.calls.findIndex(({ requestId }) => requestId === id)) as [number, number];
+      it.calls = it.calls
+        .with(first, { ...it.calls[first]!, answer: 'lost' })
+        .with(again, { ...it.calls[again]!, from: 26, to: 27 });
+      it.gatewayFaults = [{ from: 20, to: 45 }];
+    })).toEqual([]);
+  });
+
   it('may be lost or late', () => {
     const during = [call(40, 41, { kind: 'inventory' }, 'lost'), call(40, 14_000, { kind: 'inventory' }, unavailable)];
     expect(rulesAfter(add(...during))).toEqual([]);

@@ -1,19 +1,19 @@
-import type { FinalOrder, Follower, History, SeenEvent } from '../history.js';
+import { defaultTypes, type EventType, eventTypeOf, eventTypes, type FinalOrder, type Follower, type History, type SeenEvent } from '../history.js';
 import type { Rule, Violation } from './violation.js';
 
 /**
- * Every status change is in the event log, at every receiver and at every client that resumes: none missing, none made up, with
- * the same bytes, in order for each order. In the log and at a client once; at a receiver again only as it was.
+ * Every event is in the log, and at every receiver and every resuming client that asks for its type: none missing, none made up, with
+ * the same bytes, in order for each order whatever the types. In the log and at a client once; at a receiver again only as it was.
  */
 export function checkEvents({ final }: History): Violation[] {
-  const expected = expectedEvents(final.orders);
+  const all = expectedEvents(final.orders, eventTypes);
   const bodies = new Map(final.log.map(({ id, body }) => [id, body]));
   const orderIds = new Set(final.orders.map(({ id }) => id));
-  const ours = (events: readonly SeenEvent[]): SeenEvent[] => events.filter(({ id, body }) => expected.has(id) || isOf(orderIds, body));
-  const check = (rule: Rule, { name, events }: Follower, once: boolean): Violation[] =>
-    compare(expected, bodies, ours(events), once).map((what) => ({ rule, what: `${name}: ${what}` }));
+  const ours = (events: readonly SeenEvent[]): SeenEvent[] => events.filter(({ id, body }) => all.has(id) || isOf(orderIds, body));
+  const check = (rule: Rule, { name, types = defaultTypes, events }: Follower, once: boolean): Violation[] =>
+    compare(expectedEvents(final.orders, types), bodies, ours(events), once).map((what) => ({ rule, what: `${name}: ${what}` }));
   return [
-    ...check('log', { name: 'event log', events: final.log }, true),
+    ...check('log', { name: 'event log', types: eventTypes, events: final.log }, true),
     ...final.receivers.flatMap((receiver) => check('receivers', receiver, false)),
     ...final.sockets.flatMap((socket) => check('sockets', socket, true)),
   ];
@@ -21,14 +21,20 @@ export function checkEvents({ final }: History): Violation[] {
 
 interface Expected {
   readonly orderId: number;
+  readonly type: EventType;
   /** The how manieth event of its order it is. */
   readonly turn: number;
 }
 
-const expectedEvents = (orders: readonly FinalOrder[]): ReadonlyMap<string, Expected> =>
+const expectedEvents = (orders: readonly FinalOrder[], types: readonly EventType[]): ReadonlyMap<string, Expected> =>
   new Map(
     orders.flatMap(({ id, transitions }) =>
-      transitions.flatMap(({ eventId }) => eventId ?? []).map((eventId, turn): [string, Expected] => [eventId, { orderId: id, turn }]),
+      transitions
+        .flatMap((step) => {
+          const type = eventTypeOf(step);
+          return step.eventId !== null && type && types.includes(type) ? [{ eventId: step.eventId, type }] : [];
+        })
+        .map(({ eventId, type }, turn): [string, Expected] => [eventId, { orderId: id, type, turn }]),
     ),
   );
 
@@ -45,9 +51,10 @@ function compare(expected: ReadonlyMap<string, Expected>, bodies: ReadonlyMap<st
   for (const { id, body } of events) {
     const event = expected.get(id);
     if (!event) {
-      faults.push(`event ${id} is of no status change`);
+      faults.push(`event ${id} is of no step, or of a type that was not asked for: ${body}`);
       continue;
     }
+    if (!body.startsWith(`{"event":"${event.type}"`)) faults.push(`event ${id} is no ${event.type}: ${body}`);
     if (body !== bodies.get(id)) faults.push(`event ${id} has other bytes than in the log`);
     if (seen.has(id)) {
       if (once) faults.push(`event ${id} came twice`);

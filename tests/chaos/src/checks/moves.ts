@@ -15,7 +15,7 @@ export function checkMovesAreAsked({ calls, final, clocks }: History): Violation
   const asked = calls.filter((call) => 'orderId' in call.ask && (mayHaveHappened(call) || isOwedBack(call)));
   const byOrder = Map.groupBy(asked, ({ ask }) => ('orderId' in ask ? ask.orderId : undefined));
   return final.orders.flatMap((order) => order.transitions.slice(1).flatMap((step, n): Violation[] => {
-    if (step.actor === 'store') return ofClock(order, step, order.transitions[n], clocks);
+    if (step.actor === 'store') return ofClock(order, step, sinceWhen(order.transitions.slice(0, n + 1)), clocks);
     const isAsked = (byOrder.get(order.id) ?? []).some((call) => asksFor(call, step));
     return isAsked ? [] : [{ rule: 'unasked', what: `order ${order.id}: nobody asked for "${step.reason}" of version ${step.version}` }];
   }));
@@ -31,6 +31,10 @@ function asksFor(call: Call, step: Transition): boolean {
   if (ask.kind === 'transfer') return step.owner === null || step.owner === ask.to;
   return ask.kind !== 'pay' || ask.outcome === 'succeeded';
 }
+
+/** The step that gave an order the status that it has after all these: a transfer or a shipment puts off nothing. */
+const sinceWhen = (steps: readonly Transition[]): Transition | undefined =>
+  steps[steps.findLastIndex(({ newStatus }) => newStatus !== steps.at(-1)?.newStatus) + 1];
 
 function ofClock({ id }: FinalOrder, step: Transition, before: Transition | undefined, clocks: History['clocks']): Violation[] {
   const dueAfterMs = { placed: undefined, approved: clocks.approveAfterMs, delivered: clocks.deliverAfterMs, cancelled: clocks.expireAfterMs }[step.newStatus];

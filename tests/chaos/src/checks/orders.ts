@@ -1,4 +1,4 @@
-import { type Ask, type Call, type FinalOrder, type History, isAnswered, isDone, keyOf, mayHaveHappened, type Transition } from '../history.js';
+import { type Ask, type Call, eventTypeOf, type FinalOrder, type History, isAnswered, isDone, keyOf, mayHaveHappened, type Transition } from '../history.js';
 import { describe } from './answers.js';
 import type { Violation } from './violation.js';
 
@@ -66,14 +66,13 @@ function faultsOfTimeline({ status, version, transitions }: FinalOrder): string[
   transitions.forEach((step, n) => {
     const before = transitions[n - 1];
     if (step.version !== n + 1) faults.push(`step ${n + 1} has version ${step.version}`);
+    if ((eventTypeOf(step) === undefined) !== (step.eventId === null)) faults.push(`version ${step.version} ("${step.reason}") has ${step.eventId === null ? 'no' : 'an'} event`);
     if (isAmendment(step)) {
       if (step.newStatus !== before?.newStatus) faults.push(`${step.reason} made it ${step.newStatus} after ${before?.newStatus ?? 'nothing'}`);
-      if (step.eventId !== null) faults.push(`version ${step.version} has an event`);
       return;
     }
     if (step.previousStatus !== (before?.newStatus ?? null)) faults.push(`${step.newStatus} follows ${before?.newStatus ?? 'nothing'}, not ${step.previousStatus ?? 'nothing'}`);
     if (!lifecycle.includes(`${step.previousStatus ?? '-'} ${step.newStatus}`)) faults.push(`${step.previousStatus ?? '-'} never becomes ${step.newStatus}`);
-    if ((step.previousStatus === null) !== (step.eventId === null)) faults.push(`version ${step.version} has ${step.eventId === null ? 'no' : 'an'} event`);
   });
   const last = transitions.at(-1);
   if (last?.newStatus !== status) faults.push(`it is ${status}, and its timeline ends with ${last?.newStatus ?? 'nothing'}`);

@@ -21,22 +21,34 @@ const staff = 'staff';
  * between the highest version that was known when it began and the lowest that was told to a later one.
  */
 export function checkRegister({ calls, final }: History): Violation[] {
-  const byOrder = Map.groupBy(calls.filter(isAnswered), (call) => orderOf(call) ?? NaN);
-  return final.orders.flatMap((order) => checkOrder(order, byOrder.get(order.id) ?? []));
+  const byOrder = Map.groupBy(calls, (call) => orderOf(call) ?? NaN);
+  return final.orders.flatMap((order) => {
+    const asked = byOrder.get(order.id) ?? [];
+    const answered = asked.filter(isAnswered);
+    return [...checkOrder(order, answered), ...checkMoves(order, asked)];
+  });
 }
 
-const orderOf = ({ ask, answer }: Call & { answer: Answered }): number | undefined =>
-  'orderId' in ask ? ask.orderId : answer.order?.id;
+const orderOf = ({ ask, answer }: Call): number | undefined =>
+  'orderId' in ask ? ask.orderId : answer === 'lost' ? undefined : answer.order?.id;
+
+interface Told {
+  readonly call: Call;
+  readonly version: number;
+}
+
+const toldIn = (calls: readonly Call[]): Told[] =>
+  calls.flatMap((call) => {
+    const version = versionTold(call);
+    return version === undefined ? [] : [{ call, version }];
+  });
 
 function checkOrder(order: FinalOrder, calls: readonly (Call & { answer: Answered })[]): Violation[] {
   const steps = new Map(order.transitions.map((step) => [step.version, step]));
   const newest = Math.max(0, ...steps.keys());
   const violations: Violation[] = [];
   const found = (call: Call, what: string): unknown => violations.push({ rule: 'register', what: `${describe(call)}: ${what}` });
-  const told = calls.flatMap((call) => {
-    const version = versionTold(call);
-    return version === undefined ? [] : [{ call, version }];
-  });
+  const told = toldIn(calls);
   const byEnd = [...told].sort((a, b) => a.call.to - b.call.to);
   for (const call of calls) {
     const atLeast = Math.max(0, ...byEnd.filter((one) => one.call.to < call.from).map((one) => one.version));
@@ -56,12 +68,12 @@ function checkOrder(order: FinalOrder, calls: readonly (Call & { answer: Answere
     const possible = [...range(atLeast, upTo)].map((one) => steps.get(one));
     if (!possible.some(allows)) found(call, `refused, and it was ${possible.map((step) => step?.newStatus ?? 'absent').join(' or ')}`);
   }
-  violations.push(...checkMoves(order, calls, told));
   return violations;
 }
 
-/** Nobody sees what a move did before somebody asked for it, and one move is not done for two. */
-function checkMoves(order: FinalOrder, calls: readonly Call[], told: readonly { call: Call; version: number }[]): Violation[] {
+/** Nobody sees what a move did before somebody asked for it. Who got no answer has asked all the same. */
+function checkMoves(order: FinalOrder, calls: readonly Call[]): Violation[] {
+  const told = toldIn(calls);
   return order.transitions.flatMap((step): Violation[] => {
     if (step.actor === 'store') return [];
     const kind = kindOf(step);

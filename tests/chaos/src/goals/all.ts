@@ -3,6 +3,7 @@ import { clockGoals } from './clocks.js';
 import type { Goal } from './goal.js';
 import { placingGoals } from './placing.js';
 import { restartGoals } from './restarts.js';
+import { libraryGoals } from './library.js';
 import { longGoals } from './long-outages.js';
 import { overloadGoals } from './overload.js';
 import { raceGoals } from './races.js';
@@ -11,5 +12,5 @@ import { stormGoals } from './storms.js';
 
 /** By name, in the order of their numbers. */
 export const goals: Readonly<Record<string, Goal>> = Object.fromEntries(
-  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals, ...longGoals, ...raceGoals, ...overloadGoals, ...stallGoals, ...brokenServerGoals, ...clockGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
+  Object.entries({ ...placingGoals, ...stormGoals, ...restartGoals, ...longGoals, ...raceGoals, ...overloadGoals, ...stallGoals, ...brokenServerGoals, ...clockGoals, ...libraryGoals }).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))),
 );

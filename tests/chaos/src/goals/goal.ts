@@ -1,6 +1,7 @@
 import { Arena, type Ground } from '../arena.js';
 import type { Violation } from '../checks/violation.js';
 import { now } from '../clock.js';
+import type { History } from '../history.js';
 import type { Row } from '../report.js';
 import type { Random } from '../random.js';
 
@@ -21,12 +22,12 @@ export interface Goal {
 }
 
 /** What a trial with the usual record found. */
-export async function judged(goal: string, what: string, arena: Arena, more: readonly Violation[] = [], limitMs?: number): Promise<Row> {
+export async function judged(goal: string, what: string, arena: Arena, more: readonly Violation[] | ((history: History) => readonly Violation[]) = [], limitMs?: number): Promise<Row> {
   const { history, violations, recoveryMs } = await arena.judge(limitMs);
   const { calls, snapshots, final } = history;
-  const events = final.orders.reduce((sum, { transitions }) => sum + transitions.length, 0) - final.orders.length;
+  const events = final.orders.flatMap(({ transitions }) => transitions.flatMap(({ eventId }) => eventId ?? [])).length;
   const tried = `${calls.length} calls, ${final.orders.length} orders, ${events} events, ${arena.faults.done.length} faults, ${snapshots.length} snapshots`;
-  return { goal, what, tried, violations: [...violations, ...more], recoveryMs };
+  return { goal, what, tried, violations: [...violations, ...(typeof more === 'function' ? more(history) : more)], recoveryMs };
 }
 
 export const openArena = ({ ground, random }: Trial, options?: { receivers?: number; sockets?: number }): Promise<Arena> =>

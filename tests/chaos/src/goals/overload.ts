@@ -7,7 +7,7 @@ import { now, until } from '../clock.js';
 import { type Call, isDone } from '../history.js';
 import type { Row } from '../report.js';
 import { instancesOf, type Stack } from '../stack.js';
-import { steady } from '../steady.js';
+import { steadyCustomer } from '../steady.js';
 import { busySeconds, type Goal, judged, openArena, type Trial } from './goal.js';
 
 /** So many connections, each with its next request as soon as it is answered, keep the shop fully busy: bench's P1. */
@@ -67,8 +67,9 @@ async function flood(trial: Trial, { what, settings, told }: Limit): Promise<Row
   const urls = instancesOf(stack, 'gateway').map(({ port }) => `http://127.0.0.1:${port ?? 0}`);
   const peaks = new Map<string, number>();
   const watching = setInterval(() => notePeaks(stack, peaks), 250);
+  const askAsSomebodyElse = told === '429' ? await steadyCustomer(arena, othersPerSecond) : undefined;
   const loading = Promise.all(urls.map((url) => load(url, plantId, headers, seconds, (busy * times) / urls.length)));
-  const others = told === '429' ? await steady(arena, othersPerSecond, loading) : [];
+  const others = (await askAsSomebodyElse?.(loading)) ?? [];
   const results = await loading;
   clearInterval(watching);
   const recoveryMs = await timeToServe(arena, plantId);

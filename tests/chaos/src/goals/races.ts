@@ -1,4 +1,4 @@
-import type { Arena } from '../arena.js';
+import { type Arena, usualTtlMs } from '../arena.js';
 import type { Violation } from '../checks/violation.js';
 import type { Outcome } from '../client.js';
 import { now, pause } from '../clock.js';
@@ -47,7 +47,7 @@ const ends: Goal = {
       await arena.staff.read(id);
     });
     const row = await judged('R7', ends.what, arena);
-    await restart(15 * 60_000);
+    await restart(usualTtlMs);
     return [{ ...row, tried: `${races} races, ${row.tried}` }, await departures(trial)];
   },
 };

@@ -5,7 +5,7 @@ import { isDone } from '../history.js';
 import { describeFault, type Fault } from '../plan.js';
 import type { Row } from '../report.js';
 import { services } from '../stack.js';
-import { steady } from '../steady.js';
+import { steadyCustomer } from '../steady.js';
 import { trade } from '../trade.js';
 import { busySeconds, type Goal, judged, openArena } from './goal.js';
 
@@ -26,7 +26,8 @@ const rolling: Goal = {
         await arena.faults.do({ kind: 'roll', atMs: 0, targets: [turns[n % turns.length]!] });
       }
     };
-    const calls = await steady(arena, 100, roll());
+    const ask = await steadyCustomer(arena, 100);
+    const calls = await ask(roll());
     const failed = calls.filter((call) => !isDone(call));
     const closes = arena.sockets.flatMap((socket) => socket.closes);
     const wrong: Violation[] = [

@@ -21,14 +21,15 @@ export interface Bug {
   /** What must happen for it to show. */
   readonly faults?: readonly Fault[];
   readonly trade?: Partial<TradeOptions>;
+  /** It is one of the client library: programs that use it take the place of trade. */
+  readonly isOfLibrary?: boolean;
 }
 
 const repository = 'apps/store/dist/orders/orders.repository.js';
 const stockRepository = 'apps/store/dist/stock/stock.repository.js';
-const moves = 'apps/store/dist/orders/locked-orders.js';
+const rules = 'apps/store/dist/orders/order.js';
 const orders = 'apps/store/dist/orders/orders.service.js';
-const checkout = 'apps/store/dist/checkout/checkout.js';
-const payments = 'apps/store/dist/payments/take-payments.js';
+const payments = 'apps/store/dist/payments/payments.service.js';
 const savedAnswers = 'libs/platform/dist/idempotency/saved-answers.js';
 
 const withoutStockLock: Edit = {
@@ -51,10 +52,10 @@ export const bugs: readonly Bug[] = [
         replace: 'WHERE id = ANY($1))\n         ORDER BY plant_id',
       },
       {
-        file: moves,
-        find: 'moveUnits(tx, this.unitsByPlant);',
-        replace: `for (const row of this.stock) {
-          const units = this.unitsByPlant.get(row.plantId) ?? noUnits;
+        file: repository,
+        find: 'moveUnits(tx, unitsByPlant);',
+        replace: `for (const row of stock) {
+          const units = unitsByPlant.get(row.plantId) ?? noUnits;
           tx.send('UPDATE stock SET free = $2, reserved = $3, sold = $4 WHERE plant_id = $1',
             [row.plantId, row.free + units.free, row.reserved + units.reserved, row.sold + units.sold]);
         }`,
@@ -76,7 +77,8 @@ export const bugs: readonly Bug[] = [
       find: 'return await this.database.transaction((tx) => placeBatch(tx, entries, dueAfterPlacing(this.policy), options));',
       replace: `return await new Promise((resolve, reject) => {
         this.database.transaction(async (tx) => {
-          resolve(await placeBatch(tx, entries, dueAfterPlacing(this.policy), options));
+          const { results } = await placeBatch(tx, entries, dueAfterPlacing(this.policy), options);
+          resolve({ results, numbered: () => undefined });
           await new Promise((committing) => setTimeout(committing, 500));
         }).catch(reject);
       });`,
@@ -91,9 +93,9 @@ export const bugs: readonly Bug[] = [
       { file: 'apps/store/dist/customers/customers.repository.js', find: ' ORDER BY user_id FOR KEY SHARE', replace: ' ORDER BY user_id' },
       // The gap is wider than it would be, so that a short run meets it.
       {
-        file: 'apps/store/dist/orders/place-batch.js',
-        find: 'const repeated = entries.map(',
-        replace: 'await new Promise((passing) => setTimeout(passing, 400));\n    const repeated = entries.map(',
+        file: orders,
+        find: 'const results = entries.map(',
+        replace: 'await new Promise((passing) => setTimeout(passing, 400));\n    const results = entries.map(',
       },
     ],
     breaks: ['owners'],
@@ -125,8 +127,8 @@ export const bugs: readonly Bug[] = [
       // Some nudges take longer than the next ones, or do not arrive: the code as it is does not mind.
       {
         file: 'libs/events/dist/feed-numberer.js',
-        find: 'publish(nudge, nats, subject, logger);\n',
-        replace: 'if (Math.random() < 0.7) setTimeout(() => publish(nudge, nats, subject, logger), Math.random() * 50);\n',
+        find: 'this.nats.connection.publish(this.subject, bytes);\n',
+        replace: 'if (Math.random() < 0.7) setTimeout(() => this.nats.connection.publish(this.subject, bytes), Math.random() * 50);\n',
       },
     ],
     breaks: ['log', 'sockets', 'settled'],
@@ -143,9 +145,9 @@ export const bugs: readonly Bug[] = [
       },
       // The gap is wider than it would be, so that a short run meets it.
       {
-        file: 'apps/store/dist/orders/place-batch.js',
-        find: 'const repeated = entries.map(',
-        replace: 'await new Promise((passing) => setTimeout(passing, 50));\n    const repeated = entries.map(',
+        file: orders,
+        find: 'const results = entries.map(',
+        replace: 'await new Promise((passing) => setTimeout(passing, 50));\n    const results = entries.map(',
       },
     ],
     breaks: ['stock'],
@@ -180,7 +182,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'units-kept',
     name: 'a cancellation forgets to give the units back',
-    edits: [{ file: 'apps/store/dist/stock/stock.js', find: "case 'cancel':", replace: "case 'cancel':\n            return noUnits;" }],
+    edits: [{ file: rules, find: "reason: 'cancelled', units: unitsReleasedBy(order)", replace: "reason: 'cancelled', units: noUnits" }],
     breaks: ['stock'],
   },
   {
@@ -193,11 +195,11 @@ export const bugs: readonly Bug[] = [
         file: repository,
         find: 'tx.send(writeMoved, [',
         replace: `setTimeout(() => {
-        for (const one of moves) {
+        for (const { order, previousStatus, actor, reason, eventId, body } of changes) {
           void globalThis.ownDatabase.query(
             \`INSERT INTO order_transitions (order_id, order_version, previous_status, new_status, at, actor, reason, owner_id, event_id, body)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)\`,
-            [one.orderId, one.version, one.previousStatus, one.newStatus, at, one.actor, one.reason, one.ownerId, one.eventId, one.body],
+            [order.id, order.version, previousStatus, order.status, at, actor, reason, order.ownerId, eventId, body],
           ).catch(() => undefined);
         }
     }, 2_000);
@@ -208,40 +210,85 @@ export const bugs: readonly Bug[] = [
     faults: kills('store-1', 'store-2'),
   },
   {
+    id: 'placed-event-outside',
+    name: 'the event of a new order is appended outside the transaction, after it',
+    edits: [
+      { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
+      { file: repository, find: "'placed', owner_id, event_id, body, traceparent, numbers", replace: "'placed', owner_id, NULL::uuid, NULL::text, traceparent, numbers" },
+      { file: repository, find: "${takeNumbers('cardinality($1)')}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
+      {
+        file: repository,
+        find: 'const numbers = tx.later(writePlaced, [',
+        replace: `setTimeout(() => {
+        for (const { order, eventId, body } of placed) {
+          void globalThis.ownDatabase.query(
+            'UPDATE order_transitions SET event_id = $2, body = $3 WHERE order_id = $1 AND order_version = 1',
+            [order.id, eventId, body],
+          ).catch(() => undefined);
+        }
+    }, 2_000);
+    const numbers = tx.later(writePlaced, [`,
+      },
+    ],
+    breaks: ['timeline'],
+    faults: kills('store-1', 'store-2'),
+  },
+  {
+    id: 'types-ignored',
+    name: 'a client of the stream gets event types that it does not ask for',
+    edits: [
+      { file: 'apps/notifications/dist/stream/batch.js', find: '!facts || types.has(facts.type)', replace: 'true' },
+      { file: 'apps/notifications/dist/stream/live-connections.js', find: 'if (all.some((types) => areAmong(asked, types)))', replace: 'if (true)' },
+    ],
+    breaks: ['sockets'],
+  },
+  {
     id: 'early-expiry',
     name: 'orders expire long before their time',
-    edits: [{ file: checkout, find: ": { move: 'expire', inMs: policy.orderTtlMs }", replace: ": { move: 'expire', inMs: 3_000 }" }],
+    edits: [{ file: rules, find: ": { move: 'expire', inMs: policy.orderTtlMs }", replace: ": { move: 'expire', inMs: 3_000 }" }],
     breaks: ['expiry'],
   },
   {
     id: 'self-approval',
     name: 'orders are approved without a payment',
-    edits: [{ file: checkout, find: ": { move: 'expire', inMs: policy.orderTtlMs }", replace: ": { move: 'approve', inMs: 1_500 }" }],
+    edits: [{ file: rules, find: ": { move: 'expire', inMs: policy.orderTtlMs }", replace: ": { move: 'approve', inMs: 1_500 }" }],
     breaks: ['unasked'],
   },
   {
     id: 'self-delivery',
     name: 'what is paid is delivered by itself',
     edits: [
-      { file: checkout, find: "return move === 'approve' && policy.provider === 'simulated'", replace: "return move === 'approve'" },
-      { file: checkout, find: 'inMs: policy.deliveryDelayMs }', replace: 'inMs: 500 }' },
+      {
+        file: rules,
+        find: "policy.provider === 'simulated' ? { move: 'deliver', inMs: policy.deliveryDelayMs } : undefined",
+        replace: "({ move: 'deliver', inMs: 500 })",
+      },
     ],
     breaks: ['unasked'],
   },
   {
     id: 'self-cancellation',
     name: 'a failed payment cancels the order',
-    edits: [{
-      file: payments,
-      find: "if (kind === 'known' || state === 'failed')",
-      replace: "if (state === 'failed') return versioned(orders.move({ orderId, move: 'cancel', actor: reportedBy, reason: 'payment failed' }, policy) ?? order);\n    if (kind === 'known')",
-    }],
+    edits: [
+      { file: payments, find: 'import { approve, canMove,', replace: 'import { approve, cancel, canMove,' },
+      {
+        file: payments,
+        find: "if (kind === 'known' || state === 'failed')",
+        replace: `if (state === 'failed' && order.status === 'placed') {
+        const change = { ...cancel(order, { actor: reportedBy, at }), reason: 'payment failed' };
+        orders.set(orderId, change.order);
+        approved.push({ ...change, traceparent });
+        return versioned(change.order);
+    }
+    if (kind === 'known' || state === 'failed')`,
+      },
+    ],
     breaks: ['unasked'],
   },
   {
     id: 'transfer-elsewhere',
     name: 'a transfer leaves the order with its owner',
-    edits: [{ file: orders, find: '{ ...order, ownerId: userId, version: order.version + 1 }', replace: '{ ...order, version: order.version + 1 }' }],
+    edits: [{ file: rules, find: '{ ...order, ownerId: to.ownerId, version: order.version + 1 }', replace: '{ ...order, version: order.version + 1 }' }],
     breaks: ['unasked'],
   },
   {
@@ -253,7 +300,10 @@ export const bugs: readonly Bug[] = [
   {
     id: 'refund-forgotten',
     name: 'a payment that comes too late is refused, and no refund is due',
-    edits: [{ file: payments, find: 'return [...this.noted.values()];', replace: "return [...this.noted.values()].filter((one) => one.state !== 'refund-due');" }],
+    edits: [
+      { file: payments, find: 'payments.note(report, state);', replace: "if (state !== 'refund-due') payments.note(report, state);" },
+      { file: payments, find: "if (kind === 'new' && state === 'refund-due')", replace: 'if (false)' },
+    ],
     breaks: ['payments'],
   },
   {
@@ -271,7 +321,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'units-withheld',
     name: 'the last units are not sold',
-    edits: [{ file: 'apps/store/dist/orders/placing.js', find: 'if (quantity > free) {', replace: 'if (quantity > free - 8) {' }],
+    edits: [{ file: rules, find: 'if (quantity > stock.free) {', replace: 'if (quantity > stock.free - 8) {' }],
     breaks: ['refusals'],
     trade: { unitsEach: 30 },
   },
@@ -350,5 +400,19 @@ export const bugs: readonly Bug[] = [
     name: 'an entry of the audit log now and then is lost',
     edits: [{ file: 'libs/platform/dist/audit/audit-log.js', find: 'tx.send(append, [', replace: 'if (Math.random() < 0.1) return;\n    tx.send(append, [' }],
     breaks: ['audit'],
+  },
+  {
+    id: 'library-forgets-key',
+    name: 'the client library repeats a call without its Idempotency-Key',
+    edits: [{ file: 'libs/client/dist/transport.js', find: 'const headers = new Headers(call.headers);', replace: "const headers = new Headers(call.headers);\n        headers.delete('idempotency-key');" }],
+    breaks: ['once-per-key'],
+    isOfLibrary: true,
+  },
+  {
+    id: 'library-keeps-early',
+    name: 'the client library moves its cursor before the consumer has taken the event',
+    edits: [{ file: 'libs/client/dist/events.js', find: 'this.given = message.cursor;', replace: 'this.given = this.cursor = message.cursor;' }],
+    breaks: ['sockets'],
+    isOfLibrary: true,
   },
 ];

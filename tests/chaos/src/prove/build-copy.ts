@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Edit } from './bugs.js';
 
 /** A copy of what was built, in which bugs are made: the services run from it, and nothing of it gets back. */
@@ -23,6 +24,11 @@ export class BuildCopy {
   /** Where the services are: ARTEFACTS_DIR of tools/start. */
   get apps(): string {
     return join(this.folder, 'apps');
+  }
+
+  /** Address of the client library. */
+  get library(): string {
+    return pathToFileURL(join(this.folder, 'libs/client/dist/index.js')).href;
   }
 
   /**

@@ -1,10 +1,11 @@
 import { Arena, openGround } from '../arena.js';
 import type { Violation } from '../checks/violation.js';
+import { prepareLibrary } from '../library.js';
 import { describeFault, type Fault } from '../plan.js';
 import { Random } from '../random.js';
 import { describeViolations } from '../report.js';
 import type { Stack } from '../stack.js';
-import { trade } from '../trade.js';
+import { trade, type TradeOptions } from '../trade.js';
 import { type Bug, bugs } from './bugs.js';
 import type { BuildCopy } from './build-copy.js';
 
@@ -39,7 +40,10 @@ export async function prove(proof: Proof): Promise<{ passed: number; failed: num
   const isChosen = (id: string): boolean => only.length === 0 || only.includes(id);
   const faults = [...new Map(bugs.flatMap((bug) => bug.faults ?? []).map((fault) => [describeFault(fault), fault])).values()].sort((a, b) => a.atMs - b.atMs);
   if (isChosen(asItIs)) {
-    const clean = await trial(proof, faults, { seconds: secondsAsItIs });
+    const clean = [
+      ...(await trial(proof, faults, (arena) => tradeIn(arena, { seconds: secondsAsItIs }))),
+      ...(await trial(proof, [], (arena) => libraryIn(arena, seconds))),
+    ];
     if (clean.length > 0) say(describeViolations(clean));
     lines.push({ name: 'the code as it is', isGood: clean.length === 0, found: clean.length === 0 ? 'nothing' : rulesOf(clean) });
   }
@@ -55,7 +59,7 @@ export async function prove(proof: Proof): Promise<{ passed: number; failed: num
   return { passed: lines.length - failed, failed };
 }
 
-async function attempt(proof: Proof, { edits, breaks, faults = [], trade }: Bug): Promise<{ isGood: boolean; found: string }> {
+async function attempt(proof: Proof, { edits, breaks, faults = [], trade = {}, isOfLibrary = false }: Bug): Promise<{ isGood: boolean; found: string }> {
   let undo: () => void;
   try {
     undo = proof.copy.apply(edits);
@@ -63,7 +67,7 @@ async function attempt(proof: Proof, { edits, breaks, faults = [], trade }: Bug)
     return { isGood: false, found: String(error instanceof Error ? error.message : error) };
   }
   try {
-    const violations = await trial(proof, faults, trade ?? {});
+    const violations = await trial(proof, faults, (arena) => (isOfLibrary ? libraryIn(arena, seconds) : tradeIn(arena, trade)));
     const isGood = violations.some(({ rule }) => breaks.includes(rule));
     return { isGood, found: violations.length === 0 ? 'nothing' : rulesOf(violations) };
   } finally {
@@ -71,13 +75,21 @@ async function attempt(proof: Proof, { edits, breaks, faults = [], trade }: Bug)
   }
 }
 
-async function trial({ openStack, seed, say }: Proof, faults: readonly Fault[], options: Bug['trade']): Promise<readonly Violation[]> {
+const tradeIn = (arena: Arena, options: Partial<TradeOptions>): Promise<void> =>
+  trade(arena, { seconds, customers: 6, perSecond: 12, plants: 2, unitsEach: 400, ...options });
+
+/** Consumers have work at most times, so that they are killed in the middle of it. */
+async function libraryIn(arena: Arena, seconds: number): Promise<void> {
+  const use = await prepareLibrary(arena, { orders: seconds * 20, perSecond: 20, workMs: 15 });
+  await use();
+}
+
+async function trial({ copy, openStack, seed, say }: Proof, faults: readonly Fault[], work: (arena: Arena) => Promise<void>): Promise<readonly Violation[]> {
   const stack = await openStack();
-  const ground = await openGround(stack, () => undefined);
+  const ground = await openGround(stack, () => undefined, copy.library);
   try {
     const arena = await Arena.open(ground, new Random(seed), { receivers: 1, sockets: 2 });
-    const whole = { seconds, customers: 6, perSecond: 12, plants: 2, unitsEach: 400, ...options };
-    await arena.faults.carryOut(faults, trade(arena, whole));
+    await arena.faults.carryOut(faults, work(arena));
     const { violations } = await arena.judge(settleLimitMs);
     return violations;
   } catch (error) {

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { catalog, type NewPlant, type Plant, type PlantSort, type SearchPlants } from '@plant-shop/contracts/catalog';
+import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
+
+let shop: CatalogHarness;
+
+beforeAll(async () => {
+  shop = await CatalogHarness.start();
+});
+afterAll(() => shop.stop());
+
+const named = (name: string, more: Partial<NewPlant> = {}): Promise<Plant> => shop.create({ name, ...more });
+type Asked = Partial<Pick<SearchPlants, keyof SearchPlants>>;
+const search = (asked: Asked): Promise<readonly Plant[]> => shop.caller.call(catalog.searchPlants, asked);
+const names = async (asked: Asked): Promise<string[]> => (await search(asked)).map(({ name }) => name);
+
+/** All pages of a search, one after the other. */
+async function walk(asked: Asked): Promise<{ names: string[]; pages: number }> {
+  const found: string[] = [];
+  let next: string | undefined;
+  let pages = 0;
+  do {
+    const answer = await shop.raw(catalog.searchPlants, { ...asked, ...(next !== undefined && { cursor: next }) });
+    found.push(...(JSON.parse(Buffer.from(answer.payload).toString()) as Plant[]).map(({ name }) => name));
+    next = answer.next;
+    pages++;
+  } while (next !== undefined);
+  return { names: found, pages };
+}
+
+/** Plants straight into the table: the triggers index them like all others. */
+async function fill(count: number, name: string): Promise<void> {
+  await shop.database.query(
+    `INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes)
+     SELECT drawn + 5000000, drawn, drawn, format($2, lpad(n::text, 5, '0')), '{}', '[]', 'available', 100
+     FROM (SELECT n, nextval('plant_versions') AS drawn FROM generate_series(1, $1::integer) AS n) AS t`,
+    [count, name],
+  );
+}
+
+describe('a search', () => {
+  it('finds words of the name, the tags and the category, without regard to case and accents', async () => {
+    await named('Calathea orbifolia', { tags: [{ name: 'Été frais' }], category: { name: 'Prayer Plants' } });
+    for (const q of ['calathea', 'ORBIFOLIA', 'ete', 'Frais orbifolia', 'prayer', 'plants calathea été']) {
+      expect([q, await names({ q })]).toEqual([q, ['Calathea orbifolia']]);
+    }
+    expect(await names({ q: 'calathea absentword' })).toEqual([]);
+    expect(await names({ q: '?!' })).toEqual([]);
+  });
+
+  it('finds words by their beginnings', async () => {
+    await named('Zamioculcas zamiifolia');
+    expect(await names({ q: 'zami' })).toEqual(['Zamioculcas zamiifolia']);
+    expect(await names({ q: 'zamiocul zamiif' })).toEqual(['Zamioculcas zamiifolia']);
+  });
+
+  it('finds a word that is spelled wrongly, unless a plant has it so', async () => {
+    await named('Philodendron hederaceum');
+    expect(await names({ q: 'philodendrum' })).toEqual(['Philodendron hederaceum']);
+    expect(await names({ q: 'filodendron hederaceum' })).toEqual(['Philodendron hederaceum']);
+    await named('Philodendrum');
+    expect(await names({ q: 'philodendrum' })).toEqual(['Philodendrum']);
+  });
+
+  it('follows every change of a plant', async () => {
+    const { id } = await named('Quercus');
+    await shop.caller.call(catalog.replacePlant, { plant: { id, name: 'Quassia', tags: [{ name: 'quassin' }] } });
+    expect(await names({ q: 'quercus' })).toEqual([]);
+    expect(await names({ q: 'quassin' })).toEqual(['Quassia']);
+    await shop.caller.call(catalog.changePlant, { plantId: id, status: 'sold' });
+    expect(await names({ q: 'quassia', status: ['sold'] })).toEqual(['Quassia']);
+    expect(await names({ q: 'quassia', status: ['available', 'pending'] })).toEqual([]);
+    await shop.caller.call(catalog.deletePlant, { plantId: id });
+    expect(await names({ q: 'quassia' })).toEqual([]);
+    expect(await shop.database.query(`SELECT word FROM plant_words WHERE word LIKE 'qua%' OR word = 'quercus'`)).toEqual([]);
+  });
+
+  it('finds what meets all conditions', async () => {
+    await named('Sansevieria one', { tags: [{ name: 'dry' }, { name: 'tall' }], category: { name: 'Snake plants' } });
+    await named('Sansevieria two', { tags: [{ name: 'dry' }], category: { name: 'Other snakes' } });
+    await named('Sansevieria three', { tags: [{ name: 'wet' }], category: { name: 'Snake plants' } });
+    expect(await names({ q: 'sansevieria', tags: ['dry', 'nobody has it'] })).toEqual(['Sansevieria two', 'Sansevieria one']);
+    expect(await names({ category: 'Snake plants' })).toEqual(['Sansevieria three', 'Sansevieria one']);
+    expect(await names({ category: 'Snake plants', tags: ['dry'] })).toEqual(['Sansevieria one']);
+    expect(await names({ category: 'snake plants' })).toEqual([]);
+    expect(await names({ q: 'sansevieria', category: 'Snake plants', tags: ['tall'], status: ['sold'] })).toEqual([]);
+  });
+
+  it('sorts by relevance: the word itself in the name, then in tags, then longer words', async () => {
+    await named('Fernleaf');
+    await named('Aspidium', { tags: [{ name: 'fern' }] });
+    await named('Tree fern');
+    await named('Fern of the newest');
+    const found = ['Fern of the newest', 'Tree fern', 'Aspidium', 'Fernleaf'];
+    expect(await names({ q: 'fern' })).toEqual(found);
+    expect((await walk({ q: 'fern', limit: 1 })).names).toEqual(found);
+  });
+
+  it('sorts by name without regard to case, and by age', async () => {
+    for (const name of ['banyan B', 'Banyan c', 'Banyan a']) await named(name);
+    expect(await names({ q: 'banyan', sort: 'name' })).toEqual(['Banyan a', 'banyan B', 'Banyan c']);
+    expect((await walk({ q: 'banyan', sort: 'name', limit: 1 })).names).toEqual(['Banyan a', 'banyan B', 'Banyan c']);
+    expect((await walk({ q: 'banyan', sort: 'newest', limit: 2 })).names).toEqual(['Banyan a', 'Banyan c', 'banyan B']);
+  });
+
+  it('refuses a cursor of another query, filter or order, and one that is forged', async () => {
+    await named('Cactus a', { tags: [{ name: 'thorn' }] });
+    await named('Cactus b', { tags: [{ name: 'thorn' }] });
+    const { next } = await shop.raw(catalog.searchPlants, { q: 'cactus', limit: 1 });
+    const withCursor = (asked: Asked, cursor = next ?? ''): Promise<unknown> => outcomeOf(search({ ...asked, cursor }));
+    expect(await withCursor({ q: 'cactus', limit: 5 })).toMatchObject([{ name: 'Cactus a' }]);
+    for (const other of [{ q: 'cacti' }, {}, { q: 'cactus', tags: ['thorn'] }, { q: 'cactus', sort: 'name' as const }, { tags: ['thorn'] }]) {
+      expect(await withCursor(other)).toBe('invalid-cursor');
+    }
+    const [fingerprint] = JSON.parse(Buffer.from(next ?? '', 'base64url').toString()) as [string];
+    for (const position of [7, [1, 2, 'x'], ['1', 0, '', 1], [1, 0, 'a\0', 1], [1, 1e12, '', 1], [1, 0, '', -5]]) {
+      const forged = Buffer.from(JSON.stringify([fingerprint, position])).toString('base64url');
+      expect(await withCursor({ q: 'cactus' }, forged)).toBe('invalid-cursor');
+    }
+  });
+
+  it('refuses more than eight words', async () => {
+    expect(await outcomeOf(search({ q: 'a b c d e f g h i' }))).toBe('invalid-input');
+    expect(await outcomeOf(search({ q: 'a b c d e f g h h H' }))).toEqual([]);
+  });
+
+  it.each<PlantSort>(['relevance', 'newest', 'name'])('shows each of more plants than a page looks at once, by %s', async (sort) => {
+    const word = `many${sort}`;
+    await fill(2_300, `${word} %s`);
+    const { names: found, pages } = await walk({ q: word, sort, limit: 700 });
+    const all = Array.from({ length: 2_300 }, (_, n) => `${word} ${String(n + 1).padStart(5, '0')}`);
+    expect(found).toEqual(sort === 'name' ? all : all.reverse());
+    expect(pages).toBeGreaterThanOrEqual(4);
+  });
+
+  it('shows none twice when plants are added between pages', async () => {
+    await fill(1_200, 'growing %s');
+    const first = await shop.raw(catalog.searchPlants, { q: 'growing', limit: 600 });
+    await fill(600, 'growing more %s');
+    const rest = await walk({ q: 'growing', limit: 600, ...(first.next !== undefined && { cursor: first.next }) });
+    const shown = (JSON.parse(Buffer.from(first.payload).toString()) as Plant[]).map(({ name }) => name);
+    expect([...shown, ...rest.names]).toHaveLength(1_200);
+    expect(new Set([...shown, ...rest.names])).toHaveProperty('size', 1_200);
+  });
+});
+
+describe('facets', () => {
+  it('count the plants that a search finds by status, tag and category', async () => {
+    await named('Aloe one', { tags: [{ name: 'sun' }, { name: 'dry spot' }], category: { name: 'Succulents' } });
+    await named('Aloe two', { tags: [{ name: 'sun' }], category: { name: 'Succulents' }, status: 'sold' });
+    await named('Aloe three');
+    expect(await shop.caller.call(catalog.getPlantFacets, { q: 'aloe' })).toEqual({
+      plants: 3,
+      complete: true,
+      status: [
+        { value: 'available', plants: 2 },
+        { value: 'sold', plants: 1 },
+      ],
+      tags: [
+        { value: 'sun', plants: 2 },
+        { value: 'dry spot', plants: 1 },
+      ],
+      category: [{ value: 'Succulents', plants: 2 }],
+    });
+    expect(await shop.caller.call(catalog.getPlantFacets, { q: 'aloe', tags: ['dry spot'] })).toMatchObject({ plants: 1 });
+    expect(await shop.caller.call(catalog.getPlantFacets, { q: 'no such plant' })).toMatchObject({ plants: 0, complete: true });
+  });
+
+  it('say when they counted the newest plants alone', async () => {
+    await fill(1_500, 'lots %s');
+    expect(await shop.caller.call(catalog.getPlantFacets, { q: 'lots' })).toMatchObject({ plants: 1_000, complete: false });
+  });
+});
+
+describe('a server without pg_trgm', () => {
+  it('finds words and their beginnings, and none that are spelled wrongly', async () => {
+    await named('Guzmania');
+    expect(await names({ q: 'guzmannia' })).toEqual(['Guzmania']);
+    await shop.database.query('DROP EXTENSION pg_trgm CASCADE');
+    expect(await names({ q: 'guzm' })).toEqual(['Guzmania']);
+    expect(await names({ q: 'guzmannia' })).toEqual([]);
+  });
+});
+
+describe('plants that were there before search was', () => {
+  it('are indexed by the migration, in pieces that may be begun again', async () => {
+    await shop.database.query('DELETE FROM plant_words');
+    await shop.database.query('CALL index_all_plants()');
+    await shop.database.query('CALL index_all_plants()');
+    expect(await names({ q: 'zami' })).toEqual(['Zamioculcas zamiifolia']);
+    const [wrong] = await shop.database.query<{ count: number }>(`
+      SELECT count(*)::integer FROM (SELECT incarnation, (words_of_plant(name, category, tags)).* FROM plants) AS own
+      FULL JOIN plant_words USING (incarnation, word, in_name) WHERE own.incarnation IS NULL OR plant_words.incarnation IS NULL`);
+    expect(wrong).toEqual({ count: 0 });
+  });
+});

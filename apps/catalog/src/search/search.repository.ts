@@ -1,0 +1,290 @@
+import { maxFacetValues, type PlantFacets, type PlantSort, type PlantStatus } from '@plant-shop/contracts/catalog';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { PlantState } from '../plants/plant.js';
+import { columns, readBytes, type Stamped } from '../plants/plants.repository.js';
+import { stampOfAll } from '../stamps/stamps.repository.js';
+import type { SearchPlace } from './search-place.js';
+import { countedPlants, type ListLength, type PlantLists, type SearchPlan } from './search-plan.js';
+
+/** A term of the query's word `number`, with the length of its list of plants; `word` is null where no plant has such a word. */
+export interface FoundTerm extends ListLength {
+  readonly number: number;
+  /** The word of the query. */
+  readonly said: string;
+  readonly word: string | null;
+  readonly distance: number;
+  /** Whether the server has pg_trgm. */
+  readonly hasTrigrams: boolean;
+}
+
+// Bounds instead of an equality: with that, Postgres may walk the list of all plants for those of a category, and would walk far
+// for a rare one. In this order there is no index but the category's own.
+const inCategory = (before: string): string =>
+  `plants.category ->> 'name' >= wanted.value AND (plants.category ->> 'name', plants.incarnation) < (wanted.value, ${before})`;
+const newestFirst = 'incarnation DESC';
+const newestOfCategoryFirst = `plants.category ->> 'name' DESC, plants.incarnation DESC`;
+
+const lengthOf = (list: string, order = newestFirst): string =>
+  `SELECT count(*)::integer AS plants, min(incarnation) AS oldest FROM (${list} ORDER BY ${order} LIMIT ${countedPlants}) AS newest`;
+const lengthOfWord = lengthOf('SELECT incarnation FROM plant_words WHERE plant_words.word = term.word');
+
+/** The most words that a beginning stands for: those that come first in the alphabet. */
+const maxCompletions = 16;
+
+// Steps from word to word in the index, so that a word with a million entries costs as much as one with a single entry.
+const findTerms: Statement = {
+  name: 'find-terms',
+  text: `
+    SELECT query.number::integer, query.said, term.word, coalesce((term.word <> query.said)::integer, 0) AS distance,
+      coalesce(length.plants, 0) AS plants, length.oldest,
+      to_regprocedure('similarity(text, text)') IS NOT NULL AS "hasTrigrams"
+    FROM (SELECT said COLLATE "C" AS said, row_number() OVER (ORDER BY said) AS number FROM words_of($1) AS said LIMIT $2) AS query
+    LEFT JOIN LATERAL (
+      WITH RECURSIVE step AS (
+        (SELECT word, 1 AS number FROM plant_words WHERE word >= query.said ORDER BY word LIMIT 1)
+        UNION ALL
+        SELECT (SELECT next.word FROM plant_words AS next WHERE next.word > step.word ORDER BY next.word LIMIT 1), step.number + 1
+        FROM step WHERE step.number < ${maxCompletions} AND starts_with(step.word, query.said)
+      )
+      SELECT word FROM step WHERE starts_with(word, query.said)
+    ) AS term ON true
+    LEFT JOIN LATERAL (${lengthOfWord}) AS length ON term.word IS NOT NULL
+    ORDER BY query.number, term.word`,
+};
+
+/** The words of the query in the alphabet's order, at most `limit`, each with the words of plants that are or begin with it. */
+export function findCompletions(tx: Transaction, query: string, limit: number): Promise<FoundTerm[]> {
+  return tx.query<FoundTerm>(findTerms, [query, limit]);
+}
+
+const findSimilar: Statement = {
+  name: 'find-similar-terms',
+  text: `
+    SELECT query.number, query.said, term.word, 2 AS distance, length.plants, length.oldest, true AS "hasTrigrams"
+    FROM unnest($1::text[], $2::integer[]) AS query (said, number)
+    CROSS JOIN LATERAL (
+      SELECT word FROM search_words WHERE word % query.said ORDER BY similarity(word, query.said) DESC, word LIMIT 5
+    ) AS term
+    CROSS JOIN LATERAL (${lengthOfWord}) AS length
+    WHERE length.plants > 0`,
+};
+
+/** Words of plants that look like these words, by the trigrams that they share. The server must have pg_trgm. */
+export function findSimilarTerms(tx: Transaction, words: readonly Pick<FoundTerm, 'said' | 'number'>[]): Promise<FoundTerm[]> {
+  return tx.query<FoundTerm>(findSimilar, [words.map(({ said }) => said), words.map(({ number }) => number)]);
+}
+
+const measure = {
+  tags: {
+    name: 'measure-tags',
+    text: `SELECT length.* FROM unnest($1::text[]) AS wanted (value)
+      CROSS JOIN LATERAL (${lengthOf('SELECT incarnation FROM plant_tags WHERE name = wanted.value')}) AS length`,
+  },
+  category: {
+    name: 'measure-category',
+    text: `SELECT length.* FROM unnest($1::text[]) AS wanted (value)
+      CROSS JOIN LATERAL (${lengthOf(`SELECT incarnation FROM plants WHERE ${inCategory(String(Number.MAX_SAFE_INTEGER))}`, newestOfCategoryFirst)}) AS length`,
+  },
+} satisfies Record<string, Statement>;
+
+export function measureLists(tx: Transaction, of: 'tags' | 'category', values: readonly string[]): Promise<ListLength[]> {
+  return tx.query<ListLength & Record<string, unknown>>(measure[of], [values]);
+}
+
+/** Conditions that are checked plant by plant. */
+export interface PlantConditions {
+  readonly status?: readonly PlantStatus[];
+  readonly tags?: readonly string[];
+  readonly category?: string;
+}
+
+// $8 to $11. One plant may be in several lists; what is older than the horizon may be missing from one of them.
+const candidatesFrom = (of: PlantLists['of']): string => `
+  hits AS MATERIALIZED (
+    SELECT wanted.value, wanted.distance, hit.* FROM unnest($8::text[], $9::integer[]) AS wanted (value, distance)
+    CROSS JOIN LATERAL (${lists[of]} ORDER BY ${of === 'category' ? newestOfCategoryFirst : newestFirst} LIMIT $11) AS hit
+  ), horizon AS (
+    SELECT coalesce(max(oldest) FILTER (WHERE plants = $11), 0) AS at, coalesce(max(newest), 0) AS newest
+    FROM (SELECT count(*) AS plants, min(incarnation) AS oldest, max(incarnation) AS newest FROM hits GROUP BY value) AS lists_read
+  ), candidates AS MATERIALIZED (
+    SELECT incarnation, min(2 * distance + (NOT in_name)::integer) AS score FROM hits
+    WHERE incarnation >= (SELECT at FROM horizon) GROUP BY incarnation
+  )`;
+
+const lists: Readonly<Record<PlantLists['of'], string>> = {
+  words: 'SELECT incarnation, in_name FROM plant_words WHERE word = wanted.value AND incarnation < $10',
+  tags: 'SELECT incarnation, true AS in_name FROM plant_tags WHERE name = wanted.value AND incarnation < $10',
+  category: `SELECT incarnation, true AS in_name FROM plants WHERE ${inCategory('$10::bigint')}`,
+  status: 'SELECT incarnation, true AS in_name FROM plants WHERE status = wanted.value AND incarnation < $10',
+  all: 'SELECT incarnation, true AS in_name FROM plants WHERE incarnation < $10',
+};
+
+const nameKey = `lower(plants.name) COLLATE "C"`;
+
+// $1 to $7. The score is lower the nearer a plant is to the query: for each word of it twice the distance of the nearest
+// term, and one more where that is in a tag or the category alone.
+const matched = `
+  matched AS MATERIALIZED (
+    SELECT plants.incarnation, plants.bytes, plants.status, plants.category ->> 'name' AS category, ${nameKey} AS key,
+      candidates.score + others.score AS score
+    FROM candidates JOIN plants ON plants.incarnation = candidates.incarnation
+    CROSS JOIN LATERAL (
+      SELECT count(*) AS words, coalesce(sum(best), 0)::integer AS score FROM (
+        SELECT min(2 * other.distance + (NOT plant_words.in_name)::integer) AS best
+        FROM unnest($1::text[], $2::integer[], $3::integer[]) AS other (word, distance, number)
+        JOIN plant_words ON plant_words.word = other.word AND plant_words.incarnation = candidates.incarnation
+        GROUP BY other.number
+      ) AS word_of_query
+    ) AS others
+    WHERE others.words = $4
+      AND ($5::text[] IS NULL OR plants.status = ANY($5))
+      AND ($6::text IS NULL OR plants.category ->> 'name' = $6)
+      AND ($7::text[] IS NULL OR EXISTS (
+        SELECT FROM plant_tags WHERE plant_tags.name = ANY($7) AND plant_tags.incarnation = candidates.incarnation))
+  )`;
+
+const matchValues = (others: SearchPlan['others'], { status, category, tags }: PlantConditions): unknown[] => {
+  const terms = others.flatMap((alternatives, number) => alternatives.map((term) => ({ ...term, number })));
+  return [
+    terms.map(({ word }) => word),
+    terms.map(({ distance }) => distance),
+    terms.map(({ number }) => number),
+    others.length,
+    status ?? null,
+    category ?? null,
+    tags ?? null,
+  ];
+};
+
+function driverValues(driver: PlantLists): [string[], number[]] {
+  if (driver.of === 'words') return [driver.terms.map(({ word }) => word), driver.terms.map(({ distance }) => distance)];
+  const values = driver.of === 'all' ? [''] : [...new Set(driver.values)];
+  return [values, values.map(() => 0)];
+}
+
+/** From $12. */
+const orders = {
+  newest: { by: 'incarnation DESC', after: 'incarnation < $12' },
+  name: { by: 'key, incarnation', after: '(key, incarnation) > ($14 COLLATE "C", $12)' },
+  relevance: { by: 'score, incarnation DESC', after: '(score, -incarnation) > ($14, -$12::bigint)' },
+} as const;
+
+const pageOf = (by: string, after: string, limit: string): string => `
+  page AS (
+    SELECT * FROM (
+      SELECT incarnation, score, key, bytes, sum(bytes) OVER (ORDER BY ${by} ROWS UNBOUNDED PRECEDING) AS so_far
+      FROM matched WHERE ${after}
+    ) AS sized
+    WHERE so_far - bytes <= ${readBytes} ORDER BY ${by} LIMIT ${limit} + 1
+  ), found AS (
+    SELECT ${columns}, page.score, page.key FROM page JOIN plants ON plants.incarnation = page.incarnation
+  )`;
+
+const statements = new Map<string, Statement>();
+
+/** Each combination is one statement, made once. */
+function statementOf(name: string, text: () => string): Statement {
+  let known = statements.get(name);
+  if (!known) {
+    known = { name, text: text() };
+    statements.set(name, known);
+  }
+  return known;
+}
+
+export interface FoundPlant extends PlantState {
+  readonly score: number;
+  /** What plants are sorted by by name. */
+  readonly key: string;
+}
+
+/** Plants in order, one more than the limit where there is one. */
+export interface Matches extends Stamped {
+  readonly plants: readonly FoundPlant[];
+  /** Plants older than that were not looked at; 0: all were. */
+  readonly horizon: number;
+  /** The newest that was looked at; 0: there was none. */
+  readonly newest: number;
+}
+
+/** The plants of a window that match, in an order. The window begins at the place's `before` and is as large as the plan scans. */
+export async function findMatches(
+  tx: Transaction,
+  { driver, others, scan }: SearchPlan,
+  conditions: PlantConditions,
+  order: PlantSort,
+  { after, limit }: { readonly after: SearchPlace; readonly limit: number },
+): Promise<Matches> {
+  const { by, after: condition } = orders[order];
+  const statement = statementOf(`search-${driver.of}-${order}`, () => `
+    WITH ${candidatesFrom(driver.of)}, ${matched}, ${pageOf(by, condition, '$13')}
+    SELECT whole.stamp, horizon.at AS horizon, horizon.newest, found.* FROM (${stampOfAll}) AS whole CROSS JOIN horizon LEFT JOIN found ON true
+    ORDER BY ${by}`);
+  const more = { newest: [], relevance: [after.score], name: [after.key] }[order];
+  const values = [...matchValues(others, conditions), ...driverValues(driver), after.before, scan, after.incarnation, limit, ...more];
+  const rows = await tx.query<Found & Pick<Matches, 'horizon' | 'newest'>>(statement, values);
+  const { stamp = '', horizon = 0, newest = 0 } = rows[0] ?? {};
+  return { stamp, horizon, newest, plants: foundIn(rows) };
+}
+
+type Found = (FoundPlant | { readonly id: null }) & Stamped;
+
+const foundIn = (rows: readonly Found[]): FoundPlant[] => rows.filter((row): row is FoundPlant & Stamped => row.id !== null);
+
+/** Plants in the order of their names, and how far they were looked at. */
+export interface NamedMatches extends Stamped {
+  readonly plants: readonly FoundPlant[];
+  /** Absent: to the end. */
+  readonly last: Pick<SearchPlace, 'key' | 'incarnation'> | undefined;
+}
+
+/** The next `scan` plants of the catalogue by name, those of them that match. */
+export async function findMatchesByName(
+  tx: Transaction,
+  { others, scan }: Pick<SearchPlan, 'others' | 'scan'>,
+  conditions: PlantConditions,
+  { after, limit }: { readonly after: SearchPlace; readonly limit: number },
+): Promise<NamedMatches> {
+  const statement = statementOf('search-by-name', () => `
+    WITH candidates AS MATERIALIZED (
+      SELECT incarnation, ${nameKey} AS key, 0 AS score FROM plants WHERE (${nameKey}, incarnation) > ($8 COLLATE "C", $9)
+      ORDER BY ${nameKey}, incarnation LIMIT $10
+    ), last AS (
+      SELECT key, incarnation FROM candidates WHERE (SELECT count(*) FROM candidates) = $10 ORDER BY key DESC, incarnation DESC LIMIT 1
+    ), ${matched}, ${pageOf('key, incarnation', 'true', '$11')}
+    SELECT whole.stamp, last.key AS "lastKey", last.incarnation AS "lastIncarnation", found.*
+    FROM (${stampOfAll}) AS whole LEFT JOIN last ON true LEFT JOIN found ON true ORDER BY found.key, found.incarnation`);
+  const rows = await tx.query<Found & { readonly lastKey: string | null; readonly lastIncarnation: number }>(statement, [
+    ...matchValues(others, conditions),
+    after.key,
+    after.incarnation,
+    scan,
+    limit,
+  ]);
+  const [first] = rows;
+  const last = first === undefined || first.lastKey === null ? undefined : { key: first.lastKey, incarnation: first.lastIncarnation };
+  return { stamp: first?.stamp ?? '', last, plants: foundIn(rows) };
+}
+
+export interface Facets extends Stamped, Omit<PlantFacets, 'complete'> {
+  readonly horizon: number;
+}
+
+const counted = (from: string, value: string): string => `(
+  SELECT coalesce(jsonb_agg(jsonb_build_object('value', value, 'plants', plants)), '[]')
+  FROM (SELECT ${value} AS value, count(*) AS plants FROM ${from} WHERE ${value} IS NOT NULL
+    GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${maxFacetValues}) AS each)`;
+
+/** Of the newest plants that match, as many as the plan scans. */
+export async function countFacets(tx: Transaction, { driver, others, scan }: SearchPlan, conditions: PlantConditions): Promise<Facets> {
+  const statement = statementOf(`facets-${driver.of}`, () => `
+    WITH ${candidatesFrom(driver.of)}, ${matched}
+    SELECT whole.stamp, horizon.at AS horizon, (SELECT count(*) FROM matched)::integer AS plants,
+      ${counted('matched', 'status')} AS status,
+      ${counted('matched JOIN plant_tags USING (incarnation)', 'plant_tags.name')} AS tags,
+      ${counted('matched', 'category')} AS category
+    FROM (${stampOfAll}) AS whole CROSS JOIN horizon`);
+  const values = [...matchValues(others, conditions), ...driverValues(driver), Number.MAX_SAFE_INTEGER, scan];
+  return onlyRow(await tx.query<Facets & Record<string, unknown>>(statement, values));
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { catalog, type ImportedLine } from '@plant-shop/contracts/catalog';
+import type { RpcClient } from '@plant-shop/platform/rpc/client';
+import { atEveryPoint, crashLimitMs, type Stage } from '@plant-shop/testing/crash/every-point';
+import { contextFor } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
+import { CatalogHarness } from '../catalog.harness.js';
+import { StockIntentsLoop } from '../stock/stock-intents.loop.js';
+
+const staff = { subject: 'user-1', permissions: [], shown: [] };
+
+describe('wherever an import is killed', () => {
+  let shop: CatalogHarness;
+  let stage: Stage;
+  beforeAll(async () => {
+    shop = await CatalogHarness.start({ replicas: 0 });
+    stage = await shop.crashStage();
+  });
+  afterAll(async () => {
+    await stage.stop();
+    await shop.stop();
+  });
+
+  const importBy = (client: RpcClient, lines: readonly string[], withinMs = 10_000): Promise<ImportedLine[]> =>
+    client.call(catalog.importPlants, { lines: [...lines] }, contextFor(staff, withinMs));
+
+  let given = 0;
+  it('sent again, it leaves what it would have left at once, and plants that can be ordered', async () => {
+    await atEveryPoint(stage, {
+      name: 'import plants',
+      atLeast: 12,
+      given: async () => {
+        const from = 10_000 + 100 * given++;
+        const plants = Array.from({ length: 4 }, (_, n) => ({ id: from + n, name: `Imported ${from}`, tags: [{ name: `of ${from}` }], quantity: 3 }));
+        await importBy(shop.caller.client, [JSON.stringify({ ...plants[0], name: 'Before', status: 'sold' })]);
+        return plants.map((one) => JSON.stringify({ ...one, status: 'available' }));
+      },
+      when: (victim, lines, withinMs) => importBy(victim.caller, lines, withinMs),
+      finally: async (lines) => {
+        await shop.database.query('UPDATE stock_intents SET next_try_at = now()');
+        const again = await importBy(shop.caller.client, lines);
+        expect(again.every((one) => 'result' in one)).toBe(true);
+        expect((await importBy(shop.caller.client, lines)).map((one) => 'result' in one && one.result)).toEqual(lines.map(() => 'unchanged'));
+        for (const { id, name } of lines.map((one) => JSON.parse(one) as { id: number; name: string })) {
+          expect(await shop.caller.call(catalog.getPlant, { plantId: id })).toMatchObject({ id, name, status: 'available' });
+          expect(shop.store.shelves.get(id)).toMatchObject({ listing: 'available', units: 3 });
+        }
+        stage.survivor.app.get(StockIntentsLoop).poke();
+        await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0);
+        expect(await shop.disagreements()).toEqual([]);
+      },
+    });
+  }, crashLimitMs);
+});

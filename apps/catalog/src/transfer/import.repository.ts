@@ -1,0 +1,79 @@
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { type PlantAttributes, type PlantState, tagNames, toPlant } from '../plants/plant.js';
+import { columns } from '../plants/plants.repository.js';
+import type { Change } from './import.js';
+
+const claim: Statement = {
+  name: 'claim-plants',
+  text: 'SELECT count(pg_advisory_xact_lock(id)) FROM (SELECT id FROM unnest($1::bigint[]) AS id ORDER BY id) AS sorted',
+};
+const lock: Statement = {
+  name: 'lock-plants',
+  text: `SELECT ${columns} FROM plants WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
+};
+
+/** The plants that have these ids, locked; ids that are free stay so until the transaction ends. */
+export async function claimPlants(tx: Transaction, ids: readonly number[]): Promise<Map<number, PlantState>> {
+  tx.send(claim, [ids]);
+  return new Map((await tx.query<PlantState>(lock, [ids])).map((plant) => [plant.id, plant]));
+}
+
+const rowOf = ({ id, ...plant }: PlantAttributes & { readonly id: number }): object => ({
+  id,
+  name: plant.name,
+  category: plant.category,
+  photo_urls: plant.photoUrls,
+  tags: plant.tags,
+  status: plant.status,
+  bytes: Buffer.byteLength(JSON.stringify(toPlant({ id, ...plant }))),
+});
+
+const given = `jsonb_to_recordset($1) AS t (n integer, id bigint, name text, category jsonb, photo_urls text[], tags jsonb, status text, bytes integer)`;
+
+// Versions are drawn in the order of the lines: it is the order of lists.
+const insert: Statement = {
+  name: 'insert-plants',
+  text: `
+    INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes)
+    SELECT id, drawn, drawn, name, category, photo_urls, tags, status, bytes
+    FROM (SELECT sorted.*, nextval('plant_versions') AS drawn FROM (SELECT * FROM ${given} ORDER BY n) AS sorted) AS numbered
+    RETURNING id, incarnation`,
+};
+
+/** @returns incarnations by id */
+export async function insertPlants(tx: Transaction, created: readonly Extract<Change, { kind: 'created' }>[]): Promise<Map<number, number>> {
+  if (created.length === 0) return new Map();
+  const rows = created.map(({ id, attributes }, n) => ({ n, ...rowOf({ id, ...attributes }) }));
+  const inserted = await tx.query<{ id: number; incarnation: number }>(insert, [JSON.stringify(rows)]);
+  const incarnations = new Map(inserted.map(({ id, incarnation }) => [id, incarnation]));
+  insertTags(tx, created.flatMap(({ id, attributes }) => tagNames(attributes).map((name) => ({ name, incarnation: incarnations.get(id) ?? 0 }))));
+  return incarnations;
+}
+
+const update: Statement = {
+  name: 'write-plants',
+  text: `
+    UPDATE plants SET version = nextval('plant_versions'), name = t.name, category = t.category, photo_urls = t.photo_urls, tags = t.tags,
+      status = t.status, bytes = t.bytes
+    FROM ${given} WHERE plants.id = t.id RETURNING plants.id, plants.version`,
+};
+
+/** Plants that are locked. @returns versions by id */
+export async function writePlants(tx: Transaction, updated: readonly Extract<Change, { kind: 'updated' }>[]): Promise<Map<number, number>> {
+  if (updated.length === 0) return new Map();
+  const written = await tx.query<{ id: number; version: number }>(update, [JSON.stringify(updated.map(({ after }) => rowOf(after)))]);
+  const retagged = updated.filter(({ before, after }) => tagNames(before).join('\0') !== tagNames(after).join('\0'));
+  if (retagged.length > 0) {
+    tx.send({ name: 'delete-tags', text: 'DELETE FROM plant_tags WHERE incarnation = ANY($1::bigint[])' }, [retagged.map(({ after }) => after.incarnation)]);
+    insertTags(tx, retagged.flatMap(({ after }) => tagNames(after).map((name) => ({ name, incarnation: after.incarnation }))));
+  }
+  return new Map(written.map(({ id, version }) => [id, version]));
+}
+
+function insertTags(tx: Transaction, tags: readonly { readonly name: string; readonly incarnation: number }[]): void {
+  if (tags.length === 0) return;
+  tx.send(
+    { name: 'insert-tags', text: 'INSERT INTO plant_tags (name, incarnation) SELECT * FROM unnest($1::text[], $2::bigint[])' },
+    [tags.map(({ name }) => name), tags.map(({ incarnation }) => incarnation)],
+  );
+}

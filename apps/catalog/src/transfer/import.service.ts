@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { catalog, type ImportedLine } from '@plant-shop/contracts/catalog';
+import { actorOf, auditAll } from '@plant-shop/platform/audit/audit-log';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { labelKey, labelsToFill } from '../labels/label.js';
+import { idsOfLabels } from '../labels/labels.repository.js';
+import type { PendingPlant } from '../stock/stock-intent.js';
+import { findPendingPlants, intendToList, intendToOpenAll } from '../stock/stock-intents.repository.js';
+import { StockIntentsService } from '../stock/stock-intents.service.js';
+import { type Change, changeOf, type GoodLine, judge, rounds } from './import.js';
+import { claimPlants, insertPlants, writePlants } from './import.repository.js';
+
+@Injectable()
+export class ImportService {
+  constructor(
+    private readonly database: Database,
+    private readonly intents: StockIntentsService,
+  ) {}
+
+  /**
+   * Creates and replaces plants by their ids; what is the same already stays untouched. Answers when the store knows of all
+   * of them, also of those that an earlier call has written.
+   */
+  async import(context: RpcContext, lines: readonly string[]): Promise<ImportedLine[]> {
+    const { good, refused } = judge(lines);
+    const results = new Map(refused);
+    for (const round of rounds(good)) {
+      const { changes, pending } = await this.write(context, round);
+      for (const change of changes) {
+        results.set(change.line, { id: change.kind === 'created' ? change.id : change.before.id, result: change.kind });
+      }
+      await this.intents.tellAll(context, pending);
+    }
+    return lines.flatMap((_, line) => results.get(line) ?? []);
+  }
+
+  private async write(context: RpcContext, lines: readonly GoodLine[]): Promise<{ changes: Change[]; pending: PendingPlant[] }> {
+    const labels = new Map(lines.flatMap(({ plant }) => labelsToFill(plant)).map((label) => [labelKey(label), label]));
+    const ids = await idsOfLabels(this.database, [...labels.values()]);
+    const plantIds = lines.map(({ plant }) => plant.id);
+    return this.database.transaction(async (tx) => {
+      const before = await claimPlants(tx, plantIds);
+      const changes = lines.map((one) => changeOf(one, before.get(one.plant.id), ids));
+      await this.store(tx, context, changes);
+      return { changes, pending: await findPendingPlants(tx, plantIds) };
+    });
+  }
+
+  private async store(tx: Transaction, context: RpcContext, changes: readonly Change[]): Promise<void> {
+    const created = changes.filter((one) => one.kind === 'created');
+    const updated = changes.filter((one) => one.kind === 'updated');
+    const leaseMs = this.intents.leaseMsOf(context);
+    const incarnations = await insertPlants(tx, created);
+    if (created.length > 0) {
+      intendToOpenAll(tx, created.map(({ id, units }) => ({ incarnation: incarnations.get(id) ?? 0, units })), leaseMs);
+    }
+    const versions = await writePlants(tx, updated);
+    for (const { before, after } of updated) {
+      if (after.status !== before.status) await intendToList(tx, after.incarnation, versions.get(after.id) ?? 0, leaseMs);
+    }
+    auditAll(tx, actorOf(context), catalog.importPlants, [...created.map(({ id }) => id), ...updated.map(({ after }) => after.id)]);
+  }
+}

@@ -1,0 +1,63 @@
+import { describe, expect, it } from '@jest/globals';
+import type { PlantState } from '../plants/plant.js';
+import { changeOf, judge, rounds } from './import.js';
+
+const monstera: PlantState = {
+  id: 7,
+  incarnation: 1,
+  version: 3,
+  name: 'Monstera',
+  category: { id: 4, name: 'Foliage' },
+  photoUrls: ['https://photos.test/1'],
+  tags: [{ id: 9, name: 'shade' }],
+  status: 'sold',
+};
+const line = (plant: object, number = 0) => ({ line: number, plant: { id: 7, name: 'Monstera', ...plant } });
+const labels = new Map([
+  ['tag:shade', 9],
+  ['category:Foliage', 4],
+]);
+
+describe('a line of an import', () => {
+  it('is judged by itself', () => {
+    const { good, refused } = judge(['{"id":1,"name":"a","extra":1}', '{"id":', '[]', '{"id":"1","name":"a"}', '{"id":2,"name":"b","__proto__":{}}', '{"name":"c"}', '{"id":0,"name":"d"}', '{"id":3,"name":"e"}']);
+    expect(good.map(({ line: number, plant }) => [number, plant.id])).toEqual([
+      [0, 1],
+      [7, 3],
+    ]);
+    expect(good[0]?.plant).not.toHaveProperty('extra');
+    expect([...refused].map(([number, result]) => [number, 'refused' in result && result.refused.code])).toEqual([
+      [1, 'malformed-json'],
+      [2, 'invalid-input'],
+      [3, 'invalid-input'],
+      [4, 'invalid-input'],
+      [5, 'invalid-input'],
+      [6, 'invalid-input'],
+    ]);
+    expect(refused.get(5)).toMatchObject({ refused: { errors: [{ pointer: '/id' }] } });
+  });
+
+  it('creates a plant that is not there', () => {
+    expect(changeOf(line({ quantity: 3 }), undefined, labels)).toMatchObject({ kind: 'created', id: 7, units: 3, attributes: { status: 'available', tags: [] } });
+  });
+
+  it('replaces all attributes of one that is there, but for a status that it leaves out', () => {
+    expect(changeOf(line({ quantity: 3 }), monstera, labels)).toMatchObject({
+      kind: 'updated',
+      after: { id: 7, version: 3, category: null, photoUrls: [], tags: [], status: 'sold' },
+    });
+  });
+
+  it('changes nothing where all is the same already', () => {
+    const same = { category: { name: 'Foliage' }, photoUrls: ['https://photos.test/1'], tags: [{ name: 'shade' }] };
+    expect(changeOf(line(same), monstera, labels).kind).toBe('unchanged');
+    for (const other of [{ status: 'available' as const }, { category: { id: 5, name: 'Foliage' } }, { tags: [] }, { photoUrls: ['https://photos.test/2'] }, { name: 'Other' }]) {
+      expect(changeOf(line({ ...same, ...other }), monstera, labels).kind).toBe('updated');
+    }
+  });
+
+  it('comes after earlier ones with the same id', () => {
+    const batches = rounds([line({}, 0), line({ id: 8 }, 1), line({}, 2), line({}, 3)] as never);
+    expect(batches.map((round) => round.map((one) => one.line))).toEqual([[0, 1], [2], [3]]);
+  });
+});

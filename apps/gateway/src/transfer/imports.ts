@@ -1,0 +1,186 @@
+import { isUtf8 } from 'node:buffer';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { catalog, type ImportedLine, maxImportLines } from '@plant-shop/contracts/catalog';
+import { CodedError, isPassing } from '@plant-shop/platform/errors';
+import type { FastifyRequest } from 'fastify';
+import type { Services } from '../http/services.js';
+import { typeOf } from '../problems/problem.js';
+import { isProblemCode, problemTable } from '../problems/problem-table.js';
+import { Refusal } from '../problems/refusal.js';
+import { type Line, LineReader, maxLineBytes } from './lines.js';
+
+/** Lines are sent to the catalog when there are that many bytes of them: a frame carries 900 KiB, and JSON may double quotes. */
+const batchBytes = 256 * 1024;
+/** How long to wait before a batch is repeated whose service is away. A batch may be repeated, since it is an upsert. */
+const retryAfterMs = [200, 500, 1_000, 2_000, 4_000, 8_000];
+
+/** What an import has done so far; its last line. */
+interface Totals {
+  lines: number;
+  created: number;
+  updated: number;
+  unchanged: number;
+  refused: number;
+}
+
+export interface ImportParts {
+  readonly services: Services;
+  readonly publicUrl: string;
+  /** Aborted when the gateway ends, or the request has lasted as long as one may; its reason says which. */
+  readonly stop: AbortSignal;
+  /** @throws CodedError when the caller's credential no longer permits the import */
+  readonly stillAllowed: () => Promise<void>;
+}
+
+/**
+ * Carries out an import while it comes in: one line for each line of the request, then one that says how far it came. Holds one
+ * batch of lines; who does not read the answer stops it.
+ */
+export async function* importing(request: FastifyRequest, parts: ImportParts): AsyncGenerator<string, void, undefined> {
+  const totals: Totals = { lines: 0, created: 0, updated: 0, unchanged: 0, refused: 0 };
+  const last = (problem?: object): string => line({ ...totals, complete: problem === undefined, ...(problem && { problem }) });
+  const reader = new LineReader();
+  const batch = new Batch();
+  // Not `for await`, which would destroy the connection when it is left early.
+  const pieces = request.raw.iterator({ destroyOnReturn: false });
+  try {
+    for (;;) {
+      const next = await untilStopped(pieces.next(), parts.stop);
+      if (next === 'stopped') throw parts.stop.reason;
+      if (next.done === true) break;
+      for (const one of reader.read(next.value as Buffer)) {
+        if (!batch.add(one)) {
+          yield await send(request, parts, batch.take(), totals);
+          batch.add(one);
+        }
+      }
+      // The client may wait for these results before it sends more.
+      if (!batch.isEmpty && request.raw.readableLength === 0) yield await send(request, parts, batch.take(), totals);
+    }
+    const rest = reader.rest();
+    const isCut = rest !== undefined && !isJson(rest.bytes);
+    if (rest && !isCut && !batch.add(rest)) {
+      yield await send(request, parts, batch.take(), totals);
+      batch.add(rest);
+    }
+    if (!batch.isEmpty) yield await send(request, parts, batch.take(), totals);
+    yield last(isCut ? problem(parts.publicUrl, cutOff(rest.number, totals.lines)) : undefined);
+  } catch (error) {
+    if (!(error instanceof CodedError)) throw error;
+    yield last(problem(parts.publicUrl, error));
+  }
+}
+
+/** Lines for one call. */
+class Batch {
+  private lines: Line[] = [];
+  private bytes = 0;
+
+  get isEmpty(): boolean {
+    return this.lines.length === 0;
+  }
+
+  /** @returns false where it has no room for this line */
+  add(one: Line): boolean {
+    if (this.lines.length > 0 && (this.lines.length >= maxImportLines || this.bytes + one.bytes.length > batchBytes)) return false;
+    this.lines.push(one);
+    this.bytes += one.bytes.length;
+    return true;
+  }
+
+  take(): Line[] {
+    const { lines } = this;
+    this.lines = [];
+    this.bytes = 0;
+    return lines;
+  }
+}
+
+/** @returns the results as lines @throws CodedError when the import cannot go on; none of these lines counts then */
+async function send(request: FastifyRequest, parts: ImportParts, lines: readonly Line[], totals: Totals): Promise<string> {
+  await parts.stillAllowed();
+  const refused = new Map(lines.map((one) => [one, faultOf(one)]));
+  const good = lines.filter((one) => refused.get(one) === undefined);
+  const results = good.length === 0 ? [] : await ask(request, parts, good);
+  let written = '';
+  let next = 0;
+  for (const one of lines) {
+    const fault = refused.get(one);
+    const result: ImportedLine | undefined = fault ? { refused: fault } : results[next++];
+    if (!result) throw new Error('the catalog answered fewer lines than it was sent');
+    if ('refused' in result) {
+      totals.refused++;
+      const { refused: why, ...id } = result;
+      written += line({ line: one.number, ...id, result: 'refused', problem: problem(parts.publicUrl, new CodedError(why.code, why.detail, why.errors ? { errors: why.errors } : {})) });
+    } else {
+      totals[result.result]++;
+      written += line({ line: one.number, id: result.id, result: result.result });
+    }
+    totals.lines = one.number;
+  }
+  return written;
+}
+
+async function ask(request: FastifyRequest, { services, stop }: ImportParts, lines: readonly Line[]): Promise<readonly ImportedLine[]> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await services.call(request, catalog.importPlants, { lines: lines.map(({ bytes }) => bytes.toString('utf8')) });
+    } catch (error) {
+      if (error instanceof CodedError && error.code === 'payload-too-large') return await oneByOne(request, { services, stop }, lines);
+      const waitMs = retryAfterMs[attempt];
+      if (waitMs === undefined || stop.aborted || !isPassing(error)) throw error;
+      await sleep(waitMs);
+    }
+  }
+}
+
+/** A batch that grew too large for a frame by being written as JSON: seldom, since lines are JSON already. */
+async function oneByOne(request: FastifyRequest, parts: Pick<ImportParts, 'services' | 'stop'>, lines: readonly Line[]): Promise<readonly ImportedLine[]> {
+  if (lines.length === 1) return [{ refused: tooLong }];
+  const results: ImportedLine[] = [];
+  for (const one of lines) results.push(...(await ask(request, parts as ImportParts, [one])));
+  return results;
+}
+
+const tooLong = { code: 'payload-too-large', detail: `A line may have at most ${maxLineBytes / 1024} KiB.` };
+
+function faultOf({ bytes, tooLong: isTooLong }: Line): { readonly code: string; readonly detail: string } | undefined {
+  if (isTooLong) return tooLong;
+  return isUtf8(bytes) ? undefined : { code: 'malformed-json', detail: 'The line is not UTF-8.' };
+}
+
+function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString('utf8'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const cutOff = (number: number, taken: number): Refusal =>
+  new Refusal('malformed-request', `The body ends in the middle of line ${number}. ${taken} lines were taken. Send the rest again.`);
+
+/** RFC 9457, without what is the same for the whole request. */
+function problem(publicUrl: string, error: CodedError): object {
+  const code = isProblemCode(error.code) ? error.code : 'internal';
+  const { status, title } = problemTable[code];
+  const { errors } = error.details;
+  return { type: typeOf(publicUrl, code), title, status, ...(status !== 500 && { detail: error.message }), code, ...(errors && { errors }) };
+}
+
+const line = (value: object): string => `${JSON.stringify(value)}\n`;
+
+async function untilStopped<T>(next: Promise<T>, stop: AbortSignal): Promise<T | 'stopped'> {
+  if (stop.aborted) return 'stopped';
+  let onAbort = (): void => undefined;
+  const stopped = new Promise<'stopped'>((resolve) => {
+    onAbort = () => resolve('stopped');
+    stop.addEventListener('abort', onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([next, stopped]);
+  } finally {
+    stop.removeEventListener('abort', onAbort);
+  }
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { LineReader, maxLineBytes } from './lines.js';
+
+const readAll = (pieces: readonly Buffer[]): (readonly [number, string])[] => {
+  const reader = new LineReader();
+  const lines = pieces.flatMap((piece) => [...reader.read(piece)]);
+  const rest = reader.rest();
+  return [...lines, ...(rest ? [rest] : [])].map(({ number, bytes, tooLong }) => [number, tooLong ? 'too long' : bytes.toString()]);
+};
+
+describe('lines', () => {
+  it('are the same however the bytes are cut into pieces', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string()), fc.array(fc.nat(20)), (texts, cuts) => {
+        const whole = Buffer.from(texts.map((text) => `${text.replaceAll('\n', '')}\n`).join(''));
+        const pieces: Buffer[] = [];
+        let at = 0;
+        for (const cut of cuts) pieces.push(whole.subarray(at, (at += cut)));
+        expect(readAll([...pieces, whole.subarray(at)])).toEqual(readAll([whole]));
+      }),
+    );
+  });
+
+  it('are numbered with the blank ones, which are left out', () => {
+    expect(readAll([Buffer.from('a\n\n \r\nb')])).toEqual([
+      [1, 'a'],
+      [4, 'b'],
+    ]);
+  });
+
+  it('that are too long are skipped to their end', () => {
+    const long = Buffer.alloc(maxLineBytes + 1, 'x');
+    expect(readAll([Buffer.from('a\n'), long, long, Buffer.from('y\nb\n')])).toEqual([
+      [1, 'a'],
+      [2, 'too long'],
+      [3, 'b'],
+    ]);
+    expect(readAll([long.subarray(1), Buffer.from('\n')])[0]?.[1]).toHaveLength(maxLineBytes);
+  });
+});

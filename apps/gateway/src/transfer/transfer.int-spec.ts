@@ -1,0 +1,220 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { catalog, type ImportedLine, type Plant } from '@plant-shop/contracts/catalog';
+import { unavailable } from '@plant-shop/platform/errors';
+import { fake } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
+import { type Shop, startShop } from '../gateway.spec.fixture.js';
+import { maxLineBytes } from './lines.js';
+
+const plant = (id: number): Plant => ({ id, name: 'Fern', photoUrls: [], tags: [], status: 'available' });
+
+interface Result {
+  readonly line?: number;
+  readonly id?: number;
+  readonly result?: string;
+  readonly lines?: number;
+  readonly complete?: boolean;
+  readonly problem?: { readonly code: string; readonly status: number; readonly detail: string };
+}
+
+describe('the catalogue as a stream', () => {
+  let shop: Shop;
+  const batches: number[] = [];
+  let fails = 0;
+  let waits: Promise<unknown> | undefined;
+
+  const carryOut = async ({ lines }: { readonly lines: readonly string[] }): Promise<ImportedLine[]> => {
+    batches.push(lines.length);
+    await waits;
+    if (fails-- > 0) throw unavailable('catalog');
+    return lines.map((line) => {
+      if (!line.startsWith('{')) return { refused: { code: 'malformed-json', detail: 'The line is not JSON.' } };
+      return { id: (JSON.parse(line) as { id: number }).id, result: 'created' };
+    });
+  };
+
+  const start = (options = {}): Promise<Shop> =>
+    startShop(
+      {
+        catalog: [
+          fake(catalog.importPlants, carryOut),
+          fake(catalog.beginExport, () => ({ snapshot: '00000003-00000001-1' })),
+          fake(catalog.readExport, ({ after }) => {
+            if (after === 3) throw unavailable('catalog');
+            return after > 4 ? { plants: [] } : { plants: [plant(after + 1), plant(after + 2)], next: after + 2 };
+          }),
+          fake(catalog.endExport, ({ snapshot }) => ({ snapshot })),
+        ],
+      },
+      options,
+    );
+
+  /** Until revocations are followed, no credential is judged. */
+  const known = async (one: Shop): Promise<Shop> => {
+    one.identity.know('key', { kind: 'apiKey' });
+    await until(async () => (await one.get('/v3/store/inventory', { api_key: 'made-up' })).status !== 503, 15_000);
+    return one;
+  };
+
+  beforeAll(async () => {
+    shop = await known(await start());
+  });
+  beforeEach(() => {
+    shop.identity.know('key', { kind: 'apiKey' });
+    batches.length = 0;
+    fails = 0;
+    waits = undefined;
+  });
+  afterAll(() => shop.stop());
+
+  const begin = (at = shop): ClientRequest =>
+    requestHttp(`${at.gateway.url}/v3/plant/import`, { method: 'POST', headers: { api_key: 'key', 'content-type': 'application/x-ndjson' } });
+  const linesOf = (response: IncomingMessage): AsyncIterableIterator<string> => createInterface({ input: response })[Symbol.asyncIterator]();
+
+  async function importing(...pieces: (string | Buffer)[]): Promise<Result[]> {
+    const sent = begin();
+    const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+    for (const piece of pieces) {
+      sent.write(piece);
+      await sleep(5);
+    }
+    sent.end();
+    const [response] = await answered;
+    expect(response.statusCode).toBe(200);
+    expect(response.headers['content-type']).toBe('application/x-ndjson');
+    const all: Result[] = [];
+    for await (const line of linesOf(response)) all.push(JSON.parse(line) as Result);
+    return all;
+  }
+
+  it('answers each line by itself, and the rest goes on', async () => {
+    const results = await importing('{"id":1}\nno JSON\n', Buffer.from([0x22, 0xff, 0x22, 0x0a]), `"${'x'.repeat(maxLineBytes)}"\n\n{"id":`, '6}\n');
+    expect(results).toEqual([
+      { line: 1, id: 1, result: 'created' },
+      { line: 2, result: 'refused', problem: expect.objectContaining({ code: 'malformed-json', status: 400 }) },
+      { line: 3, result: 'refused', problem: expect.objectContaining({ code: 'malformed-json', detail: 'The line is not UTF-8.' }) },
+      { line: 4, result: 'refused', problem: expect.objectContaining({ code: 'payload-too-large', status: 413 }) },
+      { line: 6, id: 6, result: 'created' },
+      { lines: 6, created: 2, updated: 0, unchanged: 0, refused: 3, complete: true },
+    ]);
+  });
+
+  it('says how many lines were taken of a body that ends in the middle of one', async () => {
+    const results = await importing('{"id":1}\n{"id":2}\n{"id":3,"na');
+    expect(results.at(-1)).toMatchObject({ lines: 2, created: 2, complete: false, problem: { code: 'malformed-request' } });
+    expect(results.at(-1)?.problem?.detail).toContain('2 lines were taken');
+    // Only its newline is missing.
+    expect((await importing('{"id":1}\n{"id":2}')).at(-1)).toMatchObject({ lines: 2, complete: true });
+    expect(await importing('')).toEqual([{ lines: 0, created: 0, updated: 0, unchanged: 0, refused: 0, complete: true }]);
+  });
+
+  it('answers while lines come in', async () => {
+    const sent = begin();
+    sent.write('{"id":1}\n');
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const results = linesOf(response);
+    expect(JSON.parse((await results.next()).value as string)).toMatchObject({ line: 1 });
+    sent.end('{"id":2}\n');
+    expect(JSON.parse((await results.next()).value as string)).toMatchObject({ line: 2 });
+    response.destroy();
+  });
+
+  it('sends the catalog many lines at a time', async () => {
+    await importing(Array.from({ length: 3_000 }, (_, n) => `{"id":${n + 1}}\n`).join(''));
+    expect(Math.max(...batches)).toBe(256);
+    expect(batches.reduce((sum, one) => sum + one, 0)).toBe(3_000);
+  });
+
+  it('repeats lines whose service was away', async () => {
+    fails = 2;
+    expect((await importing('{"id":1}\n')).at(-1)).toMatchObject({ created: 1, complete: true });
+    expect(batches).toEqual([1, 1, 1]);
+  });
+
+  it('takes no more lines than its answers are read', async () => {
+    const sent = begin();
+    const chunk = Array.from({ length: 1_000 }, (_, n) => `{"id":${n + 1}}\n`).join('');
+    sent.on('response', (response) => response.pause());
+    let isBlocked = false;
+    for (let n = 0; n < 5_000 && !isBlocked; n++) {
+      if (!sent.write(chunk)) isBlocked = await Promise.race([once(sent, 'drain').then(() => false), sleep(1_500).then(() => true)]);
+    }
+    expect(isBlocked).toBe(true);
+    sent.destroy();
+  });
+
+  it('stops for a credential that was revoked meanwhile', async () => {
+    const sent = begin();
+    sent.write('{"id":1}\n');
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const results = linesOf(response);
+    await results.next();
+    shop.identity.revoke('apiKey', shop.identity.idOf('key'));
+    await sleep(1_500);
+    sent.write('{"id":2}\n');
+    expect(JSON.parse((await results.next()).value as string)).toMatchObject({ lines: 1, complete: false, problem: { code: 'credential-refused' } });
+    sent.destroy();
+  });
+
+  it('ends by itself before its request would be cut off', async () => {
+    const quick = await known(await start({ requestTimeoutMs: 1_000 }));
+    const sent = begin(quick);
+    sent.on('error', () => undefined);
+    sent.write('{"id":1}\n');
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const all: unknown[] = [];
+    for await (const line of linesOf(response)) all.push(JSON.parse(line));
+    expect(all.at(-1)).toMatchObject({ lines: 1, complete: false, problem: { code: 'request-timeout' } });
+    sent.destroy();
+    await quick.stop();
+  });
+
+  it('says how far it came when the gateway is replaced', async () => {
+    const replaced = await known(await start());
+    const sent = begin(replaced);
+    sent.on('error', () => undefined);
+    sent.write('{"id":1}\n');
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const stopped = replaced.stop();
+    const all: unknown[] = [];
+    for await (const line of linesOf(response)) all.push(JSON.parse(line));
+    expect(all.at(-1)).toMatchObject({ lines: 1, created: 1, complete: false, problem: { code: 'unavailable' } });
+    sent.destroy();
+    await stopped;
+  });
+
+  it('asks for one media type', async () => {
+    const refused = await fetch(`${shop.gateway.url}/v3/plant/import`, { method: 'POST', headers: { api_key: 'key', 'content-type': 'application/json' }, body: '{}' });
+    expect(refused.status).toBe(415);
+    expect(await refused.text()).toContain('application/x-ndjson');
+  });
+
+  it('is exported plant by plant, and ends when there are no more', async () => {
+    const response = await shop.get('/v3/plant/export', { api_key: 'key' });
+    expect(response.headers.get('content-type')).toBe('application/x-ndjson');
+    const text = await response.text();
+    expect(text.trimEnd().split('\n').map((line) => JSON.parse(line) as Plant)).toEqual([1, 2, 3, 4, 5, 6].map(plant));
+    expect(shop.asked.at(-1)?.operation).toBe('catalog.endExport');
+  });
+
+  it('is cut off, and not ended, when the rest cannot be read', async () => {
+    await shop.stopFake('catalog');
+    await shop.replaceFake('catalog', [
+      fake(catalog.beginExport, () => ({ snapshot: '00000003-00000001-1' })),
+      fake(catalog.readExport, ({ after }) => {
+        if (after > 0) throw unavailable('catalog');
+        return { plants: [plant(1)], next: 1 };
+      }),
+      fake(catalog.endExport, ({ snapshot }) => ({ snapshot })),
+    ]);
+    const response = await shop.get('/v3/plant/export', { api_key: 'key' });
+    expect(response.status).toBe(200);
+    await expect(response.text()).rejects.toThrow();
+    await shop.stopFake('catalog');
+    expect((await shop.get('/v3/plant/export', { api_key: 'key' })).status).toBe(503);
+  });
+});

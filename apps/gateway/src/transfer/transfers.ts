@@ -1,0 +1,112 @@
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Inject, Injectable } from '@nestjs/common';
+import { catalog, type ExportedPage } from '@plant-shop/contracts/catalog';
+import { CodedError, isPassing, overloaded } from '@plant-shop/platform/errors';
+import type { Logger } from '@plant-shop/platform/logging';
+import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
+import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Entrance } from '../http/entrance.js';
+import { Services } from '../http/services.js';
+import { Load } from '../limits/load.js';
+import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
+import { Refusal } from '../problems/refusal.js';
+import { importing } from './imports.js';
+
+export const linesType = 'application/x-ndjson';
+
+/** Imports and exports that this gateway carries out at one time; each holds the memory of two batches. */
+const maxAtOnce = 32;
+const heldBytes = 1024 * 1024;
+/** An import ends by itself so much earlier than Node would cut its request off. */
+const marginMs = 5_000;
+const readAgainAfterMs = [200, 500, 1_000, 2_000];
+
+/** The catalogue as a stream of lines, in and out, in a bounded piece of memory. */
+@Injectable()
+export class Transfers {
+  private running = 0;
+
+  constructor(
+    private readonly services: Services,
+    private readonly entrance: Entrance,
+    private readonly load: Load,
+    private readonly drain: ConnectionDrain,
+    @Inject(GATEWAY_OPTIONS) private readonly options: Pick<GatewayOptions, 'publicUrl' | 'requestTimeoutMs'>,
+    @InjectLogger() private readonly logger: Logger,
+  ) {}
+
+  import(request: FastifyRequest, reply: FastifyReply): void {
+    this.enter(request, reply);
+    const late = new AbortController();
+    const { requestTimeoutMs } = this.options;
+    const timer = setTimeout(() => late.abort(tooLate(requestTimeoutMs)), Math.max(requestTimeoutMs - marginMs, requestTimeoutMs / 2));
+    reply.raw.once('close', () => clearTimeout(timer));
+    const results = importing(request, {
+      services: this.services,
+      publicUrl: this.options.publicUrl,
+      stop: AbortSignal.any([late.signal, this.drain.ending]),
+      stillAllowed: () => this.entrance.checkAgain(request),
+    });
+    this.send(request, reply, results);
+  }
+
+  async export(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (request.method === 'HEAD') {
+      void reply.code(200).header('content-type', linesType).send();
+      return;
+    }
+    this.enter(request, reply);
+    const { snapshot } = await this.services.call(request, catalog.beginExport, {});
+    // The first page before the status: a shop that is away is a problem, and no empty catalogue.
+    const first = await this.page(request, snapshot, 0);
+    this.send(request, reply, this.exported(request, snapshot, first));
+  }
+
+  /** Ends early by an error, which cuts the body off: a client must not take a part for the whole. */
+  private async *exported(request: FastifyRequest, snapshot: string, first: ExportedPage): AsyncGenerator<string, void, undefined> {
+    try {
+      for (let page = first; page.plants.length > 0 && page.next !== undefined; page = await this.page(request, snapshot, page.next)) {
+        yield page.plants.map((plant) => `${JSON.stringify(plant)}\n`).join('');
+        await this.entrance.checkAgain(request);
+      }
+    } finally {
+      await this.services.call(request, catalog.endExport, { snapshot }).catch((error: unknown) => {
+        // It ends by itself when nobody reads it.
+        this.logger.info({ err: error, requestId: request.id }, 'export not ended');
+      });
+    }
+  }
+
+  private async page(request: FastifyRequest, snapshot: string, after: number): Promise<ExportedPage> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.services.call(request, catalog.readExport, { snapshot, after });
+      } catch (error) {
+        const waitMs = readAgainAfterMs[attempt];
+        if (waitMs === undefined || !isPassing(error)) throw error;
+        await sleep(waitMs);
+      }
+    }
+  }
+
+  private enter(request: FastifyRequest, reply: FastifyReply): void {
+    if (this.running >= maxAtOnce) throw overloaded('The gateway');
+    if (request.taken) this.load.hold(request.taken, heldBytes);
+    this.running++;
+    reply.raw.once('close', () => this.running--);
+  }
+
+  private send(request: FastifyRequest, reply: FastifyReply, lines: AsyncGenerator<string, void, undefined>): void {
+    const stream = Readable.from(lines, { objectMode: false, highWaterMark: 64 * 1024 });
+    stream.on('error', (error) => {
+      const level = error instanceof CodedError || 'code' in error ? 'info' : 'error';
+      this.logger[level]({ err: error, requestId: request.id, operation: request.rule?.operation }, 'transfer cut off');
+    });
+    void reply.code(200).header('content-type', linesType).send(stream);
+  }
+}
+
+const tooLate = (limitMs: number): Refusal =>
+  new Refusal('request-timeout', `A request may last ${Math.round(limitMs / 1_000)} s. Send the lines that were not taken in another one.`);

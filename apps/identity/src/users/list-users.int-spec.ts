@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { identity, type ListUsers } from '@plant-shop/contracts/identity';
+import { contextFor } from '@plant-shop/testing/service';
+import { manager, TestIdentity } from '../identity.spec.fixture.js';
+
+describe('lists of users', () => {
+  let shop: TestIdentity;
+  beforeAll(async () => {
+    shop = await TestIdentity.start();
+    for (const username of ['bob', 'Ann', 'anna', 'ANNE', 'an.n', 'an_n', 'zoe@shop', 'Zoe+1']) await shop.register({ username, phone: '1' });
+    await shop.sql.query(`UPDATE users SET role = 'staff' WHERE username IN ('anna', 'bob')`);
+    await shop.sql.query(`UPDATE users SET role = 'admin' WHERE username = 'Ann'`);
+  });
+  afterAll(() => shop.stop());
+
+  const pageOf = async (request: ListUsers) => {
+    const { payload, next } = await shop.caller.client.callRaw(identity.listUsers, request, contextFor(manager));
+    return { names: (JSON.parse(Buffer.from(payload).toString()) as { username: string }[]).map(({ username }) => username), next };
+  };
+  const named = async (request: ListUsers): Promise<string[]> => (await pageOf(request)).names;
+
+  it('are in the order of names, in which upper and lower case do not differ, and show everything', async () => {
+    expect(await named({})).toEqual(['an.n', 'an_n', 'Ann', 'anna', 'ANNE', 'bob', 'Zoe+1', 'zoe@shop']);
+    const [first] = await shop.call(identity.listUsers, { q: 'bob' }, manager);
+    expect(first).toEqual({ id: expect.any(Number), username: 'bob', phone: '1', role: 'staff' });
+  });
+
+  it('have those whose name begins with what is looked for, letter by letter', async () => {
+    expect(await named({ q: 'ANN' })).toEqual(['Ann', 'anna', 'ANNE']);
+    expect(await named({ q: 'anne' })).toEqual(['ANNE']);
+    expect(await named({ q: 'an_' })).toEqual(['an_n']);
+    expect(await named({ q: 'zoe+' })).toEqual(['Zoe+1']);
+    expect(await named({ q: '' })).toHaveLength(8);
+    for (const q of ['%', 'nn', 'zz', 'an\u{10FFFF}', 'ann ', 'K']) expect(await named({ q })).toEqual([]);
+  });
+
+  it('have those of a role', async () => {
+    expect(await named({ role: 'staff' })).toEqual(['anna', 'bob']);
+    expect(await named({ role: 'staff', q: 'b' })).toEqual(['bob']);
+    expect(await named({ role: 'admin' })).toEqual(['Ann']);
+  });
+
+  it.each<Pick<ListUsers, 'q' | 'role'>>([{}, { q: 'an' }, { role: 'customer' }, { q: 'z', role: 'customer' }])('are walked through once, page by page: %j', async (filter) => {
+    const seen: string[] = [];
+    for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
+      const { names, next } = await pageOf({ ...filter, limit: 2, ...(cursor !== undefined && { cursor }) });
+      expect(names.length).toBeLessThanOrEqual(2);
+      seen.push(...names);
+      cursor = next;
+    }
+    expect(seen).toEqual(await named(filter));
+  });
+
+  it('take no cursor of another search, and none that was made up', async () => {
+    const { next = '' } = await pageOf({ q: 'an', limit: 1 });
+    expect(await named({ q: 'AN', limit: 1, cursor: next })).toEqual(['an_n']);
+    for (const request of [{ q: 'a', cursor: next }, { cursor: next }, { q: 'an', role: 'staff', cursor: next }, { q: 'an', cursor: 'x' }] as const) {
+      await expect(shop.call(identity.listUsers, request, manager)).rejects.toMatchObject({ code: 'invalid-cursor' });
+    }
+  });
+
+  it('are for write:users, also in person', async () => {
+    const { inPerson } = await shop.enter();
+    await expect(shop.call(identity.listUsers, {}, inPerson)).rejects.toMatchObject({ code: 'forbidden' });
+  });
+
+  it('take no role that there is not', async () => {
+    await expect(shop.call(identity.listUsers, { role: 'king' as 'admin' }, manager)).rejects.toMatchObject({
+      code: 'invalid-input',
+      details: { errors: [{ pointer: '/role' }] },
+    });
+  });
+});

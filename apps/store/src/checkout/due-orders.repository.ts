@@ -1,0 +1,103 @@
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { constraintOf, sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
+import type { Due } from '../orders/order.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+/** An order that is due at this version. */
+export interface DueOrder {
+  readonly id: number;
+  readonly version: number;
+  readonly move: Due['move'];
+}
+
+/** True for an order that is not set aside as it is now. A scalar subquery: it is looked up for each order, by the key. */
+const isNotSetAside = `(
+  SELECT true FROM orders_set_aside AS aside WHERE aside.order_id = orders.id AND aside.order_version = orders.version
+) IS NULL`;
+
+const findNextDue: Statement = {
+  name: 'find-next-due-order',
+  text: `SELECT extract(epoch FROM due_at - clock_timestamp())::float8 * 1000 AS "inMs"
+         FROM orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1`,
+};
+
+/** In how many milliseconds the next order is due; zero or less: at least one is. Undefined: none will be. */
+export async function msToNextDue(db: Reader): Promise<number | undefined> {
+  const [next] = await db.query<{ inMs: number }>(findNextDue);
+  return next?.inMs;
+}
+
+const lockDueOrders: Statement = {
+  name: 'lock-due-orders',
+  text: `SELECT id, version, due_move AS move FROM orders WHERE due_at <= now() AND ${isNotSetAside}
+         ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
+};
+
+/** Orders whose time has come and that no other replica is moving right now, without those that are set aside. */
+export function takeDueOrders(tx: Transaction, limit: number): Promise<DueOrder[]> {
+  return tx.query(lockDueOrders, [limit]);
+}
+
+const lockDueOrdersById: Statement = {
+  name: 'lock-due-orders-by-id',
+  text: `SELECT id, version, due_move AS move FROM orders WHERE id = ANY($1) AND due_at <= now()
+         ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
+};
+
+/** Those of them that are still due and that no other replica is moving right now, set aside or not. */
+export function takeDueOrdersById(tx: Transaction, orderIds: readonly number[]): Promise<DueOrder[]> {
+  return tx.query(lockDueOrdersById, [orderIds]);
+}
+
+const insert: Statement = {
+  name: 'set-order-aside',
+  text: `INSERT INTO orders_set_aside (order_id, order_version, due_move, sqlstate, broken) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT (order_id) DO UPDATE SET order_version = excluded.order_version, due_move = excluded.due_move,
+           sqlstate = excluded.sqlstate, broken = excluded.broken, at = now()
+         WHERE orders_set_aside.order_version <> excluded.order_version
+         RETURNING order_id`,
+};
+
+/** @returns false when another replica has set it aside already */
+export async function setOrderAside(db: Reader, order: DueOrder, error: unknown): Promise<boolean> {
+  const broken = constraintOf(error) ?? '';
+  const rows = await db.query(insert, [order.id, order.version, order.move, sqlStateOf(error) ?? '', broken]);
+  return rows.length > 0;
+}
+
+/** An order that is set aside, with what Postgres said. */
+export interface SetAside extends DueOrder {
+  readonly sqlState: string;
+  /** The constraint; empty: the error named none. */
+  readonly broken: string;
+}
+
+const stillDue = `FROM orders_set_aside AS aside JOIN orders ON orders.id = aside.order_id AND orders.version = aside.order_version
+  WHERE orders.due_at IS NOT NULL`;
+
+/** By ascending order id. */
+export function findSetAside(db: Reader, after: number, limit: number): Promise<SetAside[]> {
+  return db.query<SetAside>(
+    `SELECT orders.id, orders.version, orders.due_move AS move, aside.sqlstate AS "sqlState", aside.broken
+     ${stillDue} AND orders.id > $1 ORDER BY orders.id LIMIT $2`,
+    [after, limit],
+  );
+}
+
+export async function countSetAside(db: Reader): Promise<number> {
+  const [row] = await db.query<{ count: number }>({ name: 'count-orders-set-aside', text: `SELECT count(*) ${stillDue}` });
+  return row?.count ?? 0;
+}
+
+export async function takeUpAgain(tx: Transaction, orderId: number): Promise<void> {
+  await tx.execute('DELETE FROM orders_set_aside WHERE order_id = $1', [orderId]);
+}
+
+/** Forgets orders that have moved on since, such as one that its owner cancelled. */
+export async function forgetMovedOn(db: Reader): Promise<void> {
+  await db.query(
+    `DELETE FROM orders_set_aside AS aside USING orders
+     WHERE orders.id = aside.order_id AND (orders.version <> aside.order_version OR orders.due_at IS NULL)`,
+  );
+}

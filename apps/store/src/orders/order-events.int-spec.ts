@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { OrderEvent } from '@plant-shop/contracts/events';
+import { store } from '@plant-shop/contracts/store';
+import type { FeedPage } from '@plant-shop/contracts/store.feed';
+import { until } from '@plant-shop/testing/until';
+import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
+
+describe('the events of an order', () => {
+  let shop: StoreHarness;
+  beforeAll(async () => {
+    shop = await StoreHarness.start({ replicas: 2 });
+  });
+  afterAll(async () => {
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+
+  const place = async (order: object = {}) => shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant(10), ...order } }, customer(1));
+  const pay = (orderId: number, reference: string) =>
+    outcomeOf(shop.caller.call(store.reportPayment, { orderId, payment: { outcome: 'succeeded', reference } }, staff));
+  const ship = (orderId: number, carrier: string, trackingNumber: string) =>
+    shop.caller.call(store.shipOrder, { orderId, shipment: { carrier, trackingNumber } }, staff);
+
+  /** All that the feed has, once it has all. */
+  const feed = async (): Promise<FeedPage['events']> => {
+    await until(async () => (await shop.rows('SELECT 1 FROM order_transitions WHERE event_id IS NOT NULL AND feed_seq IS NULL')).length === 0);
+    const events: FeedPage['events'][number][] = [];
+    for (;;) {
+      const last = events.at(-1);
+      const page = await shop.caller.call(store.feedRead, { follower: 'test', after: last?.seq ?? 0, ...(last && { afterId: last.id }), limit: 1_000 });
+      if (page.events.length === 0) return events;
+      events.push(...page.events);
+    }
+  };
+  const eventsOf = async (orderId: number): Promise<OrderEvent[]> =>
+    (await feed()).map(({ body }) => JSON.parse(body) as OrderEvent).filter(({ data }) => data.orderId === orderId);
+  const timesOf = (orderId: number) =>
+    shop.rows<{ at: Date }>('SELECT at FROM order_transitions WHERE order_id = $1 AND event_id IS NOT NULL ORDER BY order_version', [orderId]);
+  const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+
+  it('tell of placing, of each shipment and of money owed back, between the changes of its status', async () => {
+    const { id: orderId, plantId, placedAt, reservedUntil } = await place({ quantity: 3, shipDate: '2027-03-01T09:00:00+01:00' });
+    await pay(orderId, 'first');
+    await ship(orderId, 'Green Post', 'GP-1');
+    await ship(orderId, 'DHL', 'grün "☘"');
+    expect(await pay(orderId, 'second')).toBe('order-not-payable');
+    await shop.caller.call(store.deliverOrder, { orderId }, staff);
+    const [refund] = await shop.caller.call(store.listRefunds, { status: 'due' }, staff);
+    const trackingNumber = `PS${String(orderId).padStart(16, '0')}`;
+    expect(await eventsOf(orderId)).toEqual([
+      { event: 'order.placed', timestamp: placedAt, data: { orderId, plantId, quantity: 3, shipDate: '2027-03-01T08:00:00.000Z', reservedUntil } },
+      { event: 'order.status_changed', timestamp, data: { orderId, plantId, previousStatus: 'placed', newStatus: 'approved', trackingNumber } },
+      { event: 'order.shipped', timestamp, data: { orderId, plantId, carrier: 'Green Post', trackingNumber: 'GP-1' } },
+      { event: 'order.shipped', timestamp, data: { orderId, plantId, carrier: 'DHL', trackingNumber: 'grün "☘"' } },
+      { event: 'refund.due', timestamp, data: { refundId: refund?.id, orderId, plantId } },
+      { event: 'order.status_changed', timestamp, data: { orderId, plantId, previousStatus: 'approved', newStatus: 'delivered', trackingNumber: 'grün "☘"' } },
+    ]);
+    expect((await eventsOf(orderId)).map((one) => one.timestamp)).toEqual((await timesOf(orderId)).map(({ at }) => at.toISOString()));
+  });
+
+  it('are shown in its timeline by their ids', async () => {
+    const { id: orderId } = await place();
+    await pay(orderId, 'paid');
+    await shop.caller.call(store.transferOrder, { orderId, transfer: { username: 'user-2' } }, staff);
+    await ship(orderId, 'DHL', '1');
+    const ids = (await feed()).filter(({ body }) => body.includes(`"orderId":${orderId},`)).map(({ id }) => id);
+    const timeline = await shop.caller.call(store.getTimeline, { orderId }, staff);
+    expect(timeline.map(({ reason }) => reason)).toEqual(['placed', 'payment succeeded', 'transferred', 'shipped']);
+    expect(timeline.map(({ eventId }) => eventId)).toEqual([ids[0], ids[1], undefined, ids[2]]);
+  });
+
+  it('are one for each order of a batch that was placed, and none for one that was refused or repeated', async () => {
+    const plantId = await shop.plant(20);
+    const orders = Array.from({ length: 60 }, () => outcomeOf(shop.caller.call(store.placeOrder, { order: { plantId } }, customer(1))));
+    const outcomes = await Promise.all(orders);
+    expect(outcomes.filter((one) => one === 'placed')).toHaveLength(20);
+    const placed = (await feed()).filter(({ body }) => body.includes(`"plantId":${plantId},`));
+    expect(placed).toHaveLength(20);
+    expect(new Set(placed.map(({ id }) => id)).size).toBe(20);
+    const ids = await shop.rows<{ id: number }>('SELECT id::int FROM orders WHERE plant_id = $1 ORDER BY id', [plantId]);
+    expect(placed.map(({ body }) => (JSON.parse(body) as OrderEvent).data.orderId).sort((a, b) => a - b)).toEqual(ids.map(({ id }) => id));
+  });
+
+  it('of several payments of one report are one refund each', async () => {
+    const { id: orderId } = await place();
+    await shop.caller.call(store.cancelOrder, { orderId }, customer(1));
+    expect(new Set(await Promise.all(['a', 'b', 'c'].map((reference) => pay(orderId, reference))))).toEqual(new Set(['order-not-payable']));
+    const refunds = (await shop.caller.call(store.listRefunds, { status: 'due' }, staff)).filter((one) => one.orderId === orderId);
+    const events = (await eventsOf(orderId)).filter((one) => one.event === 'refund.due');
+    expect(events.map(({ data }) => data.refundId).sort()).toEqual(refunds.map(({ id }) => id).sort());
+    expect(events).toHaveLength(3);
+  });
+});

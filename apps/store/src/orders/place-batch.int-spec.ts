@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Order, store } from '@plant-shop/contracts/store';
+import { CodedError } from '@plant-shop/platform/errors';
+import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
+import type { Database } from '@plant-shop/platform/postgres/database';
+import { partsOf } from '@plant-shop/platform/rpc/answer';
+import { customer, StoreHarness } from '../store.harness.js';
+import { type BatchEntry, placeBatch } from './orders.service.js';
+
+const due = { move: 'expire', inMs: 60_000 } as const;
+const alice = customer(1).subject;
+
+describe('orders that are placed in one batch', () => {
+  let shop: StoreHarness;
+  let database: Database;
+  beforeAll(async () => {
+    shop = await StoreHarness.start();
+    database = await shop.database();
+  });
+  afterAll(async () => {
+    await database.close();
+    expect(await shop.violations()).toEqual([]);
+    await shop.stop();
+  });
+
+  let ids = 0;
+  const entry = (given: Partial<BatchEntry> & Pick<BatchEntry, 'plantId'>): BatchEntry => {
+    const id = given.chosenId ?? ++ids;
+    return { id, chosenId: id, quantity: 1, shipDate: null, ownerId: alice, idempotency: undefined, ...given };
+  };
+  const place = async (entries: readonly BatchEntry[]) => (await database.transaction((tx) => placeBatch(tx, entries, due))).results;
+  const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
+
+  it('that is too large do not block a smaller one after them', async () => {
+    const plantId = await shop.plant(10);
+    const results = await place([entry({ plantId, quantity: 11 }), entry({ plantId, quantity: 10 })]);
+    expect(outcomesOf(results)).toEqual(['insufficient-stock', 'placed']);
+    expect(results[0]).toMatchObject({ details: { available: 10 } });
+  });
+
+  it('with the same id: the first gets it', async () => {
+    const plantId = await shop.plant(10);
+    const [chosenId, other] = [++ids, ++ids];
+    const batch = [entry({ plantId, chosenId }), entry({ plantId, chosenId }), entry({ plantId, chosenId: other })];
+    expect(outcomesOf(await place(batch))).toEqual(['placed', 'order-exists', 'placed']);
+  });
+
+  it('with the same id: one that is refused leaves it to the next', async () => {
+    const plantId = await shop.plant(10);
+    const chosenId = ++ids;
+    const batch = [entry({ plantId, chosenId, quantity: 99 }), entry({ plantId, chosenId })];
+    expect(outcomesOf(await place(batch))).toEqual(['insufficient-stock', 'placed']);
+  });
+
+  it('with the same key are one order, and the key is refused for another request', async () => {
+    const plantId = await shop.plant(10);
+    const key = randomUUID();
+    const keyed = (payload: string, given: Partial<BatchEntry> = {}) =>
+      entry({ plantId, ...given, idempotency: new IdempotencyKey(alice, key, store.placeOrder.pattern, Buffer.from(payload)) });
+    const results = await place([keyed('a', { quantity: 99 }), keyed('a'), keyed('a'), keyed('b')]);
+    expect(results[0]).toMatchObject({ code: 'insufficient-stock' });
+    const first = partsOf(results[1]);
+    expect(first.facts).toEqual({ version: 1 });
+    expect(partsOf(results[2])).toEqual({ value: first.value, facts: { version: 1, replayed: true } });
+    expect(results[3]).toMatchObject({ code: 'idempotency-key-reused' });
+    expect(await shop.rows('SELECT id::int FROM orders WHERE plant_id = $1', [plantId])).toEqual([{ id: (first.value as Order).id }]);
+    const [again] = await place([keyed('a')]);
+    expect(partsOf(again)).toEqual(partsOf(results[2]));
+  });
+});

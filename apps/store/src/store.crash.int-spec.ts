@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Order, store } from '@plant-shop/contracts/store';
+import type { RpcClient } from '@plant-shop/platform/rpc/client';
+import { atEveryPoint, crashLimitMs, type Outcome, type Stage } from '@plant-shop/testing/crash/every-point';
+import { contextFor } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
+import { DueOrders } from './checkout/due-orders.js';
+import { OrderFeed } from './feed/order-feed.js';
+import { customer, staff, StoreHarness } from './store.harness.js';
+
+describe('whatever the store loses while it works, and whenever it dies', () => {
+  let shop: StoreHarness;
+  let stage: Stage;
+  beforeAll(async () => {
+    shop = await StoreHarness.start({ replicas: 0 });
+    stage = await shop.crashStage();
+  });
+  afterAll(async () => {
+    expect(await shop.violations()).toEqual([]);
+    await stage.stop();
+    await shop.stop();
+  });
+
+  const stockOf = async (plantId: number) => {
+    const [stock] = await shop.rows('SELECT free, reserved, sold FROM stock WHERE plant_id = $1', [plantId]);
+    return stock;
+  };
+  const ordersOf = (plantId: number) => shop.rows<{ id: number; status: string }>('SELECT id, status FROM orders WHERE plant_id = $1', [plantId]);
+
+  const placeBy = async (
+    client: RpcClient,
+    { plantId, key }: { plantId: number; key: string },
+    withinMs = 10_000,
+  ): Promise<{ order: Order; replayed: boolean }> => {
+    const order = { plantId, quantity: 2 };
+    const answer = await client.callRaw(store.placeOrder, { order }, contextFor(customer(1), withinMs), key);
+    return { order: JSON.parse(Buffer.from(answer.payload).toString()) as Order, replayed: answer.replayed ?? false };
+  };
+  const placed = async () => {
+    const plantId = await shop.plant(10);
+    const { id: orderId } = await shop.caller.call(store.placeOrder, { order: { plantId, quantity: 2 } }, customer(1));
+    return { plantId, orderId };
+  };
+
+  /** One move after placing, told once: in the timeline, and in the feed after all that was told before. */
+  async function expectMovedOnce(orderId: number, status: string): Promise<void> {
+    // It looks by itself too; this only saves the wait.
+    stage.survivor.app.get(DueOrders).poke();
+    stage.survivor.app.get(OrderFeed).appended();
+    await until(async () => {
+      const [order] = await shop.rows<{ status: string }>('SELECT status FROM orders WHERE id = $1', [orderId]);
+      const waiting = await shop.rows('SELECT 1 FROM order_transitions WHERE event_id IS NOT NULL AND feed_seq IS NULL');
+      return order?.status === status && waiting.length === 0;
+    });
+    const timeline = await shop.rows<{ status: string; body: string | null }>(
+      'SELECT new_status AS status, body FROM order_transitions WHERE order_id = $1 ORDER BY order_version',
+      [orderId],
+    );
+    expect(timeline.map((one) => one.status)).toEqual(['placed', status]);
+    expect(JSON.parse(timeline[1]?.body ?? '')).toMatchObject({ data: { orderId, previousStatus: 'placed', newStatus: status } });
+    expect(
+      await shop.rows(`
+        SELECT head, count(t.*), min(feed_seq), max(feed_seq) FROM feed_head LEFT JOIN order_transitions t ON feed_seq IS NOT NULL
+        GROUP BY head HAVING count(t.*) <> head OR max(feed_seq) <> head`),
+    ).toEqual([]);
+    expect(await shop.violations()).toEqual([]);
+  }
+
+  /** What was answered is so, and what "did not happen" did not. */
+  const expectTruth = (outcome: Outcome<unknown>, happened: boolean): void => {
+    if (outcome.kind === 'answered') expect(happened).toBe(true);
+    if (outcome.kind !== 'refused') return;
+    expect(['unavailable', 'outcome-unknown']).toContain(outcome.code);
+    if (outcome.code === 'unavailable') expect(happened).toBe(false);
+  };
+
+  it('an order is placed once, and the same Idempotency-Key tells which', async () => {
+    await atEveryPoint(stage, {
+      name: 'place an order',
+      atLeast: 8,
+      given: async () => ({ plantId: await shop.plant(10), key: randomUUID() }),
+      when: (victim, given, withinMs) => placeBy(victim.caller, given, withinMs),
+      before: async ({ plantId }, outcome) => expectTruth(outcome, (await ordersOf(plantId)).length === 1),
+      finally: async (given, outcome) => {
+        const [committed] = await ordersOf(given.plantId);
+        const again = await placeBy(shop.caller.client, given);
+        if (outcome.kind === 'answered') expect(again.order).toEqual(outcome.answer.order);
+        expect(again.replayed).toBe(committed !== undefined);
+        expect(await ordersOf(given.plantId)).toEqual([{ id: again.order.id, status: 'placed' }]);
+        expect(await stockOf(given.plantId)).toEqual({ free: 8, reserved: 2, sold: 0 });
+        expect(await shop.violations()).toEqual([]);
+      },
+    });
+  }, crashLimitMs);
+
+  const isStill = async (orderId: number, status: string) =>
+    (await shop.rows('SELECT 1 FROM orders WHERE id = $1 AND status = $2', [orderId, status])).length === 1;
+
+  it('a payment approves once, however often it is reported', async () => {
+    const pay = (client: RpcClient, orderId: number, withinMs = 10_000) =>
+      client.call(
+        store.reportPayment,
+        { orderId, payment: { outcome: 'succeeded' as const, reference: `pay-${orderId}` } },
+        contextFor(staff, withinMs),
+      );
+    await atEveryPoint(stage, {
+      name: 'approve an order',
+      atLeast: 8,
+      given: placed,
+      when: (victim, { orderId }, withinMs) => pay(victim.caller, orderId, withinMs),
+      before: async ({ orderId }, outcome) => expectTruth(outcome, await isStill(orderId, 'approved')),
+      finally: async ({ plantId, orderId }) => {
+        await expect(pay(shop.caller.client, orderId)).resolves.toMatchObject({ id: orderId, status: 'approved' });
+        await expectMovedOnce(orderId, 'approved');
+        expect(await shop.rows('SELECT state FROM payments WHERE order_id = $1', [orderId])).toEqual([{ state: 'accepted' }]);
+        expect(await stockOf(plantId)).toEqual({ free: 8, reserved: 0, sold: 2 });
+      },
+    });
+  }, crashLimitMs);
+
+  it('a cancelled order gives its units back once', async () => {
+    const cancel = (client: RpcClient, orderId: number, withinMs = 10_000) =>
+      client.call(store.cancelOrder, { orderId }, contextFor(customer(1), withinMs));
+    await atEveryPoint(stage, {
+      name: 'cancel an order',
+      atLeast: 7,
+      given: placed,
+      when: (victim, { orderId }, withinMs) => cancel(victim.caller, orderId, withinMs),
+      before: async ({ orderId }, outcome) => expectTruth(outcome, await isStill(orderId, 'cancelled')),
+      finally: async ({ plantId, orderId }) => {
+        await expect(cancel(shop.caller.client, orderId)).resolves.toMatchObject({ id: orderId, status: 'cancelled' });
+        await expectMovedOnce(orderId, 'cancelled');
+        expect(await stockOf(plantId)).toEqual({ free: 10, reserved: 0, sold: 0 });
+      },
+    });
+  }, crashLimitMs);
+
+  it('an order expires once, by whichever replica is left, and its event gets one number in a feed without holes', async () => {
+    await atEveryPoint(stage, {
+      name: 'expire an order and tell of it',
+      atLeast: 14,
+      given: placed,
+      due: ({ orderId }) => shop.rows('UPDATE orders SET due_at = now() WHERE id = $1', [orderId]),
+      when: async ({ app }) => {
+        await app.get(DueOrders).run();
+        await app.get(OrderFeed).numberer.run();
+      },
+      finally: async ({ plantId, orderId }) => {
+        await expectMovedOnce(orderId, 'cancelled');
+        expect(await stockOf(plantId)).toEqual({ free: 10, reserved: 0, sold: 0 });
+      },
+    });
+  }, crashLimitMs);
+});

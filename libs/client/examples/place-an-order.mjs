@@ -1,0 +1,22 @@
+// Places one order, once, whatever breaks: the network, the shop, or this program. Run it again after a crash, and it goes on.
+//
+//   SHOP_URL=http://127.0.0.1:8080 API_KEY=special-key node place-an-order.mjs <plantId> <file>
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createShop, ShopError } from '@plant-shop/client';
+
+const [plantId, file] = process.argv.slice(2);
+const shop = createShop({ url: process.env.SHOP_URL, credential: { apiKey: process.env.API_KEY } });
+
+// What is wanted, and its key, are on disk before anything is sent. A shop of your own would have them in a table.
+if (!existsSync(file)) writeFileSync(file, JSON.stringify({ plantId: Number(plantId), key: crypto.randomUUID() }), { flush: true });
+const wanted = JSON.parse(readFileSync(file, 'utf8'));
+
+try {
+  const { data: order } = await shop.POST('/store/order', { body: { plantId: wanted.plantId }, idempotencyKey: wanted.key });
+  console.log(order.id);
+} catch (error) {
+  if (!(error instanceof ShopError)) throw error;
+  // `refused` is final. Otherwise run it again: the key makes it the same order, for 24 hours.
+  console.error(`${error.outcome}: ${error.message}`);
+  process.exitCode = error.outcome === 'refused' ? 1 : 75;
+}

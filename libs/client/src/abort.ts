@@ -1,0 +1,77 @@
+/** For what has to be called, and has nothing to do. */
+export const nothing = (): void => undefined;
+
+/** Whether it has aborted by now: the compiler takes the answer before an `await` for the one behind it. */
+export const isAborted = (signal: AbortSignal): boolean => signal.aborted;
+
+/** A signal that aborts with the caller's, or after a time. `close` leaves no timer and no listener behind. */
+export class Limit {
+  private readonly controller = new AbortController();
+  private readonly timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly end: number;
+  private readonly onAbort = (): void => this.controller.abort(this.parent?.reason);
+
+  constructor(
+    private readonly parent: AbortSignal | undefined,
+    ms = Infinity,
+  ) {
+    parent?.throwIfAborted();
+    parent?.addEventListener('abort', this.onAbort);
+    this.end = performance.now() + ms;
+    // Longer timers would fire at once.
+    if (ms < 2 ** 31) this.timer = setTimeout(() => this.controller.abort(new Error('deadline')), ms);
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  get leftMs(): number {
+    return this.end - performance.now();
+  }
+
+  /** Ends what runs under it, for a reason of one's own. */
+  abort(reason: unknown): void {
+    this.controller.abort(reason);
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    this.parent?.removeEventListener('abort', this.onAbort);
+  }
+}
+
+/** Resolves after a time. Rejects with the signal's reason when it aborts. */
+export function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return orAborted(signal, (resolve) => {
+    const timer = setTimeout(resolve, ms);
+    return () => clearTimeout(timer);
+  });
+}
+
+/** Waits for what others wait for as well: an abort ends the waiting, not the work. */
+export function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return orAborted(signal, (resolve, reject) => {
+    work.then(resolve, reject);
+    return nothing;
+  });
+}
+
+/** @param begin returns what cleans up */
+function orAborted<T>(signal: AbortSignal, begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) {
+      reject(signal.reason as Error);
+      return;
+    }
+    let cleanUp: () => void = nothing;
+    const settled = <Args extends unknown[]>(then: (...args: Args) => void) => (...args: Args): void => {
+      signal.removeEventListener('abort', onAbort);
+      cleanUp();
+      then(...args);
+    };
+    const onAbort = settled(() => reject(signal.reason as Error));
+    signal.addEventListener('abort', onAbort);
+    cleanUp = begin(settled(resolve), settled(reject));
+  });
+}

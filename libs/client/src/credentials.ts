@@ -1,0 +1,176 @@
+import { Limit, nothing, sleep, waitFor } from './abort.js';
+import { problemOf, lost } from './answers.js';
+import { CredentialRefused, DeadlinePassed, type ShopError } from './errors.js';
+import { pauseMs, retryAfterOf } from './repeat.js';
+
+/** How a program shows who it is. */
+export type Credential =
+  | { readonly apiKey: string }
+  /** A user's session. Logs in when it is first needed, and again when the session has ended. */
+  | { readonly username: string; readonly password: string }
+  /** OAuth 2.0 client credentials. Without `scope` the token has all that the client may do. */
+  | { readonly clientId: string; readonly clientSecret: string; readonly scope?: string }
+  /** Tokens that the program gets by itself. `refused` is the token that the shop did not accept, if this replaces one. */
+  | { readonly token: (context: TokenRequest) => Promise<Token | string> };
+
+export interface TokenRequest {
+  readonly refused: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface Token {
+  readonly token: string;
+  /** Replaced a little before this many milliseconds have passed. Absent: used until it is refused. */
+  readonly expiresInMs?: number | undefined;
+}
+
+/** Where the transport gets what it shows. */
+export interface TokenSource {
+  /** The present token. All that ask while it is being got wait for the same one. */
+  token(signal: AbortSignal): Promise<string>;
+  /** Puts it into a request. */
+  show(token: string, headers: Headers): void;
+  /** Says that the shop refused it. @returns whether another one can be had */
+  refused(token: string): boolean;
+  /** What a WebSocket can show, which cannot send headers. */
+  readonly apiKey?: string;
+}
+
+/** Tokens are replaced so long before they expire. */
+const marginMs = 30_000;
+/** For a login or a token request. */
+const limitMs = 20_000;
+
+/** @param origin of the shop */
+export function tokenSourceOf(credential: Credential, origin: string, fetch: typeof globalThis.fetch): TokenSource {
+  if ('apiKey' in credential) return apiKeySource(credential.apiKey);
+  if ('token' in credential) return new RenewedTokens(credential.token);
+  const get = 'username' in credential ? logIn : getToken;
+  return new RenewedTokens(async ({ signal }) => (get as typeof logIn)(credential as never, origin, fetch, signal));
+}
+
+const apiKeySource = (apiKey: string): TokenSource => ({
+  apiKey,
+  token: async () => apiKey,
+  show: (key, headers) => headers.set('api_key', key),
+  refused: () => false,
+});
+
+/** A bearer token that is replaced when it expires or is refused: once for all calls under way. */
+class RenewedTokens implements TokenSource {
+  private current: { readonly token: string; readonly staleAt: number } | undefined;
+  private renewal: { readonly result: Promise<string>; readonly limit: Limit; waiting: number } | undefined;
+  private lastRefused: string | undefined;
+
+  constructor(private readonly get: (request: TokenRequest) => Promise<Token | string>) {}
+
+  async token(signal: AbortSignal): Promise<string> {
+    if (this.current && performance.now() < this.current.staleAt) return this.current.token;
+    const renewal = (this.renewal ??= this.renew());
+    renewal.waiting += 1;
+    try {
+      return await waitFor(renewal.result, signal);
+    } finally {
+      renewal.waiting -= 1;
+      // Nobody wants it any more. Its connection must not outlive the last abort.
+      if (renewal.waiting === 0) {
+        renewal.limit.abort(new Error('no call is waiting for the token'));
+        if (this.renewal === renewal) this.renewal = undefined;
+      }
+    }
+  }
+
+  show(token: string, headers: Headers): void {
+    headers.set('authorization', `Bearer ${token}`);
+  }
+
+  refused(token: string): boolean {
+    this.lastRefused = token;
+    // Another call may have replaced it already.
+    if (this.current?.token === token) this.current = undefined;
+    return true;
+  }
+
+  private renew(): { readonly result: Promise<string>; readonly limit: Limit; waiting: number } {
+    const limit = new Limit(undefined, limitMs);
+    const result = this.got(limit).finally(() => limit.close());
+    // Those that wait for it are told; it must not count as unhandled when they have all been aborted.
+    result.catch(nothing);
+    return { result, limit, waiting: 0 };
+  }
+
+  private async got(limit: Limit): Promise<string> {
+    const answer = await waitFor(this.get({ refused: this.lastRefused, signal: limit.signal }), limit.signal).catch((cause: unknown) => {
+      throw limit.signal.aborted ? new DeadlinePassed('Getting a token', limitMs, { outcome: 'not-done', cause }) : cause;
+    });
+    const { token, expiresInMs } = typeof answer === 'string' ? { token: answer } : answer;
+    // Not more than half of its life: a token of a minute is used for half of it.
+    const lifeMs = expiresInMs === undefined ? Infinity : Math.max(expiresInMs - marginMs, expiresInMs / 2);
+    this.current = { token, staleAt: performance.now() + lifeMs };
+    return token;
+  }
+}
+
+/** Opens a session. It is repeated after a lost connection: a session that nobody uses ends by itself. */
+async function logIn({ username, password }: { readonly username: string; readonly password: string }, origin: string, fetch: typeof globalThis.fetch, signal: AbortSignal): Promise<Token> {
+  const url = `${origin}/v3/user/login?${new URLSearchParams({ username, password }).toString()}`;
+  const response = await persistently(() => ask(fetch, url, { signal }), signal);
+  const { message } = (await response.json()) as { message: string };
+  const [expires, now] = [response.headers.get('x-expires-after'), response.headers.get('date')].map((text) => Date.parse(text ?? ''));
+  // By the shop's own clock. Browsers hide Date from pages of other origins: their clock has to do.
+  const expiresInMs = (expires ?? NaN) - (Number.isNaN(now) ? Date.now() : (now ?? NaN));
+  return { token: message, ...(expiresInMs > 0 && { expiresInMs }) };
+}
+
+/** Gets a token with the client's id and secret (RFC 6749, 4.4). */
+async function getToken(
+  { clientId, clientSecret, scope }: { readonly clientId: string; readonly clientSecret: string; readonly scope?: string },
+  origin: string,
+  fetch: typeof globalThis.fetch,
+  signal: AbortSignal,
+): Promise<Token> {
+  const body = new URLSearchParams({ grant_type: 'client_credentials', ...(scope !== undefined && { scope }) }).toString();
+  const secret = btoa([clientId, clientSecret].map(formEncoded).join(':'));
+  const headers = { authorization: `Basic ${secret}`, 'content-type': 'application/x-www-form-urlencoded' };
+  const response = await persistently(() => ask(fetch, `${origin}/oauth/token`, { method: 'POST', headers, body, signal }), signal);
+  const { access_token: token, expires_in: seconds } = (await response.json()) as { access_token: string; expires_in?: number };
+  return { token, ...(seconds !== undefined && { expiresInMs: seconds * 1_000 }) };
+}
+
+/** RFC 6749, 2.3.1. The result is ASCII, as `btoa` wants it. */
+const formEncoded = (text: string): string => new URLSearchParams({ x: text }).toString().slice(2);
+
+async function ask(fetch: typeof globalThis.fetch, url: string, init: RequestInit): Promise<Response> {
+  // Neither the address nor an error may show a password.
+  const address = url.replace(/\?.*/, '');
+  const response = await fetch(url, { ...init, redirect: 'manual' }).catch((cause: unknown) => {
+    throw lost(address, cause);
+  });
+  if (response.ok && (response.headers.get('content-type') ?? '').includes('json')) return response;
+  const error = await oauthErrorOf(response.clone());
+  if (error) throw error;
+  throw await problemOf(response, address);
+}
+
+/** The token endpoint says what is wrong in its own form (RFC 6749, 5.2). */
+async function oauthErrorOf(response: Response): Promise<CredentialRefused | undefined> {
+  const body = (await response.json().catch(() => undefined)) as { error?: unknown; error_description?: unknown } | undefined;
+  if (typeof body?.error !== 'string') return undefined;
+  const { error, error_description: text } = body;
+  const outcome = response.status === 429 || response.status >= 500 ? 'not-done' : 'refused';
+  return new CredentialRefused(error, `The shop gave no token: ${error}${typeof text === 'string' ? ` (${text})` : ''}.`, { outcome, retryAfterMs: retryAfterOf(response.headers) });
+}
+
+/** Asks again while the shop is away. */
+async function persistently(work: () => Promise<Response>, signal: AbortSignal): Promise<Response> {
+  for (let failures = 0; ; failures += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      signal.throwIfAborted();
+      const { outcome, retryAfterMs } = error as Partial<ShopError>;
+      if ((outcome !== 'not-done' && outcome !== 'unknown') || (retryAfterMs ?? 0) >= limitMs) throw error;
+      await sleep(pauseMs(retryAfterMs, failures, Math.random()), signal);
+    }
+  }
+}

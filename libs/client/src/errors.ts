@@ -1,0 +1,192 @@
+import type { components, ProblemExtensions } from './generated/api.js';
+
+/** Codes of problems that this version of the shop's document lists. A newer shop may send others: go by `status` then. */
+export type ProblemCode = components['schemas']['Problem']['code'];
+
+/** What is wrong with one part of a request. */
+export type Fault = NonNullable<components['schemas']['Problem']['errors']>[number];
+
+/** Extension members of a problem with this code. */
+export type MembersOf<Code extends ProblemCode> = Code extends keyof ProblemExtensions ? ProblemExtensions[Code] : Readonly<Record<string, unknown>>;
+
+/**
+ * What is known of a call that failed.
+ *
+ * - `refused`: nothing happened, and the same call would be refused again.
+ * - `not-done`: nothing happened. Ask again later.
+ * - `unknown`: it may have taken effect. Repeat it with the error's `idempotencyKey` if it has one; otherwise look first.
+ */
+export type Outcome = 'refused' | 'not-done' | 'unknown';
+
+export type ErrorKind = 'problem' | 'not-modified' | 'invalid-url' | 'unreachable' | 'not-the-shop' | 'invalid-json' | 'deadline' | 'credential' | 'stream-closed';
+
+interface ErrorOptionsOfShop extends ErrorOptions {
+  readonly outcome?: Outcome | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/** Base of all errors that this library throws, except the reason of an AbortSignal, which is thrown as it is. */
+export class ShopError extends Error {
+  readonly kind: ErrorKind;
+  outcome: Outcome;
+  /** How long the shop asked to wait. */
+  readonly retryAfterMs: number | undefined;
+  /** The key that the failed call was sent with. Repeating the call with it is safe for 24 hours. */
+  idempotencyKey?: string;
+
+  constructor(kind: ErrorKind, message: string, { outcome = 'refused', retryAfterMs, ...options }: ErrorOptionsOfShop = {}) {
+    super(message, options);
+    this.name = 'ShopError';
+    this.kind = kind;
+    this.outcome = outcome;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** The body of a problem document (RFC 9457). */
+export type ProblemBody = components['schemas']['Problem'];
+
+/** The shop's answer to a call that it refused or could not carry out. */
+export class ShopProblem<Code extends ProblemCode = ProblemCode> extends ShopError {
+  declare readonly kind: 'problem';
+  readonly code: Code;
+  readonly status: number;
+  /** Names the request in the shop's logs. */
+  readonly requestId: string;
+  /** The invalid fields, parameters and headers. */
+  readonly errors: readonly Fault[];
+  /** The problem document, with the members that problems with this code have beside those of all. */
+  readonly members: MembersOf<Code>;
+
+  constructor(body: ProblemBody, retryAfterMs?: number) {
+    const { title, status, detail, code, requestId, errors = [] } = body;
+    const faults = errors.map((one) => `\n  ${one.pointer ?? one.parameter ?? one.header ?? ''} ${one.detail}`).join('');
+    super('problem', `${title}: ${detail ?? `the shop answered ${status}`}${faults}`, { outcome: outcomeOf(code, status), retryAfterMs });
+    this.name = 'ShopProblem';
+    this.code = code as Code;
+    this.status = status;
+    this.requestId = requestId;
+    this.errors = errors;
+    this.members = body as unknown as MembersOf<Code>;
+  }
+
+  /** Narrows the type of `members`. */
+  is<Wanted extends ProblemCode>(code: Wanted): this is ShopProblem<Wanted> {
+    const own: string = this.code;
+    return own === code;
+  }
+}
+
+/** Nothing happened, and that will change by itself. */
+const passing: readonly ProblemCode[] = ['too-many-requests', 'too-many-logins', 'overloaded', 'unavailable', 'unknown-operation', 'request-timeout'];
+
+function outcomeOf(code: ProblemCode, status: number): Outcome {
+  if (passing.includes(code)) return 'not-done';
+  return status >= 500 ? 'unknown' : 'refused';
+}
+
+/** `If-None-Match` named the present version: the answer was 304, without a body. */
+export class NotModified extends ShopError {
+  declare readonly kind: 'not-modified';
+
+  constructor(readonly etag: string | null) {
+    super('not-modified', 'The resource is the one that If-None-Match named.');
+    this.name = 'NotModified';
+  }
+}
+
+/** The address cannot be one of a shop. */
+export class InvalidUrl extends ShopError {
+  declare readonly kind: 'invalid-url';
+
+  constructor(url: string) {
+    super('invalid-url', `"${url}" is not the address of a shop. Give one like https://shop.example, without a path.`);
+    this.name = 'InvalidUrl';
+  }
+}
+
+/** The shop could not be reached, or the connection broke before the whole answer was there. */
+export class Unreachable extends ShopError {
+  declare readonly kind: 'unreachable';
+
+  /** @param reason the code of the system or TLS error where there is one, such as `ECONNREFUSED` */
+  constructor(
+    url: string,
+    readonly reason: string,
+    options: { readonly outcome: Outcome; readonly cause: unknown },
+  ) {
+    super('unreachable', `${url} cannot be reached (${reason}).`, options);
+    this.name = 'Unreachable';
+  }
+}
+
+/** Something answered, but not the shop: a proxy's page, a redirect, another server at this address. */
+export class NotTheShop extends ShopError {
+  declare readonly kind: 'not-the-shop';
+
+  constructor(
+    url: string,
+    readonly status: number,
+    readonly contentType: string,
+    /** The first 200 characters of the answer. */
+    readonly excerpt: string,
+    options: { readonly outcome: Outcome; readonly retryAfterMs?: number | undefined },
+  ) {
+    super('not-the-shop', `${url} answered ${status} with ${contentType || 'no content type'}, which the shop does not. Is a proxy in between, or is the address wrong?`, options);
+    this.name = 'NotTheShop';
+  }
+}
+
+/** The answer says that it is JSON, and is not. */
+export class InvalidJson extends ShopError {
+  declare readonly kind: 'invalid-json';
+
+  constructor(
+    url: string,
+    readonly status: number,
+    readonly excerpt: string,
+    options: { readonly outcome: Outcome; readonly cause: unknown },
+  ) {
+    super('invalid-json', `${url} answered ${status} with a body that is not JSON.`, options);
+    this.name = 'InvalidJson';
+  }
+}
+
+/** The call's deadline passed before its answer came. */
+export class DeadlinePassed extends ShopError {
+  declare readonly kind: 'deadline';
+
+  constructor(what: string, ms: number, options: { readonly outcome: Outcome; readonly cause?: unknown }) {
+    super('deadline', `${what} had no answer within ${ms} ms.`, options);
+    this.name = 'DeadlinePassed';
+  }
+}
+
+/** No token was given for the credential. */
+export class CredentialRefused extends ShopError {
+  declare readonly kind: 'credential';
+
+  /** @param error the `error` of the token endpoint (RFC 6749), such as `invalid_client` */
+  constructor(
+    readonly error: string,
+    message: string,
+    options: ErrorOptionsOfShop = {},
+  ) {
+    super('credential', message, options);
+    this.name = 'CredentialRefused';
+  }
+}
+
+/** The stream ended for good: reconnecting with this credential would change nothing. */
+export class StreamClosed extends ShopError {
+  declare readonly kind: 'stream-closed';
+
+  /** @param code 4001: the credential is no longer valid; 4003: it may not read order events */
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super('stream-closed', message);
+    this.name = 'StreamClosed';
+  }
+}

@@ -1,0 +1,95 @@
+import { Limit, sleep } from './abort.js';
+import { bodyOf, lost, type ParseAs } from './answers.js';
+import type { TokenSource } from './credentials.js';
+import { DeadlinePassed, ShopError, ShopProblem } from './errors.js';
+import { mayRepeat, pauseMs } from './repeat.js';
+
+/** One request, with what decides about its repetition. */
+export interface Call {
+  /** For messages: `POST /store/order`. */
+  readonly name: string;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Headers;
+  readonly body?: RequestInit['body'];
+  readonly parseAs: ParseAs;
+  /** What happens when it is sent twice: nothing (`none`), the same as once (`once`: it has an Idempotency-Key), or more (`each`). */
+  readonly effect: 'none' | 'once' | 'each';
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+export interface Answer {
+  readonly data: unknown;
+  readonly response: Response;
+}
+
+/** Sends calls, and sends them again where that is safe. */
+export class Transport {
+  constructor(
+    private readonly fetch: typeof globalThis.fetch,
+    private readonly credential: TokenSource | undefined,
+  ) {}
+
+  /** @throws ShopError; the reason of the call's signal when that aborts */
+  async send(call: Call): Promise<Answer> {
+    const limit = new Limit(call.signal, call.deadlineMs);
+    try {
+      return await this.untilAnswered(call, limit);
+    } catch (error) {
+      call.signal?.throwIfAborted();
+      if (error instanceof ShopError) {
+        const key = call.headers.get('idempotency-key');
+        if (key !== null) error.idempotencyKey = key;
+        if (call.effect === 'none' && error.outcome === 'unknown') error.outcome = 'not-done';
+      }
+      throw error;
+    } finally {
+      limit.close();
+    }
+  }
+
+  private async untilAnswered(call: Call, limit: Limit): Promise<Answer> {
+    let wasRenewed = false;
+    /** Whether an earlier attempt may have taken effect. */
+    let isUnknown = false;
+    for (let failures = 0; ; failures += 1) {
+      let token: string | undefined;
+      let wasSent = false;
+      try {
+        token = await this.credential?.token(limit.signal);
+        wasSent = true;
+        return await this.attempt(call, limit, token);
+      } catch (caught) {
+        const overdue = (cause: unknown): DeadlinePassed =>
+          new DeadlinePassed(call.name, call.deadlineMs, { outcome: wasSent || isUnknown ? 'unknown' : 'not-done', cause });
+        if (limit.signal.aborted) throw overdue(caught);
+        if (!(caught instanceof ShopError)) throw caught;
+        if (caught instanceof ShopProblem && caught.status === 401 && token !== undefined && !wasRenewed && this.credential?.refused(token)) {
+          wasRenewed = true;
+          continue;
+        }
+        isUnknown ||= caught.outcome === 'unknown';
+        const pause = pauseMs(caught.retryAfterMs, failures, Math.random());
+        if (!mayRepeat(caught, call.effect !== 'each') || pause >= limit.leftMs) {
+          // With a key a refusal also tells of the attempts before it: had one taken effect, its answer would have come again.
+          if (isUnknown && caught.outcome === 'not-done') caught.outcome = 'unknown';
+          throw caught;
+        }
+        await sleep(pause, limit.signal).catch((cause: unknown) => {
+          throw overdue(cause);
+        });
+      }
+    }
+  }
+
+  private async attempt(call: Call, limit: Limit, token: string | undefined): Promise<Answer> {
+    const headers = new Headers(call.headers);
+    if (token !== undefined) this.credential?.show(token, headers);
+    const { method, body = null } = call;
+    const response = await this.fetch(call.url, { method, headers, body, signal: limit.signal, redirect: 'manual' }).catch((cause: unknown) => {
+      throw lost(call.url, cause);
+    });
+    return { data: await bodyOf(response, call.url, call.parseAs), response };
+  }
+}

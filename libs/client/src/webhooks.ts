@@ -1,0 +1,98 @@
+import { Webhook } from 'standardwebhooks';
+import type { WebhookEvent } from './generated/events.js';
+
+export type { WebhookEvent } from './generated/events.js';
+
+/** Why a delivery must not be believed. */
+export type WebhookFault =
+  /** A header of Standard Webhooks is missing or malformed. */
+  | 'headers'
+  /** None of the secrets can be one of the shop's. */
+  | 'secret'
+  /** None of the secrets has signed these bytes. */
+  | 'signature'
+  /** It was signed too long ago: it may be replayed, or this machine's clock is fast. */
+  | 'too-old'
+  /** It was signed in the future: this machine's clock is slow. */
+  | 'too-new'
+  /** It is signed, and not JSON. */
+  | 'body';
+
+export class WebhookRefused extends Error {
+  constructor(
+    readonly fault: WebhookFault,
+    message: string,
+    /** How far the signature's time is from this machine's, in seconds: positive when it is in the past. */
+    readonly ageSeconds?: number,
+  ) {
+    super(message);
+    this.name = 'WebhookRefused';
+  }
+}
+
+export interface VerifiedWebhook {
+  /** The event's id. The same event may come more than once: take each id once. */
+  readonly id: string;
+  readonly sentAt: Date;
+  readonly event: WebhookEvent;
+}
+
+export interface VerifyOptions {
+  /** How old, or how far in the future, a signature may be. Default: 300. */
+  readonly toleranceSeconds?: number;
+  /** Milliseconds since the epoch. Default: the present time. */
+  readonly now?: number;
+}
+
+type HeaderSource = { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/**
+ * Checks that a delivery was signed by the shop, and returns its event.
+ *
+ * @param body the bytes as they came: parsed and written again they would differ
+ * @param secrets the endpoint's secret; while it is rotated, the old and the new one
+ * @throws WebhookRefused
+ */
+export function verifyWebhook(headers: HeaderSource, body: string | Uint8Array, secrets: string | readonly string[], { toleranceSeconds = 300, now = Date.now() }: VerifyOptions = {}): VerifiedWebhook {
+  const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => headerOf(headers, name));
+  if (!id || !timestamp || !signatures) throw new WebhookRefused('headers', 'It has not all of the headers webhook-id, webhook-timestamp and webhook-signature.');
+  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookRefused('headers', `webhook-timestamp is not a number of seconds: ${timestamp}`);
+  const seconds = Number(timestamp);
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+  const given = signatures.split(' ').filter((one) => one.startsWith('v1,'));
+  const wanted = [secrets].flat().map((secret) => signed(secret, id, seconds, text));
+  // All are compared, and each to its end: how long it takes says nothing about where they differ.
+  const matches = wanted.flatMap((one) => given.filter((other) => isEqual(one, other)));
+  if (matches.length === 0) throw new WebhookRefused('signature', 'It was signed with another secret, or changed on its way.');
+  const ageSeconds = now / 1_000 - seconds;
+  if (ageSeconds > toleranceSeconds) throw new WebhookRefused('too-old', `It was signed ${Math.round(ageSeconds)} s ago. Is the clock of this machine right?`, ageSeconds);
+  if (ageSeconds < -toleranceSeconds) throw new WebhookRefused('too-new', `It was signed ${Math.round(-ageSeconds)} s in the future. Is the clock of this machine right?`, ageSeconds);
+  return { id, sentAt: new Date(seconds * 1_000), event: parsed(text) };
+}
+
+function headerOf(headers: HeaderSource, name: string): string | undefined {
+  const value = typeof headers.get === 'function' ? (headers as Headers).get(name) : (headers as Record<string, string | undefined>)[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function signed(secret: string, id: string, seconds: number, text: string): string {
+  try {
+    return new Webhook(secret).sign(id, new Date(seconds * 1_000), text);
+  } catch {
+    throw new WebhookRefused('secret', 'A secret is not one of the shop’s: they begin with whsec_.');
+  }
+}
+
+function isEqual(one: string, other: string): boolean {
+  let difference = one.length ^ other.length;
+  for (let index = 0; index < one.length; index += 1) difference |= one.charCodeAt(index) ^ other.charCodeAt(index);
+  return difference === 0;
+}
+
+function parsed(text: string): WebhookEvent {
+  try {
+    return JSON.parse(text) as WebhookEvent;
+  } catch {
+    throw new WebhookRefused('body', 'The body is not JSON.');
+  }
+}

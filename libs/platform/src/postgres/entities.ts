@@ -1,0 +1,69 @@
+import type pg from 'pg';
+import { DataSource, DefaultNamingStrategy, type EntityManager, QueryFailedError } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
+import { snakeCase } from 'typeorm/util/StringUtils.js';
+import type { Logger } from '../logging.js';
+import type { EntityClass } from './database.js';
+import { TypeOrmLogger } from './typeorm-logger.js';
+
+/** What TypeORM needs of a connection: it sends every statement through this. */
+export type SendStatement = (text: string, values?: unknown[]) => Promise<pg.QueryResult>;
+
+/** TypeORM's data source for a pool that `Database` owns. */
+export class Entities {
+  private constructor(private readonly dataSource: DataSource) {}
+
+  static async on(pool: pg.Pool, entities: readonly EntityClass[], logger: Logger): Promise<Entities> {
+    const dataSource = new DataSource({
+      type: 'postgres',
+      // Makes TypeORM use this pool instead of opening its own.
+      driver: { Pool: givenPool(pool) },
+      poolErrorHandler: () => undefined, // `Database` logs it
+      entities: [...entities],
+      namingStrategy: new SnakeCaseColumns(),
+      installExtensions: false,
+      logger: new TypeOrmLogger(logger),
+    });
+    return new Entities(await dataSource.initialize());
+  }
+
+  /** Returns a manager that sends its statements through `send`, and never begins or ends a transaction. */
+  manager(send: SendStatement, { inTransaction }: { readonly inTransaction: boolean }): EntityManager {
+    const runner = new BorrowedConnection(this.dataSource.driver as PostgresDriver, send, inTransaction);
+    return (runner.manager = this.dataSource.createEntityManager(runner));
+  }
+}
+
+/** TypeORM calls it with `new`, and gets what it returns. */
+const givenPool = (pool: pg.Pool) =>
+  function (): pg.Pool {
+    return pool;
+  };
+
+/** `createdAt` is the column `created_at`. */
+class SnakeCaseColumns extends DefaultNamingStrategy {
+  override columnName(property: string, given: string | undefined): string {
+    return given ?? snakeCase(property);
+  }
+}
+
+class BorrowedConnection extends PostgresQueryRunner {
+  constructor(driver: PostgresDriver, send: SendStatement, inTransaction: boolean) {
+    super(driver, 'master');
+    this.databaseConnection = { query: send };
+    // Without it TypeORM refuses row locks and would begin a transaction for `save` and `remove`.
+    this.isTransactionActive = inTransaction;
+  }
+
+  /** Throws the driver's own error: TypeORM's holds the statement's parameters, and hides the error's class. */
+  override query(...statement: Parameters<PostgresQueryRunner['query']>): ReturnType<PostgresQueryRunner['query']> {
+    return super.query(...statement).catch((error: unknown) => {
+      throw error instanceof QueryFailedError ? error.driverError : error;
+    });
+  }
+
+  override startTransaction(): Promise<void> {
+    return Promise.reject(new Error('Only Database.transaction begins a transaction.'));
+  }
+}

@@ -1,0 +1,73 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+setFlagsFromString('--expose-gc');
+const gc = /** @type {() => void} */ (runInNewContext('gc'));
+
+/** @typedef {{ us: number, bytes: number }} Cost of doing something once: CPU of the whole process, and bytes allocated */
+
+/** @typedef {(times: number) => Promise<void> | void} Work does something so many times */
+
+const blocks = 60;
+const blockMs = 40;
+
+/**
+ * What doing something costs, where others use the cores as well: the CPU of many short blocks, of which the twentieth part that had the
+ * least from others counts. Blocks of several works alternate, so that all had the same from others.
+ * @template {string} Name
+ * @param {Record<Name, Work>} works
+ * @returns {Promise<Record<Name, Cost>>}
+ */
+export async function costsOf(works) {
+  const all = /** @type {[Name, Work][]} */ (Object.entries(works));
+  const measured = [];
+  for (const [name, work] of all) measured.push({ name, work, times: await warm(work), spent: /** @type {number[]} */ ([]) });
+  for (let n = 0; n < blocks; n++) {
+    for (const { work, times, spent } of measured) {
+      const before = process.cpuUsage();
+      await work(times);
+      const { user, system } = process.cpuUsage(before);
+      spent.push((user + system) / times);
+    }
+  }
+  const costs = [];
+  for (const { name, work, times, spent } of measured) {
+    spent.sort((a, b) => a - b);
+    costs.push([name, { us: spent[Math.floor(blocks / 20)], bytes: await bytesOf(work, Math.min(times, 200)) }]);
+  }
+  return Object.fromEntries(costs);
+}
+
+/** @param {Work} work @returns {Promise<Cost>} */
+export const costOf = async (work) => (await costsOf({ work })).work;
+
+/** @param {Work} work @returns {Promise<number>} how often it is done in a block, once V8 has compiled it */
+async function warm(work) {
+  let times = 16;
+  for (let ms = 0; ms < blockMs && times < 1e7; ) {
+    const began = performance.now();
+    await work(times);
+    ms = performance.now() - began;
+    if (ms < blockMs) times = Math.ceil(times * Math.min(4, Math.max(1.2, blockMs / Math.max(ms, 0.01))));
+  }
+  for (let n = 0; n < 10; n++) await work(times);
+  return times;
+}
+
+/**
+ * Fewer than the young generation holds, so that nothing is collected meanwhile; what was collected all the same shows as less and is
+ * not the median.
+ * @param {Work} work
+ * @param {number} times
+ */
+async function bytesOf(work, times) {
+  const allocated = [];
+  for (let n = 0; n < 15; n++) {
+    gc();
+    const before = process.memoryUsage().heapUsed;
+    await work(times);
+    allocated.push((process.memoryUsage().heapUsed - before) / times);
+  }
+  allocated.sort((a, b) => a - b);
+  return Math.max(0, Math.round(/** @type {number} */ (allocated[7])));
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { catalog } from '../../../libs/contracts/dist/catalog.js';
+import { identity } from '../../../libs/contracts/dist/identity.js';
+import { permissions } from '../../../libs/contracts/dist/permissions.js';
+import { store } from '../../../libs/contracts/dist/store.js';
+import { createLogger } from '../../../libs/platform/dist/logging.js';
+import { RpcClient } from '../../../libs/platform/dist/rpc/client.js';
+import { decodeFrame, encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
+import { createMetrics } from '../../../libs/platform/dist/service/metrics.js';
+import { Readiness } from '../../../libs/platform/dist/service/readiness.js';
+import { RevocationLog } from '../../../libs/credentials/dist/revocation-log.js';
+import { createGateway } from '../../../apps/gateway/dist/start.js';
+
+const json = (/** @type {unknown} */ value) => Buffer.from(JSON.stringify(value));
+
+/** What the services answer, ready as bytes. @type {Record<string, { payload: () => Buffer, facts?: object }>} */
+const answers = {
+  [catalog.getPlant.pattern]: constant({ id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' }, { version: 1 }),
+  [store.readInventory.pattern]: constant({ available: 98, pending: 2, sold: 0 }),
+  [store.placeOrder.pattern]: constant({ id: 1_000_000_001, plantId: 7, quantity: 2, status: 'placed', complete: false }, { version: 1 }),
+  [identity.checkCredential.pattern]: constant({ kind: 'api-key', id: randomUUID(), userId: randomUUID(), permissions, position: 0 }),
+  [identity.readRevocations.pattern]: { payload: () => json({ head: 0, entries: [], time: Date.now() }) },
+};
+
+/** @param {unknown} value @param {object} [facts] */
+function constant(value, facts) {
+  const payload = json(value);
+  return { payload: () => payload, ...(facts && { facts }) };
+}
+
+/** In the place of NATS and the services behind it: each frame of calls is answered in the next turn of the event loop. */
+export class Bus {
+  isUp = true;
+  /** @type {((message: { subject: string, data: Uint8Array }) => void) | undefined} */
+  #inbox;
+  connection = {
+    publish: (/** @type {string} */ subject, /** @type {Uint8Array} */ frame, /** @type {{ reply: string }} */ { reply }) => {
+      setImmediate(() => this.#inbox?.({ subject: reply, data: answered(subject.slice('rpc.'.length), frame) }));
+    },
+  };
+
+  /** @param {string} _subject @param {(message: { subject: string, data: Uint8Array }) => void} onMessage */
+  listen(_subject, onMessage) {
+    this.#inbox = onMessage;
+    return { stop: () => undefined, drain: async () => undefined };
+  }
+}
+
+/** @param {string} service @param {Uint8Array} frame of calls @returns {Uint8Array} frame of their answers */
+export function answered(service, frame) {
+  const { entries } = decodeFrame(frame);
+  return encodeFrame(
+    frameKinds.answers,
+    entries.map(({ meta }) => {
+      const { id, op } = /** @type {{ id: number, op: string }} */ (meta);
+      const answer = answers[`${service}.${op}`];
+      if (!answer) throw new Error(`${service}.${op} has no answer here`);
+      return encodeEntry({ id, ...answer.facts }, answer.payload());
+    }),
+  );
+}
+
+/** The real gateway, which nobody connects to from outside. @returns {Promise<{ server: import('node:http').Server, end: () => Promise<void> }>} */
+export async function startGateway() {
+  const logger = createLogger('gateway', 'info', { write: () => undefined });
+  const metrics = createMetrics('gateway');
+  const nats = /** @type {any} */ (new Bus());
+  const rpc = new RpcClient(nats, 'gateway', logger);
+  const { app } = await createGateway(
+    { name: 'gateway', logger, nats, rpc, metrics, readiness: new Readiness(), database: undefined },
+    {
+      host: '127.0.0.1',
+      port: 0,
+      publicUrl: 'https://plants.example',
+      identityHttpUrl: 'http://127.0.0.1:9',
+      rateLimitPerMinute: 1_000_000_000,
+      trustedProxies: [],
+      corsOrigins: [],
+      maxInFlight: 5_000,
+      maxBodyMib: 128,
+      readCacheMib: 64,
+      requestTimeoutMs: 120_000,
+      requestBudgetMs: 2_000,
+    },
+  );
+  await app.getHttpAdapter().getInstance().ready();
+  const log = app.get(RevocationLog);
+  log.start();
+  await log.firstSeen(3_000);
+  return {
+    server: app.getHttpServer(),
+    end: async () => {
+      await log.stop();
+      rpc.close();
+      await app.close();
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import { createRequire } from 'node:module';
+import fastify from 'fastify';
+import { store } from '../../../libs/contracts/dist/store.js';
+import { shownBy } from '../../../libs/credentials/dist/shown.js';
+import { createLogger } from '../../../libs/platform/dist/logging.js';
+import { encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
+import { judged, validated } from '../../../libs/platform/dist/rpc/validation.js';
+import { Connection, requestOf } from './connection.mjs';
+import { costOf, costsOf } from './cost.mjs';
+import { answered, startGateway } from './gateway.mjs';
+
+// The very packages of the gateway: of those that depend on others, a package of tests would get copies of its own.
+const gatewayPackage = createRequire(new URL('../../../apps/gateway/package.json', import.meta.url));
+gatewayPackage('reflect-metadata');
+const { default: compress } = gatewayPackage('@fastify/compress');
+const { Controller, Get, Module } = gatewayPackage('@nestjs/common');
+const { NestFactory } = gatewayPackage('@nestjs/core');
+const { FastifyAdapter } = gatewayPackage('@nestjs/platform-fastify');
+const { Histogram, Registry } = gatewayPackage('prom-client');
+
+/** @typedef {import('./cost.mjs').Cost} Cost */
+/** @typedef {{ what: string, cost: Cost }} Layer */
+
+const connections = 16;
+const constant = { id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' };
+
+/**
+ * Requests of several connections, each with one at a time.
+ * @param {import('node:http').Server} server
+ * @param {Buffer} request
+ */
+function requests(server, request) {
+  const open = Array.from({ length: connections }, () => new Connection(server));
+  return async (/** @type {number} */ times) => {
+    let left = times;
+    await Promise.all(
+      open.map(async (connection) => {
+        while (left-- > 0) {
+          const response = await connection.ask(request);
+          if (!response.startsWith('HTTP/1.1 200 ')) throw new Error(`Not a 200:\n${response}`);
+        }
+      }),
+    );
+  };
+}
+
+/** @param {(app: import('fastify').FastifyInstance) => void | Promise<void>} [change] */
+async function withFastify(change) {
+  const app = fastify();
+  await change?.(app);
+  app.get('/v3/plant/:plantId', async () => constant);
+  await app.ready();
+  return { server: app.server, end: () => app.close() };
+}
+
+async function withNest() {
+  class Plants {
+    get() {
+      return constant;
+    }
+  }
+  Reflect.decorate([Controller('v3/plant')], Plants);
+  Reflect.decorate([Get(':plantId')], Plants.prototype, 'get', Object.getOwnPropertyDescriptor(Plants.prototype, 'get'));
+  class App {}
+  Reflect.decorate([Module({ controllers: [Plants] })], App);
+  const app = await NestFactory.create(App, new FastifyAdapter(), { logger: false });
+  await app.init();
+  await app.getHttpAdapter().getInstance().ready();
+  return { server: app.getHttpServer(), end: () => app.close() };
+}
+
+/**
+ * What a server's answer costs more than bare Fastify's.
+ * @param {{ server: import('node:http').Server, end: () => Promise<unknown> }} changed
+ * @returns {Promise<Cost>}
+ */
+async function added(changed) {
+  const plain = await withFastify();
+  const request = requestOf('GET /v3/plant/7');
+  const { bare, more } = await costsOf({ bare: requests(plain.server, request), more: requests(changed.server, request) });
+  await Promise.all([plain.end(), changed.end()]);
+  return { us: more.us - bare.us, bytes: more.bytes - bare.bytes };
+}
+
+/** @param {() => unknown} work */
+const alone = (work) => costOf((times) => {
+  for (let n = 0; n < times; n++) work();
+});
+
+/**
+ * What the gateway's requests cost, and what single layers of them do by themselves, in this process.
+ * @param {(text: string) => void} say
+ * @returns {Promise<{ bare: Cost, whole: Layer[], parts: Layer[] }>}
+ */
+export async function measureLayers(say) {
+  say('whole requests …');
+  const key = { api_key: 'special-key' };
+  const order = { plantId: 7, quantity: 2 };
+  const [plain, gateway] = [await withFastify(), await startGateway()];
+  const { bare, ...costs } = await costsOf({
+    bare: requests(plain.server, requestOf('GET /v3/plant/7')),
+    'gateway, a plant from its cache': requests(gateway.server, requestOf('GET /v3/plant/7')),
+    'gateway, a plant from its cache, with an API key': requests(gateway.server, requestOf('GET /v3/plant/7', key)),
+    'gateway, the inventory': requests(gateway.server, requestOf('GET /v3/store/inventory', key)),
+    'gateway, placing an order': requests(gateway.server, requestOf('POST /v3/store/order', key, order)),
+  });
+  const whole = Object.entries(costs).map(([what, cost]) => ({ what, cost }));
+  await Promise.all([plain.end(), gateway.end()]);
+
+  const logger = createLogger('gateway', 'info', { write: () => undefined });
+  const line = { method: 'GET', route: '/v3/plant/:plantId', operation: 'getPlant', ms: 1.23, requestId: 'c0ffee00-0000-4000-8000-000000000001', subject: undefined, status: 200 };
+  const histogram = new Histogram({ name: 'a', help: 'a', labelNames: ['operation', 'status'], buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30], registers: [new Registry()] });
+  const frame = () => encodeFrame(frameKinds.calls, [encodeEntry({ id: 1, op: 'getPlant', request: line.requestId, budgetMs: 1_900, deadline: 123_456 }, Buffer.from('{"plantId":7}'))]);
+  const text = JSON.stringify({ order });
+  const shown = { headers: key, rawHeaders: ['api_key', key.api_key] };
+  const headers = { 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none'; frame-ancestors 'none'", 'referrer-policy': 'no-referrer', 'cache-control': 'private, no-cache', 'x-request-id': 'a', 'ratelimit-policy': '"default";q=1200;w=60', ratelimit: '"default";r=1199;t=60', 'strict-transport-security': 'max-age=31536000' };
+
+  /** @type {[string, () => Promise<Cost>][]} */
+  const layers = [
+    ['the access line', () => alone(() => logger.info(line, 'request'))],
+    ['the histogram of durations', () => alone(() => histogram.observe({ operation: 'getPlant', status: 200 }, 0.0012))],
+    ['a listener for the end of the connection, and a hook after the answer', async () => added(await withFastify((app) => {
+      app.addHook('onRequest', (_request, reply, done) => {
+        reply.raw.once('close', () => undefined);
+        done();
+      });
+      app.addHook('onResponse', (_request, _reply, done) => done());
+    }))],
+    ['reading and digesting an API key', () => alone(() => shownBy(shown))],
+    ['eight headers', async () => added(await withFastify((app) => {
+      app.addHook('onRequest', (_request, reply, done) => {
+        for (const [name, value] of Object.entries(headers)) reply.header(name, value);
+        done();
+      });
+    }))],
+    ["Nest's adapter and route", async () => added(await withNest())],
+    ['the compression plug-in on a route that it does not compress', async () => added(await withFastify(async (app) => {
+      await app.register(compress, { global: false });
+    }))],
+    ['encoding a call', () => alone(frame)],
+    ['its service: decoding it, encoding the answer', () => {
+      const encoded = frame();
+      return alone(() => answered('catalog', encoded));
+    }],
+    ['the store: validating an order', () => {
+      const payload = JSON.parse(text);
+      return alone(() => validated(store.placeOrder.payload, payload));
+    }],
+    ['  the same by class-validator alone', () => {
+      const payload = JSON.parse(text);
+      return alone(() => judged(store.placeOrder.payload, payload));
+    }],
+  ];
+  /** @type {Layer[]} */
+  const parts = [];
+  for (const [what, measure] of layers) {
+    say(`${what.trim()} …`);
+    parts.push({ what, cost: await measure() });
+  }
+  return { bare, whole, parts };
+}

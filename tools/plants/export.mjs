@@ -1,0 +1,40 @@
+import { createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { StartError } from '../start/errors.mjs';
+import { header, recordOf } from './csv.mjs';
+import { Progress } from './progress.mjs';
+
+/**
+ * Writes beside the file, and replaces it when all is there.
+ * @param {{ path: string, format: import('./options.mjs').Format }} file @param {import('./import.mjs').Shop} shop @returns {Promise<number>} the exit code
+ */
+export async function exportTo({ path, format }, { url, key, signal }) {
+  const response = await fetch(new URL('/v3/plant/export', url), { headers: { api_key: key }, signal });
+  if (!response.ok || !response.body) throw new StartError(`The shop refuses the export: ${await response.text()}`);
+  const draft = `${path}.part`;
+  const progress = new Progress();
+  let plants = 0;
+  const body = Readable.fromWeb(/** @type {any} */ (response.body));
+  async function* written() {
+    if (format === 'csv') yield header();
+    // Not before: lines that come before somebody asks for them are lost.
+    for await (const line of createInterface({ input: body })) {
+      yield format === 'csv' ? recordOf(JSON.parse(line)) : `${line}\n`;
+      progress.show(++plants);
+    }
+  }
+  try {
+    // Fails where the body is cut off: a part must not pass for the whole.
+    await pipeline(Readable.from(written()), createWriteStream(draft));
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw new StartError(`The export was cut off after ${plants} plants (${/** @type {Error} */ (error).message}). ${path} is as it was.`);
+  }
+  await rename(draft, path);
+  progress.end();
+  console.log(`${plants} plants, ${progress.rate(plants)}`);
+  return 0;
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, test } from 'node:test';
+import { exportTo } from './export.mjs';
+import { importFrom } from './import.mjs';
+
+/** @type {string} */
+let folder;
+/** @type {import('node:http').Server} */
+let server;
+/** @type {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => unknown} */
+let answer;
+/** @type {import('./import.mjs').Shop} */
+let shop;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'plants-'));
+  server = createServer((request, response) => answer(request, response)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  shop = { url: `http://127.0.0.1:${port}`, key: 'key', signal: new AbortController().signal };
+});
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const plant = (/** @type {number} */ id) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' });
+const file = (/** @type {string} */ name) => ({ path: join(folder, name), format: /** @type {const} */ (name.endsWith('csv') ? 'csv' : 'ndjson') });
+
+test('an import that is cut off goes on with the lines that were not taken', async () => {
+  /** @type {number[]} */
+  const taken = [];
+  answer = async (request, response) => {
+    let line = 0;
+    for await (const text of createInterface({ input: request })) {
+      taken.push(JSON.parse(text).id);
+      response.write(`${JSON.stringify({ line: ++line, id: taken.at(-1), result: 'created' })}\n`);
+      if (taken.length === 700) return response.end(`${JSON.stringify({ lines: line, complete: false, problem: { status: 503, detail: 'Replaced.' } })}\n`);
+      if (taken.length === 1_200) return setTimeout(() => response.destroy(), 50);
+    }
+    return response.end(`${JSON.stringify({ lines: line, complete: true })}\n`);
+  };
+  const plants = Array.from({ length: 2_000 }, (_, n) => plant(n + 1));
+  writeFileSync(file('plants.ndjson').path, plants.map((one) => `${JSON.stringify(one)}\n`).join(''));
+  assert.equal(await importFrom(file('plants.ndjson'), shop), 0);
+  assert.deepEqual(taken, plants.map(({ id }) => id));
+});
+
+test('an export replaces the file when all is there, in either format', async () => {
+  answer = (_, response) => response.end(Array.from({ length: 3_000 }, (_, n) => `${JSON.stringify(plant(n + 1))}\n`).join(''));
+  for (const name of ['plants.ndjson', 'plants.csv']) {
+    assert.equal(await exportTo(file(name), shop), 0);
+    assert.equal(readFileSync(file(name).path, 'utf8').trimEnd().split('\n').length, name.endsWith('csv') ? 3_001 : 3_000);
+  }
+});
+
+test('an export that is cut off leaves the file as it was', async () => {
+  writeFileSync(file('plants.csv').path, 'before');
+  answer = (_, response) => {
+    response.write(`${JSON.stringify(plant(1))}\n`);
+    setTimeout(() => response.destroy(), 50);
+  };
+  await assert.rejects(exportTo(file('plants.csv'), shop), /cut off/);
+  assert.equal(readFileSync(file('plants.csv').path, 'utf8'), 'before');
+});
