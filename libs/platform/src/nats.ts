@@ -41,6 +41,9 @@ const staleSocketMs = 50;
 export class Nats {
   private up = true;
   private closing = false;
+  /** Round trips that were begun so that the server knows our subscriptions, and the newest that ended. */
+  private confirmation = 0;
+  private confirmed = 0;
   private readonly refused = new Set<string>();
 
   private constructor(
@@ -82,6 +85,11 @@ export class Nats {
     return this.up && !this.connection.isClosed();
   }
 
+  /** Whether the server knows all that we listen to: it hears of that only after a connection stands. */
+  get isHearing(): boolean {
+    return this.isUp && this.confirmed === this.confirmation;
+  }
+
   /** Subjects that this connection wants to hear and that the server's accounts do not give it. */
   get refusedSubjects(): readonly string[] {
     return [...this.refused];
@@ -114,13 +122,9 @@ export class Nats {
           }
         },
       });
-      void this.connection.flush().then(
-        () => {
-          if (refusal === undefined) this.refused.delete(subject);
-        },
-        // Disconnected: the client subscribes again when it is back.
-        () => undefined,
-      );
+      this.confirm(() => {
+        if (refusal === undefined) this.refused.delete(subject);
+      });
     };
     begin();
     return {
@@ -167,6 +171,7 @@ export class Nats {
           break;
         case 'reconnect':
           this.up = true;
+          this.confirm();
           this.logger.info('nats reconnected');
           break;
         case 'error':
@@ -176,6 +181,19 @@ export class Nats {
       }
     }
     if (!this.closing) this.logger.fatal('the nats client gave up, which it was told never to do');
+  }
+
+  /** Server and client keep their order: when a ping is answered, the subscriptions sent before it are known. */
+  private confirm(then?: () => void): void {
+    const confirmation = ++this.confirmation;
+    void this.connection.flush().then(
+      () => {
+        this.confirmed = Math.max(this.confirmed, confirmation);
+        then?.();
+      },
+      // Disconnected: the client subscribes again when it is back, and `reconnect` asks again.
+      () => undefined,
+    );
   }
 
   /**

@@ -217,6 +217,7 @@ export class Service {
       if (!nats?.isUp) throw new Error('not connected');
       const refused = nats.refusedSubjects;
       if (refused.length > 0) throw new Error(`its accounts do not let us hear ${refused.join(', ')}`);
+      if (!nats.isHearing) throw new Error('subscriptions not confirmed yet');
     });
     this.operations = await listenForOperations(
       { host: config.opsHost, port: config.opsPort },

@@ -86,6 +86,21 @@ describe('a service', () => {
     await expect(caller.call(work, { name: 'a' })).resolves.toEqual({ done: 'a' });
   });
 
+  it('is ready after a reconnection only when NATS knows again what it listens to', async () => {
+    const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
+    closers.push(() => proxy.stop());
+    const service = await Service.embedded('workshop', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
+    closers.unshift(() => service.stop());
+    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    gate.open();
+    // The connection stands before the subscriptions have gone through it.
+    proxy.slowDown(500);
+    proxy.drop();
+    await until(async () => !(await isReady()));
+    await until(isReady);
+    await expect(caller.call(work, { name: 'a' })).resolves.toEqual({ done: 'a' });
+  });
+
   it('is not ready while NATS is away, and ready again after its return', async () => {
     await (await embedded()).answer(WorkshopModule, { maxInFlight: 10 });
     await nats.stop();
