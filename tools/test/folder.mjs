@@ -9,8 +9,14 @@ import { canReach, postgresUser } from '../start/system-user.mjs';
  */
 export function temporaryFolder(shutdown) {
   const parent = canReach(tmpdir(), postgresUser()) ? tmpdir() : '/tmp';
-  const folder = mkdtempSync(join(parent, 'plant-shop-test-'));
-  chmodSync(folder, 0o711);
+  const folder = subfolder(parent, 'plant-shop-test');
   shutdown.add('temporary folder', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** One with a name of its own, which the same user can enter. @param {string} parent @param {string} name */
+export function subfolder(parent, name) {
+  const folder = mkdtempSync(join(parent, `${name}-`));
+  chmodSync(folder, 0o711);
   return folder;
 }

@@ -34,7 +34,7 @@ function add(results, line) {
     const { over, ...result } = line;
     const named = results.begun.get(over)?.failures ?? [];
     const failures = named.length === 0 && result.failed > 0 ? [`${over} could not be run`] : named;
-    results.begun.set(over, { ...result, failures, over: true });
+    results.begun.set(over, { ...NOTHING, ...result, failures, over: true });
   } else if ('begun' in line) results.begun.set(line.begun, { ...NOTHING, over: false, ms: 0 });
   else {
     const file = results.begun.get(line.in) ?? { ...NOTHING, over: false, ms: 0 };
@@ -59,6 +59,9 @@ export function whatWasCut({ files, ended, begun }) {
     ...over.filter(([, file]) => file.failed > 0).map(([name, file]) => `  failed: ${name} (${counts(file)})`),
   ];
 }
+
+/** The files with failures. @param {JestResults} results @returns {readonly string[]} */
+export const failedFiles = ({ begun }) => [...begun].filter(([, { failed }]) => failed > 0).map(([name]) => name);
 
 /** The files that took longest. @param {JestResults} results @param {number} count @returns {string} */
 export function slowest({ begun }, count) {

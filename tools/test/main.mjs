@@ -3,12 +3,17 @@ import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../start/shutdown.mjs';
 import { checkPlatform, compile, readyPackages } from '../start/toolchain.mjs';
-import { temporaryFolder } from './folder.mjs';
+import { subfolder, temporaryFolder } from './folder.mjs';
 import { parseOptions, usage } from './options.mjs';
 import { keptIn, terminal } from './output.mjs';
-import { check, succeeded, sum, summary } from './results.mjs';
+import { afterRerun, check, succeeded, sum, summary } from './results.mjs';
 import { natsForTests } from './servers.mjs';
 import { steps } from './steps.mjs';
+
+/** CI sets it: one test in thousands that is not steady must not stop a change that has nothing to do with it. */
+const RERUNS_FAILURES = process.env['RERUN_FAILURES'] === 'true';
+/** With more failures than these, something is broken. */
+const MOST_RERUN = 10;
 
 const ORDER = /** @type {const} */ (['shop', 'NATS', 'Postgres', 'temporary folder']);
 
@@ -44,6 +49,7 @@ async function main() {
   }
   await shutdown.run();
   const total = sum(tallies);
+  if (total.flaky.length > 0) console.log(`\nFlaky, failed once and passed when run again:\n${total.flaky.map((one) => `  ${one}`).join('\n')}`);
   if (total.failures.length > 0) console.log(`\nFailed:\n${total.failures.map((one) => `  ${one}`).join('\n')}`);
   console.log(`\n${summary(total)}`);
   return succeeded(total) ? 0 : 1;
@@ -65,10 +71,26 @@ async function runStage([first, ...others], bench) {
   // All of them end before anything goes on: what they started is theirs to end.
   const outcomes = await Promise.allSettled(runs);
   for (const { output } of kept) output.show();
-  return outcomes.map((outcome) => {
+  /** @type {import('./results.mjs').Tally[]} */
+  const tallies = [];
+  for (const [index, outcome] of outcomes.entries()) {
     if (outcome.status === 'rejected') throw outcome.reason;
-    return outcome.value;
-  });
+    const name = /** @type {import('./options.mjs').StepName} */ ([first, ...others][index]);
+    tallies.push(await withRerun(name, outcome.value, bench));
+  }
+  return tallies;
+}
+
+/**
+ * @param {import('./options.mjs').StepName} name
+ * @param {import('./results.mjs').Tally} tally
+ * @param {Omit<import('./steps.mjs').Bench, 'output'>} bench
+ */
+async function withRerun(name, tally, bench) {
+  if (!RERUNS_FAILURES || tally.failed === 0 || tally.failed > MOST_RERUN) return tally;
+  console.log(`\nFailed, and runs once more, alone:\n${tally.failures.map((one) => `  ${one}`).join('\n')}`);
+  const folder = subfolder(bench.folder, name);
+  return afterRerun(tally, await step(name, terminal, () => steps[name]({ ...bench, folder, files: tally.files, output: terminal })));
 }
 
 /**

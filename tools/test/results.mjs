@@ -1,10 +1,16 @@
 /**
  * What a step found, and the names of what failed in it, as far as they are known.
- * @typedef {{ passed: number, failed: number, skipped: number, failures: readonly string[] }} Tally
+ * @typedef {object} Tally
+ * @property {number} passed
+ * @property {number} failed
+ * @property {number} skipped
+ * @property {readonly string[]} failures
+ * @property {readonly string[]} [files] of Jest that hold all the failures
+ * @property {readonly string[]} flaky what failed, and passed in a second run
  */
 
 /** @type {Tally} */
-export const NOTHING = { passed: 0, failed: 0, skipped: 0, failures: [] };
+export const NOTHING = { passed: 0, failed: 0, skipped: 0, failures: [], flaky: [] };
 
 /** A step that is one check, as lint is. @param {boolean} good @param {string} [what] failed @returns {Tally} */
 export const check = (good, what) => (good ? { ...NOTHING, passed: 1 } : failure(NOTHING, what));
@@ -20,6 +26,7 @@ export function sum(tallies) {
       failed: total.failed + one.failed,
       skipped: total.skipped + one.skipped,
       failures: [...total.failures, ...one.failures],
+      flaky: [...total.flaky, ...one.flaky],
     }),
     NOTHING,
   );
@@ -28,6 +35,16 @@ export function sum(tallies) {
 /** The last line of a run; others read it. @param {Tally} tally */
 export function summary({ passed, failed, skipped }) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}
+
+/**
+ * What a step counts after a second run. What passes only then does not fail the step, and is named.
+ * @param {Tally} first @param {Tally} second of the files of `first`, or of the whole step @returns {Tally}
+ */
+export function afterRerun(first, second) {
+  if (!succeeded(second)) return first;
+  const whole = first.files?.length ? { ...first, passed: first.passed + first.failed, failed: 0, failures: [], files: undefined } : second;
+  return { ...whole, flaky: first.failures };
 }
 
 /** A run in which nothing was tested has not succeeded. @param {Tally} tally */
@@ -64,7 +81,7 @@ export function tallyOfTap({ code, report }) {
   if (!/^# pass \d+$/m.test(report)) return sum([check(false, 'the report has no end'), ...results]);
   const count = (/** @type {string} */ name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(report)?.[1] ?? 0);
   const counts = { passed: count('pass'), failed: count('fail') + count('cancelled'), skipped: count('skipped') + count('todo') };
-  const tally = { ...counts, failures: sum(results).failures };
+  const tally = { ...NOTHING, ...counts, failures: sum(results).failures };
   return code !== 0 && tally.failed === 0 ? failure(tally, `the test runner ended with ${code}`) : tally;
 }
 

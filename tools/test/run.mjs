@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { attempt } from '../start/command.mjs';
 import { pinnedNode, ROOT } from '../start/toolchain.mjs';
-import { readResults, RESULTS_FILE, slowest, whatWasCut } from './jest-results.mjs';
+import { failedFiles, readResults, RESULTS_FILE, slowest, whatWasCut } from './jest-results.mjs';
 import { tallyOfJest, tallyOfTap } from './results.mjs';
 
 /** A step that takes longer hangs, also on a machine that does much else. */
@@ -29,7 +29,7 @@ export async function jest(place, name, args, env, limit) {
   const results = readResults(contentOf(file) ?? '');
   for (const line of whatWasCut(results)) place.output.say(line);
   place.output.say(`Slowest: ${slowest(results, 5)}`);
-  return tallyOfJest({ code, results });
+  return { ...tallyOfJest({ code, results }), ...(results.ended && { files: failedFiles(results) }) };
 }
 
 /**

@@ -13,6 +13,7 @@ import { startShop } from './shop.mjs';
  * @property {NodeJS.ProcessEnv} env in which `node` is the pinned one
  * @property {string[]} jestArgs
  * @property {readonly string[]} packages whose unit tests run; none: all
+ * @property {readonly string[]} [files] of Jest: only these run
  * @property {import('./output.mjs').Output} output of this step
  * @property {AbortController} stop
  * @property {import('../start/shutdown.mjs').Shutdown<'shop' | 'NATS' | 'Postgres' | 'temporary folder'>} shutdown
@@ -28,7 +29,10 @@ export const steps = {
   tools: (bench) => nodeTests(bench, 'tools', 'tools/**/*.test.mjs'),
 
   // They wait for servers more than they compute: Jest's own choice, a worker less than there are cores, takes longer.
-  unit: async (bench) => jest(bench, 'unit', ['--maxWorkers=3', ...bench.packages.map((folder) => `${folder}/`), ...bench.jestArgs], await startServers(bench)),
+  unit: async (bench) => {
+    const which = bench.files ? onlyFiles(bench.files) : ['--maxWorkers=3', ...bench.packages.map((folder) => `${folder}/`), ...bench.jestArgs];
+    return jest(bench, 'unit', which, await startServers(bench));
+  },
 
   acceptance: (bench) => acceptance(bench),
 
@@ -85,8 +89,11 @@ export const steps = {
 /** @param {Bench} bench @param {Record<string, string>} [variables] more of them for the shop */
 async function acceptance(bench, variables = {}) {
   const shop = await startShop(bench, variables);
-  const args = ['--config', 'tests/acceptance/jest.config.js', '--runInBand', ...bench.jestArgs];
+  const args = ['--config', 'tests/acceptance/jest.config.js', ...(bench.files ? onlyFiles(bench.files) : ['--runInBand', ...bench.jestArgs])];
   const tally = await jest(bench, 'acceptance', args, shop.env);
   if (tally.failed > 0) bench.output.say(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
   return tally;
 }
+
+/** One after the other. @param {readonly string[]} files */
+const onlyFiles = (files) => ['--runInBand', '--runTestsByPath', ...files];

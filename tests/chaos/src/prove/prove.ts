@@ -78,9 +78,9 @@ async function attempt(proof: Proof, { edits, breaks, faults = [], trade = {}, i
 const tradeIn = (arena: Arena, options: Partial<TradeOptions>): Promise<void> =>
   trade(arena, { seconds, customers: 6, perSecond: 12, plants: 2, unitsEach: 400, ...options });
 
-/** Consumers have work at most times, so that they are killed in the middle of it. */
+/** Consumers have work at nearly all times, so that they are killed in the middle of it. */
 async function libraryIn(arena: Arena, seconds: number): Promise<void> {
-  const use = await prepareLibrary(arena, { orders: seconds * 20, perSecond: 20, workMs: 15 });
+  const use = await prepareLibrary(arena, { orders: seconds * 20, perSecond: 20, workMs: 30 });
   await use();
 }
 
