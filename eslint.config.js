@@ -18,7 +18,7 @@ export default tseslint.config(
   { ignores: ['**/dist/**', '**/node_modules/**', '**/generated/**', '.data/**', '**/*.tsbuildinfo'] },
   eslint.configs.recommended,
   {
-    files: ['**/*.ts'],
+    files: ['**/*.ts', '**/*.tsx'],
     extends: [...tseslint.configs.strictTypeChecked, ...tseslint.configs.stylisticTypeChecked],
     languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
     rules: {
@@ -48,7 +48,7 @@ export default tseslint.config(
   },
   // Walls between teams: an app knows libs only, libs know no app, mechanisms know no domain word.
   ...apps.map((app) => ({
-    files: [`apps/${app}/**/*.ts`],
+    files: [`apps/${app}/**/*.ts`, `apps/${app}/**/*.tsx`],
     rules: {
       'no-restricted-imports': [
         'error',

@@ -16,6 +16,7 @@ export function banner({ gatewayUrls, streamUrls, dataDir, logs, seconds }) {
 
   HTTP API         ${oneBelowTheOther(gatewayUrls.map((url) => `${url}/v3`))}
   API reference    ${gatewayUrl}/docs
+  console          ${gatewayUrl}/console
   event stream     ${oneBelowTheOther(streamUrls.map((url) => `${url}/v1/orders/updates?api_key=special-key`))}
   health           ${gatewayUrl}/readyz
 

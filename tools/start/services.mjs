@@ -85,7 +85,7 @@ export function environmentOf(instance, wiring, inherited) {
 /** Settings of the demo; docker-compose.yml has the same, as tests/deploy sees to. @type {Record<ServiceName, NodeJS.ProcessEnv>} */
 export const demoDefaults = {
   // Pages of this machine, such as a front end that is being written.
-  gateway: { RATE_LIMIT_PER_MINUTE: '6000000', CORS_ORIGINS: 'loopback', DOCS_OAUTH_CLIENT: 'plant-docs' },
+  gateway: { RATE_LIMIT_PER_MINUTE: '6000000', CORS_ORIGINS: 'loopback', DOCS_OAUTH_CLIENT: 'plant-docs', CONSOLE_OAUTH_CLIENT: 'plant-console' },
   catalog: {},
   store: { INITIAL_STOCK: '100', PAYMENT_PROVIDER: 'simulated' },
   identity: { DEMO_DATA: 'true', PASSWORD_MIN_LENGTH: '1', REFUSE_COMMON_PASSWORDS: 'false', LOGIN_LIMIT_PER_USER: '1000', LOGIN_LIMIT_PER_ADDRESS: '1000' },
@@ -95,9 +95,13 @@ export const demoDefaults = {
 
 /** @type {Record<ServiceName, (instance: Instance, wiring: Wiring) => NodeJS.ProcessEnv>} */
 const ownWiring = {
-  gateway: ({ port }, { instances }) => {
-    const identity = instances.find(({ service }) => service === 'identity');
-    return { GATEWAY_PORT: `${port}`, IDENTITY_HTTP_URL: `http://127.0.0.1:${identity?.port}` };
+  gateway: ({ port }, { instances, streamPublicUrl }) => {
+    const portOf = (/** @type {ServiceName} */ name) => instances.find(({ service }) => service === name)?.port;
+    return {
+      GATEWAY_PORT: `${port}`,
+      IDENTITY_HTTP_URL: `http://127.0.0.1:${portOf('identity')}`,
+      STREAM_PUBLIC_URL: streamPublicUrl ?? `ws://127.0.0.1:${portOf('notifications')}`,
+    };
   },
   catalog: (_, { databaseUrls }) => ({ CATALOG_DATABASE_URL: databaseUrls.catalog }),
   store: (_, { databaseUrls }) => ({ STORE_DATABASE_URL: databaseUrls.store }),

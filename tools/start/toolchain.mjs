@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { attempt, run } from './command.mjs';
+import { consoleIsBuilt, consoleSources, viteArguments } from './console-build.mjs';
 import { fetchBinary } from './debian-package.mjs';
 import { StartError } from './errors.mjs';
 import { makePassage } from './files.mjs';
@@ -69,8 +70,9 @@ export async function compile({ signal, say, env }) {
   try {
     const stamp = sourceStamp();
     const { code } = await attempt(pinnedNode(), tsc(), { cwd: ROOT, env, show: true, signal });
-    if (code === 0) saveStamp('build', stamp);
-    return code === 0;
+    if (code !== 0) return false;
+    saveStamp('build', stamp);
+    return await bundleConsole({ signal, say, env });
   } finally {
     release();
   }
@@ -132,17 +134,29 @@ async function readyNode({ signal, say }) {
 async function build({ signal, say }) {
   const stamp = sourceStamp();
   const unbuilt = packageFolders(ROOT).some((folder) => existsSync(join(folder, 'src')) && !existsSync(join(folder, 'dist')));
-  if (savedStamp('build') === stamp && !unbuilt) return;
-  say('Building');
-  // tsc does not notice that its output was deleted.
-  await run(pinnedNode(), [...tsc(), ...(unbuilt ? ['--force'] : [])], { what: 'Building', cwd: ROOT, env: pinnedEnvironment(), show: true, signal });
-  saveStamp('build', stamp);
+  if (savedStamp('build') !== stamp || unbuilt) {
+    say('Building');
+    // tsc does not notice that its output was deleted.
+    await run(pinnedNode(), [...tsc(), ...(unbuilt ? ['--force'] : [])], { what: 'Building', cwd: ROOT, env: pinnedEnvironment(), show: true, signal });
+    saveStamp('build', stamp);
+  }
+  if (!(await bundleConsole({ signal, say, env: pinnedEnvironment() }))) throw new StartError('The console could not be built.');
+}
+
+/** What browsers load. tsc has checked the types; the bundler takes them out. @param {Need & { env: NodeJS.ProcessEnv }} need @returns {Promise<boolean>} whether it is there */
+async function bundleConsole({ signal, say, env }) {
+  const stamp = changeStamp(consoleSources(ROOT));
+  if (savedStamp('console') === stamp && consoleIsBuilt(ROOT)) return true;
+  say('Building the console');
+  const { code } = await attempt(pinnedNode(), viteArguments, { cwd: join(ROOT, 'apps', 'console'), env, show: true, signal });
+  if (code === 0) saveStamp('console', stamp);
+  return code === 0;
 }
 
 const tsc = () => [join(ROOT, 'node_modules/typescript/bin/tsc'), '-b'];
 
 function sourceStamp() {
-  const sources = packageFolders(ROOT).flatMap((folder) => filesBelow(folder, /\.(ts|json|sql)$/));
+  const sources = packageFolders(ROOT).flatMap((folder) => filesBelow(folder, /\.(tsx?|json|sql)$/));
   return changeStamp([...sources, join(ROOT, 'tsconfig.json'), join(ROOT, 'tsconfig.base.json')]);
 }
 

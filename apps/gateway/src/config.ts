@@ -37,6 +37,16 @@ export const gatewaySettings = {
       'Empty: readers enter one',
     default: '',
   }),
+  consoleOAuthClient: text('CONSOLE_OAUTH_CLIENT', {
+    description:
+      'Client id that people log in with at `/console`: a public OAuth client with the grants `authorization_code` and `refresh_token`, ' +
+      'all scopes, and the redirect URI `PUBLIC_URL/console/`. Empty: the console says that it is missing',
+    default: '',
+  }),
+  streamPublicUrl: url('STREAM_PUBLIC_URL', ['ws', 'wss'], {
+    description: 'Public address of the stream, for the console. Empty: that of the API',
+    default: '',
+  }),
   maxInFlight: integer('MAX_IN_FLIGHT', {
     description: 'Concurrent requests; further ones get 503',
     default: '5000',

@@ -183,6 +183,8 @@ export async function startReplica(
       trustedProxies: [],
       corsOrigins: [],
       docsOAuthClient: '',
+      consoleOAuthClient: 'plant-console',
+      streamPublicUrl: 'wss://stream.example',
       maxInFlight: 5_000,
       maxBodyMib: 128,
       readCacheMib: 64,

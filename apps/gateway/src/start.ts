@@ -8,6 +8,7 @@ import { NestLogger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { partsModule } from '@plant-shop/platform/service/parts.module';
 import type { Service } from '@plant-shop/platform/service/service';
+import { serveConsole } from './console/console.routes.js';
 import { redirectToDocs } from './docs/docs.controller.js';
 import { GatewayModule } from './gateway.module.js';
 import { logRequests } from './http/access-log.js';
@@ -64,6 +65,7 @@ export async function createGateway(
   await instance.register(replyFrom, { base: options.identityHttpUrl, disableRequestLogging: true });
   app.get(Uploads).register(instance);
   redirectToDocs(instance);
+  if (!serveConsole(instance, options)) logger.warn({}, 'the console is not built: /console answers 404');
   await app.init();
   routes.refuseOtherMethods(instance);
   return { app, routes, drain };

@@ -64,8 +64,8 @@ export const identitySettings = {
   }),
   demoData: flag('DEMO_DATA', {
     description:
-      'Makes `admin` / `admin-password`, API key `special-key`, OAuth clients `plant-admin` / `plant-secret` and, for the page /docs, ' +
-      '`plant-docs`; refused in production',
+      'Makes `admin` / `admin-password`, API key `special-key`, OAuth clients `plant-admin` / `plant-secret`, ' +
+      '`plant-docs` (for /docs) and `plant-console` (for /console); refused in production',
     default: 'false',
   }),
   maxInFlight: maxInFlight(2_000),

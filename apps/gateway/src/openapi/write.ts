@@ -30,6 +30,8 @@ const { app, routes } = await createGateway(
     trustedProxies: [],
     corsOrigins: [],
     docsOAuthClient: '',
+    consoleOAuthClient: '',
+    streamPublicUrl: '',
     maxInFlight: 1,
     maxBodyMib: 1,
     readCacheMib: 1,

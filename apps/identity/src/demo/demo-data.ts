@@ -20,6 +20,8 @@ const apiKey = 'special-key';
 const client = { clientId: 'plant-admin', secret: 'plant-secret' };
 /** The public client that "Authorize" on `/docs` begins with: the gateway's setting `DOCS_OAUTH_CLIENT`. */
 const docsClientId = 'plant-docs';
+/** The public client that people log in with at `/console`: the gateway's setting `CONSOLE_OAUTH_CLIENT`. */
+const consoleClientId = 'plant-console';
 const deadlineMs = 10_000;
 
 /**
@@ -47,6 +49,7 @@ export class DemoData implements OnModuleInit {
       const key = { id: randomUUID(), userId, name: 'demo', prefix: 'special', permissions, expiresAt: undefined };
       await insertKey(tx, { ...key, keyHash });
       const redirectUris = docsAddresses(this.options.publicUrl);
+      const consoleRedirectUris = consoleAddresses(this.options.publicUrl);
       const clients = tx.repository(OAuthClientEntity);
       const inserted = clients.createQueryBuilder().insert().values([
         {
@@ -66,10 +69,18 @@ export class DemoData implements OnModuleInit {
           grantTypes: ['authorization_code'],
           scopes: permissions,
         },
+        {
+          clientId: consoleClientId,
+          name: 'Console',
+          redirectUris: consoleRedirectUris,
+          grantTypes: ['authorization_code', 'refresh_token'],
+          scopes: permissions,
+        },
       ]);
       await inserted.orIgnore().execute();
       // The shop may have been started at another address before.
       await clients.update(docsClientId, { redirectUris });
+      await clients.update(consoleClientId, { redirectUris: consoleRedirectUris });
     });
     this.logger.info('demo data is there');
   }
@@ -104,9 +115,18 @@ export class DemoData implements OnModuleInit {
 
 const loopbackHosts = ['127.0.0.1', 'localhost', '[::1]'];
 
-/** Where the page at `/docs` has its users sent back to, at whichever name of this machine it was opened. */
-export function docsAddresses(publicUrl: string): string[] {
+/** Where the page at `/docs` has its users sent back to. */
+export const docsAddresses = (publicUrl: string): string[] => originsOf(publicUrl).map((origin) => `${origin}/docs/oauth2-redirect.html`);
+
+/** Where the console has its users sent back to; on this machine also by Vite's development server (apps/console/README.md). */
+export function consoleAddresses(publicUrl: string): string[] {
+  const origins = originsOf(publicUrl);
+  const development = origins.length > 1 ? ['http://127.0.0.1:5173', 'http://localhost:5173'] : [];
+  return [...origins, ...development].map((origin) => `${origin}/console/`);
+}
+
+/** All names under which a shop on this machine is opened. */
+function originsOf(publicUrl: string): string[] {
   const { hostname } = new URL(publicUrl);
-  const origins = loopbackHosts.includes(hostname) ? loopbackHosts.map((host) => publicUrl.replace(hostname, host)) : [publicUrl];
-  return origins.map((origin) => `${origin}/docs/oauth2-redirect.html`);
+  return loopbackHosts.includes(hostname) ? loopbackHosts.map((host) => publicUrl.replace(hostname, host)) : [publicUrl];
 }

@@ -122,7 +122,7 @@ export function createProvider(parts: ProviderParts): Provider {
       };
       return account;
     },
-    interactions: { policy: policyWith(parts.isLoggedIn), url: (_, { uid }) => `${interactionPath}/${uid}` },
+    interactions: { policy: policyWith(parts.isLoggedIn, publicUrl), url: (_, { uid }) => `${interactionPath}/${uid}` },
     features: {
       clientCredentials: { enabled: true },
       revocation: { enabled: true, allowedPolicy: isOwnToken },
@@ -192,7 +192,7 @@ const cookieKeys = (keys: KeyRing['jwks']): Buffer[] =>
  * The provider's own policy, and: a login counts only while the session that it opened does, and an application that
  * cannot be known is allowed anew each time.
  */
-function policyWith(isLoggedIn: ProviderParts['isLoggedIn']): interactionPolicy.DefaultPolicy {
+function policyWith(isLoggedIn: ProviderParts['isLoggedIn'], publicUrl: string): interactionPolicy.DefaultPolicy {
   const policy = interactionPolicy.base();
   const { Check } = interactionPolicy;
   policy.get('login')?.checks.add(
@@ -207,7 +207,7 @@ function policyWith(isLoggedIn: ProviderParts['isLoggedIn']): interactionPolicy.
   );
   policy.get('consent')?.checks.add(
     new Check('client_unproven', 'any program could pose as the application', 'consent_required', ({ oidc }) =>
-      oidc.client && isUnproven(oidc.client, oidc.params?.['redirect_uri']) && !oidc.result?.consent
+      oidc.client && isUnproven(oidc.client, oidc.params?.['redirect_uri'], publicUrl) && !oidc.result?.consent
         ? Check.REQUEST_PROMPT
         : Check.NO_NEED_TO_PROMPT,
     ),
@@ -215,9 +215,14 @@ function policyWith(isLoggedIn: ProviderParts['isLoggedIn']): interactionPolicy.
   return policy;
 }
 
-/** Without a secret, on a port that whatever runs on the user's machine may listen on: RFC 8252, 8.6. */
-const isUnproven = (client: { readonly clientAuthMethod?: string | undefined }, redirectUri: unknown): boolean =>
-  client.clientAuthMethod === 'none' && String(redirectUri).startsWith('http:');
+/**
+ * Without a secret, on a port that whatever runs on the user's machine may listen on: RFC 8252, 8.6. Not so the shop's own
+ * address: a program that listens there could show a log-in page of its own just as well.
+ */
+const isUnproven = (client: { readonly clientAuthMethod?: string | undefined }, redirectUri: unknown, publicUrl: string): boolean => {
+  const address = String(redirectUri);
+  return client.clientAuthMethod === 'none' && address.startsWith('http:') && new URL(address).origin !== new URL(publicUrl).origin;
+};
 
 /** RFC 7009: whoever shows another client's token is told so. */
 function isOwnToken(_: unknown, client: { clientId: string }, token: { clientId?: string | undefined }): boolean {

@@ -1,0 +1,21 @@
+import { IconActivity, IconLeaf, IconPackage, type IconProps, IconSunHigh, IconUsers, IconWebhook } from '@tabler/icons-react';
+import type { ComponentType } from 'react';
+import type { Permission } from '../auth/permissions.js';
+
+export interface PageEntry {
+  readonly path: '/' | '/orders' | '/plants' | '/stream' | '/webhooks' | '/people';
+  readonly label: string;
+  readonly icon: ComponentType<IconProps>;
+  /** Offered to whoever has one of them; none: to everybody. */
+  readonly needs: readonly Permission[];
+}
+
+/** The navigation. */
+export const pages: readonly PageEntry[] = [
+  { path: '/', label: 'Today', icon: IconSunHigh, needs: [] },
+  { path: '/orders', label: 'Orders', icon: IconPackage, needs: ['read:orders', 'write:orders'] },
+  { path: '/plants', label: 'Plants', icon: IconLeaf, needs: ['write:plants', 'write:stock'] },
+  { path: '/stream', label: 'Stream', icon: IconActivity, needs: ['read:orders', 'write:orders'] },
+  { path: '/webhooks', label: 'Webhooks', icon: IconWebhook, needs: ['webhooks'] },
+  { path: '/people', label: 'People', icon: IconUsers, needs: [] },
+];

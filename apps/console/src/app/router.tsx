@@ -1,0 +1,32 @@
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { Loading } from '../ui/loading.js';
+import { NotFound, PageError } from './page-error.js';
+import { Shell } from './shell.js';
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+const getParentRoute = (): typeof root => root;
+
+// One line a page. Each page is a file of its own that is loaded when somebody goes there.
+const routes = [
+  createRoute({ getParentRoute, path: '/', component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
+  createRoute({ getParentRoute, path: '/orders', component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
+  createRoute({ getParentRoute, path: '/plants', component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
+  createRoute({ getParentRoute, path: '/stream', component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
+  createRoute({ getParentRoute, path: '/webhooks', component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
+  createRoute({ getParentRoute, path: '/people', component: lazyRouteComponent(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
+] as const;
+
+export const router = createRouter({
+  routeTree: root.addChildren(routes),
+  basepath: import.meta.env.BASE_URL,
+  defaultPreload: 'intent',
+  defaultPendingComponent: Loading,
+  defaultErrorComponent: PageError,
+  scrollRestoration: true,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}

@@ -1,0 +1,54 @@
+import { AppShell, Burger, Button, Group, Image, NavLink, Title } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { IconLogout } from '@tabler/icons-react';
+import { Link, Outlet, useLocation } from '@tanstack/react-router';
+import { type ReactNode, useEffect } from 'react';
+import { useCell, useSession } from '../auth/session.js';
+import { Banners } from './banners.js';
+import { ColorScheme } from './color-scheme.js';
+import { type PageEntry, pages } from './pages.js';
+
+/** What surrounds every page. */
+export function Shell(): ReactNode {
+  const [isOpen, { toggle, close }] = useDisclosure();
+  const session = useSession();
+  const granted = useCell(session.permissions);
+  const { pathname } = useLocation();
+  const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => granted.has(one)));
+  const current = offered.find(({ path }) => isAt(path, pathname));
+  useEffect(() => {
+    document.title = `${current?.label ?? 'Console'} · Plant shop`;
+    close();
+  }, [current, close]);
+  return (
+    <AppShell header={{ height: 56 }} navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !isOpen } }} padding="md">
+      <a className="skip-link" href="#content">Skip to the page</a>
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="sm" wrap="nowrap">
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label="Navigation" aria-expanded={isOpen} />
+            <Image src={`${import.meta.env.BASE_URL}leaf.svg`} alt="" w={28} h={28} />
+            <Title order={2} size="h4">Plant shop</Title>
+          </Group>
+          <Group gap="xs" wrap="nowrap">
+            <ColorScheme />
+            <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => void session.logOut()}>Log out</Button>
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="sm" aria-label="Pages">
+        {offered.map((page) => <Entry key={page.path} page={page} isCurrent={page === current} />)}
+      </AppShell.Navbar>
+      <AppShell.Main id="content" tabIndex={-1}>
+        <Banners />
+        <Outlet />
+      </AppShell.Main>
+    </AppShell>
+  );
+}
+
+const Entry = ({ page: { path, label, icon: Icon }, isCurrent }: { readonly page: PageEntry; readonly isCurrent: boolean }): ReactNode => (
+  <NavLink component={Link} to={path} label={label} leftSection={<Icon size={18} stroke={1.75} aria-hidden />} active={isCurrent} aria-current={isCurrent ? 'page' : undefined} mb={2} style={{ borderRadius: 'var(--mantine-radius-md)' }} />
+);
+
+const isAt = (path: string, pathname: string): boolean => pathname === path || (path !== '/' && pathname.startsWith(`${path}/`));

@@ -1,0 +1,79 @@
+import { createShop, type Shop } from '@plant-shop/client';
+import { createContext, type ReactNode, use, useSyncExternalStore } from 'react';
+import type { Settings } from '../app/settings.js';
+import { Cell } from '../shop/cell.js';
+import { Connection } from '../shop/connection.js';
+import { LiveEvents } from '../shop/live-events.js';
+import { rememberLogOut } from './login.js';
+import type { Permission } from './permissions.js';
+import { type Grant, Tokens } from './tokens.js';
+
+/** Reads wait so long for a shop that is away before they fail; the banner is there after the first failure. */
+const deadlineMs = 15_000;
+
+/** A person at work: the shop as they may use it. */
+export class Session {
+  readonly shop: Shop;
+  readonly connection: Connection;
+  readonly live: LiveEvents;
+  readonly permissions = new Cell<ReadonlySet<Permission>>(new Set());
+  /** Why it is over, once it is. */
+  readonly ended = new Cell<'logged-out' | 'ended' | undefined>(undefined);
+  private readonly tokens: Tokens;
+
+  constructor(settings: Settings, grant: Grant) {
+    this.tokens = new Tokens(
+      settings.oauthClient,
+      grant,
+      (granted) => this.permissions.set(granted),
+      () => this.ended.set('ended'),
+    );
+    this.connection = new Connection();
+    this.shop = createShop({
+      url: location.origin,
+      streamUrl: settings.streamUrl === '' ? location.origin : settings.streamUrl,
+      credential: { token: this.tokens.next },
+      deadlineMs,
+      fetch: this.connection.fetch,
+    });
+    this.live = new LiveEvents(this.shop);
+  }
+
+  /** Gets the first token, and with it what the person may do. */
+  async open(): Promise<void> {
+    await this.shop.GET('/plant/facets');
+  }
+
+  async logOut(): Promise<void> {
+    rememberLogOut();
+    this.live.close();
+    try {
+      await this.tokens.revoke();
+    } finally {
+      this.ended.set('logged-out');
+    }
+  }
+}
+
+const SessionContext = createContext<Session | undefined>(undefined);
+
+export const SessionProvider = ({ session, children }: { readonly session: Session; readonly children: ReactNode }): ReactNode => (
+  <SessionContext value={session}>{children}</SessionContext>
+);
+
+export function useSession(): Session {
+  const session = use(SessionContext);
+  if (!session) throw new Error('No session here');
+  return session;
+}
+
+/** The shop, with the person's credential. */
+export const useShop = (): Shop => useSession().shop;
+
+/** Whether the person has one of the permissions. What they have not is not offered; the shop refuses it all the same. */
+export function useMay(...anyOf: readonly Permission[]): boolean {
+  const granted = useCell(useSession().permissions);
+  return anyOf.some((one) => granted.has(one));
+}
+
+export const useCell = <Value,>(cell: Cell<Value>): Value => useSyncExternalStore(cell.subscribe, cell.get);

@@ -1,0 +1,58 @@
+import type { Token, TokenRequest } from '@plant-shop/client';
+import { type Permission, permissionsOf } from './permissions.js';
+
+/** What the token endpoint is shown. */
+export type Grant =
+  | { readonly grant_type: 'authorization_code'; readonly code: string; readonly redirect_uri: string; readonly code_verifier: string }
+  | { readonly grant_type: 'refresh_token'; readonly refresh_token: string };
+
+interface TokenAnswer {
+  readonly access_token: string;
+  readonly refresh_token?: string;
+  readonly expires_in: number;
+  readonly scope?: string;
+}
+
+/** The log-in has ended: the person ended it elsewhere, or it ran out. */
+export class SessionEnded extends Error {}
+
+/** A person's tokens. They are in memory alone, so they are gone with the page. */
+export class Tokens {
+  private refreshToken: string | undefined;
+
+  constructor(
+    private readonly clientId: string,
+    private grant: Grant,
+    private readonly onPermissions: (permissions: ReadonlySet<Permission>) => void,
+    private readonly onEnd: () => void,
+  ) {}
+
+  /** For the client library, which shares one renewal among all calls under way. */
+  readonly next = async ({ signal }: TokenRequest): Promise<Token> => {
+    const response = await this.ask('/oauth/token', { ...this.grant }, signal);
+    if (response.status >= 400 && response.status < 500 && response.status !== 429) {
+      this.onEnd();
+      throw new SessionEnded('Your log-in has ended. Log in again.');
+    }
+    if (!response.ok) throw new Error(`The shop gave no token (${response.status}).`);
+    const { access_token: token, refresh_token: refreshToken, expires_in: seconds, scope } = (await response.json()) as TokenAnswer;
+    // A refresh token is used once: the answer has the next one.
+    if (refreshToken !== undefined) {
+      this.refreshToken = refreshToken;
+      this.grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
+    }
+    if (scope !== undefined) this.onPermissions(permissionsOf(scope));
+    return { token, expiresInMs: seconds * 1_000 };
+  };
+
+  /** Ends all that this log-in gave. */
+  async revoke(): Promise<void> {
+    if (this.refreshToken === undefined) return;
+    const response = await this.ask('/oauth/revoke', { token: this.refreshToken, token_type_hint: 'refresh_token' });
+    await response.text();
+  }
+
+  private ask(path: string, fields: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+    return fetch(path, { method: 'POST', body: new URLSearchParams({ ...fields, client_id: this.clientId }), ...(signal && { signal }) });
+  }
+}

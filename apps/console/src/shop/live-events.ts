@@ -1,0 +1,44 @@
+import { type EventType, type Shop, type ShopEvents, type StreamMessage } from '@plant-shop/client';
+import { Cell } from './cell.js';
+
+export type LiveMessage = StreamMessage<EventType>;
+export type LiveState = 'off' | 'connecting' | 'live' | 'refused';
+
+const types: readonly EventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
+
+/**
+ * The shop's order events from now on, over one connection for all pages that watch. It opens with the first listener and
+ * stays: moving from page to page loses nothing.
+ */
+export class LiveEvents {
+  readonly state = new Cell<LiveState>('off');
+  private readonly listeners = new Set<(message: LiveMessage) => void>();
+  private events: ShopEvents<EventType> | undefined;
+
+  constructor(private readonly shop: Shop) {}
+
+  /** @returns ends it */
+  subscribe(listener: (message: LiveMessage) => void): () => void {
+    this.listeners.add(listener);
+    if (!this.events) void this.follow();
+    return () => this.listeners.delete(listener);
+  }
+
+  close(): void {
+    this.listeners.clear();
+    void this.events?.close();
+  }
+
+  private async follow(): Promise<void> {
+    this.state.set('connecting');
+    this.events = this.shop.events({ types, onState: ({ state }) => this.state.set(state === 'connected' ? 'live' : 'connecting') });
+    try {
+      for await (const message of this.events) for (const listener of this.listeners) listener(message);
+      this.state.set('off');
+    } catch {
+      // The library has tried all that can help. The state says so where events are shown.
+      this.state.set('refused');
+    }
+    this.events = undefined;
+  }
+}

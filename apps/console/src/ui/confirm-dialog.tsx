@@ -1,0 +1,33 @@
+import { Button, Group, Modal, Stack } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { ProblemAlert } from './problem-alert.js';
+
+/**
+ * Asks before something is destroyed. `children` say what will happen. It stays open while the shop works and when it
+ * refuses, so that the refusal is shown where the question was.
+ */
+export function ConfirmDialog({ title, action, isOpen, isBusy, error, onConfirm, onClose, children, color = 'red' }: {
+  readonly title: string;
+  /** The verb on the button: "Delete the plant". */
+  readonly action: string;
+  readonly isOpen: boolean;
+  readonly isBusy: boolean;
+  readonly error?: unknown;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+  readonly color?: string;
+}): ReactNode {
+  return (
+    <Modal opened={isOpen} onClose={onClose} title={title} centered closeButtonProps={{ 'aria-label': 'Close' }}>
+      <Stack>
+        <div>{children}</div>
+        <ProblemAlert error={error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose} data-autofocus>Keep it</Button>
+          <Button color={color} loading={isBusy} onClick={onConfirm}>{action}</Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}

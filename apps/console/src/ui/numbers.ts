@@ -1,0 +1,30 @@
+const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+const money = new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
+/** 12,345 as the reader writes it. */
+export const formatNumber = (value: number): string => whole.format(value);
+
+/** One decimal: 3.4. */
+export const formatDecimal = (value: number): string => short.format(value);
+
+/** Two decimals, without a currency: the shop has one. */
+export const formatMoney = (value: number): string => money.format(value);
+
+const byteUnits = ['B', 'KiB', 'MiB', 'GiB'];
+
+export function formatBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(Math.floor(Math.log2(bytes) / 10), byteUnits.length - 1);
+  return `${short.format(bytes / 1024 ** power)} ${byteUnits[power] ?? ''}`;
+}
+
+/** 850 ms, 3.4 s, 12 min, 2.5 h, 3.1 d. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${whole.format(ms)} ms`;
+  const steps: readonly (readonly [number, string])[] = [[86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1_000, 's']];
+  const [size, unit] = steps.find(([one]) => ms >= one) ?? [1_000, 's'];
+  return `${short.format(ms / size)} ${unit}`;
+}
+
+/** "1 order", "2 orders". */
+export const counted = (count: number, one: string, many = `${one}s`): string => `${whole.format(count)} ${count === 1 ? one : many}`;

@@ -1,0 +1,18 @@
+const words = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+
+const steps: readonly (readonly [limitMs: number, unitMs: number, unit: Intl.RelativeTimeFormatUnit])[] = [
+  [60_000, 1_000, 'second'],
+  [3_600_000, 60_000, 'minute'],
+  [86_400_000, 3_600_000, 'hour'],
+  [14 * 86_400_000, 86_400_000, 'day'],
+];
+
+/** "12 sec. ago", "in 3 hr.", the date when it is more than two weeks away. */
+export function relativeTo(at: number, now: number): string {
+  const difference = at - now;
+  // The clocks of the shop and of the reader differ by a little.
+  if (Math.abs(difference) < 5_000) return 'just now';
+  const [, unitMs, unit] = steps.find(([limitMs]) => Math.abs(difference) < limitMs) ?? [];
+  return unit === undefined || unitMs === undefined ? day.format(at) : words.format(Math.trunc(difference / unitMs), unit);
+}

@@ -1,0 +1,45 @@
+import { Text, type TextProps, Tooltip } from '@mantine/core';
+import { type ReactNode, useSyncExternalStore } from 'react';
+import { relativeTo } from './relative-time.js';
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
+
+/** How long ago, in words that stay true; the exact time, in the reader's zone, on hover and for screen readers. */
+export function Time({ at, ...props }: { readonly at: string | undefined } & TextProps): ReactNode {
+  const now = useNow();
+  if (at === undefined) return <Text span inherit {...props}>–</Text>;
+  const date = new Date(at);
+  return (
+    <Tooltip label={exact.format(date)} openDelay={200}>
+      <Text span inherit {...props}>
+        <time dateTime={at}>{relativeTo(date.getTime(), now)}</time>
+      </Text>
+    </Tooltip>
+  );
+}
+
+/** The exact time alone. */
+export const formatExact = (at: string): string => exact.format(new Date(at));
+
+// One clock for all times of the page.
+const tickMs = 5_000;
+let now = Date.now();
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+function watchClock(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    now = Date.now();
+    for (const one of listeners) one();
+  }, tickMs);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+/** The time, in steps of five seconds. */
+export const useNow = (): number => useSyncExternalStore(watchClock, () => now);

@@ -1,0 +1,45 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+const shop = process.env['SHOP_URL'] ?? 'http://127.0.0.1:8080';
+
+export default defineConfig({
+  base: '/console/',
+  plugins: [react(), precompress()],
+  build: {
+    outDir: 'dist/site',
+    target: 'es2023',
+    emptyOutDir: true,
+    // Data URLs would need another line in the Content-Security-Policy.
+    assetsInlineLimit: 0,
+    // An inline script would be refused.
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 600,
+    reportCompressedSize: false,
+  },
+  // Everything but the console itself is the running shop's.
+  server: { host: '127.0.0.1', port: 5173, strictPort: true, proxy: { '^/(v3|oauth|readyz|\\.well-known|console/settings\\.json)': { target: shop, changeOrigin: false } } },
+});
+
+/**
+ * The gateway sends the files as they are on the disk, in the form that the browser takes.
+ * @returns {import('vite').Plugin}
+ */
+function precompress() {
+  return {
+    name: 'precompress',
+    apply: 'build',
+    writeBundle({ dir = '' }) {
+      const entries = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+      for (const path of entries.map((entry) => join(entry.parentPath, entry.name))) {
+        const content = readFileSync(path);
+        if (!['.js', '.css', '.html', '.svg'].includes(extname(path)) || content.length < 1_024) continue;
+        writeFileSync(`${path}.br`, brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 10 } }));
+        writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }));
+      }
+    },
+  };
+}
