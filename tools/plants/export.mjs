@@ -1,10 +1,10 @@
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { StartError } from '../start/errors.mjs';
 import { header, recordOf } from './csv.mjs';
+import { linesOf } from './lines.mjs';
 import { Progress } from './progress.mjs';
 
 /**
@@ -21,7 +21,7 @@ export async function exportTo({ path, format }, { url, key, signal }) {
   async function* written() {
     if (format === 'csv') yield header();
     // Not before: lines that come before somebody asks for them are lost.
-    for await (const line of createInterface({ input: body })) {
+    for await (const line of linesOf(body)) {
       yield format === 'csv' ? recordOf(JSON.parse(line)) : `${line}\n`;
       progress.show(++plants);
     }

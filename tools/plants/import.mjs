@@ -2,11 +2,11 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Agent, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../start/errors.mjs';
 import { plantOf, recordsOf } from './csv.mjs';
+import { linesOf } from './lines.mjs';
 import { Progress } from './progress.mjs';
 
 /** Requests in a row that take no line. */
@@ -57,7 +57,7 @@ async function importOnce(file, shop, { skip, size, sum, progress }) {
   /** @type {{ complete: boolean, problem?: { status?: number, detail?: string, title?: string } } | undefined} */
   let last;
   try {
-    for await (const text of createInterface({ input: await post(shop, body) })) {
+    for await (const text of linesOf(await post(shop, body))) {
       const result = JSON.parse(text);
       if (result.result === undefined) {
         last = result;
@@ -105,11 +105,6 @@ function post({ url, key, signal }, body) {
     body.on('error', (error) => sent.destroy(error));
     body.pipe(sent);
   });
-}
-
-/** Lines as bytes of a file: blank ones too, so that their numbers are those of the file. @param {Readable} source */
-async function* linesOf(source) {
-  for await (const line of createInterface({ input: source, crlfDelay: Infinity })) yield line;
 }
 
 /** @param {Readable} source */

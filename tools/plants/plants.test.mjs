@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { PassThrough } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, test } from 'node:test';
 import { exportTo } from './export.mjs';
 import { importFrom } from './import.mjs';
+import { linesOf } from './lines.mjs';
 
 /** @type {string} */
 let folder;
@@ -38,7 +39,7 @@ test('an import that is cut off goes on with the lines that were not taken', asy
   const taken = [];
   answer = async (request, response) => {
     let line = 0;
-    for await (const text of createInterface({ input: request })) {
+    for await (const text of linesOf(request)) {
       taken.push(JSON.parse(text).id);
       response.write(`${JSON.stringify({ line: ++line, id: taken.at(-1), result: 'created' })}\n`);
       if (taken.length === 700) return response.end(`${JSON.stringify({ lines: line, complete: false, problem: { status: 503, detail: 'Replaced.' } })}\n`);
@@ -68,4 +69,17 @@ test('an export that is cut off leaves the file as it was', async () => {
   };
   await assert.rejects(exportTo(file('plants.csv'), shop), /cut off/);
   assert.equal(readFileSync(file('plants.csv').path, 'utf8'), 'before');
+});
+
+test('what happens to a connection behind its last line concerns nobody', async () => {
+  const input = new PassThrough();
+  input.write('one\ntwo\nthree\n');
+  for await (const line of linesOf(input)) if (line === 'two') break;
+  input.destroy(new Error('aborted'));
+  await new Promise((resolve) => input.once('close', resolve));
+  const broken = new PassThrough();
+  broken.write('one\n');
+  await assert.rejects(async () => {
+    for await (const line of linesOf(broken)) if (line === 'one') broken.destroy(new Error('lost'));
+  }, /lost/);
 });

@@ -179,12 +179,16 @@ export class Arena {
     }
   }
 
-  /** As staff find them: page by page. */
-  private async refundsDue(): Promise<FinalState['refundsDue']> {
+  /** As staff find them, page by page; and what kept them from it, in a shop that answers nothing any more. */
+  private async refundsDue(): Promise<{ readonly found: FinalState['refundsDue']; readonly unread: readonly string[] }> {
     const shop = createShop({ url: this.ground.gatewayUrl, credential: { apiKey: staffKey.apiKey }, deadlineMs: patienceMs });
     const found: FinalState['refundsDue'][number][] = [];
-    for await (const refund of shop.list('/store/refund', { status: 'due' })) found.push(refund);
-    return found;
+    try {
+      for await (const refund of shop.list('/store/refund', { status: 'due' })) found.push(refund);
+    } catch (error) {
+      return { found, unread: [`refunds could not be listed: ${String(error)}`] };
+    }
+    return { found, unread: [] };
   }
 
   /** Waits until everything that happened has arrived everywhere, closes the record, and judges it. */
@@ -200,10 +204,11 @@ export class Arena {
     const undeleted = await this.deleteWebhooks();
     for (const receiver of this.receivers) receiver.stop();
     const forged = this.receivers.filter((one) => one.forged > 0).map((one) => `${one.name} got ${one.forged} POSTs with a wrong signature`);
+    const refunds = await this.refundsDue();
     const history: History = {
       calls: this.calls,
       snapshots: this.snapshots,
-      final: { ...final, refundsDue: await this.refundsDue(), receivers: this.receivers, sockets: [...this.sockets, ...this.consumers.map((one) => identified(one, final.log))], guests: this.guests },
+      final: { ...final, refundsDue: refunds.found, receivers: this.receivers, sockets: [...this.sockets, ...this.consumers.map((one) => identified(one, final.log))], guests: this.guests },
       supplied: this.supplied,
       leavers: this.leavers,
       clocks: this.clocks,
@@ -213,7 +218,7 @@ export class Arena {
       gatewayFaults: this.faults.ofGateways,
       withoutGateway: this.faults.withoutGateway,
       deadlineMs: this.deadlineMs,
-      unsettled: [...unsettled, ...undeleted, ...forged],
+      unsettled: [...unsettled, ...undeleted, ...forged, ...refunds.unread],
     };
     const recovery = longestRecovery(this.calls, this.faults.done);
     if (recovery && recovery.ms > slowRecoveryMs) this.ground.say(`  longest recovery ${(recovery.ms / 1_000).toFixed(1)} s: ${recovery.what}`);
