@@ -51,10 +51,10 @@ export function changedServices(root, files) {
 const ALWAYS = /** @type {const} */ (['lint', 'tools', 'deploy']);
 
 /** They run the shop as a whole. */
-const WHOLE_SHOP = /** @type {const} */ (['acceptance', 'chaos', 'artefacts']);
+const WHOLE_SHOP = /** @type {const} */ (['acceptance', 'chaos', 'artefacts', 'console']);
 
 /** Packages with tests of their own beside the services and libs. */
-const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests/acceptance': ['acceptance'], 'tests/chaos': ['chaos'], 'tests/deploy': ['artefacts'] });
+const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests/acceptance': ['acceptance'], 'tests/chaos': ['chaos'], 'tests/deploy': ['artefacts'], 'tests/console': ['console'] });
 
 /** Files outside a package that its unit tests read, and the steps that read them. */
 const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([

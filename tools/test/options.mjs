@@ -4,7 +4,7 @@ import { StartError } from '../start/errors.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 
 /** The steps of each stage run beside each other; a stage begins when the one before has ended. */
-export const STAGES = /** @type {const} */ ([['lint', 'tools'], ['unit'], ['acceptance', 'chaos'], ['artefacts', 'deploy']]);
+export const STAGES = /** @type {const} */ ([['lint', 'tools'], ['unit'], ['acceptance', 'chaos'], ['artefacts', 'deploy', 'console']]);
 
 const STEPS = STAGES.flat();
 

@@ -37,13 +37,13 @@ export async function jest(place, name, args, env, limit) {
  * @param {Place} place
  * @param {string} name of the step
  * @param {string} files
- * @param {AbortSignal} [limit] ends it
+ * @param {{ limit?: AbortSignal, env?: Record<string, string> }} [options] `limit` ends it
  */
-export async function nodeTests(place, name, files, limit) {
+export async function nodeTests(place, name, files, { limit, env = {} } = {}) {
   const file = join(place.folder, `${name}.tap`);
   const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${file}`];
   // They wait for servers more than they compute; Node's own choice on two cores is one file at a time.
-  const code = await node(place, ['--test', '--test-concurrency=3', ...reporters, files], { limit });
+  const code = await node(place, ['--test', '--test-concurrency=3', ...reporters, files], { limit, env });
   return tallyOfTap({ code, report: contentOf(file) });
 }
 

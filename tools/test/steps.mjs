@@ -47,6 +47,17 @@ export const steps = {
 
   artefacts: (bench) => nodeTests(bench, 'artefacts', 'tests/deploy/artefacts/*.test.mjs'),
 
+  // In a real browser, on a shop of its own.
+  console: async (bench) => {
+    const { findChromium } = await import('../../tests/console/kit/chromium-binary.mjs');
+    const chromium = await findChromium({ signal: bench.stop.signal, say: (message) => bench.output.say(message) });
+    const shop = await startShop(bench);
+    const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary };
+    const tally = await nodeTests(bench, 'console', 'tests/console/*.test.mjs', { env });
+    if (tally.failed > 0) bench.output.say(`\nWhat the shop said:\n${shop.problems().join('\n')}`);
+    return tally;
+  },
+
   'artefacts-restarts': (bench) => nodeTests(bench, 'artefacts-restarts', 'tests/deploy/artefacts/restarts.nightly.mjs'),
 
   'artefacts-acceptance': async (bench) => {

@@ -1,11 +1,23 @@
-import { createTheme } from '@mantine/core';
+import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, parseThemeColor, type VariantColorsResolver } from '@mantine/core';
+
+// The ninth is darker than Mantine's: white text on it has 5.9:1.
+const green = [...DEFAULT_THEME.colors.green.slice(0, 9), '#237032'] as unknown as MantineColorsTuple;
+
+/** Coloured text on a light tint of its colour has at least 4.5:1 (WCAG AA) in both schemes; Mantine's own has less. */
+const variantColorResolver: VariantColorsResolver = (input) => {
+  const resolved = defaultVariantColorsResolver(input);
+  if (!['light', 'subtle', 'transparent', 'outline'].includes(input.variant)) return resolved;
+  const { value, isThemeColor, color } = parseThemeColor({ color: input.color ?? input.theme.primaryColor, theme: input.theme });
+  if (!isThemeColor) return { ...resolved, color: value };
+  return { ...resolved, color: `light-dark(color-mix(in srgb, var(--mantine-color-${color}-9), black 40%), var(--mantine-color-${color}-1))` };
+};
 
 export const theme = createTheme({
   primaryColor: 'green',
-  // Texts on filled buttons and badges have at least 4.5:1 (WCAG AA).
-  primaryShade: { light: 9, dark: 8 },
+  primaryShade: 9,
+  colors: { green },
   autoContrast: true,
-  luminanceThreshold: 0.35,
+  variantColorResolver,
   defaultRadius: 'md',
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',
   headings: { fontWeight: '650' },

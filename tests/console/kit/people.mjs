@@ -1,0 +1,26 @@
+import { createShop } from '@plant-shop/client';
+
+const gatewayUrl = process.env['GATEWAY_URL'] ?? 'http://127.0.0.1:8080';
+const streamUrl = process.env['STREAM_URL'] ?? 'ws://127.0.0.1:8081';
+
+export const address = gatewayUrl;
+
+/** The shop as the demo's admin has it: for what a test needs to be there. */
+export const admin = createShop({ url: gatewayUrl, streamUrl, credential: { apiKey: 'special-key' } });
+
+/** @typedef {{ username: string, password: string }} Person */
+
+/** @type {Person} */
+export const demoAdmin = { username: 'admin', password: 'admin-password' };
+
+let count = 0;
+/** A name that no other test uses. @param {string} prefix */
+export const fresh = (prefix) => `${prefix}-${process.pid}-${++count}`;
+
+/** @param {'customer' | 'staff' | 'admin'} role @returns {Promise<Person>} */
+export async function newPerson(role) {
+  const person = { username: fresh(role), password: 'a good password' };
+  await admin.POST('/user', { body: person });
+  if (role !== 'customer') await admin.PUT('/user/{username}/role', { params: { path: { username: person.username } }, body: { role } });
+  return person;
+}

@@ -1,0 +1,45 @@
+import { after, before, describe, test } from 'node:test';
+import { Chrome } from './kit/console.mjs';
+import { demoAdmin } from './kit/people.mjs';
+
+const pages = { Today: '/', Orders: '/orders', Plants: '/plants', Stream: '/stream', Webhooks: '/webhooks', People: '/people' };
+
+describe('every page', () => {
+  const chrome = new Chrome();
+  before(() => chrome.open());
+  after(() => chrome.close());
+
+  for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+    test(`is accessible, ${scheme}`, async () => {
+      const visit = await chrome.visit(demoAdmin, { scheme });
+      const { page } = visit;
+      for (const name of Object.keys(pages)) {
+        await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
+        await page.getByRole('heading', { name, level: 1 }).waitFor();
+        await page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
+        await visit.assertAccessible();
+      }
+      await visit.leave();
+    });
+  }
+
+  test('is reached by keyboard alone', async () => {
+    const visit = await chrome.visit(demoAdmin);
+    const { page } = visit;
+    for (const [name, path] of Object.entries(pages).reverse()) {
+      const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name });
+      for (let presses = 0; presses < 60 && !(await link.evaluate((element) => element === document.activeElement)); presses += 1) await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name, level: 1 }).waitFor();
+      await page.waitForURL(`**/console${path}`);
+    }
+    await visit.leave();
+  });
+
+  test('that does not exist says so', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/nowhere' });
+    await visit.page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+});
