@@ -36,6 +36,10 @@ describe('logging in and out', () => {
     await page.getByText('You are logged out.').waitFor();
     await page.reload();
     await page.getByText('You are logged out.').waitFor();
+    // Also for whoever opens it in another tab.
+    const tab = await page.context().newPage();
+    await tab.goto(`${address}/console`);
+    await tab.getByLabel('Password').waitFor();
     await page.getByRole('button', { name: 'Log in' }).click();
     await logIn(page, staff);
     await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();

@@ -39,6 +39,11 @@ const enter = (): Promise<Stage> => (entering ??= enterOnce());
 
 async function enterOnce(): Promise<Stage> {
   const settings = await readSettings();
+  // People log in at the public address, and are sent back to it: another name of the same machine would forget what it began.
+  if (!import.meta.env.DEV && location.origin !== new URL(settings.publicUrl).origin) {
+    location.replace(new URL(location.pathname + location.search, settings.publicUrl).href);
+    return { at: 'opening' };
+  }
   if (settings.oauthClient === '') throw new Error('This shop has no OAuth client for the console. An administrator registers one and names it in the gateway’s setting CONSOLE_OAUTH_CLIENT.');
   try {
     const answer = takeAnswer();

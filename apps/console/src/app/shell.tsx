@@ -1,9 +1,9 @@
-import { AppShell, Burger, Button, Group, Image, NavLink, Title } from '@mantine/core';
+import { AppShell, Burger, Button, Group, Image, NavLink, Text, Title } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconLogout } from '@tabler/icons-react';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
-import { useCell, useSession } from '../auth/session.js';
+import { usePerson, useSession } from '../auth/session.js';
 import { Banners } from './banners.js';
 import { ColorScheme } from './color-scheme.js';
 import { type PageEntry, pages } from './pages.js';
@@ -12,9 +12,9 @@ import { type PageEntry, pages } from './pages.js';
 export function Shell(): ReactNode {
   const [isOpen, { toggle, close }] = useDisclosure();
   const session = useSession();
-  const granted = useCell(session.permissions);
+  const { username, permissions } = usePerson();
   const { pathname } = useLocation();
-  const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => granted.has(one)));
+  const offered = pages.filter(({ needs }) => needs.length === 0 || needs.some((one) => permissions.has(one)));
   const current = offered.find(({ path }) => isAt(path, pathname));
   useEffect(() => {
     document.title = `${current?.label ?? 'Console'} · Plant shop`;
@@ -31,6 +31,7 @@ export function Shell(): ReactNode {
             <Title order={2} size="h4">Plant shop</Title>
           </Group>
           <Group gap="xs" wrap="nowrap">
+            <Text size="sm" c="dimmed" truncate maw={200} visibleFrom="xs">{username}</Text>
             <ColorScheme />
             <Button variant="default" size="xs" leftSection={<IconLogout size={16} />} onClick={() => void session.logOut()}>Log out</Button>
           </Group>

@@ -28,7 +28,7 @@ export async function beginLogin(settings: Settings): Promise<void> {
     response_type: 'code',
     client_id: settings.oauthClient,
     redirect_uri: redirectUri(),
-    scope: permissions.join(' '),
+    scope: ['openid', ...permissions].join(' '),
     state,
     code_challenge: challenge,
     code_challenge_method: 'S256',

@@ -6,7 +6,7 @@ import { Connection } from '../shop/connection.js';
 import { LiveEvents } from '../shop/live-events.js';
 import { rememberLogOut } from './login.js';
 import type { Permission } from './permissions.js';
-import { type Grant, Tokens } from './tokens.js';
+import { type Grant, type Person, Tokens } from './tokens.js';
 
 /** Reads wait so long for a shop that is away before they fail; the banner is there after the first failure. */
 const deadlineMs = 15_000;
@@ -16,7 +16,7 @@ export class Session {
   readonly shop: Shop;
   readonly connection: Connection;
   readonly live: LiveEvents;
-  readonly permissions = new Cell<ReadonlySet<Permission>>(new Set());
+  readonly person = new Cell<Person>({ username: '', permissions: new Set() });
   /** Why it is over, once it is. */
   readonly ended = new Cell<'logged-out' | 'ended' | undefined>(undefined);
   private readonly tokens: Tokens;
@@ -25,7 +25,7 @@ export class Session {
     this.tokens = new Tokens(
       settings.oauthClient,
       grant,
-      (granted) => this.permissions.set(granted),
+      (person) => this.person.set(person),
       () => this.ended.set('ended'),
     );
     this.connection = new Connection();
@@ -72,8 +72,11 @@ export const useShop = (): Shop => useSession().shop;
 
 /** Whether the person has one of the permissions. What they have not is not offered; the shop refuses it all the same. */
 export function useMay(...anyOf: readonly Permission[]): boolean {
-  const granted = useCell(useSession().permissions);
-  return anyOf.some((one) => granted.has(one));
+  const { permissions } = usePerson();
+  return anyOf.some((one) => permissions.has(one));
 }
+
+/** Who has logged in. */
+export const usePerson = (): Person => useCell(useSession().person);
 
 export const useCell = <Value,>(cell: Cell<Value>): Value => useSyncExternalStore(cell.subscribe, cell.get);

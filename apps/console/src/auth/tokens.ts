@@ -11,6 +11,13 @@ interface TokenAnswer {
   readonly refresh_token?: string;
   readonly expires_in: number;
   readonly scope?: string;
+  readonly id_token?: string;
+}
+
+/** Who has logged in, as the shop says with each token. */
+export interface Person {
+  readonly username: string;
+  readonly permissions: ReadonlySet<Permission>;
 }
 
 /** The log-in has ended: the person ended it elsewhere, or it ran out. */
@@ -23,7 +30,7 @@ export class Tokens {
   constructor(
     private readonly clientId: string,
     private grant: Grant,
-    private readonly onPermissions: (permissions: ReadonlySet<Permission>) => void,
+    private readonly onPerson: (person: Person) => void,
     private readonly onEnd: () => void,
   ) {}
 
@@ -35,24 +42,33 @@ export class Tokens {
       throw new SessionEnded('Your log-in has ended. Log in again.');
     }
     if (!response.ok) throw new Error(`The shop gave no token (${response.status}).`);
-    const { access_token: token, refresh_token: refreshToken, expires_in: seconds, scope } = (await response.json()) as TokenAnswer;
+    const { access_token: token, refresh_token: refreshToken, expires_in: seconds, scope = '', id_token: idToken } = (await response.json()) as TokenAnswer;
     // A refresh token is used once: the answer has the next one.
     if (refreshToken !== undefined) {
       this.refreshToken = refreshToken;
       this.grant = { grant_type: 'refresh_token', refresh_token: refreshToken };
     }
-    if (scope !== undefined) this.onPermissions(permissionsOf(scope));
+    if (idToken !== undefined) this.onPerson({ username: usernameOf(idToken), permissions: permissionsOf(scope) });
     return { token, expiresInMs: seconds * 1_000 };
   };
 
-  /** Ends all that this log-in gave. */
+  /** Ends all that this log-in gave, and the log-in of this browser. */
   async revoke(): Promise<void> {
-    if (this.refreshToken === undefined) return;
-    const response = await this.ask('/oauth/revoke', { token: this.refreshToken, token_type_hint: 'refresh_token' });
-    await response.text();
+    const answers = await Promise.all([
+      ...(this.refreshToken === undefined ? [] : [this.ask('/oauth/revoke', { token: this.refreshToken, token_type_hint: 'refresh_token' })]),
+      fetch('/oauth/interaction/logout', { method: 'POST', body: new URLSearchParams() }),
+    ]);
+    for (const one of answers) await one.text();
   }
 
   private ask(path: string, fields: Record<string, string>, signal?: AbortSignal): Promise<Response> {
     return fetch(path, { method: 'POST', body: new URLSearchParams({ ...fields, client_id: this.clientId }), ...(signal && { signal }) });
   }
+}
+
+/** It came from the token endpoint itself, so its signature proves nothing more (OpenID Connect Core, 3.1.3.7). */
+function usernameOf(idToken: string): string {
+  const payload = (idToken.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/');
+  const bytes = Uint8Array.from(atob(payload), (character) => character.charCodeAt(0));
+  return (JSON.parse(new TextDecoder().decode(bytes)) as { preferred_username: string }).preferred_username;
 }

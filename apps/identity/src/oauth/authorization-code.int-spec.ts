@@ -51,8 +51,8 @@ describe('OAuth 2.0 authorization code', () => {
   it('gives an ID token with openid, which names the user and nothing else', async () => {
     const tokens = await oauth.tokens(client, user, 'openid write:orders');
     const claims = decodeJwt(tokens.id_token ?? '');
-    expect(claims).toMatchObject({ iss: 'http://shop.test', aud: client.clientId, sub: user.userId });
-    expect(Object.keys(claims).sort()).toEqual(['aud', 'exp', 'iat', 'iss', 'sub']);
+    expect(claims).toMatchObject({ iss: 'http://shop.test', aud: client.clientId, sub: user.userId, preferred_username: user.username });
+    expect(Object.keys(claims).sort()).toEqual(['aud', 'exp', 'iat', 'iss', 'preferred_username', 'sub']);
     expect(decodeProtectedHeader(tokens.id_token ?? '')).toMatchObject({ alg: 'ES256' });
     expect(decodeJwt(tokens.access_token)['scope']).toBe('write:orders');
   });

@@ -4,7 +4,7 @@ import { type Browser, left, type Shown, shown } from '@plant-shop/testing/brows
 import { until } from '@plant-shop/testing/until';
 import { testEnvironment } from '../identity.spec.fixture.js';
 import { runEntry } from '../process.spec.fixture.js';
-import { type Asked, TestOAuth } from './oauth.spec.fixture.js';
+import { type Asked, issuer, TestOAuth } from './oauth.spec.fixture.js';
 
 type Client = Awaited<ReturnType<TestOAuth['register']>>;
 type User = Awaited<ReturnType<TestOAuth['shop']['enter']>>;
@@ -344,5 +344,52 @@ describe('the pages of OAuth 2.0', () => {
     expect(rows).toHaveLength(1);
     await oauth.shop.sql.query('DELETE FROM sessions WHERE id = $1', [rows[0]!.id]);
     expect(shown(await browser.open((await oauth.request(client)).url)).text).toContain('Log in to the plant shop');
+  });
+
+  describe('for a page of the shop itself', () => {
+    const logOut = (browser: Browser, headers: Record<string, string> = {}): Promise<Response> =>
+      browser.send('POST', `${issuer}/oauth/interaction/logout`, { headers });
+    const opened = async (userId: string): Promise<number> =>
+      (await oauth.shop.sql.query('SELECT id FROM sessions WHERE user_id = $1 AND oauth_session IS NOT NULL', [userId])).rows.length;
+
+    it('end the login of the browser when the page says so, and of no other', async () => {
+      const [browser, other] = [oauth.browser(), oauth.browser()];
+      const whose = await oauth.shop.enter();
+      await oauth.authorize(browser, await oauth.request(client), whose);
+      await oauth.authorize(other, await oauth.request(client), whose);
+      expect(await opened(whose.userId)).toBe(2);
+      expect((await logOut(browser)).status).toBe(204);
+      expect(await opened(whose.userId)).toBe(1);
+      expect(shown(await browser.open((await oauth.request(client)).url)).text).toContain('Log in to the plant shop');
+      expect((await logOut(browser)).status).toBe(204);
+      expect(await other.open((await oauth.request(client)).url)).toHaveProperty('left');
+    });
+
+    it.each([
+      ['another site', { origin: 'https://evil.example' }],
+      ['another site, as browsers say', { 'sec-fetch-site': 'cross-site' }],
+    ])('do not end it for %s', async (_, headers) => {
+      const browser = oauth.browser();
+      const whose = await oauth.shop.enter();
+      await oauth.authorize(browser, await oauth.request(client), whose);
+      expect((await logOut(browser, headers)).status).toBe(403);
+      expect(await opened(whose.userId)).toBe(1);
+    });
+
+    it.each([
+      ['not again at the shop\'s own address', `${issuer}/console/`, false],
+      ['each time at another one of the same machine', 'http://127.0.0.1:9999/console/', true],
+    ])('ask for consent %s', async (_, redirectUri, isAskedAgain) => {
+      const { clientId } = await oauth.register({ public: true, redirectUris: ['http://127.0.0.1:9999/console/'] });
+      // Only http on this machine can be registered; the demo's shop is at such an address itself.
+      await oauth.shop.sql.query('UPDATE oauth_clients SET redirect_uris = $2 WHERE client_id = $1', [clientId, [redirectUri]]);
+      const browser = oauth.browser();
+      const request = async (): Promise<string> => (await oauth.request(client, { client_id: clientId, redirect_uri: redirectUri })).url;
+      const allowed = shown(await browser.submit(shown(await browser.open(await request())), 'action=login', typed()));
+      // The address of this page is the shop's own, so the browser would follow it: what counts is where it is sent.
+      await browser.submit(allowed, 'action=allow').catch(() => undefined);
+      const again = await browser.send('GET', await request());
+      expect(new URL(again.headers.get('location') ?? '', issuer).pathname.startsWith('/oauth/interaction/')).toBe(isAskedAgain);
+    });
   });
 });

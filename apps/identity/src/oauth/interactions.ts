@@ -22,6 +22,8 @@ type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 type Fields = ReadonlyMap<string, string>;
 
 const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})$`);
+/** No interaction has this name: theirs are longer. */
+const logoutPath = `${interactionPath}/logout`;
 /** Where a browser goes on with its authorization after a page. */
 const resumePath = /^\/oauth\/authorize\/([\w-]{1,64})$/;
 const maxFormBytes = 8 * 1024;
@@ -51,6 +53,10 @@ export class Interactions {
     provider.use(async (ctx, next) => {
       if (ctx.method === 'GET' && resumePath.test(ctx.path) && (await this.isTaken(provider, ctx))) return;
       await next();
+    });
+    provider.use(async (ctx, next) => {
+      if (ctx.method === 'POST' && ctx.path === logoutPath) await this.logOut(provider, ctx);
+      else await next();
     });
     provider.use(async (ctx, next) => {
       const uid = path.exec(ctx.path)?.[1];
@@ -199,11 +205,22 @@ export class Interactions {
    * Ends the login of this browser, if any. The cookie says which: since this interaction began, somebody may have logged
    * in by another page of the browser, and the provider cannot go on with two.
    */
-  private async endLogin({ provider, ctx }: Step): Promise<void> {
+  private async endLogin({ provider, ctx }: Pick<Step, 'provider' | 'ctx'>): Promise<void> {
     const session = await provider.Session.get(ctx);
     if (session.accountId === undefined) return;
     await this.logins.end(session.uid);
     await session.destroy();
+  }
+
+  /** Ends the login of this browser, for the shop's own pages: the console's "Log out". What it granted is revoked by the page. */
+  private async logOut(provider: Provider, ctx: PageContext): Promise<void> {
+    if (!this.isFromHere(ctx) || ctx.headers.origin === undefined) {
+      refuseForm(ctx);
+      return;
+    }
+    await this.endLogin({ provider, ctx });
+    ctx.set('Cache-Control', 'no-store');
+    ctx.status = 204;
   }
 
   /** What the application asks the user for. @returns undefined when nobody is logged in any more */

@@ -111,9 +111,9 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
       sessionTtlHours,
       adapterOf: (model) => this.adapters.of(model, readToken),
       isSecretRight: (hash, secret, address) => this.secrets.isRight(hash, secret, address),
-      permissionsOf: async (userId) => {
+      userOf: async (userId) => {
         const user = await findUserById(this.database, userId);
-        return user && permissionsOfRole[user.role];
+        return user && { username: user.username, permissions: permissionsOfRole[user.role] };
       },
       isLoggedIn: (login) => this.logins.isLive(login),
       clock: this.clock,

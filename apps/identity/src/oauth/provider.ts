@@ -25,7 +25,7 @@ export interface ProviderParts {
   readonly adapterOf: (model: string) => Adapter;
   readonly isSecretRight: (secretHash: string, secret: string, address: string) => Promise<boolean>;
   /** @returns undefined when the user is gone */
-  readonly permissionsOf: (userId: string) => Promise<readonly Permission[] | undefined>;
+  readonly userOf: (userId: string) => Promise<{ readonly username: string; readonly permissions: readonly Permission[] } | undefined>;
   readonly isLoggedIn: (login: BrowserLogin) => Promise<boolean>;
   readonly clock: Pick<DatabaseClock, 'now' | 'secondsAhead'>;
 }
@@ -56,7 +56,7 @@ const authorizationCodeTtl = 60;
 
 /** The OAuth 2.0 pages, as a Koa application. */
 export function createProvider(parts: ProviderParts): Provider {
-  const { publicUrl, keys, sessionTtlHours, adapterOf, isSecretRight, permissionsOf, clock } = parts;
+  const { publicUrl, keys, sessionTtlHours, adapterOf, isSecretRight, userOf, clock } = parts;
   const signing = [...keys.jwks].sort((a, b) => Number(b.kid === keys.signingKid) - Number(a.kid === keys.signingKid));
   const isSecure = publicUrl.startsWith('https:');
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure: isSecure, overwrite: true } as const;
@@ -65,7 +65,7 @@ export function createProvider(parts: ProviderParts): Provider {
     // ID tokens are signed with the first.
     jwks: { keys: signing },
     scopes: ['openid', ...permissions],
-    claims: { openid: ['sub'] },
+    claims: { openid: ['sub', 'preferred_username'] },
     responseTypes: ['code'],
     subjectTypes: ['public'],
     clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'none'],
@@ -114,11 +114,11 @@ export function createProvider(parts: ProviderParts): Provider {
     rotateRefreshToken: true,
     expiresWithSession: () => false,
     findAccount: async (_, sub) => {
-      const mayDo = await permissionsOf(sub);
-      const account: UserAccount | undefined = mayDo && {
+      const user = await userOf(sub);
+      const account: UserAccount | undefined = user && {
         accountId: sub,
-        claims: () => ({ sub }),
-        permissions: mayDo,
+        claims: () => ({ sub, preferred_username: user.username }),
+        permissions: user.permissions,
       };
       return account;
     },
