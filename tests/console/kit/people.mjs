@@ -24,3 +24,6 @@ export async function newPerson(role) {
   if (role !== 'customer') await admin.PUT('/user/{username}/role', { params: { path: { username: person.username } }, body: { role } });
   return person;
 }
+
+/** The shop as somebody has it. @param {Person} person */
+export const shopOf = ({ username, password }) => createShop({ url: gatewayUrl, streamUrl, credential: { username, password } });

@@ -1,4 +1,4 @@
-import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, parseThemeColor, type VariantColorsResolver } from '@mantine/core';
+import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, Modal, parseThemeColor, type VariantColorsResolver } from '@mantine/core';
 
 // The ninth is darker than Mantine's: white text on it has 5.9:1.
 const green = [...DEFAULT_THEME.colors.green.slice(0, 9), '#237032'] as unknown as MantineColorsTuple;
@@ -22,4 +22,8 @@ export const theme = createTheme({
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',
   headings: { fontWeight: '650' },
   cursorType: 'pointer',
+  components: {
+    // A <header> outside of the page's own would be a second banner to screen readers.
+    Modal: Modal.extend({ defaultProps: { attributes: { header: { role: 'none' } }, closeButtonProps: { 'aria-label': 'Close' } } }),
+  },
 });

@@ -1,4 +1,63 @@
+import { Anchor, Badge, Button, Group, Paper, Table, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { IconPlus, IconWebhook } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { EmptyState } from '../../ui/empty-state.js';
+import { Loading } from '../../ui/loading.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { Time } from '../../ui/time.js';
+import { CreateWebhook } from './create-webhook.js';
+import { HealthBadge } from './health-badge.js';
+import { useWebhooks, type Webhook } from './webhook-reads.js';
 
-export const WebhooksPage = (): ReactNode => <PageHeader title="Webhooks" />;
+export function WebhooksPage(): ReactNode {
+  const { data, error, isPending } = useWebhooks();
+  const [isCreating, { open, close }] = useDisclosure();
+  const newButton = <Button leftSection={<IconPlus size={16} />} onClick={open}>New webhook</Button>;
+  return (
+    <>
+      <PageHeader title="Webhooks" text="Where the shop sends order events on your behalf. Each person sees their own.">{newButton}</PageHeader>
+      <ProblemAlert error={error} title="The webhooks could not be read" />
+      {isPending && <Loading />}
+      {data?.length === 0 && <EmptyState icon={IconWebhook} title="No webhooks yet" text="A webhook tells a program of yours about every order event by an HTTP request. Give the address of the program to begin." />}
+      {data !== undefined && data.length > 0 && <Endpoints webhooks={data} />}
+      <CreateWebhook isOpen={isCreating} onClose={close} />
+    </>
+  );
+}
+
+const Endpoints = ({ webhooks }: { readonly webhooks: readonly Webhook[] }): ReactNode => (
+  <Paper withBorder>
+    <Table.ScrollContainer minWidth={720}>
+      <Table verticalSpacing="sm" aria-label="Webhooks">
+        <Table.Thead>
+          <Table.Tr><Table.Th>Address</Table.Th><Table.Th>Health</Table.Th><Table.Th>Events</Table.Th><Table.Th>Created</Table.Th></Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {webhooks.map((webhook) => (
+            <Table.Tr key={webhook.id}>
+              <Table.Td maw={340}>
+                <Anchor component={Link} to={`/webhooks/${webhook.id}`} fw={500} style={{ overflowWrap: 'anywhere' }}>{webhook.url}</Anchor>
+                {webhook.description !== undefined && <Text size="sm" c="dimmed" lineClamp={2}>{webhook.description}</Text>}
+              </Table.Td>
+              <Table.Td maw={320}><HealthBadge webhook={webhook} /></Table.Td>
+              <Table.Td><EventsOf webhook={webhook} /></Table.Td>
+              <Table.Td><Time at={webhook.createdAt} size="sm" /></Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  </Paper>
+);
+
+/** Which events it gets. */
+export const EventsOf = ({ webhook: { eventTypes, orderId, plantId } }: { readonly webhook: Webhook }): ReactNode => (
+  <Group gap={4}>
+    {eventTypes.map((type) => <Badge key={type} variant="default" tt="none" fw={500}>{type}</Badge>)}
+    {orderId !== undefined && <Text size="sm">of order {orderId}</Text>}
+    {plantId !== undefined && <Text size="sm">of plant {plantId}</Text>}
+  </Group>
+);

@@ -1,0 +1,29 @@
+import { Badge, Code, List, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { formatDuration } from '../../ui/numbers.js';
+import { Time } from '../../ui/time.js';
+import type { Delivery, DeliveryState } from './webhook-reads.js';
+
+type Attempt = Delivery['attempts'][number];
+
+/** Every attempt of a delivery: when, the answer, how long it took. */
+export const Attempts = ({ delivery: { eventId, attempts } }: { readonly delivery: Delivery }): ReactNode => (
+  <>
+    <Text size="sm" mb={4}>The receiver saw it as <Code>webhook-id: {eventId}</Code></Text>
+    {attempts.length === 0 && <Text size="sm">No attempt was made yet.</Text>}
+    <List type="ordered" size="sm">
+      {attempts.map((attempt) => (
+        <List.Item key={attempt.at}>
+          <Time at={attempt.at} />: {attemptText(attempt)} <Text span inherit c="dimmed">({formatDuration(attempt.durationMs)})</Text>
+        </List.Item>
+      ))}
+    </List>
+  </>
+);
+
+/** What came of an attempt, in a sentence. */
+export const attemptText = ({ status, error }: Attempt): string => error ?? (status === undefined ? 'There was no answer.' : `The receiver answered ${status}.`);
+
+const colors: Readonly<Record<DeliveryState, string>> = { pending: 'yellow', held: 'gray', delivered: 'green', failed: 'red' };
+
+export const DeliveryBadge = ({ state }: { readonly state: DeliveryState }): ReactNode => <Badge variant="light" color={colors[state]} tt="none">{state}</Badge>;

@@ -1,0 +1,44 @@
+import { Modal } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { SecretDialog } from '../../ui/secret-dialog.js';
+import { WebhookForm, type WebhookWishes } from './webhook-form.js';
+
+/** The form, then the secret, then the new webhook's page. */
+export function CreateWebhook({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [created, setCreated] = useState<{ readonly id: string; readonly secret: string }>();
+  const create = useMutation({
+    mutationFn: async (body: WebhookWishes) => (await shop.POST('/webhooks', { body })).data,
+    onSuccess: async ({ id, secret }) => {
+      setCreated({ id, secret });
+      await client.invalidateQueries({ queryKey: ['webhooks'] });
+    },
+  });
+  const close = (): void => {
+    create.reset();
+    onClose();
+  };
+  return (
+    <>
+      <Modal opened={isOpen && !created} onClose={close} title="New webhook" size="lg">
+        <WebhookForm action="Create the webhook" isBusy={create.isPending} error={create.error} onSubmit={(wishes) => create.mutate(wishes)} onCancel={close} />
+      </Modal>
+      <SecretDialog
+        title="The webhook's secret"
+        secret={created?.secret}
+        onClose={() => {
+          setCreated(undefined);
+          close();
+          void navigate({ to: '/webhooks/$webhookId', params: { webhookId: created?.id ?? '' } });
+        }}
+      >
+        The receiver checks with it that a request comes from this shop and was not changed on its way.
+      </SecretDialog>
+    </>
+  );
+}

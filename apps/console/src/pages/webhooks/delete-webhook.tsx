@@ -1,0 +1,28 @@
+import { Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useShop } from '../../auth/session.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { sayDone } from '../../ui/done.js';
+import type { Webhook } from './webhook-reads.js';
+
+export function DeleteWebhook({ webhook: { id: webhookId, url }, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const remove = useMutation({
+    mutationFn: () => shop.DELETE('/webhooks/{webhookId}', { params: { path: { webhookId } } }),
+    onSuccess: async () => {
+      sayDone('The webhook is deleted.');
+      await navigate({ to: '/webhooks' });
+      client.removeQueries({ queryKey: ['webhook', webhookId] });
+      await client.invalidateQueries({ queryKey: ['webhooks'] });
+    },
+  });
+  return (
+    <ConfirmDialog title="Delete the webhook?" action="Delete the webhook" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
+      <Text size="sm">The shop stops sending events to <b style={{ overflowWrap: 'anywhere' }}>{url}</b>. What is not delivered yet is never sent, and the record of past deliveries goes too.</Text>
+    </ConfirmDialog>
+  );
+}

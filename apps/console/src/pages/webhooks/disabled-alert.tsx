@@ -1,0 +1,18 @@
+import { Alert, Button, Group, Text } from '@mantine/core';
+import { IconPlayerPause } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
+import { whyDisabled } from './health.js';
+import type { Webhook } from './webhook-reads.js';
+
+/** Why nothing is sent, what becomes of the events, and the way back. */
+export const DisabledAlert = ({ webhook: { disabledReason }, isBusy, onEnable }: { readonly webhook: Webhook; readonly isBusy: boolean; readonly onEnable: () => void }): ReactNode => (
+  <Alert color={disabledReason === undefined ? 'gray' : 'red'} variant="light" icon={<IconPlayerPause />} title="This webhook is disabled">
+    <Group justify="space-between" align="flex-end">
+      <div>
+        <Text size="sm">{whyDisabled(disabledReason)} Its events are held for 30 days.</Text>
+        <Text size="sm">{disabledReason === undefined ? '' : 'Repair the receiver first. '}Once the webhook is enabled, the held events are sent, each order’s in their order.</Text>
+      </div>
+      <Button size="xs" loading={isBusy} onClick={onEnable}>Enable the webhook</Button>
+    </Group>
+  </Alert>
+);

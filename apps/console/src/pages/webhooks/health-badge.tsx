@@ -1,0 +1,17 @@
+import { Badge, Group, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { healthOf } from './health.js';
+import { useRecentDeliveries, type Webhook } from './webhook-reads.js';
+
+/** How the endpoint is, and why. It follows the newest deliveries. */
+export function HealthBadge({ webhook }: { readonly webhook: Webhook }): ReactNode {
+  const { data } = useRecentDeliveries(webhook.id);
+  if (!data) return <Text size="sm" c="dimmed">…</Text>;
+  const { label, color, why } = healthOf(webhook, data);
+  return (
+    <Group gap="xs" wrap="nowrap">
+      <Badge variant="light" color={color} tt="none" style={{ flexShrink: 0 }}>{label}</Badge>
+      <Text size="sm">{why}</Text>
+    </Group>
+  );
+}

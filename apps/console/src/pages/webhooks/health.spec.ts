@@ -1,0 +1,30 @@
+import { describe, expect, it } from '@jest/globals';
+import { healthOf } from './health.js';
+import type { Delivery } from './webhook-reads.js';
+
+const enabled = { state: 'enabled' } as const;
+const at = (second: number): string => new Date(1_800_000_000_000 + second * 1_000).toISOString();
+const delivery = (state: Delivery['state'], ...attempts: Delivery['attempts']): Delivery => ({ id: 1, eventId: '0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f', state, attempts });
+const refused = (second: number): Delivery['attempts'][number] => ({ at: at(second), durationMs: 3, status: 503, error: 'The receiver answered 503.' });
+const taken = (second: number): Delivery['attempts'][number] => ({ at: at(second), durationMs: 3, status: 200 });
+
+describe('the health of an endpoint', () => {
+  it('without deliveries is unknown, and says what to do', () => {
+    expect(healthOf(enabled, [])).toMatchObject({ label: 'Nothing sent yet', why: expect.stringContaining('test event') });
+  });
+
+  it('is judged by the newest attempt, not by the newest delivery', () => {
+    expect(healthOf(enabled, [delivery('delivered', taken(1)), delivery('pending', refused(0), refused(5))])).toMatchObject({ label: 'Failing', why: 'The receiver answered 503.' });
+    expect(healthOf(enabled, [delivery('delivered', taken(9)), delivery('delivered', refused(0), taken(5))])).toMatchObject({ label: 'Healthy' });
+  });
+
+  it('is recovering while deliveries wait that failed before', () => {
+    expect(healthOf(enabled, [delivery('delivered', taken(9)), delivery('pending', refused(5))])).toMatchObject({ label: 'Recovering' });
+  });
+
+  it('says why the shop disabled it', () => {
+    expect(healthOf({ state: 'disabled', disabledReason: 'gone' }, [delivery('held')])).toMatchObject({ label: 'Disabled', why: expect.stringContaining('410') });
+    expect(healthOf({ state: 'disabled', disabledReason: 'failing' }, [])).toMatchObject({ why: expect.stringContaining('for days') });
+    expect(healthOf({ state: 'disabled' }, [])).toMatchObject({ why: expect.stringContaining('owner') });
+  });
+});

@@ -1,0 +1,33 @@
+import type { Delivery, Webhook } from './webhook-reads.js';
+
+export interface Health {
+  readonly label: 'Healthy' | 'Failing' | 'Recovering' | 'Disabled' | 'Nothing sent yet' | 'Sending';
+  readonly color: string;
+  /** Why, in one sentence. */
+  readonly why: string;
+}
+
+/**
+ * How an endpoint is, judged by its newest deliveries.
+ * @param deliveries newest first
+ */
+export function healthOf({ state, disabledReason }: Pick<Webhook, 'state' | 'disabledReason'>, deliveries: readonly Delivery[]): Health {
+  if (state === 'disabled') return { label: 'Disabled', color: disabledReason === undefined ? 'gray' : 'red', why: whyDisabled(disabledReason) };
+  const attempts = deliveries.flatMap((one) => one.attempts).sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  const [last] = attempts;
+  if (!last) {
+    return deliveries.length === 0
+      ? { label: 'Nothing sent yet', color: 'gray', why: 'No event has matched it so far. Send a test event to see whether it answers.' }
+      : { label: 'Sending', color: 'blue', why: 'Deliveries are on their way. None has been answered yet.' };
+  }
+  if (last.error !== undefined) return { label: 'Failing', color: 'red', why: last.error };
+  const waiting = deliveries.filter((one) => one.state === 'pending' && one.attempts.length > 0).length;
+  if (waiting > 0) return { label: 'Recovering', color: 'yellow', why: 'It answers again. What failed before is still to be repeated.' };
+  return { label: 'Healthy', color: 'green', why: 'The last attempt succeeded.' };
+}
+
+export function whyDisabled(reason: Webhook['disabledReason']): string {
+  if (reason === 'gone') return 'It answered 410 Gone, so the shop sends it nothing more.';
+  if (reason === 'failing') return 'It has failed for days, so the shop stopped sending.';
+  return 'It was disabled by its owner.';
+}

@@ -1,0 +1,88 @@
+import { Button, Checkbox, Group, Modal, Progress, Radio, Stack, Text, TextInput } from '@mantine/core';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { counted, formatNumber } from '../../ui/numbers.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { faultOf } from '../../ui/problem.js';
+import { localInput } from './local-input.js';
+import { useWaiting, type Waiting, type Webhook } from './webhook-reads.js';
+import { type ReplayRange, useReplay } from './use-replay.js';
+
+const hourMs = 3_600_000;
+
+/** Sends a period of the past again, and shows how far that is. */
+export function ReplayDialog({ webhook, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
+  const replay = useReplay(webhook.id);
+  const isAsking = replay.state === 'idle' || replay.error !== undefined;
+  return (
+    <Modal opened onClose={onClose} title="Replay a period" size="lg">
+      {isAsking ? <PeriodForm error={replay.error} onStart={replay.start} onCancel={onClose} /> : <ReplayProgress webhook={webhook} {...replay} onClose={onClose} />}
+    </Modal>
+  );
+}
+
+function PeriodForm({ error, onStart, onCancel }: { readonly error: unknown; readonly onStart: (range: ReplayRange) => void; readonly onCancel: () => void }): ReactNode {
+  const [since, setSince] = useState(() => localInput(Date.now() - 24 * hourMs));
+  const [until, setUntil] = useState('');
+  const [from, setFrom] = useState<'time' | 'cursor'>('time');
+  const [cursor, setCursor] = useState('');
+  const [onlyFailed, setOnlyFailed] = useState(false);
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    onStart({
+      ...(from === 'time' ? { since: new Date(since).toISOString() } : { fromCursor: cursor.trim() }),
+      ...(until !== '' && { until: new Date(until).toISOString() }),
+      onlyFailed,
+    });
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <Text size="sm">The shop sends the events of the period once more, with the same ids, behind what still waits. Receivers that keep the ids do nothing twice.</Text>
+        <Radio.Group label="From" value={from} onChange={(value) => setFrom(value)}>
+          <Group mt={4}><Radio value="time" label="a time" /><Radio value="cursor" label="a cursor of the stream" /></Group>
+        </Radio.Group>
+        {from === 'time'
+          ? <TextInput type="datetime-local" label="Since" required data-autofocus value={since} onChange={(change) => setSince(change.currentTarget.value)} error={faultOf(error, 'since')} />
+          : <TextInput label="After the cursor" required value={cursor} onChange={(change) => setCursor(change.currentTarget.value)} error={faultOf(error, 'fromCursor')} />}
+        <TextInput type="datetime-local" label="Before" description="Empty: until now." value={until} onChange={(change) => setUntil(change.currentTarget.value)} error={faultOf(error, 'until')} />
+        <Checkbox label="Only what failed at this endpoint" checked={onlyFailed} onChange={(change) => setOnlyFailed(change.currentTarget.checked)} />
+        <ProblemAlert error={error} title="Nothing more was scheduled" />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onCancel}>Cancel</Button>
+          <Button type="submit">Replay</Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function ReplayProgress({ webhook, state, scheduled, stop, onClose }: {
+  readonly webhook: Webhook;
+  readonly state: 'idle' | 'scheduling' | 'stopped' | 'done';
+  readonly scheduled: number;
+  readonly stop: () => void;
+  readonly onClose: () => void;
+}): ReactNode {
+  const isScheduling = state === 'scheduling';
+  const { data: pending } = useWaiting(webhook.id, { enabled: !isScheduling });
+  const sent = pending === undefined ? 0 : Math.max(scheduled - pending.count, 0);
+  const share = scheduled === 0 ? 100 : (sent / scheduled) * 100;
+  return (
+    <Stack>
+      <Text role="status">{isScheduling ? `${counted(scheduled, 'event')} scheduled so far …` : `${counted(scheduled, 'event')} ${scheduled === 1 ? 'is' : 'are'} scheduled.`}</Text>
+      <Progress value={isScheduling ? 100 : share} animated={isScheduling} aria-label={isScheduling ? 'Scheduling' : 'Sent'} />
+      {!isScheduling && scheduled > 0 && <Text size="sm">{waitingText(webhook, pending)}</Text>}
+      {state === 'stopped' && <Text size="sm">You stopped it: later events of the period are not scheduled.</Text>}
+      <Group justify="flex-end">
+        {isScheduling ? <Button variant="default" onClick={stop}>Stop</Button> : <Button onClick={onClose}>Close</Button>}
+      </Group>
+    </Stack>
+  );
+}
+
+function waitingText({ state }: Webhook, pending: Waiting | undefined): string {
+  if (state === 'disabled') return 'They are held until the webhook is enabled.';
+  if (!pending) return 'They are on their way.';
+  if (pending.count === 0) return 'Nothing waits any more. The list below says how it went.';
+  return `${formatNumber(pending.count)}${pending.isMore ? ' or more' : ''} of this webhook still wait to be sent.`;
+}

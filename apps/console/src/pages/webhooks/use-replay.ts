@@ -1,0 +1,53 @@
+import type { components } from '@plant-shop/client';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+
+export type ReplayRange = components['schemas']['ReplayRange'];
+
+type Replay = components['schemas']['Replay'];
+
+export interface ReplayRun {
+  readonly state: 'idle' | 'scheduling' | 'stopped' | 'done';
+  readonly scheduled: number;
+  /** What ended it early. */
+  readonly error: unknown;
+  readonly start: (range: ReplayRange) => void;
+  readonly stop: () => void;
+}
+
+/** A period of any length: the shop schedules a stretch per call and says where the next begins. */
+export function useReplay(webhookId: string): ReplayRun {
+  const shop = useShop();
+  const client = useQueryClient();
+  const [run, setRun] = useState<Pick<ReplayRun, 'state' | 'scheduled' | 'error'>>({ state: 'idle', scheduled: 0, error: undefined });
+  const stopping = useRef(new AbortController());
+  // Going elsewhere stops it between two calls.
+  useEffect(() => () => stopping.current.abort(), []);
+
+  const follow = async (range: ReplayRange): Promise<void> => {
+    const { signal } = (stopping.current = new AbortController());
+    let scheduled = 0;
+    setRun({ state: 'scheduling', scheduled, error: undefined });
+    try {
+      let cursor: string | undefined;
+      do {
+        const body = cursor === undefined ? range : nextStretch(range, cursor);
+        const { data }: { data: Replay } = await shop.POST('/webhooks/{webhookId}/replay', { params: { path: { webhookId } }, body });
+        cursor = data.cursor;
+        scheduled += data.scheduled;
+        setRun({ state: cursor === undefined ? 'done' : signal.aborted ? 'stopped' : 'scheduling', scheduled, error: undefined });
+      } while (cursor !== undefined && !signal.aborted);
+    } catch (error) {
+      setRun({ state: 'stopped', scheduled, error });
+    } finally {
+      void client.invalidateQueries({ queryKey: ['webhook', webhookId] });
+    }
+  };
+  return { ...run, start: (range) => void follow(range), stop: () => stopping.current.abort() };
+}
+
+/** The cursor stands for the beginning; a replay has one of the two. */
+function nextStretch({ until, onlyFailed }: ReplayRange, fromCursor: string): ReplayRange {
+  return { fromCursor, ...(until !== undefined && { until }), ...(onlyFailed !== undefined && { onlyFailed }) };
+}

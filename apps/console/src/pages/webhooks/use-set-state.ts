@@ -1,0 +1,20 @@
+import { type UseMutationResult, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useShop } from '../../auth/session.js';
+import { sayDone } from '../../ui/done.js';
+import type { Webhook } from './webhook-reads.js';
+
+/** Enables or disables an endpoint, if it still is as it was shown. */
+export function useSetState(webhook: Webhook, etag: string | undefined): UseMutationResult<Webhook, Error, Webhook['state']> {
+  const shop = useShop();
+  const client = useQueryClient();
+  const { id: webhookId } = webhook;
+  return useMutation({
+    mutationFn: async (state) => {
+      const { url, eventTypes, orderId, plantId, description } = webhook;
+      const body = { url, eventTypes, state, ...(orderId !== undefined && { orderId }), ...(plantId !== undefined && { plantId }), ...(description !== undefined && { description }) };
+      return (await shop.PUT('/webhooks/{webhookId}', { params: { path: { webhookId }, header: etag === undefined ? {} : { 'If-Match': etag } }, body })).data;
+    },
+    onSuccess: ({ state }) => sayDone(state === 'enabled' ? 'The webhook is enabled. What was held is sent now.' : 'The webhook is disabled. Its events are held for 30 days.'),
+    onSettled: () => client.invalidateQueries({ queryKey: ['webhook', webhookId] }),
+  });
+}

@@ -1,0 +1,74 @@
+import { Alert, Button, Checkbox, Group, NumberInput, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { faultOf } from '../../ui/problem.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import type { EventType, Webhook } from './webhook-reads.js';
+
+/** What a person decides about a webhook. */
+export type WebhookWishes = Pick<Webhook, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
+
+const events: readonly { readonly type: EventType; readonly label: string; readonly text: string }[] = [
+  { type: 'order.status_changed', label: 'An order changes its status', text: 'order.status_changed' },
+  { type: 'order.placed', label: 'An order is placed', text: 'order.placed' },
+  { type: 'order.shipped', label: 'An order is shipped', text: 'order.shipped' },
+  { type: 'refund.due', label: 'A refund becomes due', text: 'refund.due' },
+];
+
+export function WebhookForm({ initial, action, isBusy, error, conflict, onSubmit, onCancel }: {
+  readonly initial?: WebhookWishes;
+  readonly action: string;
+  readonly isBusy: boolean;
+  readonly error: unknown;
+  /** Shown instead of the error when somebody else changed the webhook meanwhile. */
+  readonly conflict?: ReactNode;
+  readonly onSubmit: (wishes: WebhookWishes) => void;
+  readonly onCancel: () => void;
+}): ReactNode {
+  const [url, setUrl] = useState(initial?.url ?? '');
+  const [eventTypes, setEventTypes] = useState<string[]>(initial?.eventTypes ?? ['order.status_changed']);
+  const [orderId, setOrderId] = useState<number | string>(initial?.orderId ?? '');
+  const [plantId, setPlantId] = useState<number | string>(initial?.plantId ?? '');
+  const [description, setDescription] = useState(initial?.description ?? '');
+
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    onSubmit({
+      url: url.trim(),
+      eventTypes: events.flatMap(({ type }) => (eventTypes.includes(type) ? [type] : [])),
+      ...(typeof orderId === 'number' && { orderId }),
+      ...(typeof plantId === 'number' && { plantId }),
+      ...(description.trim() !== '' && { description: description.trim() }),
+    });
+  };
+
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <TextInput label="Address" description="The shop sends each event to it by POST." type="url" placeholder="https://example.com/hooks/plants" required data-autofocus value={url} onChange={(change) => setUrl(change.currentTarget.value)} error={faultOf(error, 'url')} />
+        <Checkbox.Group label="Events" value={eventTypes} onChange={setEventTypes} error={eventTypes.length === 0 ? 'Choose at least one.' : faultOf(error, 'eventTypes')}>
+          <Stack gap={6} mt={4}>
+            {events.map(({ type, label, text }) => <Checkbox key={type} value={type} label={<>{label} <Text span c="dimmed" size="sm">{text}</Text></>} />)}
+          </Stack>
+        </Checkbox.Group>
+        <Group grow align="flex-start">
+          <NumberInput label="Only of plant" placeholder="all" min={1} allowDecimal={false} hideControls value={plantId} onChange={setPlantId} error={faultOf(error, 'plantId')} />
+          <NumberInput label="Only of order" placeholder="all" min={1} allowDecimal={false} hideControls value={orderId} onChange={setOrderId} error={faultOf(error, 'orderId')} />
+        </Group>
+        <Textarea label="Description" autosize minRows={2} maxRows={6} maxLength={1_000} value={description} onChange={(change) => setDescription(change.currentTarget.value)} error={faultOf(error, 'description')} />
+        {conflict ?? <ProblemAlert error={error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onCancel}>Cancel</Button>
+          <Button type="submit" loading={isBusy} disabled={eventTypes.length === 0}>{action}</Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+/** What the webhook is now, beside what was typed. */
+export const ChangedMeanwhile = ({ now }: { readonly now: Webhook }): ReactNode => (
+  <Alert color="yellow" variant="light" title="Somebody changed it meanwhile" role="alert">
+    <Text size="sm">It is now: {now.url}, {now.eventTypes.join(', ')}{now.plantId === undefined ? '' : `, plant ${now.plantId}`}{now.orderId === undefined ? '' : `, order ${now.orderId}`}, {now.state}{now.description === undefined ? '' : `, “${now.description}”`}.</Text>
+    <Text size="sm">Save again to replace that with what you typed, or cancel to keep it.</Text>
+  </Alert>
+);

@@ -1,0 +1,99 @@
+import { Anchor, Button, Group, Menu, Paper, SimpleGrid, Stack, Text } from '@mantine/core';
+import { IconArrowLeft, IconDots, IconKey, IconPencil, IconPlayerPause, IconPlayerPlay, IconRepeat, IconSend, IconTrash } from '@tabler/icons-react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { sayDone } from '../../ui/done.js';
+import { Loading } from '../../ui/loading.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { Time } from '../../ui/time.js';
+import { DeleteWebhook } from './delete-webhook.js';
+import { Deliveries } from './deliveries.js';
+import { DisabledAlert } from './disabled-alert.js';
+import { EditWebhook } from './edit-webhook.js';
+import { HealthBadge } from './health-badge.js';
+import { ReplayDialog } from './replay-dialog.js';
+import { RotateSecret } from './rotate-secret.js';
+import { useSetState } from './use-set-state.js';
+import { useWebhook, type Webhook } from './webhook-reads.js';
+import { EventsOf } from './webhooks-page.js';
+
+export function WebhookPage(): ReactNode {
+  const { webhookId } = getRouteApi('/webhooks/$webhookId').useParams();
+  const { data, error, isPending } = useWebhook(webhookId);
+  return (
+    <>
+      <Anchor component={Link} to="/webhooks" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All webhooks</Group></Anchor>
+      {data === undefined ? <PageHeader title="Webhook" /> : <Header webhook={data.webhook} etag={data.etag} />}
+      {isPending && <Loading />}
+      <ProblemAlert error={error} title="The webhook could not be read" />
+      {data !== undefined && <Facts webhook={data.webhook} />}
+      {data !== undefined && <Deliveries webhook={data.webhook} />}
+    </>
+  );
+}
+
+type DialogName = 'edit' | 'rotate' | 'replay' | 'delete';
+
+function Header({ webhook, etag }: { readonly webhook: Webhook; readonly etag: string | undefined }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const [dialog, setDialog] = useState<DialogName>();
+  const close = (): void => setDialog(undefined);
+  const setState = useSetState(webhook, etag);
+  const test = useMutation({
+    mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/test', { params: { path: { webhookId: webhook.id } } })).data,
+    onSuccess: async ({ state }) => {
+      sayDone(state === 'held' ? 'The test event is held until the webhook is enabled.' : 'A test event is on its way.');
+      await client.invalidateQueries({ queryKey: ['webhook', webhook.id] });
+    },
+  });
+  const isEnabled = webhook.state === 'enabled';
+  return (
+    <>
+      <PageHeader title="Webhook" text={<Text span inherit style={{ overflowWrap: 'anywhere' }}>{webhook.url}</Text>}>
+        <Button variant="default" leftSection={<IconSend size={16} />} loading={test.isPending} onClick={() => test.mutate()}>Send a test</Button>
+        <Button variant="default" leftSection={<IconRepeat size={16} />} onClick={() => setDialog('replay')}>Replay</Button>
+        <Button variant="default" leftSection={<IconPencil size={16} />} onClick={() => setDialog('edit')}>Edit</Button>
+        <Menu position="bottom-end">
+          <Menu.Target><Button variant="default" px="xs" aria-label="More actions"><IconDots size={18} /></Button></Menu.Target>
+          <Menu.Dropdown>
+            <Menu.Item leftSection={<IconKey size={16} />} onClick={() => setDialog('rotate')}>Replace the secret</Menu.Item>
+            <Menu.Item leftSection={isEnabled ? <IconPlayerPause size={16} /> : <IconPlayerPlay size={16} />} onClick={() => setState.mutate(isEnabled ? 'disabled' : 'enabled')}>{isEnabled ? 'Disable' : 'Enable'}</Menu.Item>
+            <Menu.Divider />
+            <Menu.Item color="red" leftSection={<IconTrash size={16} />} onClick={() => setDialog('delete')}>Delete</Menu.Item>
+          </Menu.Dropdown>
+        </Menu>
+      </PageHeader>
+      <Stack mb="md" gap="sm">
+        {!isEnabled && <DisabledAlert webhook={webhook} isBusy={setState.isPending} onEnable={() => setState.mutate('enabled')} />}
+        <ProblemAlert error={test.error} title="No test event was sent" />
+        <ProblemAlert error={setState.error} title="The webhook is as it was" />
+      </Stack>
+      {dialog === 'edit' && <EditWebhook webhook={webhook} etag={etag} onClose={close} />}
+      {dialog === 'rotate' && <RotateSecret webhook={webhook} onClose={close} />}
+      {dialog === 'replay' && <ReplayDialog webhook={webhook} onClose={close} />}
+      {dialog === 'delete' && <DeleteWebhook webhook={webhook} onClose={close} />}
+    </>
+  );
+}
+
+const Facts = ({ webhook }: { readonly webhook: Webhook }): ReactNode => (
+  <Paper withBorder p="md" mb="md">
+    <SimpleGrid cols={{ base: 1, sm: 3 }}>
+      <Fact name="Health"><HealthBadge webhook={webhook} /></Fact>
+      <Fact name="Events"><EventsOf webhook={webhook} /></Fact>
+      <Fact name="Created"><Text size="sm"><Time at={webhook.createdAt} /></Text></Fact>
+    </SimpleGrid>
+    {webhook.description !== undefined && <Text size="sm" mt="sm" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>{webhook.description}</Text>}
+  </Paper>
+);
+
+const Fact = ({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode => (
+  <div>
+    <Text size="sm" c="dimmed" mb={4}>{name}</Text>
+    {children}
+  </div>
+);

@@ -1,0 +1,91 @@
+import type { components, Shop } from '@plant-shop/client';
+import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { useShop } from '../../auth/session.js';
+import { nextCursor } from '../../ui/next-cursor.js';
+
+export type Webhook = components['schemas']['Webhook'];
+export type Delivery = components['schemas']['Delivery'];
+export type DeliveryState = Delivery['state'];
+export type EventType = Webhook['eventTypes'][number];
+
+/** A webhook with the ETag that a change of it is bound to. */
+export interface SeenWebhook {
+  readonly webhook: Webhook;
+  readonly etag: string | undefined;
+}
+
+export interface DeliveriesPage {
+  readonly deliveries: readonly Delivery[];
+  readonly next: string | undefined;
+}
+
+/** Deliveries that wait to be sent, as far as one page tells. */
+export interface Waiting {
+  readonly count: number;
+  readonly isMore: boolean;
+}
+
+const endpointsMs = 5_000;
+const deliveriesMs = 3_000;
+/** Of the newest deliveries: what the health of an endpoint is judged by. */
+const recent = 100;
+const pageSize = 50;
+const waitingLimit = 1_000;
+
+export function useWebhooks(): UseQueryResult<readonly Webhook[]> {
+  const shop = useShop();
+  return useQuery({ queryKey: ['webhooks'], refetchInterval: endpointsMs, queryFn: async ({ signal }) => (await shop.GET('/webhooks', { signal })).data });
+}
+
+export function useWebhook(webhookId: string): UseQueryResult<SeenWebhook> {
+  const shop = useShop();
+  return useQuery({ queryKey: ['webhook', webhookId], refetchInterval: endpointsMs, queryFn: ({ signal }) => readWebhook(shop, webhookId, signal) });
+}
+
+export async function readWebhook(shop: Shop, webhookId: string, signal?: AbortSignal): Promise<SeenWebhook> {
+  const { data, response } = await shop.GET('/webhooks/{webhookId}', { params: { path: { webhookId } }, ...(signal && { signal }) });
+  return { webhook: data, etag: response.headers.get('etag') ?? undefined };
+}
+
+export function useRecentDeliveries(webhookId: string): UseQueryResult<readonly Delivery[]> {
+  const shop = useShop();
+  return useQuery({
+    queryKey: ['webhook', webhookId, 'recent'],
+    refetchInterval: endpointsMs,
+    queryFn: async ({ signal }) => (await readDeliveries(shop, webhookId, { limit: recent }, signal)).deliveries,
+  });
+}
+
+export function useDeliveries(webhookId: string, state: DeliveryState | undefined): UseInfiniteQueryResult<InfiniteData<DeliveriesPage>> {
+  const shop = useShop();
+  return useInfiniteQuery({
+    queryKey: ['webhook', webhookId, 'deliveries', { state }],
+    refetchInterval: deliveriesMs,
+    initialPageParam: undefined as string | undefined,
+    queryFn: ({ pageParam: cursor, signal }) => readDeliveries(shop, webhookId, { limit: pageSize, ...(state && { state }), ...(cursor !== undefined && { cursor }) }, signal),
+    getNextPageParam: ({ next }) => next,
+  });
+}
+
+export function useWaiting(webhookId: string, { enabled }: { readonly enabled: boolean }): UseQueryResult<Waiting> {
+  const shop = useShop();
+  return useQuery({
+    queryKey: ['webhook', webhookId, 'waiting'],
+    refetchInterval: deliveriesMs,
+    enabled,
+    queryFn: async ({ signal }) => {
+      const { deliveries, next } = await readDeliveries(shop, webhookId, { state: 'pending', limit: waitingLimit }, signal);
+      return { count: deliveries.length, isMore: next !== undefined };
+    },
+  });
+}
+
+async function readDeliveries(
+  shop: Shop,
+  webhookId: string,
+  query: { readonly limit: number; readonly state?: DeliveryState; readonly cursor?: string },
+  signal: AbortSignal,
+): Promise<DeliveriesPage> {
+  const { data, response } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId }, query }, signal });
+  return { deliveries: data, next: nextCursor(response) };
+}

@@ -1,0 +1,5 @@
+/** Cursor of a list's next page, out of its `Link` header; nothing on the last page. */
+export function nextCursor(response: Response): string | undefined {
+  const address = /<([^>]*)>;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
+  return address === undefined ? undefined : (new URL(address, location.origin).searchParams.get('cursor') ?? undefined);
+}

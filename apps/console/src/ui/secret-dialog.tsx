@@ -1,0 +1,31 @@
+import { Alert, Button, Code, CopyButton, Group, Modal, Stack, Text } from '@mantine/core';
+import { IconCopy, IconEye } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
+
+/**
+ * Shows a secret that the shop says only once. It closes by its button alone, so that nobody loses the secret by a click
+ * beside it.
+ */
+export const SecretDialog = ({ title, secret, onClose, children }: {
+  readonly title: string;
+  readonly secret: string | undefined;
+  readonly onClose: () => void;
+  /** What the secret is for, and where it goes. */
+  readonly children?: ReactNode;
+}): ReactNode => (
+  <Modal opened={secret !== undefined} onClose={onClose} title={title} centered size="lg" withCloseButton={false} closeOnClickOutside={false} closeOnEscape={false}>
+    <Stack>
+      <Alert color="yellow" variant="light" icon={<IconEye />} title="Copy it now">
+        It is shown this once. The shop cannot show it again, only replace it.
+      </Alert>
+      {children !== undefined && <Text size="sm">{children}</Text>}
+      <Code block aria-label="Secret" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>{secret}</Code>
+      <Group justify="flex-end">
+        <CopyButton value={secret ?? ''} timeout={2_000}>
+          {({ copied, copy }) => <Button variant="default" leftSection={<IconCopy size={16} />} onClick={copy} data-autofocus>{copied ? 'Copied' : 'Copy'}</Button>}
+        </CopyButton>
+        <Button onClick={onClose}>I have stored it</Button>
+      </Group>
+    </Stack>
+  </Modal>
+);
