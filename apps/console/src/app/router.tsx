@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { streamSearch } from '../pages/stream/stream-search.js';
 import { deliveriesSearch } from '../pages/webhooks/deliveries-search.js';
 import { Loading } from '../ui/loading.js';
 import { NotFound, PageError } from './page-error.js';
@@ -12,7 +13,7 @@ const routes = [
   createRoute({ getParentRoute, path: '/', component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
   createRoute({ getParentRoute, path: '/orders', component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
   createRoute({ getParentRoute, path: '/plants', component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
-  createRoute({ getParentRoute, path: '/stream', component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
+  createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
   createRoute({ getParentRoute, path: '/webhooks', component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
   createRoute({ getParentRoute, path: '/webhooks/$webhookId', validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
   createRoute({ getParentRoute, path: '/people', component: lazyRouteComponent(() => import('../pages/people/people-page.js'), 'PeoplePage') }),

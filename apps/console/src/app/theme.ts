@@ -6,6 +6,8 @@ const green = [...DEFAULT_THEME.colors.green.slice(0, 9), '#237032'] as unknown 
 /** Coloured text on a light tint of its colour has at least 4.5:1 (WCAG AA) in both schemes; Mantine's own has less. */
 const variantColorResolver: VariantColorsResolver = (input) => {
   const resolved = defaultVariantColorsResolver(input);
+  // The shade beside the ninth is lighter: white text on it would have 3.4:1.
+  if (input.variant === 'filled' && resolved.color === 'var(--mantine-color-white)') return { ...resolved, hover: `color-mix(in srgb, ${resolved.background}, black 15%)` };
   if (!['light', 'subtle', 'transparent', 'outline'].includes(input.variant)) return resolved;
   const { value, isThemeColor, color } = parseThemeColor({ color: input.color ?? input.theme.primaryColor, theme: input.theme });
   if (!isThemeColor) return { ...resolved, color: value };

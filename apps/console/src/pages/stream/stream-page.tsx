@@ -1,4 +1,72 @@
-import type { ReactNode } from 'react';
+import { Badge, Button, Grid, Group, Text } from '@mantine/core';
+import { IconActivity, IconClearAll, IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
+import { getRouteApi } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useMemo, useState } from 'react';
+import { useCell, useShop } from '../../auth/session.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { counted, formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { EventList } from './event-list.js';
+import { FramePanel } from './frame-panel.js';
+import { StreamFilters } from './stream-filters.js';
+import { filterOf } from './stream-search.js';
+import { bufferSize, maxEntries, Tail, type TailEntry, type TailSnapshot } from './tail.js';
 
-export const StreamPage = (): ReactNode => <PageHeader title="Stream" />;
+const route = getRouteApi('/stream');
+
+export function StreamPage(): ReactNode {
+  const shop = useShop();
+  const search = route.useSearch();
+  const wanted = JSON.stringify(search);
+  // Another filter is another stream.
+  const tail = useMemo(() => new Tail(shop, filterOf(JSON.parse(wanted) as typeof search)), [shop, wanted]);
+  useEffect(() => {
+    tail.start();
+    return () => tail.close();
+  }, [tail]);
+  const snapshot = useCell(tail.snapshot);
+  const [selected, setSelected] = useState<TailEntry>();
+  useEffect(() => setSelected(undefined), [tail]);
+  const { isPaused, entries, error } = snapshot;
+  return (
+    <>
+      <PageHeader title="Stream" text="What happens to orders, as it happens.">
+        <Button variant="default" leftSection={<IconClearAll size={16} />} onClick={() => tail.clear()} disabled={entries.length === 0}>Clear</Button>
+        <Button leftSection={isPaused ? <IconPlayerPlay size={16} /> : <IconPlayerPause size={16} />} onClick={() => tail.setPaused(!isPaused)}>{isPaused ? 'Continue' : 'Pause'}</Button>
+      </PageHeader>
+      <StreamFilters />
+      <StateLine {...snapshot} />
+      <ProblemAlert error={error} title="The stream could not be opened" />
+      {entries.length === 0 && error === undefined && <Waiting {...snapshot} />}
+      {entries.length > 0 && (
+        <Grid>
+          <Grid.Col span={{ base: 12, md: 7, lg: 8 }}><EventList entries={entries} selected={selected} onSelect={setSelected} /></Grid.Col>
+          <Grid.Col span={{ base: 12, md: 5, lg: 4 }}><FramePanel entry={selected} /></Grid.Col>
+        </Grid>
+      )}
+    </>
+  );
+}
+
+const states = { connecting: { label: 'Connecting', color: 'yellow' }, live: { label: 'Live', color: 'green' }, refused: { label: 'Ended', color: 'red' } } as const;
+
+function StateLine({ state, isPaused, received }: TailSnapshot): ReactNode {
+  const { label, color } = isPaused ? { label: 'Paused', color: 'blue' } : states[state];
+  return (
+    <Group gap="xs" mb="sm" mih={24}>
+      <div role="status"><Badge variant="light" color={color} tt="none">{label}</Badge></div>
+      <Text size="sm" className="numbers">{counted(received, 'event')} received</Text>
+      {received > maxEntries && <Text size="sm" c="dimmed">The newest {formatNumber(maxEntries)} are kept here.</Text>}
+      {isPaused && <Text size="sm" c="dimmed">{formatNumber(bufferSize)} wait here, later ones in the shop. Nothing is skipped.</Text>}
+    </Group>
+  );
+}
+
+const Waiting = ({ isPaused, state }: TailSnapshot): ReactNode => (
+  <EmptyState
+    icon={IconActivity}
+    title={isPaused ? 'Paused' : state === 'live' ? 'Waiting for the next event' : 'Connecting …'}
+    text="Events are shown here as soon as they happen. To see past ones, start from the oldest event or from a cursor."
+  />
+);

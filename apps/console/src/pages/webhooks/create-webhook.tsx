@@ -13,6 +13,7 @@ export function CreateWebhook({ isOpen, onClose }: { readonly isOpen: boolean; r
   const navigate = useNavigate();
   const [created, setCreated] = useState<{ readonly id: string; readonly secret: string }>();
   const create = useMutation({
+    gcTime: 0,
     mutationFn: async (body: WebhookWishes) => (await shop.POST('/webhooks', { body })).data,
     onSuccess: async ({ id, secret }) => {
       setCreated({ id, secret });

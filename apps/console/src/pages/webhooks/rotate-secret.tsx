@@ -12,6 +12,7 @@ export function RotateSecret({ webhook: { id: webhookId }, onClose }: { readonly
   const shop = useShop();
   const [graceSeconds, setGraceSeconds] = useState('86400');
   const rotate = useMutation({
+    gcTime: 0,
     mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/rotateSecret', { params: { path: { webhookId } }, body: { graceSeconds: Number(graceSeconds) } })).data,
   });
   return (

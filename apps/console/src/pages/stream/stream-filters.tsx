@@ -1,0 +1,60 @@
+import { Group, MultiSelect, NumberInput, Paper, Select, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { getRouteApi } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useState } from 'react';
+import { eventTypes, orderStatuses, type StreamSearch, streamSearch } from './stream-search.js';
+
+const route = getRouteApi('/stream');
+/** After the last key: each filter is a new connection. */
+const typingMs = 400;
+
+const places = [
+  { value: 'latest', label: 'Now' },
+  { value: 'earliest', label: 'The oldest event kept' },
+  { value: 'cursor', label: 'After a cursor' },
+];
+
+export function StreamFilters(): ReactNode {
+  const { types, plant, order, status, from } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [cursor, setCursor] = useState('');
+  // It was chosen, and nothing is typed yet.
+  const [isCursorAsked, setCursorAsked] = useState(false);
+  const place = isCursorAsked ? 'cursor' : placeOf(from);
+  // The address may change elsewhere: another frame was chosen to start after.
+  useEffect(() => {
+    if (placeOf(from) === 'cursor') setCursor(from ?? '');
+  }, [from]);
+  const apply = (change: Readonly<Record<string, unknown>>): void => {
+    void navigate({ search: (before: StreamSearch) => streamSearch({ ...before, ...change }), replace: true });
+  };
+  const applySoon = useDebouncedCallback(apply, typingMs);
+  return (
+    <Paper withBorder p="sm" mb="sm">
+      <Group align="flex-start" gap="sm">
+        <MultiSelect label="Types" placeholder={types ? '' : 'all'} data={[...eventTypes]} value={[...(types ?? [])]} onChange={(value) => apply({ types: value })} clearable w={280} clearButtonProps={{ 'aria-label': 'All types' }} />
+        <NumberInput label="Plant" placeholder="all" min={1} allowDecimal={false} hideControls w={130} defaultValue={plant ?? ''} onChange={(value) => applySoon({ plant: value })} />
+        <NumberInput label="Order" placeholder="all" min={1} allowDecimal={false} hideControls w={130} defaultValue={order ?? ''} onChange={(value) => applySoon({ order: value })} />
+        <Select label="Changes to" placeholder="any status" data={[...orderStatuses]} value={status ?? null} onChange={(value) => apply({ status: value })} clearable w={150} clearButtonProps={{ 'aria-label': 'Any status' }} />
+        <Select
+          label="From"
+          data={places}
+          value={place}
+          allowDeselect={false}
+          w={200}
+          onChange={(value) => {
+            setCursorAsked(value === 'cursor');
+            if (value !== 'cursor') apply({ from: value === 'latest' ? undefined : value });
+          }}
+        />
+        {place === 'cursor' && <TextInput label="Cursor" description="Each frame has one." inputWrapperOrder={['label', 'input', 'description']} value={cursor} onChange={(change) => {
+          setCursor(change.currentTarget.value);
+          applySoon({ from: change.currentTarget.value.trim() });
+        }} w={260} />}
+      </Group>
+    </Paper>
+  );
+}
+
+/** What is none of the others is a cursor. */
+const placeOf = (from = 'latest'): string => (places.some(({ value }) => value === from) ? from : 'cursor');

@@ -1,0 +1,39 @@
+import type { EventType } from '@plant-shop/client';
+import type { TailFilter } from './tail.js';
+
+export const eventTypes: readonly EventType[] = ['order.placed', 'order.status_changed', 'order.shipped', 'refund.due'];
+export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
+export type OrderStatus = (typeof orderStatuses)[number];
+
+/** What the address says about the stream: a link shows another person the same. */
+export interface StreamSearch {
+  /** Absent: all. */
+  readonly types?: readonly EventType[];
+  readonly plant?: number;
+  readonly order?: number;
+  readonly status?: OrderStatus;
+  /** Where it starts: `earliest`, or after a cursor. Absent: now. */
+  readonly from?: string;
+}
+
+export function streamSearch({ types: asked, plant, order, status: askedStatus, from }: Record<string, unknown>): StreamSearch {
+  const types = Array.isArray(asked) ? eventTypes.filter((one) => asked.includes(one)) : [];
+  const status = orderStatuses.find((one) => one === askedStatus);
+  return {
+    ...(types.length > 0 && { types }),
+    ...(isId(plant) && { plant }),
+    ...(isId(order) && { order }),
+    ...(status && { status }),
+    ...(typeof from === 'string' && from !== '' && { from }),
+  };
+}
+
+const isId = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) > 0;
+
+export const filterOf = ({ types = eventTypes, plant, order, status, from = 'latest' }: StreamSearch): TailFilter => ({
+  types,
+  cursor: from,
+  ...(plant !== undefined && { plantId: plant }),
+  ...(order !== undefined && { orderId: order }),
+  ...(status && { newStatus: status }),
+});

@@ -1,0 +1,87 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import type { Shop } from '@plant-shop/client';
+import { type Frame, maxEntries, Tail } from './tail.js';
+
+const frame = (orderId: number): Frame => ({ event: 'order.shipped', cursor: `c${orderId}`, timestamp: '2027-03-01T08:00:00.000Z', data: { orderId, plantId: 1, carrier: 'DHL', trackingNumber: '1' } });
+
+/** A stream that says what it is told to. */
+class Source {
+  private readonly waiting: Frame[] = [];
+  private wake: (() => void) | undefined;
+  isClosed = false;
+
+  readonly shop = { events: () => Object.assign(this.read(), { close: () => this.close() }) } as unknown as Shop;
+
+  say(...frames: readonly Frame[]): void {
+    this.waiting.push(...frames);
+    this.wake?.();
+  }
+
+  private close(): Promise<void> {
+    this.isClosed = true;
+    this.wake?.();
+    return Promise.resolve();
+  }
+
+  private async *read(): AsyncGenerator<Frame> {
+    for (;;) {
+      while (this.waiting.length === 0 && !this.isClosed) await new Promise<void>((resolve) => (this.wake = resolve));
+      const next = this.waiting.shift();
+      if (!next) return;
+      yield next;
+    }
+  }
+}
+
+const settle = async (): Promise<void> => {
+  await jest.advanceTimersByTimeAsync(1_000);
+};
+
+describe('the tail of the stream', () => {
+  jest.useFakeTimers();
+  const numbersOf = (tail: Tail): number[] => tail.snapshot.get().entries.map((one) => one.frame.data).flatMap((data) => ('orderId' in data ? [data.orderId] : []));
+
+  it('keeps the newest, however many come, and draws them a few times a second', async () => {
+    const source = new Source();
+    const tail = new Tail(source.shop, {});
+    let draws = 0;
+    tail.snapshot.subscribe(() => (draws += 1));
+    tail.start();
+    source.say(...Array.from({ length: 3 * maxEntries }, (_, n) => frame(n)));
+    await settle();
+    expect(tail.snapshot.get().received).toBe(3 * maxEntries);
+    expect(tail.snapshot.get().entries).toHaveLength(maxEntries);
+    expect(numbersOf(tail).at(-1)).toBe(3 * maxEntries - 1);
+    expect(draws).toBeLessThan(15);
+    tail.close();
+  });
+
+  it('shows nothing while it is paused, and everything afterwards', async () => {
+    const source = new Source();
+    const tail = new Tail(source.shop, {});
+    tail.start();
+    source.say(frame(1));
+    await settle();
+    tail.setPaused(true);
+    source.say(frame(2), frame(3));
+    await settle();
+    expect(numbersOf(tail)).toEqual([1]);
+    tail.setPaused(false);
+    await settle();
+    expect(numbersOf(tail)).toEqual([1, 2, 3]);
+    tail.close();
+  });
+
+  it('ends with the page, paused or not', async () => {
+    const source = new Source();
+    const tail = new Tail(source.shop, {});
+    tail.start();
+    tail.setPaused(true);
+    source.say(frame(1));
+    await settle();
+    tail.close();
+    await settle();
+    expect(source.isClosed).toBe(true);
+    expect(numbersOf(tail)).toEqual([]);
+  });
+});

@@ -1,0 +1,107 @@
+import type { EventsOptions, EventType, Shop, ShopEvents, StreamMessage } from '@plant-shop/client';
+import { Cell } from '../../shop/cell.js';
+
+export type Frame = StreamMessage<EventType>;
+export type TailFilter = Pick<EventsOptions<EventType>, 'cursor' | 'types' | 'plantId' | 'orderId' | 'newStatus'>;
+
+export interface TailEntry {
+  /** Counts what came, from 0. */
+  readonly number: number;
+  readonly frame: Frame;
+}
+
+export interface TailSnapshot {
+  readonly state: 'connecting' | 'live' | 'refused';
+  readonly isPaused: boolean;
+  /** Oldest first; the newest `maxEntries` at most. */
+  readonly entries: readonly TailEntry[];
+  readonly received: number;
+  readonly error: unknown;
+}
+
+/** What the page holds: older ones are in the shop's log. */
+export const maxEntries = 5_000;
+/** Events that wait in the page while it is paused. When they are too many, the library stops reading and resumes later. */
+export const bufferSize = 1_000;
+/** Between two renderings: however fast events come, the page draws so often. */
+const drawMs = 100;
+
+interface Gate {
+  readonly opened: Promise<void>;
+  readonly open: () => void;
+}
+
+/** Follows the stream from a place on, and keeps the newest events. */
+export class Tail {
+  readonly snapshot = new Cell<TailSnapshot>({ state: 'connecting', isPaused: false, entries: [], received: 0, error: undefined });
+  private entries: TailEntry[] = [];
+  private received = 0;
+  private events: ShopEvents<EventType> | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private pause: Gate | undefined;
+
+  constructor(private readonly shop: Shop, private readonly filter: TailFilter) {}
+
+  start(): void {
+    const onState: EventsOptions['onState'] = ({ state }) => this.set({ state: state === 'connected' ? 'live' : 'connecting' });
+    this.events = this.shop.events({ ...this.filter, bufferSize, onState });
+    void this.follow(this.events);
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    void this.events?.close();
+    this.events = undefined;
+    this.setPaused(false);
+  }
+
+  /** What comes meanwhile is shown afterwards: nothing is skipped. */
+  setPaused(isPaused: boolean): void {
+    this.pause?.open();
+    this.pause = isPaused ? newGate() : undefined;
+    this.set({ isPaused });
+  }
+
+  clear(): void {
+    this.entries = [];
+    this.draw();
+  }
+
+  private async follow(events: ShopEvents<EventType>): Promise<void> {
+    try {
+      for await (const frame of events) {
+        await this.pause?.opened;
+        if (this.events !== events) return;
+        this.take(frame);
+      }
+    } catch (error) {
+      if (this.events === events) this.set({ state: 'refused', error });
+    }
+  }
+
+  private take(frame: Frame): void {
+    this.entries.push({ number: this.received, frame });
+    this.received += 1;
+    if (this.entries.length >= 2 * maxEntries) this.entries = this.entries.slice(-maxEntries);
+    this.timer ??= setTimeout(() => this.draw(), drawMs);
+  }
+
+  private draw(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.set({ entries: this.entries.slice(-maxEntries), received: this.received });
+  }
+
+  private set(change: Partial<TailSnapshot>): void {
+    this.snapshot.set({ ...this.snapshot.get(), ...change });
+  }
+}
+
+function newGate(): Gate {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open: () => open() };
+}

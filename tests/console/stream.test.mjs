@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Chrome } from './kit/console.mjs';
+import { focusByKey } from './kit/keyboard.mjs';
+import { admin, newPerson } from './kit/people.mjs';
+
+describe('the stream', () => {
+  const chrome = new Chrome();
+  /** @type {import('./kit/people.mjs').Person} */
+  let staff;
+  before(async () => {
+    staff = await newPerson('staff');
+    await chrome.open();
+  });
+  after(() => chrome.close());
+
+  const newPlant = async () => (await admin.POST('/plant', { body: { name: '<b>bold</b>', photoUrls: [], status: 'available', quantity: 500 } })).data;
+  const newOrder = async (/** @type {number | undefined} */ plantId) => (await admin.POST('/store/order', { body: { plantId } })).data;
+
+  test('shows events of the plant that is filtered by as they happen; a frame is there as JSON', async () => {
+    const [plant, other] = [await newPlant(), await newPlant()];
+    const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.placed"]` });
+    const { page } = visit;
+    await page.getByRole('status').getByText('Live').waitFor();
+    await newOrder(other.id);
+    const order = await newOrder(plant.id);
+    await page.getByRole('option', { name: `Order ${order.id}, plant ${plant.id}` }).waitFor();
+    assert.equal(await page.getByRole('option').count(), 1);
+    await focusByKey(page.getByRole('listbox', { name: 'Events' }));
+    await page.keyboard.press('ArrowDown');
+    const frame = JSON.parse((await page.getByRole('region', { name: 'Frame' }).locator('pre').textContent()) ?? '');
+    assert.deepEqual([frame.event, frame.data.orderId, frame.data.quantity], ['order.placed', order.id, 1]);
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
+  test('is paused and continued without losing an event', async () => {
+    const plant = await newPlant();
+    const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.placed"]`, scheme: 'dark' });
+    const { page } = visit;
+    await page.getByRole('status').getByText('Live').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('status').getByText('Paused').waitFor();
+    const missed = [await newOrder(plant.id), await newOrder(plant.id)];
+    assert.equal(await page.getByRole('option').count(), 0);
+    await visit.assertAccessible();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    for (const { id } of missed) await page.getByRole('option', { name: `Order ${id}` }).waitFor();
+    await visit.leave();
+  });
+
+  test('starts from the oldest event, or after a frame', async () => {
+    const plant = await newPlant();
+    const orders = [await newOrder(plant.id), await newOrder(plant.id)];
+    const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.placed"]&from=earliest` });
+    const { page } = visit;
+    await page.getByRole('option', { name: `Order ${orders[0]?.id}` }).click();
+    await page.getByRole('option', { name: `Order ${orders[1]?.id}` }).waitFor();
+    await page.getByRole('button', { name: 'Start after this one' }).click();
+    await page.getByRole('option', { name: `Order ${orders[0]?.id}` }).waitFor({ state: 'detached' });
+    await page.getByRole('option', { name: `Order ${orders[1]?.id}` }).waitFor();
+    assert.notEqual(await page.getByLabel('Cursor', { exact: true }).inputValue(), '');
+    await visit.leave();
+  });
+
+  test('a cursor that is none is refused in words', async () => {
+    const visit = await chrome.visit(staff, { path: '/stream?from=nonsense' });
+    await visit.page.getByRole('alert').getByText('cursor').first().waitFor();
+    await visit.assertAccessible();
+    await visit.leave(/400/);
+  });
+
+  test('filters are in the address, so that a link shows the same', async () => {
+    const plant = await newPlant();
+    const visit = await chrome.visit(staff, { path: '/stream' });
+    const { page } = visit;
+    await page.getByLabel('Plant').fill(String(plant.id));
+    await page.getByRole('combobox', { name: 'Changes to' }).click();
+    await page.getByRole('option', { name: 'approved' }).click();
+    await page.waitForURL((url) => url.searchParams.get('plant') === String(plant.id) && url.searchParams.get('status') === 'approved');
+    await page.reload();
+    await page.getByRole('status').getByText('Live').waitFor();
+    assert.equal(await page.getByLabel('Plant').inputValue(), String(plant.id));
+    const order = await newOrder(plant.id);
+    await page.getByRole('option', { name: `Order ${order.id}` }).first().waitFor();
+    await visit.leave();
+  });
+
+  test('draws what is in sight alone, however many events there are', async () => {
+    const plant = await newPlant();
+    await Promise.all(Array.from({ length: 120 }, () => newOrder(plant.id)));
+    const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.placed"]&from=earliest` });
+    const { page } = visit;
+    await page.getByText('120 events received').waitFor();
+    assert.ok((await page.getByRole('option').count()) < 60);
+    assert.equal(await page.getByRole('option').first().getAttribute('aria-setsize'), '120');
+    await page.getByRole('listbox', { name: 'Events' }).focus();
+    await page.keyboard.press('End');
+    await page.locator('[role=option][aria-posinset="120"][aria-selected=true]').waitFor();
+    await visit.leave();
+  });
+});
