@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
-import type { FeedEvent, FeedPage, FeedPlace } from './event.js';
+import type { FeedEvent, FeedNudge, FeedPage, FeedPlace } from './event.js';
 import type { RemoteFeed } from './follower.js';
 import { FollowingService, ThingsService } from './things.harness.js';
 
@@ -89,6 +89,35 @@ describe('a follower', () => {
     service.follower.heard(urgent[0]!);
     await until(() => service.advances.length === 3);
     expect(service.advances[2]).toMatchObject({ after: 12, upTo: 21 });
+    await isGapless(service);
+  });
+
+  it('leaves to another replica what that one has logged, and goes on when it stops', async () => {
+    const service = await open();
+    service.follower.start();
+    await change(1);
+    const [first] = await things.numberAll();
+    service.follower.heard(first!);
+    await until(() => service.advances.length === 1);
+    feedIsAway = true;
+    const numbered = async (): Promise<FeedNudge> => ({ ...(await change(1).then(() => things.numberAll()))[0]!, mayWait: true });
+    // Nobody has logged it: what is not taken here is missed.
+    const others = await numbered();
+    service.follower.heard(others);
+    service.follower.loggedByOther({ epoch: others.epoch, upTo: others.head });
+    service.follower.heard(await numbered());
+    const before = pulls;
+    await until(() => pulls > before);
+    expect(service.advances).toHaveLength(1);
+    feedIsAway = false;
+    await hasAll(service);
+    // Of another history, or further than was logged: it stays to be taken.
+    const [next, after] = [await numbered(), await numbered()];
+    feedIsAway = true;
+    for (const nudge of [next, after]) service.follower.heard(nudge);
+    service.follower.loggedByOther({ epoch: randomUUID(), upTo: after.head });
+    service.follower.loggedByOther({ epoch: next.epoch, upTo: next.head - 1 });
+    await until(async () => (await service.watermark()) === after.head);
     await isGapless(service);
   });
 

@@ -52,6 +52,10 @@ const pollMs = 1_000;
 const reportMs = 5_000;
 /** How long nudges that may wait are gathered: each transaction waits for the disk, whatever it logs. */
 const gatherMs = 50;
+/** The same while another replica does it: then this one only has to notice that the other has stopped. */
+const standbyMs = 150;
+/** So long after another replica has logged something it is taken to go on with it. */
+const otherIsAliveMs = 1_000;
 /** Nudges that wait while a transaction runs; what is beyond it is pulled. */
 const maxWaiting = 64;
 
@@ -66,6 +70,8 @@ export class Follower {
   private knownHead = 0;
   private seenWatermark = 0;
   private pulledAt = -Infinity;
+  private loggedAt = -Infinity;
+  private otherLoggedAt = -Infinity;
   /** When the log had all that was known of the feed. */
   private wholeAt = performance.now();
 
@@ -99,8 +105,22 @@ export class Follower {
   /** A nudge came. Late, doubled and lost ones do no harm. */
   heard(nudge: FeedNudge): void {
     this.waiting = [...this.waiting, { nudge, cameAt: performance.now() }].slice(-maxWaiting);
-    if (nudge.mayWait && this.waiting.length < maxWaiting / 2) this.gathering ??= setTimeout(() => this.loop.poke(), gatherMs);
+    if (nudge.mayWait && this.waiting.length < maxWaiting / 2) this.gather();
     else this.loop.poke();
+  }
+
+  /** Another replica has logged events. What it had of nudges need not be taken again: it would cost as much as logging it. */
+  loggedByOther({ epoch, upTo }: Pick<Logged, 'epoch' | 'upTo'>): void {
+    this.otherLoggedAt = performance.now();
+    this.waiting = this.waiting.filter(({ nudge }) => nudge.epoch !== epoch || nudge.head > upTo);
+    clearTimeout(this.gathering);
+    this.gathering = undefined;
+    if (this.waiting.length > 0) this.gather();
+  }
+
+  private gather(): void {
+    const isStandby = this.otherLoggedAt > this.loggedAt && performance.now() - this.otherLoggedAt < otherIsAliveMs;
+    this.gathering ??= setTimeout(() => this.loop.poke(), isStandby ? standbyMs : gatherMs);
   }
 
   /** One round. @returns whether there is more to do at once */
@@ -161,6 +181,7 @@ export class Follower {
     }
     this.noteWatermark(upTo);
     if (upTo > before.seq && epoch !== undefined) {
+      this.loggedAt = performance.now();
       const areAll = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
       this.options.announce({ after: before.seq, upTo, epoch, ageMs: performance.now() - cameAt, ...(areAll && { events }) });
     }

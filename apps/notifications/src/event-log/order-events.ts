@@ -14,6 +14,7 @@ import { InjectLogger } from '@plant-shop/platform/service/parts.module';
 import { Registry } from 'prom-client';
 import { letWebhooksFollow } from '../webhooks/webhook-watermark.repository.js';
 import { Announcer } from './announcer.js';
+import { Fanout } from './fanout.js';
 
 /** How the store knows us. */
 const followerName = 'notifications';
@@ -30,6 +31,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
     private readonly rpc: RpcClient,
     database: Database,
     announcer: Announcer,
+    fanout: Fanout,
     metrics: Registry,
     @InjectLogger() logger: Logger,
   ) {
@@ -42,6 +44,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
       },
       logger,
     );
+    fanout.hear((reached) => this.follower.loggedByOther(reached));
     gauge(metrics, 'notifications_feed_lag', 'Events of the store that are not in the log yet', () => this.follower.lag);
     gauge(metrics, 'notifications_feed_behind_seconds', 'Time since the log had all events that the store was known to have', () => this.follower.behindSeconds);
   }
