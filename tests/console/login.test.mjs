@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Chrome, logIn } from './kit/console.mjs';
-import { address, newPerson } from './kit/people.mjs';
+import { address, admin, newPerson } from './kit/people.mjs';
 
 describe('logging in and out', () => {
   const chrome = new Chrome();
@@ -67,5 +67,14 @@ describe('logging in and out', () => {
     await page.getByRole('button', { name: 'Allow', exact: true }).click();
     await page.getByRole('heading', { name: 'Today', level: 1 }).waitFor();
     await visit.leave();
+  });
+
+  test('a log-in that somebody ends elsewhere ends here', async () => {
+    const staff = await newPerson('staff');
+    const visit = await chrome.visit(staff);
+    await admin.DELETE('/user/{username}/sessions', { params: { path: { username: staff.username } } });
+    await visit.page.getByRole('link', { name: 'Orders' }).click();
+    await visit.page.getByText('Your log-in has ended').waitFor();
+    await visit.leave(/401|400/);
   });
 });

@@ -26,9 +26,9 @@ describe('every page', () => {
   test('is reached by keyboard alone', async () => {
     const visit = await chrome.visit(demoAdmin);
     const { page } = visit;
-    for (const [name, path] of Object.entries(pages).reverse()) {
+    for (const [name, path] of Object.entries(pages)) {
       const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name });
-      for (let presses = 0; presses < 60 && !(await link.evaluate((element) => element === document.activeElement)); presses += 1) await page.keyboard.press('Tab');
+      for (let presses = 0; presses < 100 && !(await link.evaluate((element) => element === document.activeElement)); presses += 1) await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');
       await page.getByRole('heading', { name, level: 1 }).waitFor();
       await page.waitForURL(`**/console${path}`);

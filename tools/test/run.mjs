@@ -37,13 +37,13 @@ export async function jest(place, name, args, env, limit) {
  * @param {Place} place
  * @param {string} name of the step
  * @param {string} files
- * @param {{ limit?: AbortSignal, env?: Record<string, string> }} [options] `limit` ends it
+ * @param {{ limit?: AbortSignal, env?: Record<string, string>, concurrency?: number }} [options] `limit` ends it; `concurrency`: files at a time. Most
+ *   wait for servers more than they compute, and Node's own choice on two cores is one
  */
-export async function nodeTests(place, name, files, { limit, env = {} } = {}) {
+export async function nodeTests(place, name, files, { limit, env = {}, concurrency = 3 } = {}) {
   const file = join(place.folder, `${name}.tap`);
   const reporters = ['--test-reporter=spec', '--test-reporter-destination=stdout', '--test-reporter=tap', `--test-reporter-destination=${file}`];
-  // They wait for servers more than they compute; Node's own choice on two cores is one file at a time.
-  const code = await node(place, ['--test', '--test-concurrency=3', ...reporters, files], { limit, env });
+  const code = await node(place, ['--test', `--test-concurrency=${concurrency}`, ...reporters, files], { limit, env });
   return tallyOfTap({ code, report: contentOf(file) });
 }
 

@@ -17,6 +17,11 @@ let count = 0;
 /** A name that no other test uses. @param {string} prefix */
 export const fresh = (prefix) => `${prefix}-${process.pid}-${++count}`;
 
+/** @param {number} [quantity] @param {string} [name] @returns {Promise<number>} its id */
+export async function newPlant(quantity = 100, name = fresh('Plant')) {
+  return (await admin.POST('/plant', { body: { name, photoUrls: [], status: 'available', quantity } })).data.id;
+}
+
 /** @param {'customer' | 'staff' | 'admin'} role @returns {Promise<Person>} */
 export async function newPerson(role) {
   const person = { username: fresh(role), password: 'a good password' };

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
+import { toOrderFilter } from '../pages/orders/order-filter.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
 import { deliveriesSearch } from '../pages/webhooks/deliveries-search.js';
 import { Loading } from '../ui/loading.js';
@@ -11,7 +12,8 @@ const getParentRoute = (): typeof root => root;
 // One line a page. Each page is a file of its own that is loaded when somebody goes there.
 const routes = [
   createRoute({ getParentRoute, path: '/', component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
-  createRoute({ getParentRoute, path: '/orders', component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
+  createRoute({ getParentRoute, path: '/orders/$orderId', component: lazyRouteComponent(() => import('../pages/orders/order-page.js'), 'OrderPage') }),
+  createRoute({ getParentRoute, path: '/orders', validateSearch: toOrderFilter, component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
   createRoute({ getParentRoute, path: '/plants', component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
   createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
   createRoute({ getParentRoute, path: '/webhooks', component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),

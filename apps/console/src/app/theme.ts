@@ -1,4 +1,4 @@
-import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, Modal, parseThemeColor, type VariantColorsResolver } from '@mantine/core';
+import { createTheme, DEFAULT_THEME, defaultVariantColorsResolver, type MantineColorsTuple, Modal, Notification, parseThemeColor, type VariantColorsResolver } from '@mantine/core';
 
 // The ninth is darker than Mantine's: white text on it has 5.9:1.
 const green = [...DEFAULT_THEME.colors.green.slice(0, 9), '#237032'] as unknown as MantineColorsTuple;
@@ -25,7 +25,8 @@ export const theme = createTheme({
   headings: { fontWeight: '650' },
   cursorType: 'pointer',
   components: {
-    // A <header> outside of the page's own would be a second banner to screen readers.
-    Modal: Modal.extend({ defaultProps: { attributes: { header: { role: 'none' } }, closeButtonProps: { 'aria-label': 'Close' } } }),
+    // A dialog's header is none of the page's.
+    Modal: Modal.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' }, attributes: { header: { role: 'presentation' } } } }),
+    Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
   },
 });

@@ -36,7 +36,8 @@ export class Session {
       deadlineMs,
       fetch: this.connection.fetch,
     });
-    this.live = new LiveEvents(this.shop);
+    this.live = new LiveEvents(this.shop, () => this.connection.suspect());
+    window.addEventListener('offline', () => this.connection.suspect());
   }
 
   /** Gets the first token, and with it what the person may do. */

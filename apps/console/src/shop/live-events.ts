@@ -15,7 +15,11 @@ export class LiveEvents {
   private readonly listeners = new Set<(message: LiveMessage) => void>();
   private events: ShopEvents<EventType> | undefined;
 
-  constructor(private readonly shop: Shop) {}
+  /** @param onBroken told when the connection ends, which may mean that the shop is away */
+  constructor(
+    private readonly shop: Shop,
+    private readonly onBroken: () => void,
+  ) {}
 
   /** @returns ends it */
   subscribe(listener: (message: LiveMessage) => void): () => void {
@@ -29,9 +33,14 @@ export class LiveEvents {
     void this.events?.close();
   }
 
+  private tell(isConnected: boolean): void {
+    this.state.set(isConnected ? 'live' : 'connecting');
+    if (!isConnected) this.onBroken();
+  }
+
   private async follow(): Promise<void> {
     this.state.set('connecting');
-    this.events = this.shop.events({ types, onState: ({ state }) => this.state.set(state === 'connected' ? 'live' : 'connecting') });
+    this.events = this.shop.events({ types, onState: ({ state }) => this.tell(state === 'connected') });
     try {
       for await (const message of this.events) for (const listener of this.listeners) listener(message);
       this.state.set('off');

@@ -19,7 +19,7 @@ export function ConfirmDialog({ title, action, isOpen, isBusy, error, onConfirm,
   readonly color?: string;
 }): ReactNode {
   return (
-    <Modal opened={isOpen} onClose={onClose} title={title} centered closeButtonProps={{ 'aria-label': 'Close' }}>
+    <Modal opened={isOpen} onClose={onClose} title={title} centered>
       <Stack>
         <div>{children}</div>
         <ProblemAlert error={error} />

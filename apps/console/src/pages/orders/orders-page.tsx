@@ -1,4 +1,53 @@
-import type { ReactNode } from 'react';
+import { Button, Text } from '@mantine/core';
+import { IconPackage, IconRefresh } from '@tabler/icons-react';
+import { getRouteApi } from '@tanstack/react-router';
+import { type ReactNode, useEffect, useMemo } from 'react';
+import { useCell, useMay, useSession } from '../../auth/session.js';
+import { LiveBadge } from '../../ui/live-badge.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { Loading } from '../../ui/loading.js';
+import { formatNumber } from '../../ui/numbers.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import type { OrderFilter } from './order-filter.js';
+import { OrderFilters } from './order-filters.js';
+import { OrderList } from './order-list.js';
+import { OrderTable } from './order-table.js';
 
-export const OrdersPage = (): ReactNode => <PageHeader title="Orders" />;
+const route = getRouteApi('/orders');
+
+export function OrdersPage(): ReactNode {
+  const filter = route.useSearch();
+  const navigate = route.useNavigate();
+  const session = useSession();
+  const seesAll = useMay('read:orders');
+  const { isAway } = useCell(session.connection.state);
+  const key = JSON.stringify(filter);
+  const list = useMemo(() => new OrderList(session.shop, session.live, JSON.parse(key) as OrderFilter, seesAll), [session, key, seesAll]);
+  // Also when the shop is back: everything may have changed meanwhile.
+  useEffect(() => (isAway ? undefined : list.open()), [list, isAway]);
+  const { rows, isEnd, isLoading, error } = useCell(list.state);
+  const isFiltered = key !== '{}';
+  return (
+    <>
+      <PageHeader title="Orders" text={seesAll ? 'Everybody’s, newest first.' : 'Yours, newest first.'}>
+        <LiveBadge />
+        <Button variant="default" leftSection={<IconRefresh size={16} />} onClick={() => list.start()}>Read again</Button>
+      </PageHeader>
+      <OrderFilters filter={filter} seesAll={seesAll} onChange={(search) => void navigate({ search, replace: true })} />
+      <ProblemAlert error={error} title="The orders could not be read" />
+      {rows.length > 0 && <OrderTable rows={rows} isEnd={isEnd} isLoading={isLoading} seesAll={seesAll} onMore={() => void list.loadMore()} />}
+      {rows.length === 0 && isLoading && <Loading />}
+      {rows.length === 0 && !isLoading && isEnd && error === undefined && (
+        isFiltered ? (
+          <EmptyState icon={IconPackage} title="No order matches" text="Take away a filter to see more.">
+            <Button variant="default" onClick={() => void navigate({ search: {} })}>Show all orders</Button>
+          </EmptyState>
+        ) : (
+          <EmptyState icon={IconPackage} title="There are no orders yet" text="Orders appear here as they are placed. First list a plant that is available and has units; then customers can order it." />
+        )
+      )}
+      {rows.length > 0 && <Text size="sm" c="dimmed" mt="xs" className="numbers" role="status">{formatNumber(rows.length)}{isEnd ? '' : '+'} {rows.length === 1 && isEnd ? 'order' : 'orders'}</Text>}
+    </>
+  );
+}

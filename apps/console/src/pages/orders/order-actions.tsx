@@ -1,0 +1,146 @@
+import { Button, Group, Modal, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
+import { IconArrowRight, IconCash, IconCircleCheck, IconTruckDelivery, IconX } from '@tabler/icons-react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { useMay, usePerson, useShop } from '../../auth/session.js';
+import type { Order } from '../../shop/day.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { sayDone } from '../../ui/done.js';
+import { counted } from '../../ui/numbers.js';
+import { faultOf } from '../../ui/problem.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+
+type Action = 'pay' | 'ship' | 'deliver' | 'transfer' | 'cancel';
+
+/** What the person may do with an order of this status. The shop decides all the same: another may have been faster. */
+export function OrderActions({ order }: { readonly order: Order }): ReactNode {
+  const [open, setOpen] = useState<Action>();
+  const { username } = usePerson();
+  const mayPay = useMay('write:payments');
+  const mayShip = useMay('write:shipments');
+  const mayManage = useMay('manage:orders');
+  const mayCancelOwn = useMay('write:orders') && (order.owner === undefined || order.owner === username);
+  const isOpen = order.status === 'placed' || order.status === 'approved';
+  const close = (): void => setOpen(undefined);
+  return (
+    <Group gap="xs" role="group" aria-label="Actions">
+      {mayPay && (order.status === 'placed' || order.status === 'cancelled') && <Button variant={order.status === 'placed' ? 'filled' : 'default'} leftSection={<IconCash size={16} />} onClick={() => setOpen('pay')}>Report a payment</Button>}
+      {mayShip && order.status === 'approved' && (
+        <>
+          <Button variant={order.carrier === undefined ? 'filled' : 'default'} leftSection={<IconTruckDelivery size={16} />} onClick={() => setOpen('ship')}>{order.carrier === undefined ? 'Ship' : 'Correct the shipment'}</Button>
+          <Button variant={order.carrier === undefined ? 'default' : 'filled'} leftSection={<IconCircleCheck size={16} />} onClick={() => setOpen('deliver')}>Report the delivery</Button>
+        </>
+      )}
+      {mayManage && isOpen && <Button variant="default" leftSection={<IconArrowRight size={16} />} onClick={() => setOpen('transfer')}>Transfer</Button>}
+      {(mayManage || mayCancelOwn) && isOpen && <Button variant="default" leftSection={<IconX size={16} />} onClick={() => setOpen('cancel')}>Cancel the order</Button>}
+      {open === 'pay' && <PayDialog order={order} onClose={close} />}
+      {open === 'ship' && <ShipDialog order={order} onClose={close} />}
+      {open === 'deliver' && <DeliverDialog order={order} onClose={close} />}
+      {open === 'transfer' && <TransferDialog order={order} onClose={close} />}
+      {open === 'cancel' && <CancelDialog order={order} onClose={close} />}
+    </Group>
+  );
+}
+
+interface DialogProps {
+  readonly order: Order;
+  readonly onClose: () => void;
+}
+
+/** Does one thing with an order; what the shop answers is what is shown from then on. */
+function useOrderAction(order: Order, done: string, onClose: () => void, act: (shop: ReturnType<typeof useShop>) => Promise<{ readonly data: Order }>) {
+  const shop = useShop();
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: async () => (await act(shop)).data,
+    onSuccess: async (changed) => {
+      // Its answer is for the caller, and may leave out the owner.
+      client.setQueryData<Order>(['order', order.id], (known) => ({ ...known, ...changed }));
+      sayDone(done);
+      onClose();
+      await client.invalidateQueries({ queryKey: ['order', order.id] });
+    },
+    // Refused: it is not what this page believed.
+    onError: () => client.invalidateQueries({ queryKey: ['order', order.id] }),
+  });
+}
+
+function FormDialog({ title, action, isBusy, error, onSubmit, onClose, children }: {
+  readonly title: string;
+  readonly action: string;
+  readonly isBusy: boolean;
+  readonly error: unknown;
+  readonly onSubmit: () => void;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}): ReactNode {
+  return (
+    <Modal opened onClose={onClose} title={title} centered>
+      <form onSubmit={(event) => { event.preventDefault(); onSubmit(); }}>
+        <Stack>
+          {children}
+          <ProblemAlert error={error} />
+          <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" loading={isBusy}>{action}</Button></Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+function PayDialog({ order, onClose }: DialogProps): ReactNode {
+  const [outcome, setOutcome] = useState<'succeeded' | 'failed'>('succeeded');
+  const [reference, setReference] = useState('');
+  const path = { orderId: order.id };
+  const pay = useOrderAction(order, `The payment of order ${order.id} is reported.`, onClose, (shop) => shop.POST('/store/order/{orderId}/payment', { params: { path }, body: { outcome, reference } }));
+  return (
+    <FormDialog title={`Payment of order ${order.id}`} action="Report it" isBusy={pay.isPending} error={pay.error} onSubmit={() => pay.mutate()} onClose={onClose}>
+      {order.status === 'cancelled' && <Text size="sm">The order is cancelled. A payment that succeeded makes a refund that is due.</Text>}
+      <SegmentedControl aria-label="Outcome" value={outcome} onChange={(value) => setOutcome(value === 'failed' ? 'failed' : 'succeeded')} data={[{ value: 'succeeded', label: 'It succeeded' }, { value: 'failed', label: 'It failed' }]} />
+      <TextInput label="Reference" description="The payment provider’s name for this payment. Reported twice, it counts once." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(pay.error, 'reference')} />
+      {outcome === 'failed' && <Text size="sm">The order is cancelled, and its {counted(order.quantity, 'unit')} can be ordered again.</Text>}
+    </FormDialog>
+  );
+}
+
+function ShipDialog({ order, onClose }: DialogProps): ReactNode {
+  const [carrier, setCarrier] = useState(order.carrier ?? '');
+  const [trackingNumber, setTrackingNumber] = useState(order.trackingNumber ?? '');
+  const path = { orderId: order.id };
+  const ship = useOrderAction(order, `Order ${order.id} is shipped.`, onClose, (shop) => shop.POST('/store/order/{orderId}/shipment', { params: { path }, body: { carrier, trackingNumber } }));
+  return (
+    <FormDialog title={`Shipment of order ${order.id}`} action="Ship" isBusy={ship.isPending} error={ship.error} onSubmit={() => ship.mutate()} onClose={onClose}>
+      <TextInput label="Carrier" required data-autofocus value={carrier} onChange={({ currentTarget: { value } }) => setCarrier(value)} error={faultOf(ship.error, 'carrier')} />
+      <TextInput label="Tracking number" required value={trackingNumber} onChange={({ currentTarget: { value } }) => setTrackingNumber(value)} error={faultOf(ship.error, 'trackingNumber')} />
+    </FormDialog>
+  );
+}
+
+function DeliverDialog({ order, onClose }: DialogProps): ReactNode {
+  const deliver = useOrderAction(order, `Order ${order.id} is delivered.`, onClose, (shop) => shop.POST('/store/order/{orderId}/delivery', { params: { path: { orderId: order.id } } }));
+  return (
+    <ConfirmDialog title={`Delivery of order ${order.id}`} action="It was delivered" color="green" isOpen isBusy={deliver.isPending} error={deliver.error} onConfirm={() => deliver.mutate()} onClose={onClose}>
+      The order closes: it can be neither cancelled nor transferred afterwards.
+    </ConfirmDialog>
+  );
+}
+
+function TransferDialog({ order, onClose }: DialogProps): ReactNode {
+  const [username, setUsername] = useState('');
+  const path = { orderId: order.id };
+  const transfer = useOrderAction(order, `Order ${order.id} is transferred to ${username}.`, onClose, (shop) => shop.POST('/store/order/{orderId}/transfer', { params: { path }, body: { username } }));
+  return (
+    <FormDialog title={`Transfer order ${order.id}`} action="Transfer" isBusy={transfer.isPending} error={transfer.error} onSubmit={() => transfer.mutate()} onClose={onClose}>
+      <Text size="sm">Earlier events stay with {order.owner ?? 'the former owner'}; later ones are for the new one.</Text>
+      <TextInput label="New owner" description="A username." required data-autofocus value={username} onChange={({ currentTarget: { value } }) => setUsername(value)} error={faultOf(transfer.error, 'username')} />
+    </FormDialog>
+  );
+}
+
+function CancelDialog({ order, onClose }: DialogProps): ReactNode {
+  const cancel = useOrderAction(order, `Order ${order.id} is cancelled.`, onClose, (shop) => shop.DELETE('/store/order/{orderId}', { params: { path: { orderId: order.id } } }));
+  return (
+    <ConfirmDialog title={`Cancel order ${order.id}?`} action="Cancel the order" isOpen isBusy={cancel.isPending} error={cancel.error} onConfirm={() => cancel.mutate()} onClose={onClose}>
+      {`Its ${counted(order.quantity, 'unit')} can be ordered again at once. ${order.status === 'approved' ? 'It is paid: giving the money back is yours to arrange. ' : ''}A cancelled order stays readable, and cannot be opened again.`}
+    </ConfirmDialog>
+  );
+}

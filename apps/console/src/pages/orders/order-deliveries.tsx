@@ -1,0 +1,42 @@
+import { Skeleton, Table, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useMay } from '../../auth/session.js';
+import { AnchorLink } from '../../ui/anchor-link.js';
+import { Card } from '../../ui/card.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { StatusBadge } from '../../ui/status-badge.js';
+import { Time } from '../../ui/time.js';
+import { useOrderDeliveries } from './queries.js';
+
+/** What was sent of this order to the person's own webhooks. */
+export function OrderDeliveries({ orderId }: { readonly orderId: number }): ReactNode {
+  const { data, error } = useOrderDeliveries(orderId);
+  if (!useMay('webhooks')) return null;
+  return (
+    <Card title="Webhook deliveries" aside={<AnchorLink to="/webhooks" size="xs">your webhooks</AnchorLink>}>
+      <ProblemAlert error={error} title="The deliveries could not be read" />
+      {!data && !error && <Skeleton h={60} />}
+      {data?.length === 0 && <Text size="sm" c="dimmed">Nothing of this order is among the newest 1,000 deliveries of each of your webhooks.</Text>}
+      {data && data.length > 0 && (
+        <Table.ScrollContainer minWidth={360}>
+          <Table>
+            <Table.Thead><Table.Tr><Table.Th>To</Table.Th><Table.Th>State</Table.Th><Table.Th>Last attempt</Table.Th><Table.Th>Answer</Table.Th></Table.Tr></Table.Thead>
+            <Table.Tbody>
+              {data.map(({ id, webhookUrl, state, attempts }) => {
+                const last = attempts.at(-1);
+                return (
+                  <Table.Tr key={`${webhookUrl} ${id}`}>
+                    <Table.Td style={{ overflowWrap: 'anywhere' }}>{webhookUrl}</Table.Td>
+                    <Table.Td><StatusBadge status={state} /></Table.Td>
+                    <Table.Td><Time at={last?.at} /></Table.Td>
+                    <Table.Td>{last?.status ?? last?.error ?? '–'}</Table.Td>
+                  </Table.Tr>
+                );
+              })}
+            </Table.Tbody>
+          </Table>
+        </Table.ScrollContainer>
+      )}
+    </Card>
+  );
+}

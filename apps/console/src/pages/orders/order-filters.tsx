@@ -1,0 +1,43 @@
+import { Button, Chip, Group, NumberInput, TextInput } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { IconX } from '@tabler/icons-react';
+import { type ReactNode, useState } from 'react';
+import { type OrderFilter, orderStatuses, statusesOf, toOrderFilter } from './order-filter.js';
+
+const typingMs = 350;
+
+/** The filters of the list; what is chosen is in the address. */
+export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: OrderFilter; readonly seesAll: boolean; readonly onChange: (filter: OrderFilter) => void }): ReactNode {
+  const [draft, setDraft] = useState<OrderFilter>(filter);
+  const applySoon = useDebouncedCallback((next: OrderFilter) => onChange(toOrderFilter({ ...next })), typingMs);
+  const type = (changed: { readonly [Name in keyof OrderFilter]: OrderFilter[Name] | undefined }): void => {
+    const next = Object.fromEntries(Object.entries({ ...draft, ...changed }).filter(([, value]) => value !== undefined && value !== '')) as OrderFilter;
+    setDraft(next);
+    applySoon(next);
+  };
+  return (
+    <Group mb="md" align="flex-end" gap="sm" role="search" aria-label="Filters">
+      <Chip.Group multiple value={statusesOf(draft.status)} onChange={(chosen) => type({ status: chosen.join(',') })}>
+        <Group gap={4} role="group" aria-label="Status" mih={36}>
+          {orderStatuses.map((one) => <Chip key={one} value={one} variant="outline" size="xs">{one}</Chip>)}
+        </Group>
+      </Chip.Group>
+      <NumberInput label="Plant" placeholder="Any" w={110} hideControls allowDecimal={false} allowNegative={false} value={draft.plantId ?? ''} onChange={(value) => type({ plantId: value === '' ? undefined : Number(value) })} />
+      {seesAll && <TextInput label="Owner" placeholder="Everybody" w={130} value={draft.owner ?? ''} onChange={({ currentTarget: { value } }) => type({ owner: value })} />}
+      <TextInput label="Placed from" type="datetime-local" w={205} value={draft.from ?? ''} onChange={({ currentTarget: { value } }) => type({ from: value })} />
+      <TextInput label="Placed before" type="datetime-local" w={205} value={draft.before ?? ''} onChange={({ currentTarget: { value } }) => type({ before: value })} />
+      {Object.keys(draft).length > 0 && (
+        <Button
+          variant="subtle"
+          leftSection={<IconX size={16} />}
+          onClick={() => {
+            setDraft({});
+            onChange({});
+          }}
+        >
+          Clear
+        </Button>
+      )}
+    </Group>
+  );
+}

@@ -1,0 +1,48 @@
+import { Breadcrumbs, Grid, Stack } from '@mantine/core';
+import { getRouteApi } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { AnchorLink } from '../../ui/anchor-link.js';
+import { Loading } from '../../ui/loading.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { StatusBadge } from '../../ui/status-badge.js';
+import { OrderActions } from './order-actions.js';
+import { OrderDeliveries } from './order-deliveries.js';
+import { OrderFacts } from './order-facts.js';
+import { OrderRefunds } from './order-refunds.js';
+import { OrderTimeline } from './order-timeline.js';
+import { useOrder, useRefunds, useTimeline } from './queries.js';
+
+const route = getRouteApi('/orders/$orderId');
+
+export function OrderPage(): ReactNode {
+  const id = Number(route.useParams().orderId);
+  const order = useOrder(id);
+  const timeline = useTimeline(id);
+  const refunds = useRefunds(id, timeline.data);
+  return (
+    <>
+      <Breadcrumbs mb="xs"><AnchorLink to="/orders" size="sm">Orders</AnchorLink><span>{id}</span></Breadcrumbs>
+      <PageHeader title={`Order ${id}`}>
+        {order.data && <StatusBadge status={order.data.status} />}
+      </PageHeader>
+      <ProblemAlert error={order.error} title="The order could not be read" />
+      {order.isPending && <Loading />}
+      {order.data && (
+        <Stack>
+          <OrderActions order={order.data} />
+          <Grid>
+            <Grid.Col span={{ base: 12, md: 6 }}>
+              <Stack>
+                <OrderFacts order={order.data} />
+                <OrderRefunds orderId={id} refunds={refunds.data ?? []} error={refunds.error} />
+                <OrderDeliveries orderId={id} />
+              </Stack>
+            </Grid.Col>
+            <Grid.Col span={{ base: 12, md: 6 }}><OrderTimeline entries={timeline.data} error={timeline.error} /></Grid.Col>
+          </Grid>
+        </Stack>
+      )}
+    </>
+  );
+}

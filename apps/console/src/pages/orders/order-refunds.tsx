@@ -1,0 +1,62 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { Card } from '../../ui/card.js';
+import { sayDone } from '../../ui/done.js';
+import { faultOf } from '../../ui/problem.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { StatusBadge } from '../../ui/status-badge.js';
+import { Time } from '../../ui/time.js';
+import type { Refund } from './queries.js';
+
+/** Money that the order owes its owner. Nothing where there is none. */
+export function OrderRefunds({ orderId, refunds, error }: { readonly orderId: number; readonly refunds: readonly Refund[]; readonly error: unknown }): ReactNode {
+  const [open, setOpen] = useState<Refund>();
+  if (refunds.length === 0 && !error) return null;
+  return (
+    <Card title="Refund">
+      <ProblemAlert error={error} title="The refund could not be read" />
+      <Stack gap="sm">
+        {refunds.map((refund) => (
+          <Group key={refund.id} justify="space-between">
+            <div>
+              <Text size="sm">Payment <Text span inherit ff="monospace">{refund.paymentReference}</Text></Text>
+              <Text size="sm" c="dimmed">{refund.status === 'due' ? <>due since <Time at={refund.dueAt} /></> : <>given back <Time at={refund.completedAt} />, {refund.reference}</>}</Text>
+            </div>
+            <Group gap="xs">
+              <StatusBadge status={refund.status} />
+              {refund.status === 'due' && <Button size="xs" onClick={() => setOpen(refund)}>It was given back</Button>}
+            </Group>
+          </Group>
+        ))}
+      </Stack>
+      {open && <CompletionDialog orderId={orderId} refund={open} onClose={() => setOpen(undefined)} />}
+    </Card>
+  );
+}
+
+function CompletionDialog({ orderId, refund, onClose }: { readonly orderId: number; readonly refund: Refund; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const [reference, setReference] = useState('');
+  const complete = useMutation({
+    mutationFn: () => shop.POST('/store/refund/{refundId}/completion', { params: { path: { refundId: refund.id } }, body: { reference } }),
+    onSuccess: async () => {
+      sayDone(`The refund of order ${orderId} is completed.`);
+      onClose();
+      await Promise.all([client.invalidateQueries({ queryKey: ['order', orderId] }), client.invalidateQueries({ queryKey: ['refunds'] })]);
+    },
+  });
+  return (
+    <Modal opened onClose={onClose} title="The money was given back" centered>
+      <form onSubmit={(event) => { event.preventDefault(); complete.mutate(); }}>
+        <Stack>
+          <TextInput label="Reference" description="The payment provider’s name for the transfer." required data-autofocus value={reference} onChange={({ currentTarget: { value } }) => setReference(value)} error={faultOf(complete.error, 'reference')} />
+          <ProblemAlert error={complete.error} />
+          <Group justify="flex-end"><Button variant="default" onClick={onClose}>Back</Button><Button type="submit" loading={complete.isPending}>Complete the refund</Button></Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,82 @@
+import { Badge, Paper } from '@mantine/core';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type ReactNode, useEffect, useLayoutEffect, useRef } from 'react';
+import type { Order } from '../../shop/day.js';
+import { AnchorLink } from '../../ui/anchor-link.js';
+import { formatNumber } from '../../ui/numbers.js';
+import { StatusBadge } from '../../ui/status-badge.js';
+import { Time } from '../../ui/time.js';
+import classes from './order-table.module.css';
+
+const rowHeight = 44;
+/** The next page is asked for when so many rows are left below. */
+const ahead = 100;
+
+interface Column {
+  readonly name: string;
+  readonly isNumber?: true;
+  readonly cell: (order: Order) => ReactNode;
+}
+
+const columns: readonly Column[] = [
+  { name: 'Order', cell: ({ id }) => <AnchorLink to="/orders/$orderId" params={{ orderId: String(id) }} size="sm">{id}</AnchorLink> },
+  { name: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+  { name: 'Placed', cell: ({ placedAt }) => <Time at={placedAt} /> },
+  { name: 'Plant', isNumber: true, cell: ({ plantId }) => plantId },
+  { name: 'Units', isNumber: true, cell: ({ quantity }) => formatNumber(quantity) },
+  { name: 'Shipment', cell: ({ carrier, trackingNumber }) => (carrier === undefined ? '–' : `${carrier} ${trackingNumber ?? ''}`) },
+  { name: 'Refund', cell: ({ refund }) => (refund === undefined ? '–' : <Badge variant="light" color={refund === 'due' ? 'orange' : 'gray'} tt="none">{refund}</Badge>) },
+];
+const ownerColumn: Column = { name: 'Owner', cell: ({ owner }) => owner ?? '–' };
+
+/** Only the rows that can be seen are in the page, however many there are. */
+export function OrderTable({ rows, isEnd, isLoading, seesAll, onMore }: {
+  readonly rows: readonly Order[];
+  readonly isEnd: boolean;
+  readonly isLoading: boolean;
+  readonly seesAll: boolean;
+  readonly onMore: () => void;
+}): ReactNode {
+  const scrolled = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scrolled.current, estimateSize: () => rowHeight, overscan: 12, getItemKey: (index) => rows[index]?.id ?? index });
+  const items = virtual.getVirtualItems();
+  const lastShown = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (!isEnd && !isLoading && lastShown > rows.length - ahead) onMore();
+  }, [isEnd, isLoading, lastShown, rows.length, onMore]);
+  useStillView(scrolled, rows);
+  const shown = seesAll ? [...columns.slice(0, 3), ownerColumn, ...columns.slice(3)] : columns;
+  const template = { gridTemplateColumns: shown.map(({ isNumber }) => (isNumber ? 'minmax(80px, 1fr)' : 'minmax(110px, 1.4fr)')).join(' ') };
+  return (
+    <Paper withBorder ref={scrolled} className={classes['scroll'] ?? ''} role="table" aria-label="Orders" aria-rowcount={isEnd ? rows.length + 1 : -1} tabIndex={0}>
+      <div role="rowgroup" className={classes['head']}>
+        <div role="row" className={classes['row']} style={template}>
+          {shown.map(({ name, isNumber }) => <div key={name} role="columnheader" className={isNumber ? classes['number'] : undefined}>{name}</div>)}
+        </div>
+      </div>
+      <div role="rowgroup" style={{ height: virtual.getTotalSize(), position: 'relative' }}>
+        {items.map(({ index, key, start }) => {
+          const order = rows[index];
+          return order && (
+            <div key={key} role="row" aria-rowindex={index + 2} className={`${classes['row'] ?? ''} ${classes['placed'] ?? ''}`} style={{ ...template, height: rowHeight, transform: `translateY(${start}px)` }}>
+              {shown.map(({ name, isNumber, cell }) => <div key={name} role="cell" className={isNumber ? classes['number'] : classes['cell']}>{cell(order)}</div>)}
+            </div>
+          );
+        })}
+      </div>
+    </Paper>
+  );
+}
+
+/** New rows on top do not move what somebody is reading further down. */
+function useStillView(scrolled: React.RefObject<HTMLDivElement | null>, rows: readonly Order[]): void {
+  const first = useRef<number>(undefined);
+  useLayoutEffect(() => {
+    const before = first.current;
+    first.current = rows[0]?.id;
+    const element = scrolled.current;
+    if (before === undefined || !element || element.scrollTop === 0) return;
+    const added = rows.findIndex(({ id }) => id === before);
+    if (added > 0) element.scrollTop += added * rowHeight;
+  }, [scrolled, rows]);
+}

@@ -1,0 +1,71 @@
+import { type UseQueryResult, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { components } from '@plant-shop/client';
+import { useEffect } from 'react';
+import { useMay, useSession, useShop } from '../../auth/session.js';
+import type { Order } from '../../shop/day.js';
+
+type Schemas = components['schemas'];
+export type TimelineEntry = Schemas['TimelineEntry'];
+export type Refund = Schemas['Refund'];
+export type Delivery = Schemas['Delivery'];
+
+/** One order, read again with each of its events. */
+export function useOrder(id: number): UseQueryResult<Order> {
+  const shop = useShop();
+  const client = useQueryClient();
+  const { live } = useSession();
+  useEffect(
+    () =>
+      live.subscribe((message) => {
+        if (message.event === 'stream.gap' || message.data.orderId === id) void client.invalidateQueries({ queryKey: ['order', id] });
+      }),
+    [client, live, id],
+  );
+  return useQuery({ queryKey: ['order', id], queryFn: async ({ signal }) => (await shop.GET('/store/order/{orderId}', { params: { path: { orderId: id } }, signal })).data });
+}
+
+export function useTimeline(id: number): UseQueryResult<readonly TimelineEntry[]> {
+  const shop = useShop();
+  return useQuery({
+    queryKey: ['order', id, 'timeline'],
+    queryFn: async ({ signal }) => (await shop.GET('/store/order/{orderId}/timeline', { params: { path: { orderId: id } }, signal })).data,
+  });
+}
+
+/** The refunds that the timeline names. */
+export function useRefunds(id: number, timeline: readonly TimelineEntry[] | undefined): UseQueryResult<readonly Refund[]> {
+  const shop = useShop();
+  const mayRead = useMay('write:payments');
+  const ids = [...new Set(timeline?.flatMap(({ refundId }) => refundId ?? []))];
+  return useQuery({
+    queryKey: ['order', id, 'refunds', ids],
+    queryFn: ({ signal }) => Promise.all(ids.map(async (refundId) => (await shop.GET('/store/refund/{refundId}', { params: { path: { refundId } }, signal })).data)),
+    enabled: mayRead && ids.length > 0,
+  });
+}
+
+const newestDeliveries = 1_000;
+
+export interface OrderDelivery extends Delivery {
+  readonly webhookUrl: string;
+}
+
+/** Deliveries of the order's events to the person's own webhooks, among the newest of each: the API has no list of one order's. */
+export function useOrderDeliveries(id: number): UseQueryResult<readonly OrderDelivery[]> {
+  const shop = useShop();
+  const mayRead = useMay('webhooks');
+  return useQuery({
+    queryKey: ['order', id, 'deliveries'],
+    queryFn: async ({ signal }) => {
+      const { data: webhooks } = await shop.GET('/webhooks', { params: { query: { limit: 100 } }, signal });
+      const lists = await Promise.all(
+        webhooks.map(async ({ id: webhookId, url }) => {
+          const { data } = await shop.GET('/webhooks/{webhookId}/deliveries', { params: { path: { webhookId }, query: { limit: newestDeliveries } }, signal });
+          return data.filter(({ orderId }) => orderId === id).map((one) => ({ ...one, webhookUrl: url }));
+        }),
+      );
+      return lists.flat();
+    },
+    enabled: mayRead,
+  });
+}

@@ -1,0 +1,34 @@
+import '@mantine/charts/styles.css';
+import { BarChart, DonutChart, LineChart } from '@mantine/charts';
+import type { ReactNode } from 'react';
+import { formatDuration } from '../../ui/numbers.js';
+import { statusColors } from '../../ui/status-badge.js';
+
+// What they show stands beside them as text: for screen readers each is one picture with a name.
+
+export function Donut({ parts, height, label }: { readonly parts: readonly { readonly name: string; readonly value: number }[]; readonly height: number; readonly label: string }): ReactNode {
+  const data = parts.map(({ name, value }) => ({ name, value, color: `${statusColors[name] ?? 'gray'}.6` }));
+  const isEmpty = data.every(({ value }) => value === 0);
+  return (
+    <div role="img" aria-label={label} style={{ width: height - 50, flex: 'none' }}>
+      <DonutChart data={isEmpty ? [{ name: 'none', value: 1, color: 'gray.4' }] : data} size={height - 50} thickness={20} h={height} strokeWidth={1} withTooltip={!isEmpty} pieChartProps={plain} pieProps={still} />
+    </div>
+  );
+}
+
+export const Columns = ({ data, height, label }: { readonly data: readonly { readonly time: string; readonly orders: number }[]; readonly height: number; readonly label: string }): ReactNode => (
+  <div role="img" aria-label={label}>
+    <BarChart h={height} data={[...data]} dataKey="time" series={[{ name: 'orders', color: 'green.7' }]} tickLine="none" xAxisProps={{ interval: 9 }} yAxisProps={{ allowDecimals: false, width: 36 }} barChartProps={plain} barProps={still} />
+  </div>
+);
+
+export const Line = ({ data, height, label }: { readonly data: readonly { readonly time: string; readonly seconds: number | null }[]; readonly height: number; readonly label: string }): ReactNode => (
+  <div role="img" aria-label={label}>
+    <LineChart h={height} data={[...data]} dataKey="time" series={[{ name: 'seconds', label: 'to delivery', color: 'teal.7' }]} tickLine="none" connectNulls withDots valueFormatter={(value) => formatDuration(value * 1_000)} xAxisProps={{ interval: 9 }} yAxisProps={{ width: 56 }} lineChartProps={plain} lineProps={still} />
+  </div>
+);
+
+/** It would be another stop for the keyboard, inside of a picture. */
+const plain = { accessibilityLayer: false } as const;
+/** What changes twice a second must not move each time. */
+const still = { isAnimationActive: false } as const;

@@ -1,0 +1,115 @@
+import { Group, Skeleton, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, type ReactNode, Suspense, useEffect, useRef } from 'react';
+import { useSession, useShop } from '../../auth/session.js';
+import type { DayFigures } from '../../shop/day.js';
+import { Card } from '../../ui/card.js';
+import { counted, formatDuration, formatNumber } from '../../ui/numbers.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { statusColors } from '../../ui/status-badge.js';
+
+// The chart library is as large as the rest of the console: numbers are there before it.
+const Donut = lazy(() => import('./charts.js').then(({ Donut: component }) => ({ default: component })));
+const Columns = lazy(() => import('./charts.js').then(({ Columns: component }) => ({ default: component })));
+const Line = lazy(() => import('./charts.js').then(({ Line: component }) => ({ default: component })));
+
+const height = 190;
+const Chart = ({ children }: { readonly children: ReactNode }): ReactNode => <Suspense fallback={<Skeleton h={height} />}>{children}</Suspense>;
+
+/** At most so often the inventory is read again while orders move. */
+const inventoryMs = 2_000;
+
+export function UnitsByStatus(): ReactNode {
+  const shop = useShop();
+  const { live } = useSession();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['inventory'],
+    queryFn: async ({ signal }) => (await shop.GET('/store/inventory', { signal })).data,
+    refetchInterval: 30_000,
+  });
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => {
+    const stop = live.subscribe(() => {
+      timer.current ??= setTimeout(() => {
+        timer.current = undefined;
+        void refetch();
+      }, inventoryMs);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer.current);
+      timer.current = undefined;
+    };
+  }, [live, refetch]);
+  const parts = (['available', 'pending', 'sold'] as const).map((name) => ({ name, value: data?.[name] ?? 0 }));
+  return (
+    <Card title="Units by status">
+      <ProblemAlert error={error} title="The inventory could not be read" />
+      {data && (
+        <Group wrap="nowrap" gap="md">
+          <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
+          <Legend parts={parts} />
+        </Group>
+      )}
+      {!data && !error && <Skeleton h={height} />}
+    </Card>
+  );
+}
+
+const statuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
+
+export function OrdersByStatus({ figures: { counts, isRead } }: { readonly figures: DayFigures }): ReactNode {
+  const parts = statuses.map((name) => ({ name, value: counts[name] }));
+  return (
+    <Card title="Orders by status" aside={<Text size="xs" c="dimmed">open, or of the last 24 h</Text>}>
+      {isRead ? (
+        <Group wrap="nowrap" gap="md">
+          <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>
+          <Legend parts={parts} />
+        </Group>
+      ) : (
+        <Skeleton h={height} />
+      )}
+    </Card>
+  );
+}
+
+const Legend = ({ parts }: { readonly parts: readonly { readonly name: string; readonly value: number }[] }): ReactNode => (
+  <Stack gap={6} component="dl" m={0} flex={1}>
+    {parts.map(({ name, value }) => (
+      <Group key={name} justify="space-between" wrap="nowrap" gap="xs">
+        <Group component="dt" gap={6} wrap="nowrap">
+          <span aria-hidden style={{ width: 10, height: 10, borderRadius: 3, flex: 'none', background: `var(--mantine-color-${statusColors[name] ?? 'gray'}-6)` }} />
+          <Text size="sm">{name}</Text>
+        </Group>
+        <Text component="dd" m={0} size="sm" fw={600} className="numbers">{formatNumber(value)}</Text>
+      </Group>
+    ))}
+  </Stack>
+);
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
+
+export function OrdersPerMinute({ figures: { perMinute } }: { readonly figures: DayFigures }): ReactNode {
+  const total = perMinute.reduce((sum, { placed }) => sum + placed, 0);
+  const data = perMinute.map(({ at, placed }) => ({ time: clock.format(at), orders: placed }));
+  return (
+    <Card title="Orders a minute" aside={<Text size="xs" c="dimmed" className="numbers">{counted(total, 'order')} in the last hour</Text>}>
+      <Chart><Columns data={data} height={height} label={`${counted(total, 'order')} in the last hour, at most ${formatNumber(Math.max(...perMinute.map(({ placed }) => placed)))} in a minute`} /></Chart>
+    </Card>
+  );
+}
+
+export function DeliveryTime({ figures: { perMinute } }: { readonly figures: DayFigures }): ReactNode {
+  const last = perMinute.findLast(({ deliveryMs }) => deliveryMs !== undefined)?.deliveryMs;
+  const data = perMinute.map(({ at, deliveryMs }) => ({ time: clock.format(at), seconds: deliveryMs === undefined ? null : deliveryMs / 1_000 }));
+  return (
+    <Card title="From placing to delivery" aside={<Text size="xs" c="dimmed" className="numbers">{last === undefined ? 'median' : `median, last ${formatDuration(last)}`}</Text>}>
+      {last === undefined ? (
+        <Text size="sm" c="dimmed" h={height}>No order has been delivered since you opened the console. Deliveries are drawn here as they happen.</Text>
+      ) : (
+        <Chart><Line data={data} height={height} label={`Median time from placing to delivery, last ${formatDuration(last)}`} /></Chart>
+      )}
+    </Card>
+  );
+}

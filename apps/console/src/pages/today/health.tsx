@@ -1,0 +1,48 @@
+import { Group, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useSession } from '../../auth/session.js';
+import { readReadiness } from '../../shop/connection.js';
+import { Card } from '../../ui/card.js';
+import { StatusBadge } from '../../ui/status-badge.js';
+
+const services = ['gateway', 'catalog', 'store', 'identity', 'notifications'] as const;
+const duties: Readonly<Record<(typeof services)[number], string>> = {
+  gateway: 'answers the API',
+  catalog: 'plants and images',
+  store: 'orders and stock',
+  identity: 'people and log-ins',
+  notifications: 'stream and webhooks',
+};
+
+/** The five services, as `/readyz` sees them. */
+export function Health(): ReactNode {
+  const { connection } = useSession();
+  const { data, isPending } = useQuery({
+    queryKey: ['health'],
+    queryFn: async () => {
+      const services = await readReadiness();
+      if (!services || Object.values(services).some((state) => state !== 'ready')) connection.suspect();
+      return services ?? null;
+    },
+    refetchInterval: 5_000,
+  });
+  return (
+    <Card title="Services">
+      <Stack gap="xs" component="ul" p={0} m={0} style={{ listStyle: 'none' }}>
+        {services.map((service) => {
+          const state = isPending ? '…' : (data?.[service] ?? 'no answer');
+          return (
+            <Group key={service} component="li" justify="space-between" wrap="nowrap">
+              <div>
+                <Text size="sm" fw={500}>{service}</Text>
+                <Text size="xs" c="dimmed">{duties[service]}</Text>
+              </div>
+              <StatusBadge status={state === '…' || state === 'ready' ? state : 'failed'} label={state} />
+            </Group>
+          );
+        })}
+      </Stack>
+    </Card>
+  );
+}

@@ -1,0 +1,30 @@
+import { Group, Paper, Stack, Text, ThemeIcon } from '@mantine/core';
+import type { IconProps } from '@tabler/icons-react';
+import type { ComponentType, ReactNode } from 'react';
+import { AnchorLink } from '../../ui/anchor-link.js';
+import { problemText } from '../../ui/problem.js';
+
+/** One number that matters, and what it counts. */
+export function Stat({ label, value, text, icon: Icon, tone, href, error }: {
+  readonly label: string;
+  readonly value: string;
+  readonly text: string;
+  readonly icon: ComponentType<IconProps>;
+  readonly tone: string;
+  /** Where the label leads. */
+  readonly href?: string;
+  readonly error?: unknown;
+}): ReactNode {
+  return (
+    <Paper withBorder p="md" component="section" aria-label={label}>
+      <Group justify="space-between" align="flex-start" wrap="nowrap">
+        <Stack gap={2}>
+          <Text size="sm" fw={500}>{href === undefined ? label : <AnchorLink to={href} c="inherit" inherit>{label}</AnchorLink>}</Text>
+          <Text className="numbers" fz={30} fw={650} lh={1.15}>{value}</Text>
+          <Text size="xs" c="dimmed">{error === null || error === undefined ? text : problemText(error).what}</Text>
+        </Stack>
+        <ThemeIcon variant="light" color={tone} size="lg" aria-hidden><Icon size={20} stroke={1.75} /></ThemeIcon>
+      </Group>
+    </Paper>
+  );
+}

@@ -1,0 +1,184 @@
+import type { components, Shop } from '@plant-shop/client';
+import { Cell } from './cell.js';
+import type { Connection } from './connection.js';
+import type { LiveEvents, LiveMessage } from './live-events.js';
+
+export type Order = components['schemas']['Order'];
+export type OrderStatus = Order['status'];
+
+export const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+/** Minutes that are drawn. */
+const minutes = 60;
+/** Beyond it a page would read for seconds; the newest count. */
+const maxOrders = 5_000;
+const publishMs = 500;
+const lagSamples = 50;
+
+/** What Today shows of the orders: those that are open, and all of the last 24 hours. */
+export interface DayFigures {
+  /** False until the orders were read. */
+  readonly isRead: boolean;
+  readonly counts: Readonly<Record<OrderStatus, number>>;
+  /** There are more than were read. */
+  readonly isCut: boolean;
+  /** Paid, and not with a carrier; the one that waits longest first. */
+  readonly toShip: readonly Order[];
+  /** For the last hour, oldest first. */
+  readonly perMinute: readonly MinuteFigures[];
+  /** From a change to its event on this page: the median of the last ones, by this computer's clock. */
+  readonly lagMs: number | undefined;
+}
+
+export interface MinuteFigures {
+  /** Its beginning. */
+  readonly at: number;
+  readonly placed: number;
+  /** Median from placing to delivery of those delivered in it, as far as this page has seen; absent without any. */
+  readonly deliveryMs: number | undefined;
+}
+
+const ranks: Readonly<Record<OrderStatus, number>> = { placed: 0, approved: 1, delivered: 2, cancelled: 2 };
+
+/** The day as orders and events tell it. Pure: reads no clock and no network. */
+export class Day {
+  private readonly orders = new Map<number, Order>();
+  private readonly deliveries = new Map<number, number[]>();
+  private lags: number[] = [];
+  isRead = false;
+  isCut = false;
+
+  /** An order of a list. It may be older than what events have told. */
+  add(order: Order): void {
+    const known = this.orders.get(order.id);
+    this.orders.set(order.id, known && ranks[known.status] > ranks[order.status] ? { ...order, status: known.status } : order);
+  }
+
+  take(message: LiveMessage, now: number): void {
+    if (message.event === 'stream.gap') return;
+    const at = Date.parse(message.timestamp);
+    this.lags = [...this.lags.slice(-lagSamples + 1), Math.max(0, now - at)];
+    if (message.event === 'order.placed') {
+      const { orderId: id, plantId, quantity } = message.data;
+      if (!this.orders.has(id)) this.orders.set(id, { id, plantId, quantity, status: 'placed', complete: false, placedAt: message.timestamp });
+    }
+    if (message.event === 'order.shipped') this.change(message.data.orderId, { carrier: message.data.carrier });
+    if (message.event === 'order.status_changed') {
+      const { orderId, newStatus } = message.data;
+      const known = this.orders.get(orderId);
+      if (known && ranks[newStatus] > ranks[known.status]) this.change(orderId, { status: newStatus });
+      if (newStatus === 'delivered' && known?.placedAt !== undefined) {
+        const minute = minuteOf(at);
+        this.deliveries.set(minute, [...(this.deliveries.get(minute) ?? []), at - Date.parse(known.placedAt)]);
+      }
+    }
+  }
+
+  figures(now: number): DayFigures {
+    this.forget(now);
+    const counts = { placed: 0, approved: 0, delivered: 0, cancelled: 0 };
+    const placed = new Map<number, number>();
+    const toShip: Order[] = [];
+    for (const order of this.orders.values()) {
+      counts[order.status] += 1;
+      if (order.status === 'approved' && order.carrier === undefined) toShip.push(order);
+      const minute = minuteOf(placedMs(order));
+      placed.set(minute, (placed.get(minute) ?? 0) + 1);
+    }
+    const perMinute = Array.from({ length: minutes }, (_, n) => {
+      const at = minuteOf(now) - (minutes - 1 - n) * minuteMs;
+      return { at, placed: placed.get(at) ?? 0, deliveryMs: median(this.deliveries.get(at) ?? []) };
+    });
+    toShip.sort((a, b) => placedMs(a) - placedMs(b));
+    return { isRead: this.isRead, isCut: this.isCut, counts, toShip, perMinute, lagMs: median(this.lags) };
+  }
+
+  private change(id: number, changed: Partial<Order>): void {
+    const known = this.orders.get(id);
+    if (known) this.orders.set(id, { ...known, ...changed });
+  }
+
+  /** Closed orders leave after a day, so that a page that is open for weeks stays small. */
+  private forget(now: number): void {
+    for (const [id, order] of this.orders) if (ranks[order.status] === 2 && placedMs(order) < now - dayMs) this.orders.delete(id);
+    for (const minute of this.deliveries.keys()) if (minute < now - minutes * minuteMs) this.deliveries.delete(minute);
+  }
+}
+
+const placedMs = (order: Order): number => Date.parse(order.placedAt ?? '1970-01-01');
+const minuteOf = (at: number): number => Math.floor(at / minuteMs) * minuteMs;
+
+export function median(values: readonly number[]): number | undefined {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}
+
+/** The day of a session, live: begun with the first page that shows it, and kept while the person moves about. */
+export class LiveDay {
+  readonly figures: Cell<DayFigures>;
+  readonly error = new Cell<unknown>(undefined);
+  private day = new Day();
+  private isReading = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly shop: Shop,
+    live: LiveEvents,
+    connection: Connection,
+    private readonly seesAll: boolean,
+  ) {
+    this.figures = new Cell(this.day.figures(Date.now()));
+    live.subscribe((message) => {
+      if (message.event === 'stream.gap') this.read();
+      this.day.take(message, Date.now());
+      this.publishSoon();
+    });
+    // Back again: what failed is read once more.
+    connection.state.subscribe(() => {
+      if (!connection.state.get().isAway) this.read();
+    });
+    setInterval(() => this.publishSoon(), minuteMs / 4);
+    this.read();
+  }
+
+  /** Reads the orders again; events go on counting meanwhile. */
+  read(): void {
+    if (this.isReading) return;
+    this.isReading = true;
+    this.readAll()
+      .then(
+        () => this.error.set(undefined),
+        (error: unknown) => this.error.set(error),
+      )
+      .finally(() => {
+        this.isReading = false;
+      });
+  }
+
+  private async readAll(): Promise<void> {
+    const owner = this.seesAll ? { owner: '*' } : {};
+    const since = new Date(Date.now() - dayMs).toISOString();
+    const { day } = this;
+    day.isCut = false;
+    for (const filter of [{ status: ['placed', 'approved'] as OrderStatus[] }, { status: ['delivered', 'cancelled'] as OrderStatus[], placedFrom: since }]) {
+      let count = 0;
+      for await (const order of this.shop.list('/store/order', { ...owner, ...filter })) {
+        day.add(order);
+        count += 1;
+        if (count < maxOrders) continue;
+        day.isCut = true;
+        break;
+      }
+    }
+    day.isRead = true;
+    this.publishSoon();
+  }
+
+  /** At most twice a second, however much happens. */
+  private publishSoon(): void {
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.figures.set(this.day.figures(Date.now()));
+    }, publishMs);
+  }
+}

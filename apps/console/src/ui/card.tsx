@@ -1,0 +1,16 @@
+import { Group, Paper, Title } from '@mantine/core';
+import { type ReactNode, useId } from 'react';
+
+/** A part of a page with a heading of its own. */
+export function Card({ title, aside, children }: { readonly title: string; readonly aside?: ReactNode; readonly children: ReactNode }): ReactNode {
+  const id = useId();
+  return (
+    <Paper withBorder p="md" h="100%" component="section" aria-labelledby={id}>
+      <Group justify="space-between" mb="sm" wrap="nowrap">
+        <Title order={2} size="h5" id={id} style={{ whiteSpace: 'nowrap' }}>{title}</Title>
+        {aside}
+      </Group>
+      {children}
+    </Paper>
+  );
+}

@@ -1,0 +1,23 @@
+import { Badge, Tooltip } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { useCell, useSession } from '../auth/session.js';
+import type { LiveState } from '../shop/live-events.js';
+import { formatDuration } from './numbers.js';
+
+const texts: Readonly<Record<LiveState, readonly [label: string, color: string, meaning: string]>> = {
+  live: ['Live', 'green', 'Orders that change are shown as they do.'],
+  connecting: ['Connecting …', 'yellow', 'The event stream is away; what was missed follows when it is back.'],
+  off: ['Not live', 'gray', 'No event stream is open.'],
+  refused: ['Not live', 'red', 'The shop refused the event stream. Load the page again.'],
+};
+
+/** Whether the page follows the event stream, and how late that is. */
+export function LiveBadge({ lagMs }: { readonly lagMs?: number | undefined }): ReactNode {
+  const [label, color, meaning] = texts[useCell(useSession().live.state)];
+  const lag = lagMs === undefined ? '' : ` The last events came ${formatDuration(lagMs)} after the change, by this computer’s clock.`;
+  return (
+    <Tooltip label={meaning + lag} multiline maw={320}>
+      <Badge variant="dot" color={color} size="lg" tt="none" role="status">{label}{lagMs !== undefined && label === 'Live' ? ` · ${formatDuration(lagMs)} behind` : ''}</Badge>
+    </Tooltip>
+  );
+}

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Chrome } from './kit/console.mjs';
+import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
+
+/** @param {number} plantId @param {number} [quantity] */
+const placeOrder = async (plantId, quantity = 1) => (await admin.POST('/store/order', { body: { plantId, quantity } })).data.id;
+/** @param {number} orderId */
+const pay = (orderId) => admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
+
+describe('the orders', () => {
+  const chrome = new Chrome();
+  /** @type {import('./kit/people.mjs').Person} */
+  let staff;
+  before(async () => {
+    await chrome.open();
+    staff = await newPerson('staff');
+  });
+  after(() => chrome.close());
+
+  test('one is paid, shipped and delivered', async () => {
+    const id = await placeOrder(await newPlant(), 3);
+    const visit = await chrome.visit(staff, { path: `/orders/${id}` });
+    const { page } = visit;
+    await page.getByText('3 units').waitFor();
+    await page.getByRole('button', { name: 'Report a payment' }).click();
+    await page.getByLabel('Reference').fill('pay-1');
+    await page.getByRole('button', { name: 'Report it' }).click();
+    await page.getByText(`The payment of order ${id} is reported.`).waitFor();
+    await page.getByRole('button', { name: 'Ship', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Carrier').fill('Green Post');
+    await dialog.getByLabel('Tracking number').fill('GP 42');
+    await dialog.getByRole('button', { name: 'Ship', exact: true }).click();
+    await page.getByRole('region', { name: 'Details' }).getByText('GP 42').waitFor();
+    await visit.assertAccessible();
+    await page.getByRole('button', { name: 'Report the delivery' }).click();
+    await page.getByText('it can be neither cancelled nor transferred afterwards').waitFor();
+    await visit.assertAccessible();
+    await page.getByRole('button', { name: 'It was delivered' }).click();
+    const happened = page.getByRole('region', { name: 'What happened' });
+    await happened.getByText('approved → delivered').waitFor();
+    await page.getByRole('button', { name: 'Cancel the order' }).waitFor({ state: 'detached' });
+    await visit.leave();
+  });
+
+  test('are live: new ones appear, and those that change do so under the eyes', async () => {
+    const plantId = await newPlant();
+    const first = await placeOrder(plantId);
+    const visit = await chrome.visit(staff, { path: `/orders?plantId=${plantId}` });
+    const { page } = visit;
+    const rows = page.getByRole('table', { name: 'Orders' }).getByRole('row');
+    await rows.filter({ hasText: String(first) }).getByText('placed').waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    const second = await placeOrder(plantId);
+    await rows.filter({ hasText: String(second) }).getByText('placed').waitFor();
+    await pay(first);
+    await rows.filter({ hasText: String(first) }).getByText('approved').waitFor();
+    await page.getByText('2 orders').waitFor();
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
+  test('are filtered by status, plant and owner; the address says so', async () => {
+    const plantId = await newPlant();
+    const [kept, paid] = [await placeOrder(plantId), await placeOrder(plantId)];
+    await pay(paid);
+    const visit = await chrome.visit(staff, { path: '/orders' });
+    const { page } = visit;
+    await page.getByLabel('Plant', { exact: true }).fill(String(plantId));
+    await page.getByText('2 orders').waitFor();
+    await page.getByText('approved', { exact: true }).first().click();
+    await page.getByText('1 order', { exact: true }).waitFor();
+    await page.getByRole('link', { name: String(paid) }).waitFor();
+    assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { plantId: `${plantId}`, status: 'approved' });
+    await page.getByText('approved', { exact: true }).first().click();
+    await page.getByRole('link', { name: String(kept) }).waitFor();
+    await page.getByLabel('Owner').fill((await newPerson('customer')).username);
+    await page.getByRole('heading', { name: 'No order matches' }).waitFor();
+    await page.getByRole('button', { name: 'Show all orders' }).click();
+    await page.waitForURL('**/console/orders');
+    await visit.leave();
+  });
+
+  test('a refusal is shown where it was asked for, with what to do and the id of the request', async () => {
+    const id = await placeOrder(await newPlant());
+    const visit = await chrome.visit(staff, { path: `/orders/${id}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Transfer' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('New owner').fill('nobody-here');
+    await dialog.getByRole('button', { name: 'Transfer' }).click();
+    const alert = dialog.getByRole('alert');
+    await alert.getByText('This did not work').waitFor();
+    assert.match(await alert.innerText(), /Request [\w-]{8}/);
+    await visit.assertAccessible();
+    const heir = await newPerson('customer');
+    await dialog.getByLabel('New owner').fill(heir.username);
+    await dialog.getByRole('button', { name: 'Transfer' }).click();
+    await page.getByRole('region', { name: 'Details' }).getByText(heir.username).waitFor();
+    await visit.leave(/40\d/);
+  });
+
+  test('a payment that comes after the cancellation makes a refund, which is completed', async () => {
+    const id = await placeOrder(await newPlant());
+    const visit = await chrome.visit(staff, { path: `/orders/${id}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Cancel the order' }).click();
+    const question = page.getByRole('dialog');
+    await question.getByText('can be ordered again at once').waitFor();
+    await question.getByRole('button', { name: 'Cancel the order' }).click();
+    await page.getByText(`Order ${id} is cancelled.`).waitFor();
+    await page.getByRole('button', { name: 'Report a payment' }).click();
+    await page.getByLabel('Reference').fill('late-1');
+    await page.getByRole('button', { name: 'Report it' }).click();
+    await page.getByRole('dialog').getByRole('alert').waitFor();
+    await page.getByRole('button', { name: 'Back', exact: true }).click();
+    const refund = page.getByRole('region', { name: 'Refund' });
+    await refund.getByText('late-1').waitFor();
+    await refund.getByRole('button', { name: 'It was given back' }).click();
+    await page.getByLabel('Reference').fill('back-1');
+    await page.getByRole('button', { name: 'Complete the refund' }).click();
+    await refund.getByText('completed').waitFor();
+    await visit.leave(/409/);
+  });
+
+  test('a customer sees the own ones alone, and is offered no more than to cancel', async () => {
+    const customer = await newPerson('customer');
+    const plantId = await newPlant();
+    const others = await placeOrder(plantId);
+    const { data: own } = await shopOf(customer).POST('/store/order', { body: { plantId } });
+    const visit = await chrome.visit(customer, { path: '/orders' });
+    const { page } = visit;
+    await page.getByRole('link', { name: String(own.id) }).click();
+    await page.getByRole('heading', { name: `Order ${own.id}`, level: 1 }).waitFor();
+    const actions = page.getByRole('group', { name: 'Actions' }).getByRole('button');
+    await actions.first().waitFor();
+    assert.deepEqual(await actions.allTextContents(), ['Cancel the order']);
+    await page.getByRole('link', { name: 'Orders', exact: true }).first().click();
+    await page.getByText('1 order', { exact: true }).waitFor();
+    assert.equal(await page.getByLabel('Owner').count(), 0);
+    assert.equal(await page.getByRole('link', { name: String(others) }).count(), 0);
+    await visit.leave();
+  });
+
+  test('a plant\'s name that is markup is text', async () => {
+    const name = '<img src=x onerror="document.title=1"> & <b>bold</b>';
+    const id = await placeOrder(await newPlant(5, name));
+    const visit = await chrome.visit(staff, { path: `/orders/${id}` });
+    await visit.page.getByText(name).waitFor();
+    await visit.leave();
+  });
+
+  test('10,000 of them scroll, with few rows in the page', async () => {
+    const plantId = await newPlant(20_000);
+    const total = 10_000;
+    let left = total;
+    const place = async () => {
+      while (left-- > 0) await placeOrder(plantId);
+    };
+    await Promise.all(Array.from({ length: 32 }, place));
+    const visit = await chrome.visit(staff, { path: `/orders?plantId=${plantId}` });
+    const { page } = visit;
+    const table = page.getByRole('table', { name: 'Orders' });
+    await table.waitFor();
+    await page.waitForFunction(() => {
+      const [scrolled] = document.querySelectorAll('[role=table]');
+      if (scrolled) scrolled.scrollTop = scrolled.scrollHeight;
+      return [...document.querySelectorAll('[role=status]')].some(({ textContent }) => textContent === '10,000 orders');
+    });
+    const shown = await table.getByRole('row').count();
+    assert.ok(shown > 5 && shown < 80, `${shown} rows are in the page`);
+    assert.equal(await table.getAttribute('aria-rowcount'), `${total + 1}`);
+    await table.getByRole('row').last().getByText('placed').waitFor();
+    await visit.leave();
+  });
+});
