@@ -116,6 +116,17 @@ describe('a call that might take effect twice', () => {
   });
 });
 
+describe('an import', () => {
+  it('is sent as the lines that it is', async () => {
+    const server = await start(answered(200, { 'content-type': 'application/x-ndjson' }, '{"lines":2,"complete":true}\n'));
+    const body = '{"id":1,"name":"Fern"}\n{"id":2,"name":"Moss"}\n';
+    const { data } = await shopAt(server.url).POST('/plant/import', { body, parseAs: 'text' });
+    expect(data).toBe('{"lines":2,"complete":true}\n');
+    expect(server.bodies).toEqual([body]);
+    expect(server.requests[0]?.headers['content-type']).toBe('application/x-ndjson');
+  });
+});
+
 describe('an error says what is wrong', () => {
   it.each(['', 'shop', 'ftp://shop', 'http://shop/greenhouse', 'http://ada:secret@shop', 'http://shop?x=1'])('with the address "%s"', (url) => {
     expect(() => createShop({ url })).toThrow(expect.objectContaining({ kind: 'invalid-url' }));

@@ -4,7 +4,7 @@ import { type Credential, type TokenSource, tokenSourceOf } from './credentials.
 import { InvalidUrl } from './errors.js';
 import { type EventsOptions, type EventType, openEvents, type ShopEvents } from './events.js';
 import type { paths } from './generated/api.js';
-import { formOperations, multipartOperations } from './generated/operations.js';
+import { formOperations, linesOperations, multipartOperations } from './generated/operations.js';
 import { isRead, takesKey } from './repeat.js';
 import { type Answer, Transport } from './transport.js';
 
@@ -175,6 +175,10 @@ function serialized(operation: string, body: unknown, headers: Headers): string 
   if (formOperations.includes(operation)) {
     headers.set('content-type', 'application/x-www-form-urlencoded');
     return new URLSearchParams(body as Record<string, string>).toString();
+  }
+  if (linesOperations.includes(operation)) {
+    headers.set('content-type', 'application/x-ndjson');
+    return body as string;
   }
   headers.set('content-type', 'application/json');
   return defaultBodySerializer(body);

@@ -31,3 +31,8 @@ export const formOperations: readonly string[] = [
 export const multipartOperations: readonly string[] = [
   'POST /plant/{plantId}/uploadImage',
 ];
+
+/** They take JSON values, one a line. */
+export const linesOperations: readonly string[] = [
+  'POST /plant/import',
+];
