@@ -36,7 +36,7 @@ describe('the Dockerfile', () => {
   test('its source files come after the packages, and those of other services never', () => {
     assert.deepEqual(textsOf(stageOf(service, 'packages'), 'COPY'), ['--from=manifests /src ./']);
     assert.deepEqual(textsOf(stageOf(service, 'libs'), 'COPY'), ['tsconfig.base.json ./', 'libs libs']);
-    assert.deepEqual(textsOf(stageOf(service, 'console'), 'COPY'), ['apps/console apps/console']);
+    assert.deepEqual(textsOf(stageOf(service, 'console'), 'COPY'), ['apps/console apps/console', 'tools/plants/csv.mjs tools/plants/csv.mjs']);
     assert.deepEqual(textsOf(stageOf(service, 'build'), 'COPY'), [`apps/${service} apps/${service}`, '--from=console /src/apps/console/dist apps/console/dist']);
   });
 
@@ -94,7 +94,7 @@ describe('the Dockerfile', () => {
     const [first, ...rest] = textOf('.dockerignore').split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     assert.equal(first, '*');
     const allowed = rest.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
-    assert.deepEqual(allowed, ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', 'tsconfig.base.json', 'apps', 'libs', 'tests/*/package.json']);
+    assert.deepEqual(allowed, ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', 'tsconfig.base.json', 'apps', 'libs', 'tests/*/package.json', 'tools/plants/csv.mjs']);
     for (const never of ['**/*spec.ts', '**/*.harness.ts', '**/*.md', '**/node_modules', '**/dist', '**/.env', '**/secrets']) assert.ok(rest.includes(never), never);
   });
 });

@@ -19,8 +19,8 @@ export function changedFiles(root, since) {
   return git('diff', '--name-only', '--no-renames', '-z', since, 'HEAD').split('\0').filter(Boolean);
 }
 
-/** Left out of images by `.dockerignore`, or about running them only. */
-const NOT_IN_IMAGES = /^(docs|releases|tests|tools|\.github|\.ci|deploy)\/|\.md$|(spec|\.spec\.fixture|\.harness|\.fake)\.ts$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|eslint\.config\.js|jest\.(base|config)\.js)$/;
+/** Left out of images by `.dockerignore`, or about running them only. The console shares the rules of CSV with a tool. */
+const NOT_IN_IMAGES = /^(docs|releases|tests|tools(?!\/plants\/csv\.mjs$)|\.github|\.ci|deploy)\/|\.md$|(spec|\.spec\.fixture|\.harness|\.fake)\.ts$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|eslint\.config\.js|jest\.(base|config)\.js)$/;
 
 /**
  * Services whose image would be another one. A file of unknown use counts for all of them.

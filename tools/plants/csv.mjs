@@ -102,4 +102,5 @@ const textOf = ({ id, name }) => `${id === undefined ? '' : `${id}:`}${name ?? '
 
 const escaped = (/** @type {string} */ value) => value.replace(/[\\|]/g, '\\$&');
 
-const quotedIfNeeded = (/** @type {string} */ value) => (/[",\r\n]|^\s|\s$|^\ufeff/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+/** @param {string} value */
+export const quotedIfNeeded = (value) => (/[",\r\n]|^\s|\s$|^\ufeff/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);

@@ -9,6 +9,7 @@ export const viteArguments = ['node_modules/vite/bin/vite.js', 'build', '--logLe
 export const consoleSources = (root) => [
   ...filesBelow(join(root, 'apps', 'console'), /\.(tsx?|js|css|html|svg|json)$/),
   ...filesBelow(join(root, 'libs', 'client', 'src'), /\.ts$/),
+  join(root, 'tools', 'plants', 'csv.mjs'),
   join(root, 'pnpm-lock.yaml'),
 ];
 

@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { toOrderFilter } from '../pages/orders/order-filter.js';
+import { readPlantFilter } from '../pages/plants/plant-filter.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
 import { deliveriesSearch } from '../pages/webhooks/deliveries-search.js';
 import { Loading } from '../ui/loading.js';
@@ -14,7 +15,10 @@ const routes = [
   createRoute({ getParentRoute, path: '/', component: lazyRouteComponent(() => import('../pages/today/today-page.js'), 'TodayPage') }),
   createRoute({ getParentRoute, path: '/orders/$orderId', component: lazyRouteComponent(() => import('../pages/orders/order-page.js'), 'OrderPage') }),
   createRoute({ getParentRoute, path: '/orders', validateSearch: toOrderFilter, component: lazyRouteComponent(() => import('../pages/orders/orders-page.js'), 'OrdersPage') }),
-  createRoute({ getParentRoute, path: '/plants', component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
+  createRoute({ getParentRoute, path: '/plants', validateSearch: readPlantFilter, component: lazyRouteComponent(() => import('../pages/plants/plants-page.js'), 'PlantsPage') }),
+  createRoute({ getParentRoute, path: '/plants/new', component: lazyRouteComponent(() => import('../pages/plants/new-plant-page.js'), 'NewPlantPage') }),
+  createRoute({ getParentRoute, path: '/plants/import', component: lazyRouteComponent(() => import('../pages/plants/import/import-page.js'), 'ImportPage') }),
+  createRoute({ getParentRoute, path: '/plants/$plantId', component: lazyRouteComponent(() => import('../pages/plants/plant-page.js'), 'PlantPage') }),
   createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
   createRoute({ getParentRoute, path: '/webhooks', component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
   createRoute({ getParentRoute, path: '/webhooks/$webhookId', validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),

@@ -1,4 +1,5 @@
 import { Cell } from './cell.js';
+import { fetchOrUpload } from './uploads.js';
 
 /** Per service `ready`, or what keeps it from working. */
 export type Services = Readonly<Record<string, string>>;
@@ -22,7 +23,7 @@ export class Connection {
   /** For the client library: it repeats requests itself, so only here is seen that one failed. */
   readonly fetch: typeof globalThis.fetch = async (input, init) => {
     try {
-      const response = await globalThis.fetch(input, init);
+      const response = await fetchOrUpload(input, init);
       if (awayStatuses.includes(response.status)) this.suspect();
       return response;
     } catch (error) {

@@ -1,0 +1,45 @@
+import { Button, Menu, Modal } from '@mantine/core';
+import { IconChevronDown, IconDownload } from '@tabler/icons-react';
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../../auth/session.js';
+import { sayDone } from '../../../ui/done.js';
+import { download } from '../../../ui/download.js';
+import { counted, formatNumber } from '../../../ui/numbers.js';
+import { ProblemAlert } from '../../../ui/problem-alert.js';
+import type { Format } from '../import/source-lines.js';
+import { exportPlants } from './export-plants.js';
+
+/** All plants as a file, whatever is searched for. */
+export function ExportMenu(): ReactNode {
+  const shop = useShop();
+  const [plants, setPlants] = useState(0);
+  const exporting = useMutation({
+    mutationFn: async (format: Format) => {
+      setPlants(0);
+      let count = 0;
+      download(await exportPlants(shop, format, (read) => setPlants((count = read))), `plants-${new Date().toISOString().slice(0, 10)}.${format}`);
+      return count;
+    },
+    onSuccess: (count) => sayDone(`${counted(count, 'plant')} exported.`),
+  });
+  return (
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <Button variant="default" disabled={exporting.isPending} leftSection={<IconDownload size={16} />} rightSection={<IconChevronDown size={14} />}>
+            {exporting.isPending ? `Exporting … ${formatNumber(plants)}` : 'Export'}
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>All plants, without stock</Menu.Label>
+          <Menu.Item onClick={() => exporting.mutate('csv')}>CSV, for spreadsheets</Menu.Item>
+          <Menu.Item onClick={() => exporting.mutate('ndjson')}>NDJSON, one plant a line</Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Modal opened={exporting.isError} onClose={() => exporting.reset()} title="Export" centered>
+        <ProblemAlert error={exporting.error} title="There is no export" />
+      </Modal>
+    </>
+  );
+}

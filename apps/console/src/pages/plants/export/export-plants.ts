@@ -1,0 +1,49 @@
+import type { Shop } from '@plant-shop/client';
+import { header, recordOf } from '../../../../../../tools/plants/csv.mjs';
+import type { Format } from '../import/source-lines.js';
+
+/** As many lines are made into one part of the file: the browser may keep parts on the disk. */
+const partLines = 2_000;
+
+/**
+ * All plants as a file.
+ * @param onProgress is told how many plants were read by now
+ * @throws ShopError; Error when the answer was cut off: a part must not pass for the whole
+ */
+export async function exportPlants(shop: Shop, format: Format, onProgress: (plants: number) => void): Promise<Blob> {
+  const { data } = await shop.GET('/plant/export', { parseAs: 'stream' });
+  const parts: Blob[] = [];
+  let lines: string[] = format === 'csv' ? [header()] : [];
+  let plants = 0;
+  for await (const line of linesOf(data)) {
+    lines.push(format === 'csv' ? recordOf(JSON.parse(line) as object) : `${line}\n`);
+    plants += 1;
+    if (lines.length < partLines) continue;
+    parts.push(new Blob(lines));
+    lines = [];
+    onProgress(plants);
+  }
+  onProgress(plants);
+  return new Blob([...parts, ...lines], { type: format === 'csv' ? 'text/csv' : 'application/x-ndjson' });
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array> | null): AsyncGenerator<string> {
+  if (!stream) return;
+  const reader = stream.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch((cause: unknown) => {
+        throw new Error('The export was cut off before its end, so there is no file. Start it again.', { cause });
+      });
+      const lines = (rest + decoder.decode(value, { stream: !done })).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+      if (done) break;
+    }
+    if (rest !== '') yield rest;
+  } finally {
+    await reader.cancel();
+  }
+}

@@ -1,0 +1,68 @@
+import { Button, Code, List, Stack, Text } from '@mantine/core';
+import { IconFileUpload } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
+import { type DragEvent, type ReactNode, useRef, useState } from 'react';
+import { useCell, useShop } from '../../../auth/session.js';
+import { AnchorLink } from '../../../ui/anchor-link.js';
+import { Card } from '../../../ui/card.js';
+import { PageHeader } from '../../../ui/page-header.js';
+import zone from '../plant-images.module.css';
+import { currentImport } from './current-import.js';
+import { ImportProgress } from './import-progress.js';
+import { PlantImport } from './plant-import.js';
+
+export function ImportPage(): ReactNode {
+  const running = useCell(currentImport);
+  return (
+    <>
+      <AnchorLink to="/plants" size="sm">All plants</AnchorLink>
+      <PageHeader title="Import plants" text="Creates the plants of a file, and replaces those whose ids are there already. Stock of plants that are there stays as it is." />
+      {running ? <ImportProgress import={running} onAnother={() => currentImport.set(undefined)} /> : <ChooseFile />}
+    </>
+  );
+}
+
+function ChooseFile(): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const [isOver, setIsOver] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  const begin = (file: File | undefined): void => {
+    if (!file) return;
+    const begun = new PlantImport(shop, file, () => void client.invalidateQueries({ predicate: ({ queryKey: [noun] }) => noun === 'plants' || noun === 'plant' || noun === 'inventory' }));
+    currentImport.set(begun);
+    void begun.run();
+  };
+  const onDrop = (event: DragEvent): void => {
+    event.preventDefault();
+    setIsOver(false);
+    begin(event.dataTransfer.files[0]);
+  };
+  return (
+    <Stack maw={760}>
+      <div
+        className={zone['zone']}
+        data-over={isOver || undefined}
+        onDragOver={(event) => {
+          event.preventDefault();
+          setIsOver(true);
+        }}
+        onDragLeave={() => setIsOver(false)}
+        onDrop={onDrop}
+      >
+        <IconFileUpload size={32} aria-hidden />
+        <Text>Drop a file here, or</Text>
+        <Button onClick={() => input.current?.click()}>Choose a file</Button>
+        <Text size="sm" c="dimmed">CSV or NDJSON. It is sent at once, and you can stop it.</Text>
+        <input ref={input} type="file" hidden accept=".csv,.ndjson,.jsonl,.txt,text/csv,application/x-ndjson" onChange={({ currentTarget }) => begin(currentTarget.files?.[0])} />
+      </div>
+      <Card title="What the file has">
+        <List size="sm" spacing={4}>
+          <List.Item><b>CSV</b> has a row of names first: <Code>id</Code> and <Code>name</Code>, and if you like <Code>status</Code>, <Code>category</Code>, <Code>tags</Code>, <Code>photoUrls</Code> and <Code>quantity</Code>. Several tags are separated by <Code>|</Code>. Columns are separated by commas.</List.Item>
+          <List.Item><b>NDJSON</b> has one plant a line: <Code>{'{"id":7,"name":"Fern","tags":[{"name":"shade"}],"quantity":12}'}</Code></List.Item>
+          <List.Item>An export of plants can be imported as it is. Text is UTF-8.</List.Item>
+        </List>
+      </Card>
+    </Stack>
+  );
+}

@@ -1,0 +1,205 @@
+import { type Shop, ShopError, ShopProblem } from '@plant-shop/client';
+import { Cell } from '../../../shop/cell.js';
+import { type LineProblem, type RefusedLine, reportHeader, reportRecord, whyOf } from './report.js';
+import { BadFile, type Format, formatOf, linesOf, type SourceLine } from './source-lines.js';
+import { piecesOf } from './pieces.js';
+
+export interface ImportState {
+  readonly phase: 'running' | 'done' | 'stopped' | 'failed';
+  readonly fileName: string;
+  readonly format: Format;
+  /** How much of the file was taken, from 0 to 1. */
+  readonly part: number;
+  /** Number of the last line that was taken. */
+  readonly lastLine: number;
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly refused: number;
+  /** The first of the refused lines; the report has all. */
+  readonly refusedLines: readonly RefusedLine[];
+  readonly error?: unknown;
+}
+
+/** As many refused lines are shown. */
+export const mostShown = 100;
+
+/** Attempts in a row that take no line, and the pauses between them. */
+const pausesMs = [500, 1_000, 2_000, 4_000, 8_000];
+const pieceDeadlineMs = 60_000;
+
+interface Result {
+  readonly line?: number;
+  readonly id?: number;
+  readonly result?: 'created' | 'updated' | 'unchanged' | 'refused';
+  readonly complete?: boolean;
+  readonly problem?: LineProblem & { readonly status?: number };
+}
+
+/** One file on its way into the shop. It runs on while its person looks at other pages. */
+export class PlantImport {
+  readonly state: Cell<ImportState>;
+  private readonly reportParts: Blob[] = [];
+  private stopping = new AbortController();
+
+  constructor(
+    private readonly shop: Shop,
+    private readonly file: File,
+    /** Called when it ends, however. */
+    private readonly onEnd: () => void,
+  ) {
+    const format = formatOf(file.name);
+    this.state = new Cell<ImportState>({ phase: 'stopped', fileName: file.name, format, part: 0, lastLine: 0, created: 0, updated: 0, unchanged: 0, refused: 0, refusedLines: [] });
+  }
+
+  /** Begins, or goes on behind the last line that was taken. */
+  async run(): Promise<void> {
+    this.stopping = new AbortController();
+    this.change({ phase: 'running', error: undefined });
+    try {
+      let bytes = 0;
+      const pieces = textOf(this.file, (read) => (bytes = read));
+      for await (const piece of piecesOf(linesOf(this.state.get().format, pieces), this.state.get().lastLine)) {
+        await this.send(piece);
+        this.change({ part: this.file.size === 0 ? 1 : bytes / this.file.size });
+      }
+      this.change({ phase: 'done', part: 1 });
+    } catch (error) {
+      this.change(this.stopping.signal.aborted ? { phase: 'stopped' } : { phase: 'failed', error });
+    }
+    this.onEnd();
+  }
+
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  /** All refused lines as CSV. */
+  report(): Blob {
+    return new Blob([reportHeader, ...this.reportParts], { type: 'text/csv' });
+  }
+
+  /** A piece may be sent twice: plants that are there already, with the same content, stay as they are. */
+  private async send(piece: readonly SourceLine[]): Promise<void> {
+    let left = piece;
+    for (let failures = 0; left.length > 0; ) {
+      let taken = 0;
+      let problem: unknown;
+      try {
+        ({ taken, problem } = await this.sendOnce(left));
+      } catch (error) {
+        problem = error;
+      }
+      left = left.slice(taken);
+      if (left.length === 0) return;
+      failures = taken > 0 ? 0 : failures + 1;
+      const pauseMs = pausesMs[failures - 1] ?? (taken > 0 ? 0 : undefined);
+      this.stopping.signal.throwIfAborted();
+      if (pauseMs === undefined || !isPassing(problem)) throw problem;
+      await pause(pauseMs, this.stopping.signal);
+    }
+  }
+
+  /** @returns how many of the lines were taken, and why not all */
+  private async sendOnce(lines: readonly SourceLine[]): Promise<{ taken: number; problem: unknown }> {
+    const { data } = await this.shop.POST('/plant/import', {
+      body: lines.map(({ text }) => `${text}\n`).join(''),
+      parseAs: 'text',
+      deadlineMs: pieceDeadlineMs,
+      signal: this.stopping.signal,
+    });
+    const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
+    const refused: RefusedLine[] = [];
+    let taken = 0;
+    let last: Result | undefined;
+    for (const answer of data.split('\n')) {
+      if (answer === '') continue;
+      const result = JSON.parse(answer) as Result;
+      if (result.result === undefined || result.line === undefined) {
+        last = result;
+        break;
+      }
+      taken = result.line;
+      sum[result.result] += 1;
+      const source = lines[taken - 1];
+      if (result.result === 'refused' && source) refused.push({ ...source, id: result.id, why: whyOf(result.problem ?? {}) });
+    }
+    this.count(lines[taken - 1]?.number, sum, refused);
+    return { taken, problem: last?.problem ? new Interrupted(last.problem) : new Interrupted({ detail: 'The answer was cut off.' }) };
+  }
+
+  private count(lastLine: number | undefined, sum: Pick<ImportState, 'created' | 'updated' | 'unchanged' | 'refused'>, refused: readonly RefusedLine[]): void {
+    if (lastLine === undefined) return;
+    // As blobs, which the browser may keep on the disk.
+    if (refused.length > 0) this.reportParts.push(new Blob(refused.map(reportRecord)));
+    const before = this.state.get();
+    this.change({
+      lastLine,
+      created: before.created + sum.created,
+      updated: before.updated + sum.updated,
+      unchanged: before.unchanged + sum.unchanged,
+      refused: before.refused + sum.refused,
+      refusedLines: before.refusedLines.length >= mostShown ? before.refusedLines : [...before.refusedLines, ...refused].slice(0, mostShown),
+    });
+  }
+
+  private change(changed: Partial<ImportState>): void {
+    this.state.set({ ...this.state.get(), ...changed });
+  }
+}
+
+/** The shop ended a request before all its lines were taken. */
+class Interrupted extends Error {
+  readonly status: number;
+
+  constructor({ detail, title, status = 503 }: LineProblem & { readonly status?: number }) {
+    super(detail ?? title ?? 'The shop ended the import.');
+    this.status = status;
+  }
+}
+
+const isPassing = (error: unknown): boolean => {
+  if (error instanceof Interrupted) return error.status >= 500 || error.status === 408;
+  if (error instanceof ShopProblem) return error.status >= 500 || error.status === 429 || error.status === 408;
+  return error instanceof ShopError && error.outcome !== 'refused';
+};
+
+/** Browsers read files in parts of megabytes: in smaller ones the progress is finer, and no step keeps the page busy. */
+const stepBytes = 16 * 1024;
+
+/** @param onRead is told of the bytes that were taken by now @throws BadFile */
+async function* textOf(file: File, onRead: (bytes: number) => void): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const decoded = (bytes?: Uint8Array): string => {
+    try {
+      return decoder.decode(bytes, { stream: bytes !== undefined });
+    } catch (cause) {
+      throw new BadFile('The file is not UTF-8. Save it as “CSV UTF-8” or as UTF-8 text.', { cause });
+    }
+  };
+  const reader = file.stream().getReader();
+  let taken = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      for (let at = 0; at < value.length; at += stepBytes) {
+        const step = value.subarray(at, at + stepBytes);
+        onRead((taken += step.length));
+        yield decoded(step);
+      }
+    }
+    yield decoded();
+  } finally {
+    await reader.cancel();
+  }
+}
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      reject(signal.reason as Error);
+    }, { once: true });
+  });

@@ -1,0 +1,32 @@
+import { quotedIfNeeded } from '../../../../../../tools/plants/csv.mjs';
+
+export interface RefusedLine {
+  /** Of the line in the file, or of the row in the spreadsheet. */
+  readonly number: number;
+  readonly id: number | undefined;
+  readonly why: string;
+  /** What was sent. */
+  readonly text: string;
+}
+
+/** One problem of a line, as the shop answers it. */
+export interface LineProblem {
+  readonly title?: string;
+  readonly detail?: string;
+  readonly errors?: readonly { readonly pointer?: string; readonly detail: string }[];
+}
+
+/** `name must be given; tags/0 must …` */
+export function whyOf({ errors = [], detail, title }: LineProblem): string {
+  if (errors.length === 0) return detail ?? title ?? 'The shop did not say why.';
+  return errors.map(({ pointer = '', detail: fault }) => `${pointer.replace(/^\//, '') || 'The line'} ${fault}`).join('; ');
+}
+
+export const reportHeader = 'line,id,problem,content\r\n';
+
+/** A refused line as a record of the report: CSV, which spreadsheets open. */
+export const reportRecord = ({ number, id, why, text }: RefusedLine): string =>
+  `${[String(number), String(id ?? ''), why, text].map((value) => quotedIfNeeded(harmless(value))).join(',')}\r\n`;
+
+/** Spreadsheets would run what begins so as a formula. */
+const harmless = (value: string): string => (/^[=+\-@\t\r]/.test(value) ? `'${value}` : value);

@@ -1,0 +1,58 @@
+import { plantOf, recordsOf } from '../../../../../../tools/plants/csv.mjs';
+
+export type Format = 'ndjson' | 'csv';
+
+/** A plant of the file, as a line for the shop. */
+export interface SourceLine {
+  /** Of the line in the file, or of the row in the spreadsheet; the first is 1. */
+  readonly number: number;
+  readonly text: string;
+}
+
+/** The file cannot be read on. What came before was sent. */
+export class BadFile extends Error {}
+
+/** The shop takes no longer lines. What has no line ends for so long is no such file, and must not fill the memory. */
+const longestLine = 512 * 1024;
+
+export const formatOf = (name: string): Format => (/\.csv$/i.test(name) ? 'csv' : 'ndjson');
+
+/** The plants of a text that comes in pieces, as the shop takes them. @throws BadFile */
+export const linesOf = (format: Format, pieces: AsyncIterable<string>): AsyncGenerator<SourceLine> => (format === 'csv' ? linesOfCsv(pieces) : linesOfText(pieces));
+
+async function* linesOfText(pieces: AsyncIterable<string>): AsyncGenerator<SourceLine> {
+  let number = 0;
+  let rest = '';
+  for await (const piece of pieces) {
+    const lines = (rest + piece).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > longestLine) throw new BadFile(`Line ${number + lines.length + 1} is longer than the shop takes. Is this a file with one plant a line?`);
+    for (const text of lines) {
+      number += 1;
+      if (text.trim() !== '') yield { number, text };
+    }
+  }
+  if (rest.trim() !== '') yield { number: number + 1, text: rest };
+}
+
+async function* linesOfCsv(pieces: AsyncIterable<string>): AsyncGenerator<SourceLine> {
+  let names: readonly string[] | undefined;
+  let number = 0;
+  try {
+    for await (const record of recordsOf(pieces)) {
+      number += 1;
+      if (names) yield { number, text: JSON.stringify(plantOf(names, record)) };
+      else names = namesOf(record);
+    }
+  } catch (error) {
+    if (error instanceof Error && error.message.includes('inside quotes')) throw new BadFile('The file ends inside quotes. Is it complete?', { cause: error });
+    throw error;
+  }
+}
+
+function namesOf(record: readonly string[]): readonly string[] {
+  const names = record.map((name) => name.trim());
+  if (names.includes('id') && names.includes('name')) return names;
+  const why = record.length === 1 && record[0]?.includes(';') === true ? 'This file separates its columns by semicolons; commas are needed.' : '';
+  throw new BadFile(`The first row must name the columns, id and name among them. ${why}`.trim());
+}

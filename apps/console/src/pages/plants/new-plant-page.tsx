@@ -1,0 +1,48 @@
+import { Button, Card, Group, NumberInput, Stack } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { sayDone } from '../../ui/done.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { faultOf } from '../../ui/problem.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { PlantFields } from './plant-fields.js';
+import { emptyForm, plantOfForm } from './plant-form-values.js';
+
+export function NewPlantPage(): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const [values, setValues] = useState(emptyForm);
+  const [quantity, setQuantity] = useState<number | string>('');
+  const creating = useMutation({
+    mutationFn: async () => (await shop.POST('/plant', { body: { ...plantOfForm(values), ...(typeof quantity === 'number' && { quantity }) } })).data,
+    onSuccess: async (plant) => {
+      sayDone(`${plant.name} was added.`);
+      void client.invalidateQueries({ queryKey: ['plants'] });
+      await navigate({ to: '/plants/$plantId', params: { plantId: String(plant.id) } });
+    },
+  });
+  return (
+    <>
+      <PageHeader title="New plant" text="Images are added once the plant is there." />
+      <Card withBorder maw={640}>
+        <form onSubmit={(event) => {
+          event.preventDefault();
+          creating.mutate();
+        }}>
+          <Stack>
+            <PlantFields values={values} error={creating.error} onChange={setValues} />
+            <NumberInput label="Units in stock" description="Empty: as many as the shop gives a new plant." min={0} max={1_000_000_000} allowDecimal={false} allowNegative={false} thousandSeparator value={quantity} onChange={setQuantity} error={faultOf(creating.error, 'quantity')} w={260} />
+            <ProblemAlert error={creating.error} title="The plant was not added" />
+            <Group justify="flex-end">
+              <Button component={Link} to="/plants" variant="default">Cancel</Button>
+              <Button type="submit" loading={creating.isPending}>Add the plant</Button>
+            </Group>
+          </Stack>
+        </form>
+      </Card>
+    </>
+  );
+}

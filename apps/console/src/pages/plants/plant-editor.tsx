@@ -1,0 +1,71 @@
+import { Button, Group, Stack } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useShop } from '../../auth/session.js';
+import { Card } from '../../ui/card.js';
+import { ChangedMeanwhile } from '../../ui/changed-meanwhile.js';
+import { sayDone } from '../../ui/done.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { PlantFields } from './plant-fields.js';
+import type { Plant } from './plant-filter.js';
+import { differences, formLabels, formOf, plantOfForm, type PlantFormValues, sameForm } from './plant-form-values.js';
+import { replacePlant } from './plant-replacement.js';
+import { plantQuery, type Versioned } from './plants-queries.js';
+import { useVersionedForm } from './use-versioned-form.js';
+
+/** What the plant is called and where it is listed. */
+export function PlantEditor({ plant, mayWrite }: { readonly plant: Versioned<Plant>; readonly mayWrite: boolean }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const query = plantQuery(shop, plant.value.id);
+  const editing = useVersionedForm({
+    latest: plant,
+    formOf,
+    isSame: sameForm,
+    read: () => client.query({ ...query, staleTime: 0 }),
+    write: (form, base) => replacePlant(shop, base, plantOfForm(form, base.value)),
+    onSaved: (saved) => {
+      client.setQueryData(query.queryKey, saved);
+      void client.invalidateQueries({ queryKey: ['plants'] });
+      sayDone(`${saved.value.name} is saved.`);
+    },
+  });
+  const theirs = editing.theirs && formOf(editing.theirs.value);
+  return (
+    <Card title="Description">
+      <form onSubmit={(event) => {
+        event.preventDefault();
+        editing.save();
+      }}>
+        <fieldset disabled={!mayWrite} style={{ border: 0, padding: 0, margin: 0, minWidth: 0 }}>
+          <Stack>
+            <PlantFields values={editing.form} error={editing.error} onChange={editing.setForm} />
+            <ProblemAlert error={editing.error} title="The plant was not saved" />
+            {theirs ? (
+              <ChangedMeanwhile
+                title="Somebody changed this plant meanwhile"
+                differences={differences(theirs, editing.form).map((field) => ({ label: formLabels[field], theirs: textOf(theirs, field), mine: textOf(editing.form, field) }))}
+                takeTheirs="Use what is in the shop"
+                keepMine="Save mine over it"
+                isBusy={editing.isSaving}
+                onTakeTheirs={editing.takeTheirs}
+                onKeepMine={editing.keepMine}
+              />
+            ) : mayWrite && (
+              <Group justify="flex-end">
+                <Button variant="default" disabled={!editing.isDirty || editing.isSaving} onClick={editing.takeTheirs}>Undo</Button>
+                <Button type="submit" disabled={!editing.isDirty} loading={editing.isSaving}>Save</Button>
+              </Group>
+            )}
+          </Stack>
+        </fieldset>
+      </form>
+    </Card>
+  );
+}
+
+function textOf(form: PlantFormValues, field: keyof PlantFormValues): string {
+  const value = form[field];
+  const text = typeof value === 'string' ? value : value.join(', ');
+  return text === '' ? '–' : text;
+}

@@ -1,0 +1,80 @@
+import { Button, Checkbox, Group, Radio, Stack, Text } from '@mantine/core';
+import type { components } from '@plant-shop/client';
+import { type ReactNode, useState } from 'react';
+import { formatNumber } from '../../ui/numbers.js';
+import { changedFilter, type PlantFilter, plantStatuses } from './plant-filter.js';
+import { usePlantFacets } from './plants-queries.js';
+
+type Count = components['schemas']['FacetCount'];
+type Change = (changed: Parameters<typeof changedFilter>[1]) => void;
+
+/** So many values of a facet are shown at first. */
+const firstShown = 8;
+
+/** What the plants can be narrowed down to. Each group counts what its choices would show: without its own condition. */
+export function PlantFacets({ filter, onChange }: { readonly filter: PlantFilter; readonly onChange: Change }): ReactNode {
+  const byStatus = usePlantFacets(changedFilter(filter, { status: undefined }));
+  const byCategory = usePlantFacets(changedFilter(filter, { category: undefined }));
+  const byTags = usePlantFacets(changedFilter(filter, { tags: undefined }));
+  return (
+    <Stack gap="lg" w={{ base: '100%', md: 210 }} component="search" aria-label="Filters">
+      <Facet label="Status">
+        <Checkbox.Group value={[...(filter.status ?? [])]} onChange={(chosen) => onChange({ status: plantStatuses.filter((one) => chosen.includes(one)) })}>
+          <Stack gap={6}>
+            {plantStatuses.map((status) => (
+              <Checkbox key={status} value={status} size="sm" label={<Label value={status} count={byStatus.data?.status.find(({ value }) => value === status)?.plants ?? 0} isComplete={byStatus.data?.complete} />} />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+      </Facet>
+      <Choices label="Category" counts={byCategory.data?.category ?? []} chosen={filter.category === undefined ? [] : [filter.category]}>
+        {(values) => (
+          <Radio.Group value={filter.category ?? ''} onChange={(category) => onChange({ category: category === '' ? undefined : category })}>
+            <Stack gap={6}>
+              <Radio value="" size="sm" label="All" />
+              {values.map(({ value, plants }) => <Radio key={value} value={value} size="sm" label={<Label value={value} count={plants} isComplete={byCategory.data?.complete} />} />)}
+            </Stack>
+          </Radio.Group>
+        )}
+      </Choices>
+      <Choices label="Tags" counts={byTags.data?.tags ?? []} chosen={filter.tags ?? []}>
+        {(values) => (
+          <Checkbox.Group value={[...(filter.tags ?? [])]} onChange={(tags) => onChange({ tags })}>
+            <Stack gap={6}>
+              {values.map(({ value, plants }) => <Checkbox key={value} value={value} size="sm" label={<Label value={value} count={plants} isComplete={byTags.data?.complete} />} />)}
+            </Stack>
+          </Checkbox.Group>
+        )}
+      </Choices>
+    </Stack>
+  );
+}
+
+const Facet = ({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode => (
+  <div role="group" aria-label={label}>
+    <Text fw={600} size="sm" mb={6} aria-hidden>{label}</Text>
+    {children}
+  </div>
+);
+
+/** The most frequent values, and those that are chosen though no plant has them. */
+function Choices({ label, counts, chosen, children }: { readonly label: string; readonly counts: readonly Count[]; readonly chosen: readonly string[]; readonly children: (values: readonly Count[]) => ReactNode }): ReactNode {
+  const [showsAll, setShowsAll] = useState(false);
+  const missing = chosen.filter((one) => !counts.some(({ value }) => value === one)).map((value) => ({ value, plants: 0 }));
+  const all = [...missing, ...counts];
+  const shown = showsAll ? all : all.filter(({ value }, index) => index < firstShown || chosen.includes(value));
+  if (all.length === 0) return null;
+  return (
+    <Facet label={label}>
+      {children(shown)}
+      {all.length > shown.length && <Button variant="subtle" size="compact-xs" mt={6} onClick={() => setShowsAll(true)}>{formatNumber(all.length - shown.length)} more</Button>}
+    </Facet>
+  );
+}
+
+const Label = ({ value, count, isComplete = true }: { readonly value: string; readonly count: number; readonly isComplete?: boolean | undefined }): ReactNode => (
+  <Group gap={6} wrap="nowrap" style={{ overflowWrap: 'anywhere' }}>
+    <span>{value}</span>
+    <Text span size="xs" c="dimmed" className="numbers">{isComplete || count > 0 ? formatNumber(count) : ''}{!isComplete && count > 0 && '+'}</Text>
+  </Group>
+);

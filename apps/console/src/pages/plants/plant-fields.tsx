@@ -1,0 +1,37 @@
+import { Autocomplete, Input, SegmentedControl, Stack, TagsInput, TextInput } from '@mantine/core';
+import { type ReactNode, useId } from 'react';
+import { faultOf } from '../../ui/problem.js';
+import { plantStatuses } from './plant-filter.js';
+import { formLabels, type PlantFormValues } from './plant-form-values.js';
+import { usePlantFacets } from './plants-queries.js';
+
+/** The fields of a plant, with the shop's faults beside them. Categories and tags that exist are proposed. */
+export function PlantFields({ values, error, onChange }: { readonly values: PlantFormValues; readonly error: unknown; readonly onChange: (values: PlantFormValues) => void }): ReactNode {
+  const facets = usePlantFacets({});
+  const statusLabel = useId();
+  const set = (changed: Partial<PlantFormValues>): void => onChange({ ...values, ...changed });
+  return (
+    <Stack gap="sm">
+      <TextInput label={formLabels.name} required maxLength={200} value={values.name} error={faultOf(error, 'name')} onChange={({ currentTarget: { value } }) => set({ name: value })} />
+      <div>
+        <Input.Label id={statusLabel} labelElement="div">{formLabels.status}</Input.Label>
+        <SegmentedControl aria-labelledby={statusLabel} value={values.status} onChange={(value) => set({ status: plantStatuses.find((one) => one === value) ?? values.status })} data={[...plantStatuses]} />
+      </div>
+      <Autocomplete label={formLabels.category} maxLength={200} data={facets.data?.category.map(({ value }) => value) ?? []} limit={20} value={values.category} error={faultOf(error, 'category')} onChange={(category) => set({ category })} />
+      <TagsInput
+        label={formLabels.tags}
+        description="Enter adds a tag."
+        maxTags={64}
+        // A tag may have a comma.
+        splitChars={[]}
+        limit={20}
+        data={facets.data?.tags.map(({ value }) => value) ?? []}
+        value={[...values.tags]}
+        error={faultOf(error, 'tags')}
+        clearable
+        clearButtonProps={{ 'aria-label': 'Remove all tags' }}
+        onChange={(tags) => set({ tags })}
+      />
+    </Stack>
+  );
+}

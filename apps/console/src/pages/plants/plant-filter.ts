@@ -1,0 +1,53 @@
+import type { components } from '@plant-shop/client';
+
+export type Plant = components['schemas']['Plant'];
+export type PlantStatus = Plant['status'];
+
+export const plantStatuses = ['available', 'pending', 'sold'] as const satisfies readonly PlantStatus[];
+export const plantSorts = ['relevance', 'name', 'newest'] as const;
+
+/** What is looked for; it is in the address of the page. */
+export interface PlantFilter {
+  readonly q?: string;
+  readonly status?: readonly PlantStatus[];
+  readonly tags?: readonly string[];
+  readonly category?: string;
+  readonly sort?: (typeof plantSorts)[number];
+}
+
+/** From an address, which anybody may have written. */
+export function readPlantFilter(search: Readonly<Record<string, unknown>>): PlantFilter {
+  const q = textOf(search['q']);
+  const category = textOf(search['category']);
+  const status = listOf(search['status']).flatMap((one) => plantStatuses.filter((known) => known === one));
+  const tags = listOf(search['tags']).flatMap((one) => textOf(one) ?? []).slice(0, 64);
+  const sort = plantSorts.find((known) => known === search['sort']);
+  return {
+    ...(q !== undefined && { q }),
+    ...(status.length > 0 && { status }),
+    ...(tags.length > 0 && { tags }),
+    ...(category !== undefined && { category }),
+    ...(sort !== undefined && { sort }),
+  };
+}
+
+/** The same with some parts changed; what is empty is left out. */
+export const changedFilter = (filter: PlantFilter, changed: { readonly [Part in keyof PlantFilter]?: PlantFilter[Part] | undefined }): PlantFilter => readPlantFilter({ ...filter, ...changed });
+
+export const isFiltered = ({ q, status, tags, category }: PlantFilter): boolean => [q, status, tags, category].some((part) => part !== undefined);
+
+/** As the API takes it. */
+export const queryOf = ({ q, status, tags, category }: PlantFilter): { q?: string; status?: PlantStatus[]; tags?: string[]; category?: string } => ({
+  ...(q !== undefined && { q }),
+  ...(status && { status: [...status] }),
+  ...(tags && { tags: [...tags] }),
+  ...(category !== undefined && { category }),
+});
+
+/** Addresses may have a number where a text is meant: `q=12`. */
+const textOf = (value: unknown): string | undefined => {
+  const text = typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
+  return text === '' ? undefined : text.slice(0, 200);
+};
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : value === undefined ? [] : [value]);

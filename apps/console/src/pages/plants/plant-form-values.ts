@@ -1,0 +1,40 @@
+import type { Plant, PlantStatus } from './plant-filter.js';
+
+/** What the form of a plant asks. Its images and its stock have places of their own. */
+export interface PlantFormValues {
+  readonly name: string;
+  readonly status: PlantStatus;
+  readonly category: string;
+  readonly tags: readonly string[];
+}
+
+export const emptyForm: PlantFormValues = { name: '', status: 'available', category: '', tags: [] };
+
+export const formOf = ({ name, status, category, tags }: Plant): PlantFormValues => ({ name, status, category: category?.name ?? '', tags: tags.map((tag) => tag.name) });
+
+export const sameForm = (one: PlantFormValues, other: PlantFormValues): boolean => differences(one, other).length === 0;
+
+export const formLabels = { name: 'Name', status: 'Status', category: 'Category', tags: 'Tags' } as const satisfies Record<keyof PlantFormValues, string>;
+
+/** The fields in which two forms differ. */
+export const differences = (one: PlantFormValues, other: PlantFormValues): readonly (keyof PlantFormValues)[] =>
+  (Object.keys(formLabels) as (keyof PlantFormValues)[]).filter((field) => JSON.stringify(one[field]) !== JSON.stringify(other[field]));
+
+interface Labelled {
+  readonly name: string;
+  readonly status: PlantStatus;
+  readonly category?: { readonly id?: number; readonly name?: string };
+  readonly tags: { readonly id?: number; readonly name: string }[];
+}
+
+/** As the shop takes it. Tags and a category that the plant has already keep their ids. */
+export function plantOfForm({ name, status, category, tags }: PlantFormValues, before?: Plant): Labelled {
+  const hasCategory = category.trim() !== '';
+  return {
+    name,
+    status,
+    // A category without a name has an id alone.
+    ...(hasCategory ? { category: before?.category?.name === category ? before.category : { name: category.trim() } } : before?.category && before.category.name === undefined && { category: before.category }),
+    tags: tags.map((tag) => before?.tags.find((one) => one.name === tag) ?? { name: tag }),
+  };
+}

@@ -1,0 +1,65 @@
+import { Grid, Stack } from '@mantine/core';
+import { IconLeafOff } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { getRouteApi } from '@tanstack/react-router';
+import { ShopProblem } from '@plant-shop/client';
+import type { ReactNode } from 'react';
+import { useMay, useShop } from '../../auth/session.js';
+import { AnchorLink } from '../../ui/anchor-link.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { Loading } from '../../ui/loading.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { DeletePlant } from './delete-plant.js';
+import { PlantEditor } from './plant-editor.js';
+import { PlantImages } from './plant-images.js';
+import { plantQuery } from './plants-queries.js';
+import { StockCard } from './stock-card.js';
+
+const route = getRouteApi('/plants/$plantId');
+
+/** One plant: what it is, its images, its stock. */
+export function PlantPage(): ReactNode {
+  const { plantId: text } = route.useParams();
+  // Of another plant, everything that was typed is gone.
+  return <OnePlant key={text} plantId={Number(text)} />;
+}
+
+function OnePlant({ plantId }: { readonly plantId: number }): ReactNode {
+  const mayWrite = useMay('write:plants');
+  const maySetStock = useMay('write:stock');
+  const plant = useQuery(plantQuery(useShop(), plantId));
+  const back = <AnchorLink to="/plants" size="sm">All plants</AnchorLink>;
+  if (plant.isPending) return <Loading />;
+  if (!plant.data) {
+    const isGone = plant.error instanceof ShopProblem && plant.error.status === 404;
+    return (
+      <Stack>
+        {back}
+        <PageHeader title={`Plant ${String(plantId)}`} />
+        {isGone ? <EmptyState icon={IconLeafOff} title="There is no such plant" text="It may have been deleted." /> : <ProblemAlert error={plant.error} title="The plant could not be read" />}
+      </Stack>
+    );
+  }
+  const { value } = plant.data;
+  return (
+    <>
+      {back}
+      <PageHeader title={value.name} text={`Plant ${String(value.id)}`}>
+        {mayWrite && <DeletePlant plant={plant.data} />}
+      </PageHeader>
+      <ProblemAlert error={plant.error} title="The plant could not be read again" />
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, lg: 7 }}>
+          <PlantEditor plant={plant.data} mayWrite={mayWrite} />
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, lg: 5 }}>
+          <Stack>
+            {maySetStock && <StockCard plantId={plantId} />}
+            <PlantImages plant={plant.data} mayWrite={mayWrite} />
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { watchUpload } from '../../shop/uploads.js';
+import { sayDone } from '../../ui/done.js';
+
+export interface Upload {
+  readonly id: number;
+  readonly name: string;
+  readonly bytes: number;
+  /** How much was sent, from 0 to 1. */
+  readonly part: number;
+  /** A text, or what the shop said. */
+  readonly error?: unknown;
+}
+
+const mostBytes = 10 * 1024 * 1024;
+const uploadDeadlineMs = 120_000;
+
+/** Sends pictures one after the other, so that they are listed in the order in which they were chosen. */
+export function useImageUploads(plantId: number): { uploads: readonly Upload[]; add: (files: readonly File[]) => void; dismiss: (id: number) => void } {
+  const shop = useShop();
+  const client = useQueryClient();
+  const [uploads, setUploads] = useState<readonly Upload[]>([]);
+  const last = useRef(0);
+  const queue = useRef<Promise<void>>(Promise.resolve());
+  const leaving = useRef(new AbortController());
+  useEffect(() => {
+    const controller = new AbortController();
+    leaving.current = controller;
+    return () => controller.abort();
+  }, []);
+  const change = (id: number, changed: Partial<Upload>): void => setUploads((all) => all.map((one) => (one.id === id ? { ...one, ...changed } : one)));
+  const dismiss = (id: number): void => setUploads((all) => all.filter((one) => one.id !== id));
+
+  const send = async (id: number, file: File): Promise<void> => {
+    const { signal } = leaving.current;
+    if (signal.aborted) return;
+    const form = new FormData();
+    form.append('file', file);
+    watchUpload(form, (part) => change(id, { part }));
+    try {
+      await shop.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId } }, body: form as unknown as { file: Blob }, deadlineMs: uploadDeadlineMs, signal });
+      dismiss(id);
+      sayDone(`${file.name} was added.`);
+      void client.invalidateQueries({ queryKey: ['plants'] });
+      await client.invalidateQueries({ queryKey: ['plant', plantId], exact: true });
+    } catch (error) {
+      if (!leaving.current.signal.aborted) change(id, { error });
+    }
+  };
+
+  const add = (files: readonly File[]): void => {
+    const added = files.map((file) => ({ file, upload: { id: ++last.current, name: file.name, bytes: file.size, part: 0, ...faultOf(file) } }));
+    setUploads((all) => [...all, ...added.map(({ upload }) => upload)]);
+    for (const { file, upload } of added) {
+      if (upload.error === undefined) queue.current = queue.current.then(() => send(upload.id, file));
+    }
+  };
+  return { uploads, add, dismiss };
+}
+
+/** What the shop would refuse, or keep without showing it. */
+function faultOf({ type, size }: File): { error?: string } {
+  if (!type.startsWith('image/')) return { error: 'This is no picture. JPEG, PNG, GIF, WebP and AVIF are.' };
+  if (size > mostBytes) return { error: 'This picture has more than 10 MiB. Make it smaller, then try again.' };
+  return {};
+}

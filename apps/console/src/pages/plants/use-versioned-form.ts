@@ -1,0 +1,87 @@
+import { ShopProblem } from '@plant-shop/client';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Versioned } from './plants-queries.js';
+
+interface Draft<Value, Form> {
+  readonly base: Versioned<Value>;
+  readonly form: Form;
+}
+
+export interface VersionedForm<Value, Form> {
+  readonly form: Form;
+  readonly setForm: (form: Form) => void;
+  readonly isDirty: boolean;
+  readonly save: () => void;
+  readonly isSaving: boolean;
+  readonly error: unknown;
+  /** What somebody else has made of it since; what was typed is still in `form`. */
+  readonly theirs: Versioned<Value> | undefined;
+  readonly takeTheirs: () => void;
+  readonly keepMine: () => void;
+}
+
+/**
+ * A form over something that others change too. Untouched, it follows the newest version; once something is typed, it keeps the
+ * version that its person saw, and saving over another one becomes their choice.
+ */
+export function useVersionedForm<Value, Form>({ latest, formOf, isSame, read, write, onSaved }: {
+  readonly latest: Versioned<Value>;
+  readonly formOf: (value: Value) => Form;
+  readonly isSame: (one: Form, other: Form) => boolean;
+  /** Reads the newest version. */
+  readonly read: () => Promise<Versioned<Value>>;
+  /** @throws ShopProblem with status 412 where `base` is not the newest version */
+  readonly write: (form: Form, base: Versioned<Value>) => Promise<Versioned<Value>>;
+  readonly onSaved: (saved: Versioned<Value>) => void;
+}): VersionedForm<Value, Form> {
+  const [draft, setDraft] = useState<Draft<Value, Form>>();
+  const [theirs, setTheirs] = useState<Versioned<Value>>();
+  const isNews = (one: Versioned<Value>, other: Versioned<Value>): boolean => !isSame(formOf(one.value), formOf(other.value));
+  // What the form does not ask may change behind it.
+  const base = draft && isNews(draft.base, latest) ? draft.base : latest;
+  const form = draft?.form ?? formOf(latest.value);
+
+  const saving = useMutation({
+    mutationFn: async (from: Versioned<Value>): Promise<{ saved: Versioned<Value> } | { theirs: Versioned<Value> }> => {
+      for (let known = from; ; ) {
+        try {
+          return { saved: await write(form, known) };
+        } catch (error) {
+          if (!(error instanceof ShopProblem) || error.status !== 412) throw error;
+          const newest = await read();
+          if (newest.etag === known.etag) throw error;
+          if (isNews(newest, known)) return { theirs: newest };
+          known = newest;
+        }
+      }
+    },
+    onSuccess: (outcome) => {
+      if ('theirs' in outcome) {
+        setTheirs(outcome.theirs);
+        return;
+      }
+      setDraft(undefined);
+      setTheirs(undefined);
+      onSaved(outcome.saved);
+    },
+  });
+
+  return {
+    form,
+    setForm: (changed) => setDraft({ base, form: changed }),
+    isDirty: !isSame(form, formOf(base.value)),
+    save: () => saving.mutate(base),
+    isSaving: saving.isPending,
+    error: saving.error,
+    theirs,
+    takeTheirs: () => {
+      setDraft(undefined);
+      setTheirs(undefined);
+      saving.reset();
+    },
+    keepMine: () => {
+      if (theirs) saving.mutate(theirs);
+    },
+  };
+}

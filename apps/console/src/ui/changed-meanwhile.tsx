@@ -1,0 +1,52 @@
+import { Alert, Button, Group, Table, Text } from '@mantine/core';
+import { IconArrowsSplit2 } from '@tabler/icons-react';
+import { type ReactNode, useEffect, useRef } from 'react';
+
+export interface Difference {
+  readonly label: string;
+  readonly theirs: string;
+  readonly mine: string;
+}
+
+/** Somebody else was faster: both versions, and the choice between them. What was typed stays in its form meanwhile. */
+export function ChangedMeanwhile({ title, differences, takeTheirs, keepMine, isBusy, onTakeTheirs, onKeepMine }: {
+  readonly title: string;
+  readonly differences: readonly Difference[];
+  /** The verbs on the buttons: "Keep 30", "Set it to 40". */
+  readonly takeTheirs: string;
+  readonly keepMine: string;
+  readonly isBusy: boolean;
+  readonly onTakeTheirs: () => void;
+  readonly onKeepMine: () => void;
+}): ReactNode {
+  const choice = useRef<HTMLDivElement>(null);
+  // Whoever saved with the keyboard is at the choice.
+  useEffect(() => choice.current?.focus(), []);
+  return (
+    <Alert ref={choice} tabIndex={-1} color="yellow" variant="light" icon={<IconArrowsSplit2 />} title={title} role="alertdialog" aria-label={title}>
+      <Text size="sm">Nothing of yours was saved yet. Choose which to keep.</Text>
+      <Table my="xs" withRowBorders={false} layout="fixed">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col"><Text span size="sm" fw={600}>What</Text></Table.Th>
+            <Table.Th scope="col">In the shop now</Table.Th>
+            <Table.Th scope="col">Yours</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {differences.map(({ label, theirs, mine }) => (
+            <Table.Tr key={label}>
+              <Table.Th scope="row">{label}</Table.Th>
+              <Table.Td style={{ overflowWrap: 'anywhere' }}>{theirs}</Table.Td>
+              <Table.Td style={{ overflowWrap: 'anywhere' }}>{mine}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+      <Group>
+        <Button variant="default" onClick={onTakeTheirs} disabled={isBusy}>{takeTheirs}</Button>
+        <Button onClick={onKeepMine} loading={isBusy}>{keepMine}</Button>
+      </Group>
+    </Alert>
+  );
+}

@@ -1,0 +1,422 @@
+/* global Blob, DataTransfer, File, HTMLImageElement, MutationObserver, PerformanceObserver, requestAnimationFrame */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { Chrome, PATIENCE_MS } from './kit/console.mjs';
+import { admin, demoAdmin, fresh } from './kit/people.mjs';
+
+/** What the mass import sends, and how many plants that is: the rest are there already, which costs the shop's databases less. */
+const LINES = 50_000;
+const PLANTS = Number(process.env['IMPORTED_PLANTS'] ?? 4_000);
+
+/** Names as nobody would choose them; each is shown as it is. */
+const hostile = ['<img src=x onerror="window.hacked = 1">', '"><script>window.hacked = 2</script>', '{{7*7}} ${7*7} <b>bold</b>', '\u202Egnp.exe & "quotes" \'n\' <!-- -->', '=HYPERLINK("https://evil.test")'];
+
+/** A picture of one dot. */
+const dot = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+
+/** For a test to wait until something has happened. */
+function signal() {
+  let give = () => {};
+  /** @type {Promise<void>} */
+  const given = new Promise((resolve) => (give = resolve));
+  return { given, give };
+}
+
+/** Letters alone, which no other plant looks like. */
+const randomWord = () => Array.from({ length: 14 }, () => 'abcdefghijklmnopqrstuvwxyz'[Math.floor(Math.random() * 26)]).join('');
+
+/** @param {Partial<import('@plant-shop/client').components['schemas']['NewPlant']>} [values] */
+async function newPlant(values = {}) {
+  const { data } = await admin.POST('/plant', { body: { name: fresh('Fern'), ...values } });
+  return data;
+}
+
+/** @param {number} plantId */
+const stockOf = async (plantId) => (await admin.GET('/store/inventory/{plantId}', { params: { path: { plantId } } })).data;
+
+/** @param {number} plantId */
+const readPlant = async (plantId) => (await admin.GET('/plant/{plantId}', { params: { path: { plantId } } })).data;
+
+/** @param {import('playwright-core').Page} page @param {string} name @param {number} level */
+const heading = (page, name, level = 1) => page.getByRole('heading', { name, level, exact: true });
+
+/** The figures of an import: created, updated, unchanged, refused. @param {import('playwright-core').Page} page */
+const figuresOf = async (page) => Object.fromEntries(await page.locator('dl > div').evaluateAll((all) => all.map((one) => [one.querySelector('dt')?.textContent, one.querySelector('dd')?.textContent])));
+
+/** A file that a button gives. @param {import('playwright-core').Page} page @param {import('playwright-core').Locator} button */
+async function downloaded(page, button) {
+  const [file] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') };
+}
+
+/** @param {import('playwright-core').Page} page @param {{ name: string, mimeType: string, buffer: Buffer }} file */
+async function importFile(page, file) {
+  await page.locator('input[type=file]').setInputFiles(file);
+  await page.getByRole('button', { name: 'Import another file' }).waitFor();
+}
+
+describe('plants', () => {
+  const chrome = new Chrome();
+  before(() => chrome.open());
+  after(() => chrome.close());
+
+  test('are searched, also with typing errors, and narrowed down by facets; the address keeps the search', async () => {
+    const word = randomWord();
+    const tag = fresh('shade');
+    await newPlant({ name: `${word} one`, tags: [{ name: tag }, { name: fresh('other') }], category: { name: `${word} trees` } });
+    await newPlant({ name: `${word} two`, tags: [{ name: tag }], status: 'sold' });
+    await newPlant({ name: `${word} three`, status: 'sold' });
+    const visit = await chrome.visit(demoAdmin, { path: '/plants' });
+    const { page } = visit;
+    const links = page.getByRole('table', { name: 'Plants' }).getByRole('link');
+    await page.getByLabel('Search').fill(`${word.slice(0, 5)}${word.slice(6)}`);
+    await page.getByText('3 plants', { exact: true }).waitFor();
+    assert.equal(await links.count(), 3);
+    await page.getByRole('checkbox', { name: 'sold 2' }).check();
+    await page.getByText('2 plants', { exact: true }).waitFor();
+    await page.getByRole('checkbox', { name: `${tag} 1` }).check();
+    await page.getByText('1 plant', { exact: true }).waitFor();
+    assert.deepEqual(await links.allTextContents(), [`${word} two`]);
+    await visit.assertAccessible();
+    await page.reload();
+    await page.getByText('1 plant', { exact: true }).waitFor();
+    assert.equal(await page.getByRole('checkbox', { name: `${tag} 1` }).isChecked(), true);
+    await page.getByRole('checkbox', { name: 'sold 1' }).uncheck();
+    await page.getByRole('checkbox', { name: `${tag} 2` }).uncheck();
+    await page.getByRole('radio', { name: `${word} trees 1` }).check();
+    await page.getByText('1 plant', { exact: true }).waitFor();
+    assert.deepEqual(await links.allTextContents(), [`${word} one`]);
+    await page.getByLabel('Search').fill('no plant is called like this');
+    await heading(page, 'No plant matches', 2).waitFor();
+    await page.getByRole('button', { name: 'Show all plants' }).click();
+    await links.first().waitFor();
+    assert.equal(await page.getByLabel('Search').inputValue(), '');
+    await visit.leave();
+  });
+
+  test('are added, changed and deleted by keyboard alone', async () => {
+    const name = fresh('Keyboard fern');
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/new' });
+    const { page } = visit;
+    await page.getByLabel('Name').focus();
+    await page.keyboard.type(name);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Foliage');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('wet, and shady');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    await page.getByLabel('Units in stock').focus();
+    await page.keyboard.type('12');
+    await page.keyboard.press('Enter');
+    await heading(page, name).waitFor();
+    const id = Number(new URL(page.url()).pathname.split('/').at(-1));
+    const { category, tags, status } = await readPlant(id);
+    assert.deepEqual([category?.name, tags.map((tag) => tag.name), status], ['Foliage', ['wet, and shady'], 'pending']);
+    assert.equal((await stockOf(id)).free, 12);
+
+    await page.getByLabel('Name').focus();
+    await page.keyboard.press('End');
+    await page.keyboard.type(' II');
+    await page.keyboard.press('Enter');
+    await heading(page, `${name} II`).waitFor();
+    assert.equal((await readPlant(id)).name, `${name} II`);
+
+    await page.getByRole('button', { name: 'Delete', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: `Delete plant ${id}?` }).waitFor();
+    await visit.assertAccessible();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await heading(page, 'Plants').waitFor();
+    await assert.rejects(readPlant(id), { status: 404 });
+    await visit.leave();
+  });
+
+  test('say which field is wrong', async () => {
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/new' });
+    const { page } = visit;
+    await page.getByLabel('Name').fill('nul \u0000');
+    await page.getByRole('button', { name: 'Add the plant' }).click();
+    await page.getByText('The plant was not added').waitFor();
+    assert.equal(await page.getByLabel('Name').getAttribute('aria-invalid'), 'true');
+    await visit.leave(/400/);
+  });
+
+  test('two people change one: the later one chooses, and what they typed is kept', async () => {
+    const plant = await newPlant({ tags: [{ name: 'old' }] });
+    const ada = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}` });
+    await ada.page.getByLabel('Name').fill('Name of Ada');
+    await admin.PUT('/plant', { body: { id: plant.id, name: 'Name of Bob', status: 'sold' } });
+    await ada.page.getByRole('button', { name: 'Save', exact: true }).click();
+    const choice = ada.page.getByRole('alertdialog', { name: 'Somebody changed this plant meanwhile' });
+    await choice.getByText('Name of Bob').waitFor();
+    assert.deepEqual(await choice.getByRole('row').allTextContents(), ['WhatIn the shop nowYours', 'NameName of BobName of Ada', 'Statussoldavailable', 'Tags–old']);
+    assert.equal(await ada.page.getByLabel('Name').inputValue(), 'Name of Ada');
+    await ada.assertAccessible();
+    await choice.getByRole('button', { name: 'Save mine over it' }).click();
+    await heading(ada.page, 'Name of Ada').waitFor();
+    assert.deepEqual((({ name, status }) => ({ name, status }))(await readPlant(plant.id)), { name: 'Name of Ada', status: 'available' });
+    await ada.leave(/412/);
+  });
+
+  test('two people set the same stock: the later one chooses', async () => {
+    const plant = await newPlant({ quantity: 10 });
+    const ada = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}` });
+    const bob = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}` });
+    const set = async (/** @type {import('./kit/console.mjs').Visit} */ { page }, /** @type {string} */ units) => {
+      await page.getByLabel('Free units').fill(units);
+      await page.getByRole('button', { name: 'Set the stock' }).click();
+    };
+    await ada.page.getByLabel('Free units').fill('40');
+    await set(bob, '30');
+    await bob.page.getByText('30 units can be ordered.').waitFor();
+    await set(ada, '40');
+    const choice = ada.page.getByRole('alertdialog', { name: 'The stock changed meanwhile' });
+    await choice.waitFor();
+    assert.equal((await stockOf(plant.id)).free, 30);
+    assert.equal(await ada.page.getByLabel('Free units').inputValue(), '40');
+    await ada.assertAccessible();
+    // Bob is faster once more: Ada is asked again.
+    await set(bob, '31');
+    await bob.page.getByText('31 units can be ordered.').waitFor();
+    await choice.getByRole('button', { name: 'Set it to 40' }).click();
+    await choice.getByRole('button', { name: 'Leave it at 31' }).waitFor();
+    await choice.getByRole('button', { name: 'Set it to 40' }).click();
+    await ada.page.getByText('40 units can be ordered.').waitFor();
+    assert.equal((await stockOf(plant.id)).free, 40);
+    // Bob has typed over 31, and takes what Ada has set.
+    await set(bob, '5');
+    await bob.page.getByRole('button', { name: 'Leave it at 40' }).click();
+    await bob.page.getByRole('alertdialog').waitFor({ state: 'detached' });
+    assert.equal(await bob.page.getByLabel('Free units').inputValue(), '40');
+    await ada.leave(/412/);
+    await bob.leave(/412/);
+  });
+
+  test('stock follows orders while it is looked at', async () => {
+    const plant = await newPlant({ quantity: 10 });
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}` });
+    await visit.page.waitForFunction(() => document.querySelector('dd')?.textContent === '10');
+    await admin.POST('/store/order', { body: { plantId: plant.id, quantity: 3 } });
+    await visit.page.waitForFunction(() => document.querySelector('dd')?.textContent === '7');
+    assert.equal(await visit.page.getByLabel('Free units').inputValue(), '7');
+    await visit.leave();
+  });
+
+  test('one with open orders is not deleted; the orders are linked', async () => {
+    const plant = await newPlant({ quantity: 10 });
+    const { data: order } = await admin.POST('/store/order', { body: { plantId: plant.id } });
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}` });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('its images and its stock are deleted').waitFor();
+    await dialog.getByRole('button', { name: 'Delete the plant' }).click();
+    const link = dialog.getByRole('list', { name: 'Orders in the way' }).getByRole('link', { name: `Order ${order.id}` });
+    await link.waitFor();
+    await visit.assertAccessible();
+    await link.click();
+    await page.waitForURL(`**/console/orders/${order.id}`);
+    await visit.leave(/409/);
+  });
+
+  test('images are dropped or chosen, with progress, and removed; what is no picture is refused', async () => {
+    const plant = await newPlant();
+    const visit = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}` });
+    const { page } = visit;
+    const name = '<img src=x onerror="window.hacked = 3">.png';
+    const input = page.locator('input[type=file]');
+    await page.getByText('Drop pictures here').waitFor();
+    // The upload waits in the middle, so that its progress can be seen.
+    const seen = signal();
+    await page.route('**/uploadImage', async (route) => {
+      await seen.given;
+      await route.continue();
+    });
+    await input.setInputFiles([{ name, mimeType: 'image/png', buffer: dot }, { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('x') }]);
+    await page.getByRole('progressbar', { name: `${name} is uploaded` }).waitFor({ state: 'attached' });
+    await page.getByText('This is no picture.').waitFor();
+    await visit.assertAccessible();
+    seen.give();
+    const first = page.getByRole('img', { name: `Image 1 of ${plant.name}` });
+    await first.waitFor();
+    await page.waitForFunction((element) => element instanceof HTMLImageElement && element.naturalWidth === 1, await first.elementHandle());
+    await page.getByRole('progressbar').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Dismiss notes.txt' }).click();
+
+    const dropped = await page.evaluateHandle((bytes) => {
+      const data = new DataTransfer();
+      data.items.add(new File([new Uint8Array(bytes)], 'dropped.png', { type: 'image/png' }));
+      return data;
+    }, [...dot]);
+    await page.getByText('Drop pictures here').dispatchEvent('drop', { dataTransfer: dropped });
+    await page.getByRole('img', { name: `Image 2 of ${plant.name}` }).waitFor();
+    assert.equal((await readPlant(plant.id)).photoUrls.length, 2);
+
+    await page.getByRole('button', { name: 'Remove image 1' }).click();
+    await page.getByRole('button', { name: 'Remove the image' }).click();
+    await page.getByRole('img', { name: `Image 2 of ${plant.name}` }).waitFor({ state: 'detached' });
+    assert.equal((await readPlant(plant.id)).photoUrls.length, 1);
+    // Images that come and go are no change of what the form asks.
+    await page.getByLabel('Name').fill('Pictured');
+    await admin.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId: plant.id } }, body: { file: new Blob([dot]) } });
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await heading(page, 'Pictured').waitFor();
+    assert.equal((await readPlant(plant.id)).photoUrls.length, 2);
+    assert.equal(await page.evaluate(() => 'hacked' in window), false);
+    await visit.leave(/412/);
+  });
+
+  test('markup in names, tags, categories and addresses of images is text', async () => {
+    const word = fresh('hostile');
+    const plants = await Promise.all(hostile.map((name) => newPlant({ name: `${word} ${name}`, tags: hostile.map((tag) => ({ name: tag })), category: { name }, photoUrls: ['javascript:window.hacked=4', 'https://elsewhere.test/<b>.png'] })));
+    const visit = await chrome.visit(demoAdmin, { path: `/plants?q=${word}` });
+    const { page } = visit;
+    await page.getByText(`${hostile.length} plants`, { exact: true }).waitFor();
+    const shown = await page.getByRole('table', { name: 'Plants' }).getByRole('link').allTextContents();
+    assert.deepEqual([...shown].sort(), plants.map(({ name }) => name).sort());
+    for (const plant of plants) {
+      await page.getByRole('link', { name: plant.name, exact: true }).click();
+      await heading(page, plant.name).waitFor();
+      assert.equal(await page.getByLabel('Name').inputValue(), plant.name);
+      await page.getByText('javascript:window.hacked=4').waitFor();
+      assert.equal(await page.locator('a[href^="javascript:"]').count(), 0);
+      await page.goBack();
+      await page.getByText(`${hostile.length} plants`, { exact: true }).waitFor();
+    }
+    await page.getByRole('checkbox', { name: hostile[0] }).check();
+    await page.getByText(`${hostile.length} plants`, { exact: true }).waitFor();
+    assert.equal(await page.evaluate(() => 'hacked' in window || document.querySelector('img[src="x"], script:not([src])') !== null), false);
+    await visit.leave();
+  });
+
+  test('50,000 lines are imported while the page stays alive; the refused ones are in a report', { timeout: 90_000 }, async () => {
+    const word = randomWord();
+    const first = 5_000_000_000_000 + Math.floor(Math.random() * 1e12);
+    const refused = 31_415;
+    const lineOf = (/** @type {number} */ n) => JSON.stringify({ id: first + (n % PLANTS), name: n + 1 === refused ? '' : `${word} ${n % PLANTS}`, quantity: 1 });
+    const buffer = Buffer.from(Array.from({ length: LINES }, (_, n) => `${lineOf(n)}\n`).join(''));
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'Choose a file' }).waitFor();
+    // The longest time in which the page could not take a key, and the progress as it was shown.
+    await page.evaluate(() => {
+      const watched = Object.assign(window, { longestMs: 0, seen: new Set() });
+      new PerformanceObserver((list) => {
+        for (const { duration } of list.getEntries()) watched.longestMs = Math.max(watched.longestMs, duration);
+      }).observe({ type: 'longtask' });
+      new MutationObserver(() => watched.seen.add(document.querySelector('[role=progressbar]')?.getAttribute('aria-valuenow'))).observe(document.body, { subtree: true, childList: true, attributes: true });
+    });
+    // The tenth piece waits, so that the import is under way for as long as somebody looks at it.
+    let requests = 0;
+    const [tenth, released] = [signal(), signal()];
+    await page.route('**/plant/import', async (route) => {
+      if (++requests === 10) {
+        tenth.give();
+        await released.given;
+      }
+      await route.continue();
+    });
+    const begun = performance.now();
+    await page.locator('input[type=file]').setInputFiles({ name: 'mass.ndjson', mimeType: 'application/x-ndjson', buffer });
+    await tenth.given;
+    await page.getByText('9,000', { exact: true }).or(page.getByText(PLANTS.toLocaleString('en'), { exact: true })).first().waitFor();
+    await visit.assertAccessible();
+    await page.getByRole('link', { name: 'All plants' }).click();
+    await heading(page, 'Plants').waitFor();
+    await page.getByRole('link', { name: 'Import', exact: true }).click();
+    await page.getByRole('button', { name: 'Stop' }).waitFor();
+    released.give();
+    await page.getByRole('button', { name: 'Import another file' }).waitFor({ timeout: 60_000 });
+    const ms = performance.now() - begun;
+    assert.deepEqual(await figuresOf(page), { Created: PLANTS.toLocaleString('en'), Updated: '0', Unchanged: (LINES - PLANTS - 1).toLocaleString('en'), Refused: '1' });
+    const { longestMs, steps } = await page.evaluate(() => ({ longestMs: /** @type {any} */ (window).longestMs, steps: /** @type {any} */ (window).seen.size }));
+    console.log(`${LINES} lines imported in ${(ms / 1_000).toFixed(1)} s; ${steps} steps of progress; the page was busy for ${Math.round(longestMs)} ms at the longest`);
+    assert.ok(steps >= 20, `${steps} steps of progress`);
+    // In parts of the whole, so that it is true on a machine that does much else.
+    assert.ok(longestMs < ms / 4, `busy for ${longestMs} of ${ms} ms`);
+    const report = await downloaded(page, page.getByRole('button', { name: 'Download the report' }));
+    assert.equal(report.name, 'mass-refused.csv');
+    const [header, record = '', ...rest] = report.text.split('\r\n');
+    assert.equal(header, 'line,id,problem,content');
+    assert.ok(record.startsWith(`${refused},`) && record.includes('name must be') && record.includes(`""id"":${first + ((refused - 1) % PLANTS)}`), record);
+    assert.deepEqual(rest, ['']);
+    await page.getByRole('table', { name: 'Refused' }).getByRole('cell', { name: '31,415' }).waitFor();
+    await visit.leave();
+
+    // The list of them scrolls by keyboard, and holds only what is in sight.
+    const looking = await chrome.visit(demoAdmin, { path: `/plants?q=${word}&sort=newest` });
+    const table = looking.page.getByRole('table', { name: 'Plants' });
+    await table.getByRole('link', { name: `${word} ${PLANTS - 1}`, exact: true }).focus();
+    const focused = () => looking.page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve(Number(/** @type {HTMLElement | null} */ (document.activeElement?.closest('[data-index]'))?.dataset['index'] ?? -1)))));
+    const until = performance.now() + PATIENCE_MS;
+    for (let index = 0; index < 450; index = await focused()) {
+      assert.ok(index >= 0 && performance.now() < until, `the focus is at ${index}`);
+      await looking.page.keyboard.press('PageDown');
+    }
+    assert.ok((await table.getByRole('row').count()) < 80);
+    await looking.leave();
+  });
+
+  test('CSV of a spreadsheet is imported, and what is exported comes back', async () => {
+    const id = 4_000_000_000_000 + Math.floor(Math.random() * 1e12);
+    const tag = fresh('a,"b"|c');
+    const csv = `\ufeffid,name,tags,quantity\r\n${id},"Fern, ""fine""\n${hostile[0]?.replaceAll('"', '""')}","${tag.replaceAll('"', '""').replace('|', '\\|')}|shade",7\r\nx,Nobody,,\r\n${id + 1},${'=1+1'},,3\r\n`;
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    await importFile(page, { name: 'list.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+    assert.deepEqual(await figuresOf(page), { Created: '2', Updated: '0', Unchanged: '0', Refused: '1' });
+    await page.getByRole('heading', { name: '1 refused row' }).waitFor();
+    await page.getByRole('table', { name: 'Refused' }).getByRole('row', { name: /^3 / }).waitFor();
+    const plant = await readPlant(id);
+    assert.equal(plant.name, `Fern, "fine"\n${hostile[0]}`);
+    assert.deepEqual(plant.tags.map(({ name }) => name), [tag, 'shade']);
+    assert.equal((await stockOf(id)).free, 7);
+
+    await page.getByRole('link', { name: 'All plants' }).click();
+    /** @type {Record<string, string>} */
+    const texts = {};
+    for (const [format, item] of Object.entries({ csv: 'CSV, for spreadsheets', ndjson: 'NDJSON, one plant a line' })) {
+      await page.getByRole('button', { name: 'Export', exact: true }).click();
+      const { name, text } = await downloaded(page, page.getByRole('menuitem', { name: item }));
+      assert.match(name, new RegExp(`^plants-\\d{4}-\\d\\d-\\d\\d\\.${format}$`));
+      texts[format] = text;
+    }
+    const exported = { csv: texts['csv'] ?? '', ndjson: texts['ndjson'] ?? '' };
+    const line = exported.ndjson.split('\n').find((/** @type {string} */ one) => one.startsWith(`{"id":${id},`));
+    assert.deepEqual(JSON.parse(line ?? ''), plant);
+
+    // Back again, nothing changes.
+    await page.getByRole('link', { name: 'Import', exact: true }).click();
+    await page.getByRole('button', { name: 'Import another file' }).click();
+    const recordAt = (/** @type {number} */ from) => exported.csv.slice(from, exported.csv.indexOf('\r\n', from) + 2);
+    const again = [0, exported.csv.indexOf(`\n${id},`) + 1, exported.csv.indexOf(`\n${id + 1},`) + 1].map(recordAt).join('');
+    await importFile(page, { name: 'again.csv', mimeType: 'text/csv', buffer: Buffer.from(again) });
+    assert.deepEqual(await figuresOf(page), { Created: '0', Updated: '0', Unchanged: '2', Refused: '0' });
+    await page.getByRole('button', { name: 'Import another file' }).click();
+    await importFile(page, { name: 'semicolons.csv', mimeType: 'text/csv', buffer: Buffer.from('id;name\n1;Fern\n') });
+    await page.getByText('This file separates its columns by semicolons').waitFor();
+    await visit.leave();
+  });
+
+  test('an import goes on where it was when the shop was away for a while', async () => {
+    const first = 3_000_000_000_000 + Math.floor(Math.random() * 1e12);
+    const lines = Array.from({ length: 2_500 }, (_, n) => `{"id":${first + n},"name":"Twice ${n}"}\n`);
+    const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });
+    const { page } = visit;
+    let requests = 0;
+    await page.route('**/plant/import', async (route) => {
+      requests += 1;
+      if (requests === 2) await route.abort('connectionreset');
+      else await route.continue();
+    });
+    await importFile(page, { name: 'broken.ndjson', mimeType: 'application/x-ndjson', buffer: Buffer.from(lines.join('')) });
+    assert.deepEqual(await figuresOf(page), { Created: '2,500', Updated: '0', Unchanged: '0', Refused: '0' });
+    assert.equal(requests, 4);
+    await visit.leave(/ERR_CONNECTION_RESET/);
+  });
+});
