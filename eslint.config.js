@@ -98,7 +98,7 @@ export default tseslint.config(
     files: ['**/*.mjs', '**/*.js'],
     languageOptions: {
       globals: Object.fromEntries(
-        ['process', 'console', 'URL', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'fetch', 'AbortController', 'AbortSignal', 'Buffer', 'TextDecoder', 'WebSocket', 'performance', 'crypto', 'URLSearchParams', 'TextEncoder', 'btoa', 'location', 'sessionStorage', 'localStorage', 'document', 'window'].map((name) => [name, 'readonly']),
+        ['process', 'console', 'URL', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'setImmediate', 'fetch', 'AbortController', 'AbortSignal', 'Buffer', 'TextDecoder', 'WebSocket', 'performance', 'crypto', 'URLSearchParams', 'TextEncoder', 'btoa', 'location', 'sessionStorage', 'localStorage', 'document', 'window', 'history', 'dispatchEvent', 'PopStateEvent'].map((name) => [name, 'readonly']),
       ),
     },
   },

@@ -14,7 +14,7 @@ const deadlineMs = 15_000;
 /** A person at work: the shop as they may use it. */
 export class Session {
   readonly shop: Shop;
-  readonly connection: Connection;
+  readonly connection = new Connection();
   readonly live: LiveEvents;
   readonly person = new Cell<Person>({ username: '', permissions: new Set() });
   /** Why it is over, once it is. */
@@ -27,8 +27,8 @@ export class Session {
       grant,
       (person) => this.person.set(person),
       () => this.ended.set('ended'),
+      () => this.connection.suspect(),
     );
-    this.connection = new Connection();
     this.shop = createShop({
       url: location.origin,
       streamUrl: settings.streamUrl === '' ? location.origin : settings.streamUrl,

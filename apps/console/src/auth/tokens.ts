@@ -23,6 +23,8 @@ export interface Person {
 /** The log-in has ended: the person ended it elsewhere, or it ran out. */
 export class SessionEnded extends Error {}
 
+const pauseMs = 1_000;
+
 /** A person's tokens. They are in memory alone, so they are gone with the page. */
 export class Tokens {
   private refreshToken: string | undefined;
@@ -32,16 +34,16 @@ export class Tokens {
     private grant: Grant,
     private readonly onPerson: (person: Person) => void,
     private readonly onEnd: () => void,
+    private readonly onAway: () => void,
   ) {}
 
   /** For the client library, which shares one renewal among all calls under way. */
   readonly next = async ({ signal }: TokenRequest): Promise<Token> => {
-    const response = await this.ask('/oauth/token', { ...this.grant }, signal);
-    if (response.status >= 400 && response.status < 500 && response.status !== 429) {
+    const response = await this.persistently(signal);
+    if (!response.ok) {
       this.onEnd();
       throw new SessionEnded('Your log-in has ended. Log in again.');
     }
-    if (!response.ok) throw new Error(`The shop gave no token (${response.status}).`);
     const { access_token: token, refresh_token: refreshToken, expires_in: seconds, scope = '', id_token: idToken } = (await response.json()) as TokenAnswer;
     // A refresh token is used once: the answer has the next one.
     if (refreshToken !== undefined) {
@@ -59,6 +61,22 @@ export class Tokens {
       fetch('/oauth/interaction/logout', { method: 'POST', body: new URLSearchParams() }),
     ]);
     for (const one of answers) await one.text();
+  }
+
+  /** Asks again while the shop is away: until it decides, or nobody waits any more. */
+  private async persistently(signal: AbortSignal): Promise<Response> {
+    for (;;) {
+      try {
+        const response = await this.ask('/oauth/token', { ...this.grant }, signal);
+        if (response.status < 500 && response.status !== 429) return response;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!(error instanceof TypeError)) throw error;
+      }
+      this.onAway();
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      signal.throwIfAborted();
+    }
   }
 
   private ask(path: string, fields: Record<string, string>, signal?: AbortSignal): Promise<Response> {

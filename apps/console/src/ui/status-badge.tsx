@@ -22,5 +22,5 @@ export const statusColors: Readonly<Record<string, string>> = {
 };
 
 export const StatusBadge = ({ status, label = status }: { readonly status: string; readonly label?: string }): ReactNode => (
-  <Badge variant="light" color={statusColors[status] ?? 'gray'} tt="none">{label}</Badge>
+  <Badge variant="light" color={statusColors[status] ?? 'gray'} tt="none" miw="max-content">{label}</Badge>
 );

@@ -22,10 +22,10 @@ export function OrderFilters({ filter, seesAll, onChange }: { readonly filter: O
           {orderStatuses.map((one) => <Chip key={one} value={one} variant="outline" size="xs">{one}</Chip>)}
         </Group>
       </Chip.Group>
-      <NumberInput label="Plant" placeholder="Any" w={110} hideControls allowDecimal={false} allowNegative={false} value={draft.plantId ?? ''} onChange={(value) => type({ plantId: value === '' ? undefined : Number(value) })} />
-      {seesAll && <TextInput label="Owner" placeholder="Everybody" w={130} value={draft.owner ?? ''} onChange={({ currentTarget: { value } }) => type({ owner: value })} />}
-      <TextInput label="Placed from" type="datetime-local" w={205} value={draft.from ?? ''} onChange={({ currentTarget: { value } }) => type({ from: value })} />
-      <TextInput label="Placed before" type="datetime-local" w={205} value={draft.before ?? ''} onChange={({ currentTarget: { value } }) => type({ before: value })} />
+      <NumberInput label="Plant" placeholder="Any" w={100} hideControls allowDecimal={false} allowNegative={false} value={draft.plantId ?? ''} onChange={(value) => type({ plantId: value === '' ? undefined : Number(value) })} />
+      {seesAll && <TextInput label="Owner" placeholder="Everybody" w={120} value={draft.owner ?? ''} onChange={({ currentTarget: { value } }) => type({ owner: value })} />}
+      <TextInput label="Placed from" type="datetime-local" w={190} value={draft.from ?? ''} onChange={({ currentTarget: { value } }) => type({ from: value })} />
+      <TextInput label="Placed before" type="datetime-local" w={190} value={draft.before ?? ''} onChange={({ currentTarget: { value } }) => type({ before: value })} />
       {Object.keys(draft).length > 0 && (
         <Button
           variant="subtle"

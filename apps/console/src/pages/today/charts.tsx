@@ -24,7 +24,7 @@ export const Columns = ({ data, height, label }: { readonly data: readonly { rea
 
 export const Line = ({ data, height, label }: { readonly data: readonly { readonly time: string; readonly seconds: number | null }[]; readonly height: number; readonly label: string }): ReactNode => (
   <div role="img" aria-label={label}>
-    <LineChart h={height} data={[...data]} dataKey="time" series={[{ name: 'seconds', label: 'to delivery', color: 'teal.7' }]} tickLine="none" connectNulls withDots valueFormatter={(value) => formatDuration(value * 1_000)} xAxisProps={{ interval: 9 }} yAxisProps={{ width: 56 }} lineChartProps={plain} lineProps={still} />
+    <LineChart h={height} data={[...data]} dataKey="time" series={[{ name: 'seconds', label: 'to delivery', color: 'teal.7' }]} tickLine="none" connectNulls withDots valueFormatter={(value) => formatDuration(value * 1_000)} xAxisProps={{ interval: 9 }} yAxisProps={{ width: 68 }} lineChartProps={plain} lineProps={still} />
   </div>
 );
 

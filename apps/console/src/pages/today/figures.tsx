@@ -61,7 +61,7 @@ const statuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export function OrdersByStatus({ figures: { counts, isRead } }: { readonly figures: DayFigures }): ReactNode {
   const parts = statuses.map((name) => ({ name, value: counts[name] }));
   return (
-    <Card title="Orders by status" aside={<Text size="xs" c="dimmed">open, or of the last 24 h</Text>}>
+    <Card title="Orders by status" aside={<Text size="xs" c="dimmed">open, or 24 h</Text>}>
       {isRead ? (
         <Group wrap="nowrap" gap="md">
           <Chart><Donut parts={parts} height={height} label={parts.map(({ name, value }) => `${formatNumber(value)} ${name}`).join(', ')} /></Chart>

@@ -1,0 +1,120 @@
+// `npm run screenshots`: a picture of each page of the console, light and dark, into docs/console.
+import { mkdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
+import { ROOT } from '../../tools/start/toolchain.mjs';
+import { temporaryFolder } from '../../tools/test/folder.mjs';
+import { startShop } from '../../tools/test/shop.mjs';
+import { findChromium } from './kit/chromium-binary.mjs';
+
+const target = join(ROOT, 'docs', 'console');
+const stop = stopOnSignals();
+const shutdown = new Shutdown(/** @type {const} */ (['receiver', 'browser', 'shop', 'temporary folder']), (step, error) => console.log(`Ending (${step}): ${error}`));
+
+/** @typedef {import('@plant-shop/client').Shop} Shop */
+
+const names = ['Monstera deliciosa', 'Ficus lyrata', 'Calathea orbifolia', 'Pilea peperomioides', 'Strelitzia nicolai', 'Zamioculcas zamiifolia', 'Philodendron gloriosum', 'Alocasia zebrina', 'Hoya carnosa', 'Aglaonema'];
+const tags = ['shade', 'sun', 'pet safe', 'easy'];
+/** @type {number[]} */
+const plantIds = [];
+let payments = 0;
+
+async function takePictures() {
+  const chromium = await findChromium({ signal: stop.signal, say: console.log });
+  const shop = await startShop({ folder: temporaryFolder(shutdown), stop, shutdown }, { PAYMENT_PROVIDER: 'external' });
+  Object.assign(process.env, shop.env, chromium.env, { CHROMIUM_BINARY: chromium.binary });
+  // They read these variables when they are loaded.
+  const { Chrome } = await import('./kit/console.mjs');
+  const { admin, demoAdmin } = await import('./kit/people.mjs');
+  const firstOrder = await fill(admin);
+  const pages = { today: '/', orders: '/orders', order: `/orders/${firstOrder}`, plants: '/plants', stream: '/stream', webhooks: '/webhooks', people: '/people' };
+  mkdirSync(target, { recursive: true });
+  const chrome = new Chrome();
+  await chrome.open();
+  shutdown.add('browser', () => chrome.close());
+  for (const scheme of /** @type {const} */ (['light', 'dark'])) {
+    const visit = await chrome.visit(demoAdmin, { scheme, viewport: { width: 1280, height: 860 } });
+    const ended = keepMoving(admin);
+    // What is live needs something that happens while the page is open.
+    await visit.page.getByRole('img', { name: /Median time/ }).waitFor();
+    for (const [name, path] of Object.entries(pages)) {
+      // By the page's own links: a new load would forget what it has seen live.
+      await visit.page.evaluate((to) => {
+        history.pushState(null, '', to);
+        dispatchEvent(new PopStateEvent('popstate'));
+      }, `/console${path}`);
+      await visit.page.getByRole('heading', { level: 1 }).waitFor();
+      await visit.page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined);
+      await visit.page.screenshot({ path: join(target, `${name}-${scheme}.png`) });
+      console.log(`docs/console/${name}-${scheme}.png`);
+    }
+    await ended();
+    await visit.leave();
+  }
+}
+
+/** A shop in which something is in each state. @param {Shop} admin @returns {Promise<number>} an order with a story */
+async function fill(admin) {
+  for (const [n, name] of names.entries()) {
+    const body = { name, photoUrls: [], status: n === 7 ? /** @type {const} */ ('pending') : /** @type {const} */ ('available'), quantity: 40 + 17 * n, tags: [{ name: tags[n % 4] ?? '' }], category: { name: n % 3 === 0 ? 'Aroids' : 'House plants' } };
+    const { data } = await admin.POST('/plant', { body });
+    if (n !== 7) plantIds.push(data.id);
+  }
+  const receiver = createServer((request, response) => {
+    request.resume();
+    response.statusCode = request.url === '/broken' ? 500 : 204;
+    response.end();
+  });
+  await new Promise((resolve) => receiver.listen(0, '127.0.0.1', () => resolve(undefined)));
+  shutdown.add('receiver', () => new Promise((resolve) => {
+    receiver.closeAllConnections();
+    receiver.close(() => resolve(undefined));
+  }));
+  const { port } = /** @type {import('node:net').AddressInfo} */ (receiver.address());
+  for (const [path, description] of [['works', 'Warehouse'], ['broken', 'Accounting']]) await admin.POST('/webhooks', { body: { url: `http://127.0.0.1:${port}/${path}`, description } });
+  const orders = [];
+  for (let n = 0; n < 36; n += 1) orders.push((await admin.POST('/store/order', { body: { plantId: plantIds[n % plantIds.length] ?? 1, quantity: 1 + (n % 3) } })).data.id);
+  for (const [n, id] of orders.entries()) {
+    if (n % 6 === 5) continue;
+    await live(admin, id, n % 6 === 4 ? 'cancelled' : n % 6 === 3 ? 'approved' : n % 6 === 2 ? 'shipped' : 'delivered');
+  }
+  const [late = 0] = orders.slice(4);
+  await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: late } }, body: { outcome: 'succeeded', reference: 'pay-late' } }).catch(() => undefined);
+  return orders[2] ?? 0;
+}
+
+/** An order, as far as that. @param {Shop} admin @param {number} orderId @param {'cancelled' | 'approved' | 'shipped' | 'delivered'} end */
+async function live(admin, orderId, end) {
+  const params = { path: { orderId } };
+  if (end === 'cancelled') {
+    await admin.DELETE('/store/order/{orderId}', { params });
+    return;
+  }
+  await admin.POST('/store/order/{orderId}/payment', { params, body: { outcome: 'succeeded', reference: `pay-${++payments}` } });
+  if (end !== 'approved') await admin.POST('/store/order/{orderId}/shipment', { params, body: { carrier: 'Green Post', trackingNumber: `GP${orderId}` } });
+  if (end === 'delivered') await admin.POST('/store/order/{orderId}/delivery', { params });
+}
+
+/** Orders that are placed and delivered. @param {Shop} admin @returns {() => Promise<void>} ends it */
+function keepMoving(admin) {
+  let isOver = false;
+  const work = (async () => {
+    while (!isOver) {
+      const { data } = await admin.POST('/store/order', { body: { plantId: plantIds[payments % plantIds.length] ?? 1 } });
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      await live(admin, data.id, payments % 3 === 0 ? 'approved' : 'delivered');
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await work;
+  };
+}
+
+try {
+  await takePictures();
+} finally {
+  await shutdown.run();
+}
+process.exit(0);
