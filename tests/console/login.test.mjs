@@ -49,7 +49,7 @@ describe('logging in and out', () => {
   test('offers only what the person may do', async () => {
     const visit = await chrome.visit(await newPerson('customer'));
     const pages = await visit.page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
-    assert.deepEqual(pages, ['Today', 'Orders', 'Stream', 'Webhooks', 'People']);
+    assert.deepEqual(pages, ['Today', 'Orders', 'Stream', 'Webhooks']);
     await visit.leave();
   });
 

@@ -74,7 +74,12 @@ describe('the stream', () => {
     const plant = await newPlant();
     const visit = await chrome.visit(staff, { path: '/stream' });
     const { page } = visit;
+    // One soon after the other: none is lost.
+    await page.getByLabel('Order', { exact: true }).fill('1');
     await page.getByLabel('Plant').fill(String(plant.id));
+    await page.waitForURL((url) => url.searchParams.get('order') === '1' && url.searchParams.get('plant') === String(plant.id));
+    await page.getByLabel('Order', { exact: true }).fill('');
+    await page.waitForURL((url) => !url.searchParams.has('order'));
     await page.getByRole('combobox', { name: 'Changes to' }).click();
     await page.getByRole('option', { name: 'approved' }).click();
     await page.waitForURL((url) => url.searchParams.get('plant') === String(plant.id) && url.searchParams.get('status') === 'approved');

@@ -17,5 +17,5 @@ export const pages: readonly PageEntry[] = [
   { path: '/plants', label: 'Plants', icon: IconLeaf, needs: ['write:plants', 'write:stock'] },
   { path: '/stream', label: 'Stream', icon: IconActivity, needs: ['read:orders', 'write:orders'] },
   { path: '/webhooks', label: 'Webhooks', icon: IconWebhook, needs: ['webhooks'] },
-  { path: '/people', label: 'People', icon: IconUsers, needs: [] },
+  { path: '/people', label: 'People', icon: IconUsers, needs: ['write:users'] },
 ];

@@ -1,6 +1,7 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router';
 import { toOrderFilter } from '../pages/orders/order-filter.js';
 import { readPlantFilter } from '../pages/plants/plant-filter.js';
+import { peopleSearch } from '../pages/people/people-search.js';
 import { streamSearch } from '../pages/stream/stream-search.js';
 import { deliveriesSearch } from '../pages/webhooks/deliveries-search.js';
 import { Loading } from '../ui/loading.js';
@@ -22,7 +23,8 @@ const routes = [
   createRoute({ getParentRoute, path: '/stream', validateSearch: streamSearch, component: lazyRouteComponent(() => import('../pages/stream/stream-page.js'), 'StreamPage') }),
   createRoute({ getParentRoute, path: '/webhooks', component: lazyRouteComponent(() => import('../pages/webhooks/webhooks-page.js'), 'WebhooksPage') }),
   createRoute({ getParentRoute, path: '/webhooks/$webhookId', validateSearch: deliveriesSearch, component: lazyRouteComponent(() => import('../pages/webhooks/webhook-page.js'), 'WebhookPage') }),
-  createRoute({ getParentRoute, path: '/people', component: lazyRouteComponent(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
+  createRoute({ getParentRoute, path: '/people', validateSearch: peopleSearch, component: lazyRouteComponent(() => import('../pages/people/people-page.js'), 'PeoplePage') }),
+  createRoute({ getParentRoute, path: '/people/$username', component: lazyRouteComponent(() => import('../pages/people/person-page.js'), 'PersonPage') }),
 ] as const;
 
 export const router = createRouter({

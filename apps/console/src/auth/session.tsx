@@ -6,6 +6,7 @@ import { Connection } from '../shop/connection.js';
 import { LiveEvents } from '../shop/live-events.js';
 import { rememberLogOut } from './login.js';
 import type { Permission } from './permissions.js';
+import { withoutRefused } from './refused-permissions.js';
 import { type Grant, type Person, Tokens } from './tokens.js';
 
 /** Reads wait so long for a shop that is away before they fail; the banner is there after the first failure. */
@@ -34,11 +35,17 @@ export class Session {
       streamUrl: settings.streamUrl === '' ? location.origin : settings.streamUrl,
       credential: { token: this.tokens.next },
       deadlineMs,
-      fetch: this.connection.fetch,
+      fetch: this.fetch,
     });
     this.live = new LiveEvents(this.shop, () => this.connection.suspect());
     window.addEventListener('offline', () => this.connection.suspect());
   }
+
+  private readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    const response = await this.connection.fetch(input, init);
+    this.person.set(withoutRefused(this.person.get(), response));
+    return response;
+  };
 
   /** Gets the first token, and with it what the person may do. */
   async open(): Promise<void> {

@@ -6,3 +6,5 @@ export const graceChoices = [
   { value: '604800', label: 'in a week' },
   { value: '2592000', label: 'in 30 days' },
 ];
+
+export const defaultGrace = '86400';

@@ -1,4 +1,46 @@
+import { Anchor, Tabs } from '@mantine/core';
+import { IconApps, IconHistory, IconUsers } from '@tabler/icons-react';
+import { getRouteApi, Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useMay, usePerson } from '../../auth/session.js';
 import { PageHeader } from '../../ui/page-header.js';
+import { AdministratorsOnly } from './administrators-only.js';
+import { AuditLog } from './audit-log.js';
+import { OAuthClients } from './oauth-clients.js';
+import { tabs } from './people-search.js';
+import { Users } from './users.js';
 
-export const PeoplePage = (): ReactNode => <PageHeader title="People" />;
+const route = getRouteApi('/people');
+
+export function PeoplePage(): ReactNode {
+  const mayManage = useMay('write:users');
+  const { username } = usePerson();
+  if (!mayManage) return <AdministratorsOnly />;
+  return (
+    <>
+      <PageHeader title="People" text="Who may do what, and what was done."><Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">Your own sessions and keys</Anchor></PageHeader>
+      <Everybody />
+    </>
+  );
+}
+
+function Everybody(): ReactNode {
+  const { tab = 'users' } = route.useSearch();
+  const navigate = route.useNavigate();
+  const open = (value: string | null): void => {
+    const wanted = tabs.find((one) => one === value);
+    void navigate({ search: wanted === undefined || wanted === 'users' ? {} : { tab: wanted }, replace: true });
+  };
+  return (
+    <Tabs value={tab} onChange={open} keepMounted={false}>
+      <Tabs.List mb="md" aria-label="People">
+        <Tabs.Tab value="users" leftSection={<IconUsers size={16} />}>Users</Tabs.Tab>
+        <Tabs.Tab value="clients" leftSection={<IconApps size={16} />}>OAuth clients</Tabs.Tab>
+        <Tabs.Tab value="audit" leftSection={<IconHistory size={16} />}>Audit log</Tabs.Tab>
+      </Tabs.List>
+      <Tabs.Panel value="users"><Users /></Tabs.Panel>
+      <Tabs.Panel value="clients"><OAuthClients /></Tabs.Panel>
+      <Tabs.Panel value="audit"><AuditLog /></Tabs.Panel>
+    </Tabs>
+  );
+}

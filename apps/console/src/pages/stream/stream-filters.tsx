@@ -1,7 +1,7 @@
 import { Group, MultiSelect, NumberInput, Paper, Select, TextInput } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
 import { getRouteApi } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useState } from 'react';
+import { useAppliedSoon } from '../../ui/use-applied-soon.js';
 import { eventTypes, orderStatuses, type StreamSearch, streamSearch } from './stream-search.js';
 
 const route = getRouteApi('/stream');
@@ -28,7 +28,7 @@ export function StreamFilters(): ReactNode {
   const apply = (change: Readonly<Record<string, unknown>>): void => {
     void navigate({ search: (before: StreamSearch) => streamSearch({ ...before, ...change }), replace: true });
   };
-  const applySoon = useDebouncedCallback(apply, typingMs);
+  const applySoon = useAppliedSoon(apply, typingMs);
   return (
     <Paper withBorder p="sm" mb="sm">
       <Group align="flex-start" gap="sm">

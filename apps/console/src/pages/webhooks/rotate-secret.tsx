@@ -2,7 +2,7 @@ import { Button, Group, Modal, Select, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useShop } from '../../auth/session.js';
-import { graceChoices } from '../../ui/grace.js';
+import { defaultGrace, graceChoices } from '../../ui/grace.js';
 import { ProblemAlert } from '../../ui/problem-alert.js';
 import { SecretDialog } from '../../ui/secret-dialog.js';
 import { formatExact } from '../../ui/time.js';
@@ -10,7 +10,7 @@ import type { Webhook } from './webhook-reads.js';
 
 export function RotateSecret({ webhook: { id: webhookId }, onClose }: { readonly webhook: Webhook; readonly onClose: () => void }): ReactNode {
   const shop = useShop();
-  const [graceSeconds, setGraceSeconds] = useState('86400');
+  const [graceSeconds, setGraceSeconds] = useState(defaultGrace);
   const rotate = useMutation({
     gcTime: 0,
     mutationFn: async () => (await shop.POST('/webhooks/{webhookId}/rotateSecret', { params: { path: { webhookId } }, body: { graceSeconds: Number(graceSeconds) } })).data,
@@ -20,7 +20,7 @@ export function RotateSecret({ webhook: { id: webhookId }, onClose }: { readonly
       <Modal opened={!rotate.data} onClose={onClose} title="Replace the secret?" centered>
         <Stack>
           <Text size="sm">The shop makes a new secret. For a while both sign every request, so the receiver can change over without losing an event.</Text>
-          <Select label="The old secret ends" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? '86400')} allowDeselect={false} />
+          <Select label="The old secret ends" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
           <ProblemAlert error={rotate.error} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose} data-autofocus>Keep it</Button>

@@ -1,0 +1,81 @@
+import { Button, Code, Group, Paper, Table, Text, Title, VisuallyHidden } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { sayDone } from '../../ui/done.js';
+import { Loading } from '../../ui/loading.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { Time } from '../../ui/time.js';
+import { NewApiKey } from './new-api-key.js';
+import { type ApiKey, useApiKeys } from './people-reads.js';
+import { PermissionBadges } from './permissions.js';
+import { RotateApiKey } from './rotate-api-key.js';
+
+type Open = { readonly dialog: 'new' } | { readonly dialog: 'rotate' | 'revoke'; readonly apiKey: ApiKey };
+
+export function ApiKeys({ username }: { readonly username: string }): ReactNode {
+  const { data: apiKeys, error, isPending } = useApiKeys(username);
+  const [open, setOpen] = useState<Open>();
+  const close = (): void => setOpen(undefined);
+  return (
+    <Paper withBorder mb="md" component="section" aria-labelledby="api-keys">
+      <Group justify="space-between" p="md" pb="xs">
+        <Title order={2} size="h4" id="api-keys">API keys</Title>
+        <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => setOpen({ dialog: 'new' })}>New API key</Button>
+      </Group>
+      <ProblemAlert error={error} title="The API keys could not be read" />
+      {isPending && <Loading />}
+      {apiKeys?.length === 0 && <Text size="sm" c="dimmed" p="md" pt={0}>No API keys. A program that acts for {username} needs one.</Text>}
+      {apiKeys !== undefined && apiKeys.length > 0 && <KeyTable apiKeys={apiKeys} onOpen={setOpen} />}
+      {open?.dialog === 'new' && <NewApiKey username={username} onClose={close} />}
+      {open?.dialog === 'rotate' && <RotateApiKey username={username} apiKey={open.apiKey} onClose={close} />}
+      {open?.dialog === 'revoke' && <RevokeApiKey username={username} apiKey={open.apiKey} onClose={close} />}
+    </Paper>
+  );
+}
+
+const KeyTable = ({ apiKeys, onOpen }: { readonly apiKeys: readonly ApiKey[]; readonly onOpen: (open: Open) => void }): ReactNode => (
+  <Table.ScrollContainer minWidth={760}>
+    <Table aria-labelledby="api-keys">
+      <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Begins with</Table.Th><Table.Th>Permissions</Table.Th><Table.Th>Made</Table.Th><Table.Th>Last used</Table.Th><Table.Th>Ends</Table.Th><Table.Th w={170}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
+      <Table.Tbody>
+        {apiKeys.map((apiKey) => (
+          <Table.Tr key={apiKey.id}>
+            <Table.Td maw={200} style={{ overflowWrap: 'anywhere' }}>{apiKey.name}</Table.Td>
+            <Table.Td><Code>{apiKey.prefix}</Code></Table.Td>
+            <Table.Td maw={260}><PermissionBadges of={apiKey.permissions} /></Table.Td>
+            <Table.Td><Time at={apiKey.createdAt} /></Table.Td>
+            <Table.Td>{apiKey.lastUsedAt === undefined ? 'never' : <Time at={apiKey.lastUsedAt} />}</Table.Td>
+            <Table.Td>{apiKey.expiresAt === undefined ? 'never' : <Time at={apiKey.expiresAt} />}</Table.Td>
+            <Table.Td>
+              <Group gap={6} wrap="nowrap">
+                <Button size="compact-sm" variant="default" aria-label={`Replace ${apiKey.name}`} onClick={() => onOpen({ dialog: 'rotate', apiKey })}>Replace</Button>
+                <Button size="compact-sm" variant="default" aria-label={`Revoke ${apiKey.name}`} onClick={() => onOpen({ dialog: 'revoke', apiKey })}>Revoke</Button>
+              </Group>
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  </Table.ScrollContainer>
+);
+
+function RevokeApiKey({ username, apiKey: { id: apiKeyId, name }, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const revoke = useMutation({
+    mutationFn: () => shop.DELETE('/user/{username}/apiKeys/{apiKeyId}', { params: { path: { username, apiKeyId } } }),
+    onSuccess: async () => {
+      sayDone('The API key is revoked.');
+      onClose();
+      await client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] });
+    },
+  });
+  return (
+    <ConfirmDialog title={`Revoke ${name}?`} action="Revoke the API key" isOpen isBusy={revoke.isPending} error={revoke.error} onConfirm={() => revoke.mutate()} onClose={onClose}>
+      <Text size="sm">Within a second every program that uses the key is refused. It cannot be undone; to change over without a break, replace the key instead.</Text>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,72 @@
+import { Anchor, Button, Center, Code, Group, Paper, Table, Text, TextInput } from '@mantine/core';
+import { IconHistory } from '@tabler/icons-react';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { EmptyState } from '../../ui/empty-state.js';
+import { Loading } from '../../ui/loading.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { Time } from '../../ui/time.js';
+import { useAppliedSoon } from '../../ui/use-applied-soon.js';
+import { type AuditEntry, useAudit } from './people-reads.js';
+import { type PeopleSearch, peopleSearch } from './people-search.js';
+
+const route = getRouteApi('/people');
+/** After the last key. */
+const typingMs = 400;
+
+/** What staff did, newest first. */
+export function AuditLog(): ReactNode {
+  const { by, operation } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [typedBy, setTypedBy] = useState(by ?? '');
+  const [typedOperation, setTypedOperation] = useState(operation ?? '');
+  const applySoon = useAppliedSoon((change) => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true }), typingMs);
+  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useAudit({ by, operation });
+  const entries = data?.pages.flatMap((page) => page.entries) ?? [];
+  return (
+    <>
+      <Group align="flex-end" mb="sm">
+        <TextInput label="Done by" placeholder="username" w={220} value={typedBy} onChange={(change) => {
+          setTypedBy(change.currentTarget.value);
+          applySoon({ by: change.currentTarget.value.trim() });
+        }} />
+        <TextInput label="Operation" placeholder="store.setStock" w={240} value={typedOperation} onChange={(change) => {
+          setTypedOperation(change.currentTarget.value);
+          applySoon({ operation: change.currentTarget.value.trim() });
+        }} />
+      </Group>
+      <ProblemAlert error={error} title="The audit log could not be read" />
+      {isPending && <Loading />}
+      {data !== undefined && entries.length === 0 && error === null && <EmptyState icon={IconHistory} title="No entries" text="Everything that took effect and needed more than being oneself is listed here: stock that was set, orders that were moved, roles that were given." />}
+      {error === null && entries.length > 0 && <EntryTable entries={entries} />}
+      {error === null && hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show older ones</Button></Center>}
+    </>
+  );
+}
+
+const EntryTable = ({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode => (
+  <Paper withBorder>
+    <Table.ScrollContainer minWidth={760}>
+      <Table aria-label="Audit log">
+        <Table.Thead><Table.Tr><Table.Th>When</Table.Th><Table.Th>Who</Table.Th><Table.Th>What</Table.Th><Table.Th>To</Table.Th><Table.Th>By</Table.Th><Table.Th>Request</Table.Th></Table.Tr></Table.Thead>
+        <Table.Tbody>
+          {entries.map((entry) => (
+            <Table.Tr key={`${entry.operation}-${entry.id}`}>
+              <Table.Td style={{ whiteSpace: 'nowrap' }}><Time at={entry.at} /></Table.Td>
+              <Table.Td><Who entry={entry} /></Table.Td>
+              <Table.Td><Code>{entry.operation}</Code></Table.Td>
+              <Table.Td maw={260} style={{ overflowWrap: 'anywhere' }}>{entry.target}</Table.Td>
+              <Table.Td>{entry.credentials.join(', ')}</Table.Td>
+              <Table.Td maw={180}><Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{entry.requestId}</Text></Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  </Paper>
+);
+
+function Who({ entry: { subject, username } }: { readonly entry: AuditEntry }): ReactNode {
+  if (username !== undefined) return <Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">{username}</Anchor>;
+  return <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{subject === undefined ? 'an operator' : `a user who is gone (${subject})`}</Text>;
+}

@@ -1,0 +1,27 @@
+import { Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useShop } from '../../auth/session.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { sayDone } from '../../ui/done.js';
+
+export function DeleteUser({ username, onClose }: { readonly username: string; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const remove = useMutation({
+    mutationFn: () => shop.DELETE('/user/{username}', { params: { path: { username } } }),
+    onSuccess: async () => {
+      sayDone(`${username} is deleted.`);
+      await navigate({ to: '/people' });
+      client.removeQueries({ queryKey: ['user', username] });
+      await client.invalidateQueries({ queryKey: ['users'] });
+    },
+  });
+  return (
+    <ConfirmDialog title={`Delete ${username}?`} action="Delete the user" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
+      <Text size="sm">The profile, all sessions and all API keys are deleted for ever. It is refused while {username} has open orders.</Text>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,63 @@
+import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
+import type { components } from '@plant-shop/client';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { faultOf } from '../../ui/problem.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { SecretDialog } from '../../ui/secret-dialog.js';
+import type { GrantedPermission } from './people-reads.js';
+import { PermissionChoice } from './permissions.js';
+
+/** The form, then the key. */
+export function NewApiKey({ username, onClose }: { readonly username: string; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const create = useMutation({
+    gcTime: 0,
+    mutationFn: async (body: components['schemas']['NewApiKey']) => (await shop.POST('/user/{username}/apiKeys', { params: { path: { username } }, body })).data,
+    onSuccess: () => client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] }),
+  });
+  return (
+    <>
+      <Modal opened={!create.data} onClose={onClose} title={`New API key for ${username}`} size="lg">
+        <KeyForm isBusy={create.isPending} error={create.error} onSubmit={(wishes) => create.mutate(wishes)} onCancel={onClose} />
+      </Modal>
+      <SecretDialog title="The new API key" secret={create.data?.key} onClose={onClose}>Programs send it in the header api_key.</SecretDialog>
+    </>
+  );
+}
+
+function KeyForm({ isBusy, error, onSubmit, onCancel }: {
+  readonly isBusy: boolean;
+  readonly error: unknown;
+  readonly onSubmit: (wishes: components['schemas']['NewApiKey']) => void;
+  readonly onCancel: () => void;
+}): ReactNode {
+  const [name, setName] = useState('');
+  const [extent, setExtent] = useState('all');
+  const [permissions, setPermissions] = useState<GrantedPermission[]>([]);
+  const [expiresAt, setExpiresAt] = useState('');
+  const isLimited = extent === 'some';
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    onSubmit({ name: name.trim(), ...(isLimited && { permissions }), ...(expiresAt !== '' && { expiresAt: new Date(expiresAt).toISOString() }) });
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <TextInput label="Name" description="What the key is for." required maxLength={200} data-autofocus value={name} onChange={(change) => setName(change.currentTarget.value)} error={faultOf(error, 'name')} />
+        <Radio.Group label="It may do" value={extent} onChange={setExtent}>
+          <Stack gap={6} mt={4}><Radio value="all" label="everything that the user may do" /><Radio value="some" label="only some of it" /></Stack>
+        </Radio.Group>
+        {isLimited && <PermissionChoice label="Permissions" value={permissions} onChange={setPermissions} error={faultOf(error, 'permissions')} />}
+        <TextInput type="datetime-local" label="Ends" description="Empty: never." value={expiresAt} onChange={(change) => setExpiresAt(change.currentTarget.value)} error={faultOf(error, 'expiresAt')} />
+        <ProblemAlert error={error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onCancel}>Cancel</Button>
+          <Button type="submit" loading={isBusy} disabled={isLimited && permissions.length === 0}>Make the key</Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

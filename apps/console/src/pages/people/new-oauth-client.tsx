@@ -1,0 +1,85 @@
+import { Button, Checkbox, Group, Modal, Radio, Stack, Textarea, TextInput } from '@mantine/core';
+import type { components } from '@plant-shop/client';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, type SubmitEvent, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { sayDone } from '../../ui/done.js';
+import { faultOf } from '../../ui/problem.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { SecretDialog } from '../../ui/secret-dialog.js';
+import type { GrantedPermission } from './people-reads.js';
+import { PermissionChoice } from './permissions.js';
+
+type NewClient = components['schemas']['NewOAuthClient'];
+
+/** The form, then the secret if the client gets one. */
+export function NewOAuthClient({ onClose }: { readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const create = useMutation({
+    gcTime: 0,
+    mutationFn: async (body: NewClient) => (await shop.POST('/oauth/clients', { body })).data,
+    onSuccess: async ({ secret, clientId }) => {
+      if (secret === undefined) {
+        sayDone(`The client is registered as ${clientId}.`);
+        onClose();
+      }
+      await client.invalidateQueries({ queryKey: ['oauthClients'] });
+    },
+  });
+  return (
+    <>
+      <Modal opened={create.data?.secret === undefined} onClose={onClose} title="New OAuth client" size="lg">
+        <ClientForm isBusy={create.isPending} error={create.error} onSubmit={(wishes) => create.mutate(wishes)} onCancel={onClose} />
+      </Modal>
+      <SecretDialog title="The client secret" secret={create.data?.secret} onClose={onClose}>The application shows it together with its client id, {create.data?.clientId}.</SecretDialog>
+    </>
+  );
+}
+
+function ClientForm({ isBusy, error, onSubmit, onCancel }: {
+  readonly isBusy: boolean;
+  readonly error: unknown;
+  readonly onSubmit: (wishes: NewClient) => void;
+  readonly onCancel: () => void;
+}): ReactNode {
+  const [name, setName] = useState('');
+  const [kind, setKind] = useState('application');
+  const [redirectUris, setRedirectUris] = useState('');
+  const [isPublic, setPublic] = useState(false);
+  const [owner, setOwner] = useState('');
+  const [scopes, setScopes] = useState<GrantedPermission[]>([]);
+  const isProgram = kind === 'program';
+  const submit = (event: SubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault();
+    onSubmit(
+      isProgram
+        ? { name: name.trim(), grantTypes: ['client_credentials'], scopes, owner: owner.trim() }
+        : { name: name.trim(), grantTypes: ['authorization_code', 'refresh_token'], scopes, redirectUris: redirectUris.split(/\s+/).filter(Boolean), public: isPublic },
+    );
+  };
+  return (
+    <form onSubmit={submit}>
+      <Stack>
+        <TextInput label="Name" description="People are asked whether they trust the client of this name." required maxLength={200} data-autofocus value={name} onChange={(change) => setName(change.currentTarget.value)} error={faultOf(error, 'name')} />
+        <Radio.Group label="It is" value={kind} onChange={setKind}>
+          <Stack gap={6} mt={4}><Radio value="application" label="an application that people log in to" /><Radio value="program" label="a program that gets tokens for itself" /></Stack>
+        </Radio.Group>
+        {isProgram
+          ? <TextInput label="Acts for the user" required value={owner} onChange={(change) => setOwner(change.currentTarget.value)} error={faultOf(error, 'owner')} />
+          : (
+            <>
+              <Textarea label="Redirect addresses" description="One a line, compared letter by letter." required autosize minRows={2} placeholder="https://planner.example/callback" value={redirectUris} onChange={(change) => setRedirectUris(change.currentTarget.value)} error={faultOf(error, 'redirectUris')} />
+              <Checkbox label="Public: it runs where nothing is secret, such as a browser, and gets no secret" checked={isPublic} onChange={(change) => setPublic(change.currentTarget.checked)} />
+            </>
+          )}
+        <PermissionChoice label="It may ask for" value={scopes} onChange={setScopes} error={faultOf(error, 'scopes')} />
+        <ProblemAlert error={error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onCancel}>Cancel</Button>
+          <Button type="submit" loading={isBusy} disabled={scopes.length === 0}>Register the client</Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,90 @@
+import { Badge, Button, Code, Group, Paper, Table, Text, VisuallyHidden } from '@mantine/core';
+import { IconApps, IconPlus } from '@tabler/icons-react';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { sayDone } from '../../ui/done.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { Loading } from '../../ui/loading.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { Time } from '../../ui/time.js';
+import { NewOAuthClient } from './new-oauth-client.js';
+import { type OAuthClient, useOAuthClients } from './people-reads.js';
+import { PermissionBadges } from './permissions.js';
+import { RotateClientSecret } from './rotate-client-secret.js';
+
+type Open = { readonly dialog: 'new' } | { readonly dialog: 'rotate' | 'delete'; readonly oauthClient: OAuthClient };
+
+/** Applications that people log in to, and programs that get tokens for themselves. */
+export function OAuthClients(): ReactNode {
+  const { data: clients, error, isPending } = useOAuthClients();
+  const [open, setOpen] = useState<Open>();
+  const close = (): void => setOpen(undefined);
+  return (
+    <>
+      <Group justify="space-between" mb="sm">
+        <Text size="sm" c="dimmed">Applications that people log in to with this shop, and programs that get tokens for themselves.</Text>
+        <Button size="xs" leftSection={<IconPlus size={14} />} onClick={() => setOpen({ dialog: 'new' })}>New client</Button>
+      </Group>
+      <ProblemAlert error={error} title="The OAuth clients could not be read" />
+      {isPending && <Loading />}
+      {clients?.length === 0 && <EmptyState icon={IconApps} title="No OAuth clients yet" text="Register an application here before people can log in to it with this shop." />}
+      {clients !== undefined && clients.length > 0 && <ClientTable clients={clients} onOpen={setOpen} />}
+      {open?.dialog === 'new' && <NewOAuthClient onClose={close} />}
+      {open?.dialog === 'rotate' && <RotateClientSecret oauthClient={open.oauthClient} onClose={close} />}
+      {open?.dialog === 'delete' && <DeleteClient oauthClient={open.oauthClient} onClose={close} />}
+    </>
+  );
+}
+
+const ClientTable = ({ clients, onOpen }: { readonly clients: readonly OAuthClient[]; readonly onOpen: (open: Open) => void }): ReactNode => (
+  <Paper withBorder>
+    <Table.ScrollContainer minWidth={820}>
+      <Table aria-label="OAuth clients">
+        <Table.Thead><Table.Tr><Table.Th>Name</Table.Th><Table.Th>Client id</Table.Th><Table.Th>Gets tokens by</Table.Th><Table.Th>May ask for</Table.Th><Table.Th>Made</Table.Th><Table.Th w={180}><VisuallyHidden>Actions</VisuallyHidden></Table.Th></Table.Tr></Table.Thead>
+        <Table.Tbody>
+          {clients.map((oauthClient) => (
+            <Table.Tr key={oauthClient.clientId}>
+              <Table.Td maw={200} style={{ overflowWrap: 'anywhere' }}>
+                <Text size="sm" fw={500}>{oauthClient.name}</Text>
+                {oauthClient.owner !== undefined && <Text size="xs" c="dimmed">acts for {oauthClient.owner}</Text>}
+              </Table.Td>
+              <Table.Td maw={190} style={{ overflowWrap: 'anywhere' }}><Code>{oauthClient.clientId}</Code></Table.Td>
+              <Table.Td maw={260}>
+                <Group gap={4}>{oauthClient.public && <Badge variant="light" color="blue" size="sm" tt="none">public</Badge>}<Text size="sm">{oauthClient.grantTypes.join(', ')}</Text></Group>
+                {oauthClient.redirectUris.map((uri) => <Text key={uri} size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>{uri}</Text>)}
+              </Table.Td>
+              <Table.Td maw={240}><PermissionBadges of={oauthClient.scopes} /></Table.Td>
+              <Table.Td><Time at={oauthClient.createdAt} /></Table.Td>
+              <Table.Td>
+                <Group gap={6} wrap="nowrap" justify="flex-end">
+                  {!oauthClient.public && <Button size="compact-sm" variant="default" aria-label={`New secret for ${oauthClient.name}`} onClick={() => onOpen({ dialog: 'rotate', oauthClient })}>New secret</Button>}
+                  <Button size="compact-sm" variant="default" aria-label={`Delete ${oauthClient.name}`} onClick={() => onOpen({ dialog: 'delete', oauthClient })}>Delete</Button>
+                </Group>
+              </Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  </Paper>
+);
+
+function DeleteClient({ oauthClient: { clientId, name }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const remove = useMutation({
+    mutationFn: () => shop.DELETE('/oauth/clients/{clientId}', { params: { path: { clientId } } }),
+    onSuccess: async () => {
+      sayDone(`${name} is deleted.`);
+      onClose();
+      await client.invalidateQueries({ queryKey: ['oauthClients'] });
+    },
+  });
+  return (
+    <ConfirmDialog title={`Delete ${name}?`} action="Delete the client" isOpen isBusy={remove.isPending} error={remove.error} onConfirm={() => remove.mutate()} onClose={onClose}>
+      <Text size="sm">Nobody can log in to it any more, what people granted to it ends, and within a second its tokens are refused.</Text>
+    </ConfirmDialog>
+  );
+}

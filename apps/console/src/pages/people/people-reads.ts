@@ -1,0 +1,88 @@
+import type { components } from '@plant-shop/client';
+import { type InfiniteData, useInfiniteQuery, type UseInfiniteQueryResult, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { useShop } from '../../auth/session.js';
+import { nextCursor } from '../../ui/next-cursor.js';
+
+export type User = components['schemas']['User'];
+export type Role = NonNullable<User['role']>;
+export type OpenSession = components['schemas']['Session'];
+export type ApiKey = components['schemas']['ApiKey'];
+export type OAuthClient = components['schemas']['OAuthClient'];
+export type AuditEntry = components['schemas']['AuditEntry'];
+/** What keys and clients may be restricted to. */
+export type GrantedPermission = ApiKey['permissions'][number];
+
+export interface ListPage<Entry> {
+  readonly entries: readonly Entry[];
+  readonly next: string | undefined;
+}
+
+/** A user with the ETag that a change is bound to. */
+export interface SeenUser {
+  readonly user: User;
+  readonly etag: string | undefined;
+}
+
+const pageSize = 50;
+/** Sessions come and go by themselves. */
+const sessionsMs = 5_000;
+const auditMs = 10_000;
+
+export function useUsers({ q, role }: { readonly q: string | undefined; readonly role: Role | undefined }): UseInfiniteQueryResult<InfiniteData<ListPage<User>>> {
+  const shop = useShop();
+  return useInfiniteQuery({
+    queryKey: ['users', { q, role }],
+    initialPageParam: undefined as string | undefined,
+    queryFn: async ({ pageParam: cursor, signal }) => {
+      const query = { limit: pageSize, ...(q !== undefined && { q }), ...(role && { role }), ...(cursor !== undefined && { cursor }) };
+      const { data, response } = await shop.GET('/user', { params: { query }, signal });
+      return { entries: data, next: nextCursor(response) };
+    },
+    getNextPageParam: ({ next }) => next,
+  });
+}
+
+export function useAudit({ by, operation }: { readonly by: string | undefined; readonly operation: string | undefined }): UseInfiniteQueryResult<InfiniteData<ListPage<AuditEntry>>> {
+  const shop = useShop();
+  return useInfiniteQuery({
+    queryKey: ['audit', { by, operation }],
+    refetchInterval: auditMs,
+    initialPageParam: undefined as string | undefined,
+    queryFn: async ({ pageParam: cursor, signal }) => {
+      const query = { limit: pageSize, ...(by !== undefined && { subject: by }), ...(operation !== undefined && { operation }), ...(cursor !== undefined && { cursor }) };
+      const { data, response } = await shop.GET('/audit', { params: { query }, signal });
+      return { entries: data, next: nextCursor(response) };
+    },
+    getNextPageParam: ({ next }) => next,
+  });
+}
+
+export function useUser(username: string): UseQueryResult<SeenUser> {
+  const shop = useShop();
+  return useQuery({
+    queryKey: ['user', username],
+    queryFn: async ({ signal }) => {
+      const { data, response } = await shop.GET('/user/{username}', { params: { path: { username } }, signal });
+      return { user: data, etag: response.headers.get('etag') ?? undefined };
+    },
+  });
+}
+
+export function useSessions(username: string): UseQueryResult<readonly OpenSession[]> {
+  const shop = useShop();
+  return useQuery({
+    queryKey: ['user', username, 'sessions'],
+    refetchInterval: sessionsMs,
+    queryFn: async ({ signal }) => (await shop.GET('/user/{username}/sessions', { params: { path: { username } }, signal })).data,
+  });
+}
+
+export function useApiKeys(username: string): UseQueryResult<readonly ApiKey[]> {
+  const shop = useShop();
+  return useQuery({ queryKey: ['user', username, 'apiKeys'], queryFn: async ({ signal }) => (await shop.GET('/user/{username}/apiKeys', { params: { path: { username } }, signal })).data });
+}
+
+export function useOAuthClients(): UseQueryResult<readonly OAuthClient[]> {
+  const shop = useShop();
+  return useQuery({ queryKey: ['oauthClients'], queryFn: async ({ signal }) => (await shop.GET('/oauth/clients', { signal })).data });
+}

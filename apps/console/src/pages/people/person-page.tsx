@@ -1,0 +1,45 @@
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { IconArrowLeft, IconTrash } from '@tabler/icons-react';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useMay } from '../../auth/session.js';
+import { Loading } from '../../ui/loading.js';
+import { PageHeader } from '../../ui/page-header.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { AdministratorsOnly } from './administrators-only.js';
+import { ApiKeys } from './api-keys.js';
+import { DeleteUser } from './delete-user.js';
+import { useUser } from './people-reads.js';
+import { RoleCard } from './role-card.js';
+import { Sessions } from './sessions.js';
+
+export function PersonPage(): ReactNode {
+  const { username } = getRouteApi('/people/$username').useParams();
+  return useMay('write:users') ? <Person username={username} /> : <AdministratorsOnly />;
+}
+
+/** Role, sessions, API keys. */
+function Person({ username }: { readonly username: string }): ReactNode {
+  const { data: seen, error, isPending } = useUser(username);
+  const [isDeleting, { open, close }] = useDisclosure();
+  const facts = seen ? [`${seen.user.firstName ?? ''} ${seen.user.lastName ?? ''}`.trim(), seen.user.email, seen.user.phone].filter(Boolean).join(' · ') : '';
+  return (
+    <>
+      <Anchor component={Link} to="/people" size="sm" mb="xs" display="inline-block"><Group gap={4}><IconArrowLeft size={16} aria-hidden /> All people</Group></Anchor>
+      <PageHeader title={username} text={<Text span inherit>{facts}</Text>}>
+        {seen && <Button variant="default" leftSection={<IconTrash size={16} />} onClick={open}>Delete the user</Button>}
+      </PageHeader>
+      <ProblemAlert error={error} title="The user could not be read" />
+      {isPending && <Loading />}
+      {seen?.user.role && <RoleCard key={seen.user.role} username={username} role={seen.user.role} etag={seen.etag} />}
+      {seen && (
+        <>
+          <Sessions username={username} />
+          <ApiKeys username={username} />
+        </>
+      )}
+      {isDeleting && <DeleteUser username={username} onClose={close} />}
+    </>
+  );
+}

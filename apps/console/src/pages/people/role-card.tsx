@@ -1,0 +1,46 @@
+import { Button, Group, Paper, Select, Text, Title } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { usePerson, useShop } from '../../auth/session.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { sayDone } from '../../ui/done.js';
+import type { Role } from './people-reads.js';
+import { roles } from './people-search.js';
+import { RoleBadge, roleTexts } from './role-badge.js';
+
+export function RoleCard({ username, role, etag }: { readonly username: string; readonly role: Role; readonly etag: string | undefined }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const isSelf = usePerson().username === username;
+  const [wanted, setWanted] = useState<Role>(role);
+  const [isAsking, { open, close }] = useDisclosure();
+  const change = useMutation({
+    mutationFn: () => shop.PUT('/user/{username}/role', { params: { path: { username }, header: etag === undefined ? {} : { 'If-Match': etag } }, body: { role: wanted } }),
+    onSuccess: () => {
+      sayDone(`${username} is ${article(wanted)} now.`);
+      close();
+    },
+    onSettled: () => Promise.all([client.invalidateQueries({ queryKey: ['user', username] }), client.invalidateQueries({ queryKey: ['users'] })]),
+  });
+  const stop = (): void => {
+    change.reset();
+    close();
+  };
+  return (
+    <Paper withBorder p="md" mb="md" component="section" aria-labelledby="role">
+      <Group gap="xs" mb="xs"><Title order={2} size="h4" id="role">Role</Title><RoleBadge role={role} /></Group>
+      <Group align="flex-end">
+        <Select label="New role" data={[...roles]} value={wanted} allowDeselect={false} onChange={(value) => setWanted(roles.find((one) => one === value) ?? role)} w={180} />
+        <Button variant="default" disabled={wanted === role} onClick={open}>Change the role</Button>
+        <Text size="sm" c="dimmed" mb={8}>May do: {roleTexts[wanted]}.</Text>
+      </Group>
+      <ConfirmDialog title={`Make ${username} ${article(wanted)}?`} action="Change the role" isOpen={isAsking} isBusy={change.isPending} error={change.error} onConfirm={() => change.mutate()} onClose={stop}>
+        <Text size="sm">Within a second, every session, API key and application of {username} may do what {article(wanted)} may: {roleTexts[wanted]}.</Text>
+        {isSelf && <Text size="sm" mt="xs" fw={600}>This is you. You may lose what you need to undo it.</Text>}
+      </ConfirmDialog>
+    </Paper>
+  );
+}
+
+const article = (role: Role): string => ({ customer: 'a customer', staff: 'staff', admin: 'an admin' })[role];

@@ -1,0 +1,35 @@
+import { Button, Group, Modal, Select, Stack, Text } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { useShop } from '../../auth/session.js';
+import { defaultGrace, graceChoices } from '../../ui/grace.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { SecretDialog } from '../../ui/secret-dialog.js';
+import type { ApiKey } from './people-reads.js';
+
+export function RotateApiKey({ username, apiKey: { id: apiKeyId, name }, onClose }: { readonly username: string; readonly apiKey: ApiKey; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const client = useQueryClient();
+  const [graceSeconds, setGraceSeconds] = useState(defaultGrace);
+  const rotate = useMutation({
+    gcTime: 0,
+    mutationFn: async () => (await shop.POST('/user/{username}/apiKeys/{apiKeyId}/rotation', { params: { path: { username, apiKeyId } }, body: { graceSeconds: Number(graceSeconds) } })).data,
+    onSuccess: () => client.invalidateQueries({ queryKey: ['user', username, 'apiKeys'] }),
+  });
+  return (
+    <>
+      <Modal opened={!rotate.data} onClose={onClose} title={`Replace ${name}?`} centered>
+        <Stack>
+          <Text size="sm">The shop makes another key with the same name and permissions. The old one goes on beside it until the program has changed over.</Text>
+          <Select label="The old key ends" data={graceChoices} value={graceSeconds} onChange={(value) => setGraceSeconds(value ?? defaultGrace)} allowDeselect={false} />
+          <ProblemAlert error={rotate.error} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose} data-autofocus>Keep it</Button>
+            <Button loading={rotate.isPending} onClick={() => rotate.mutate()}>Replace the key</Button>
+          </Group>
+        </Stack>
+      </Modal>
+      <SecretDialog title="The new API key" secret={rotate.data?.key} onClose={onClose}>Give it to the program in place of the old one.</SecretDialog>
+    </>
+  );
+}

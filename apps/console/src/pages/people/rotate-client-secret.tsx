@@ -1,0 +1,23 @@
+import { Text } from '@mantine/core';
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useShop } from '../../auth/session.js';
+import { ConfirmDialog } from '../../ui/confirm-dialog.js';
+import { SecretDialog } from '../../ui/secret-dialog.js';
+import type { OAuthClient } from './people-reads.js';
+
+export function RotateClientSecret({ oauthClient: { clientId, name }, onClose }: { readonly oauthClient: OAuthClient; readonly onClose: () => void }): ReactNode {
+  const shop = useShop();
+  const rotate = useMutation({
+    gcTime: 0,
+    mutationFn: async () => (await shop.POST('/oauth/clients/{clientId}/rotateSecret', { params: { path: { clientId } } })).data,
+  });
+  return (
+    <>
+      <ConfirmDialog title={`Replace the secret of ${name}?`} action="Replace the secret" isOpen={!rotate.data} isBusy={rotate.isPending} error={rotate.error} onConfirm={() => rotate.mutate()} onClose={onClose}>
+        <Text size="sm">The old secret is refused at once, and within a second the tokens that it got. People stay logged in to the application once it has the new secret.</Text>
+      </ConfirmDialog>
+      <SecretDialog title="The new client secret" secret={rotate.data?.secret} onClose={onClose}>Give it to the application in place of the old one.</SecretDialog>
+    </>
+  );
+}

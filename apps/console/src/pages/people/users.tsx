@@ -1,0 +1,62 @@
+import { Anchor, Button, Center, Group, Paper, Select, Table, TextInput } from '@mantine/core';
+import { IconSearch, IconUsers } from '@tabler/icons-react';
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { type ReactNode, useState } from 'react';
+import { EmptyState } from '../../ui/empty-state.js';
+import { Loading } from '../../ui/loading.js';
+import { ProblemAlert } from '../../ui/problem-alert.js';
+import { useAppliedSoon } from '../../ui/use-applied-soon.js';
+import { type PeopleSearch, peopleSearch, roles } from './people-search.js';
+import { type User, useUsers } from './people-reads.js';
+import { RoleBadge } from './role-badge.js';
+
+const route = getRouteApi('/people');
+/** After the last key. */
+const typingMs = 250;
+
+/** Everybody by name and role. */
+export function Users(): ReactNode {
+  const { q, role } = route.useSearch();
+  const navigate = route.useNavigate();
+  const [typed, setTyped] = useState(q ?? '');
+  const apply = (change: Readonly<Record<string, unknown>>): void => void navigate({ search: (before: PeopleSearch) => peopleSearch({ ...before, ...change }), replace: true });
+  const applySoon = useAppliedSoon(apply, typingMs);
+  const { data, error, isPending, hasNextPage, isFetchingNextPage, fetchNextPage } = useUsers({ q, role });
+  const users = data?.pages.flatMap((page) => page.entries) ?? [];
+  return (
+    <>
+      <Group align="flex-end" mb="sm">
+        <TextInput label="Name begins with" leftSection={<IconSearch size={16} />} w={260} value={typed} onChange={(change) => {
+          setTyped(change.currentTarget.value);
+          applySoon({ q: change.currentTarget.value.trim() });
+        }} />
+        <Select label="Role" placeholder="any" data={[...roles]} value={role ?? null} onChange={(value) => apply({ role: value })} clearable clearButtonProps={{ 'aria-label': 'Any role' }} w={160} />
+      </Group>
+      <ProblemAlert error={error} title="The users could not be read" />
+      {isPending && <Loading />}
+      {data !== undefined && users.length === 0 && <EmptyState icon={IconUsers} title="Nobody has such a name" text="Names are found by how they begin. Clear a filter to see more." />}
+      {users.length > 0 && <UserTable users={users} />}
+      {hasNextPage && <Center mt="md"><Button variant="default" loading={isFetchingNextPage} onClick={() => void fetchNextPage()}>Show more</Button></Center>}
+    </>
+  );
+}
+
+const UserTable = ({ users }: { readonly users: readonly User[] }): ReactNode => (
+  <Paper withBorder>
+    <Table.ScrollContainer minWidth={560}>
+      <Table aria-label="Users">
+        <Table.Thead><Table.Tr><Table.Th>User</Table.Th><Table.Th>Name</Table.Th><Table.Th>E-mail</Table.Th><Table.Th>Role</Table.Th></Table.Tr></Table.Thead>
+        <Table.Tbody>
+          {users.map(({ id, username, firstName = '', lastName = '', email, role }) => (
+            <Table.Tr key={id}>
+              <Table.Td><Anchor component={Link} to={`/people/${encodeURIComponent(username)}`} size="sm">{username}</Anchor></Table.Td>
+              <Table.Td>{`${firstName} ${lastName}`.trim()}</Table.Td>
+              <Table.Td>{email}</Table.Td>
+              <Table.Td><RoleBadge role={role} /></Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  </Paper>
+);

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { createShop, ShopProblem } from '@plant-shop/client';
+import { Chrome } from './kit/console.mjs';
+import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
+import { address, admin, fresh, newPerson, shopOf } from './kit/people.mjs';
+
+/** @param {string} apiKey */
+const mayRead = async (apiKey) => {
+  try {
+    await createShop({ url: address, credential: { apiKey } }).GET('/store/order');
+    return true;
+  } catch (error) {
+    if (error instanceof ShopProblem && error.status === 401) return false;
+    throw error;
+  }
+};
+
+describe('people', () => {
+  const chrome = new Chrome();
+  /** An administrator of this file's own: the demo's must stay as it is. @type {import('./kit/people.mjs').Person} */
+  let boss;
+  before(async () => {
+    boss = await newPerson('admin');
+    await chrome.open();
+  });
+  after(() => chrome.close());
+
+  test('a person is found by name and role, and given another role by keyboard alone', async () => {
+    const ada = await newPerson('customer');
+    await admin.PUT('/user/{username}', { params: { path: { username: ada.username } }, body: { firstName: '<img src=x onerror=alert(1)>' } });
+    const visit = await chrome.visit(boss, { path: '/people?role=customer' });
+    const { page } = visit;
+    await focusByKey(page.getByLabel('Name begins with'));
+    await page.keyboard.type(ada.username);
+    await page.waitForURL((url) => url.searchParams.get('q') === ada.username);
+    await page.getByText('<img src=x onerror=alert(1)>').waitFor();
+    await pressEnterOn(page.getByRole('link', { name: ada.username, exact: true }));
+    await focusByKey(page.getByRole('combobox', { name: 'New role' }));
+    await page.keyboard.press('Enter');
+    await pressEnterOnOption(page, 'staff');
+    await pressEnterOn(page.getByRole('button', { name: 'Change the role' }));
+    await page.getByRole('dialog', { name: `Make ${ada.username} staff?` }).waitFor();
+    await visit.assertAccessible();
+    await pressEnterOn(page.getByRole('dialog').getByRole('button', { name: 'Change the role' }));
+    await page.getByText(`${ada.username} is staff now.`).waitFor();
+    await page.getByRole('region', { name: 'Role' }).getByText('staff').first().waitFor();
+    const { data } = await admin.GET('/user/{username}', { params: { path: { username: ada.username } } });
+    assert.equal(data.role, 'staff');
+    await visit.leave();
+  });
+
+  test('a role that is taken away while the page is open: what it allowed is neither shown nor offered', async () => {
+    const other = await newPerson('admin');
+    const visit = await chrome.visit(other, { path: '/people' });
+    const { page } = visit;
+    await page.getByRole('table', { name: 'Users' }).waitFor();
+    await admin.PUT('/user/{username}/role', { params: { path: { username: other.username } }, body: { role: 'customer' } });
+    await page.getByRole('tab', { name: 'OAuth clients' }).click();
+    await page.getByRole('heading', { name: 'Only administrators see people' }).waitFor();
+    await visit.assertAccessible();
+    assert.equal(await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'People' }).count(), 0);
+    await page.goto(`${address}/console/people`);
+    await page.getByRole('heading', { name: 'Only administrators see people' }).waitFor();
+    await visit.leave(/403/);
+  });
+
+  test('a log-in that was ended elsewhere: the page says so, and leads back to where the person was', async () => {
+    const staff = await newPerson('staff');
+    const visit = await chrome.visit(staff, { path: '/webhooks' });
+    const { page } = visit;
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    await admin.DELETE('/user/{username}/sessions', { params: { path: { username: staff.username } } });
+    await page.getByText('Your log-in has ended.').waitFor();
+    await page.getByRole('button', { name: 'Log in' }).click();
+    await page.getByLabel('Username').fill(staff.username);
+    await page.getByLabel('Password').fill(staff.password);
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
+    await page.getByRole('button', { name: 'Allow', exact: true }).click();
+    await page.getByRole('heading', { name: 'No webhooks yet' }).waitFor();
+    await visit.leave(/40[01]/);
+  });
+
+  test('a session is ended', async () => {
+    const ada = await newPerson('customer');
+    const { data: before } = await shopOf(ada).GET('/user/{username}/sessions', { params: { path: { username: ada.username } } });
+    assert.equal(before.length, 1);
+    const visit = await chrome.visit(boss, { path: `/people/${ada.username}`, scheme: 'dark' });
+    const { page } = visit;
+    await page.getByRole('button', { name: /^End the session/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End the session' }).click();
+    await page.getByText(`${ada.username} is logged in nowhere.`).waitFor();
+    await visit.assertAccessible();
+    await visit.leave();
+  });
+
+  test('an API key is made and shown once, replaced, revoked', async () => {
+    const ada = await newPerson('customer');
+    const visit = await chrome.visit(boss, { path: `/people/${ada.username}` });
+    const { page } = visit;
+    const shown = async () => (await page.getByRole('dialog', { name: 'The new API key' }).getByLabel('Secret', { exact: true }).textContent()) ?? '';
+    const row = page.getByRole('row', { name: /<b>warehouse/ });
+
+    await page.getByRole('button', { name: 'New API key' }).click();
+    await page.getByLabel('Name').fill('<b>warehouse</b>');
+    await page.getByLabel('only some of it').check();
+    await page.getByLabel('write:orders').check();
+    await visit.assertAccessible();
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    const key = await shown();
+    assert.ok(await mayRead(key));
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    await row.getByText('write:orders').waitFor();
+    assert.ok(!(await page.content()).includes(key), 'the key is gone from the page');
+
+    await row.getByRole('button', { name: 'Replace' }).click();
+    await page.getByRole('combobox', { name: 'The old key ends' }).click();
+    await page.getByRole('option', { name: 'at once' }).click();
+    await page.getByRole('button', { name: 'Replace the key' }).click();
+    const next = await shown();
+    assert.ok(await mayRead(next));
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    await row.getByRole('button', { name: 'Revoke' }).first().waitFor();
+    const { data: kept } = await admin.GET('/user/{username}/apiKeys', { params: { path: { username: ada.username } } });
+    assert.deepEqual(kept.map(({ prefix }) => next.startsWith(prefix)), [true], 'the old key is gone');
+
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('button', { name: 'Revoke the API key' }).click();
+    await page.getByText('No API keys.').waitFor();
+    await visit.leave();
+  });
+
+  test('an OAuth client is registered with a secret that is shown once, gets another, and is deleted', async () => {
+    const name = fresh('Garden <planner>');
+    const visit = await chrome.visit(boss, { path: '/people?tab=clients' });
+    const { page } = visit;
+    await page.getByRole('button', { name: 'New client' }).click();
+    await page.getByLabel('Name').fill(name);
+    await page.getByLabel('Redirect addresses').fill('https://planner.example/callback');
+    await page.getByLabel('write:orders').check();
+    await visit.assertAccessible();
+    await page.getByRole('button', { name: 'Register the client' }).click();
+    const secret = await page.getByRole('dialog', { name: 'The client secret' }).getByLabel('Secret', { exact: true }).textContent();
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    const row = page.getByRole('row', { name });
+    await row.getByText('https://planner.example/callback').waitFor();
+    await row.getByRole('button', { name: 'New secret' }).click();
+    await page.getByRole('button', { name: 'Replace the secret' }).click();
+    const next = await page.getByRole('dialog', { name: 'The new client secret' }).getByLabel('Secret', { exact: true }).textContent();
+    assert.ok(secret && next && secret !== next);
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    await row.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Delete the client' }).click();
+    await row.waitFor({ state: 'detached' });
+    await visit.leave();
+  });
+
+  test('the audit log says who gave a role, and is filtered by who and what', async () => {
+    const { username } = await newPerson('customer');
+    await shopOf(boss).PUT('/user/{username}/role', { params: { path: { username } }, body: { role: 'staff' } });
+    const visit = await chrome.visit(boss, { path: '/people?tab=audit' });
+    const { page } = visit;
+    await page.getByLabel('Done by').fill(boss.username);
+    await page.getByLabel('Operation').fill('identity.setUserRole');
+    await page.waitForURL((url) => url.searchParams.get('by') === boss.username && url.searchParams.get('operation') === 'identity.setUserRole');
+    await page.getByRole('row', { name: 'customer to staff' }).first().waitFor();
+    await page.getByRole('link', { name: boss.username }).first().waitFor();
+    await visit.assertAccessible();
+    await page.getByLabel('Done by').fill('nobody-of-this-name');
+    await page.getByRole('alert').waitFor();
+    await visit.leave(/404/);
+  });
+});
+
+/** In the list of a combobox, which keeps the focus. @param {import('playwright-core').Page} page @param {string} name */
+async function pressEnterOnOption(page, name) {
+  const option = page.getByRole('option', { name, exact: true });
+  await option.waitFor();
+  for (let presses = 0; presses < 10 && (await option.getAttribute('data-combobox-selected')) === null; presses += 1) await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+}
