@@ -40,7 +40,7 @@ test('since a commit that nobody knows all have changed; since this one none', (
   assert.deepEqual(since('HEAD'), []);
 });
 
-const everything = ['lint', 'tools', 'unit', 'acceptance', 'chaos', 'artefacts', 'deploy'];
+const everything = ['lint', 'tools', 'unit', 'acceptance', 'chaos', 'artefacts', 'deploy', 'console'];
 const always = ['deploy', 'lint', 'tools'];
 
 /** @param {string[]} files */
@@ -62,6 +62,7 @@ test('CI runs what reads a file that no package owns', () => {
   assert.deepEqual(run('releases/store.json'), { steps: [...always, 'unit'].sort(), packages: ['libs/contracts'] });
   assert.deepEqual(run('deploy/store/base/service.yaml'), { steps: [...always, 'artefacts'].sort(), packages: [] });
   assert.deepEqual(run('tests/acceptance/src/orders.spec.ts'), { steps: [...always, 'acceptance'].sort(), packages: [] });
+  assert.deepEqual(run('tests/console/orders.test.mjs'), { steps: [...always, 'console'].sort(), packages: [] });
   assert.deepEqual(run('tests/chaos/src/plan.ts'), { steps: [...always, 'chaos', 'unit'].sort(), packages: ['tests/chaos'] });
 });
 
