@@ -14,7 +14,7 @@ export function PlantFields({ values, error, onChange }: { readonly values: Plan
     <Stack gap="sm">
       <TextInput label={formLabels.name} required maxLength={200} value={values.name} error={faultOf(error, 'name')} onChange={({ currentTarget: { value } }) => set({ name: value })} />
       <div>
-        <Input.Label id={statusLabel} labelElement="div">{formLabels.status}</Input.Label>
+        <Input.Label id={statusLabel} labelElement="div" display="block">{formLabels.status}</Input.Label>
         <SegmentedControl aria-labelledby={statusLabel} value={values.status} onChange={(value) => set({ status: plantStatuses.find((one) => one === value) ?? values.status })} data={[...plantStatuses]} />
       </div>
       <Autocomplete label={formLabels.category} maxLength={200} data={facets.data?.category.map(({ value }) => value) ?? []} limit={20} value={values.category} error={faultOf(error, 'category')} onChange={(category) => set({ category })} />
