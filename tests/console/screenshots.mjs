@@ -44,7 +44,8 @@ async function takePictures() {
         history.pushState(null, '', to);
         dispatchEvent(new PopStateEvent('popstate'));
       }, `/console${path}`);
-      await visit.page.getByRole('heading', { level: 1 }).waitFor();
+      // The page before stays until the next one is loaded.
+      await visit.page.getByRole('heading', { level: 1, name: new RegExp(`^${name}`, 'i') }).waitFor();
       await visit.page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined);
       await visit.page.screenshot({ path: join(target, `${name}-${scheme}.png`) });
       console.log(`docs/console/${name}-${scheme}.png`);
