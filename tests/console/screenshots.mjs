@@ -45,8 +45,11 @@ async function takePictures() {
         dispatchEvent(new PopStateEvent('popstate'));
       }, `/console${path}`);
       // The page before stays until the next one is loaded.
-      await visit.page.getByRole('heading', { level: 1, name: new RegExp(`^${name}`, 'i') }).waitFor();
-      await visit.page.waitForLoadState('networkidle', { timeout: 3_000 }).catch(() => undefined);
+      await visit.page.getByRole('heading', { level: 1, name: name === 'order' ? /^Order \d/ : new RegExp(`^${name}$`, 'i') }).waitFor();
+      await visit.page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
+      await visit.page.getByText('…', { exact: true }).first().waitFor({ state: 'detached' });
+      if (name === 'plants' || name === 'orders') await visit.page.getByRole('row').nth(3).waitFor();
+      if (name === 'stream') await visit.page.getByRole('option').nth(12).waitFor();
       await visit.page.screenshot({ path: join(target, `${name}-${scheme}.png`) });
       console.log(`docs/console/${name}-${scheme}.png`);
     }

@@ -9,6 +9,7 @@ const answer = (more: Partial<Answered> = {}): Answered => ({ status: 200, hasRe
 const order = (id: number, status: OrderStatus, version: number) => answer({ order: { id, status, version } });
 const refused = (code: string, status = 409) => answer({ status, code });
 const unavailable = answer({ status: 503, code: 'unavailable', hasRetryAfter: true });
+const unknown = answer({ status: 503, code: 'outcome-unknown', hasRetryAfter: true });
 let requests = 0;
 const call = (from: number, to: number, ask: Ask, of: Call['answer'], client = 'c'): Call => ({ client, ask, from, to, answer: of, requestId: `request-${++requests}` });
 const byStaff = (from: number, to: number, ask: Ask, of: Call['answer'], requestId = `request-${++requests}`): Call => ({ client: 'staff', ask, from, to, answer: of, requestId });
@@ -305,6 +306,10 @@ describe.each<[string, string, (changing: Changing) => void]>([
     it.faults = many(30, (n) => ({ from: 1_000 * n, to: 1_000 * n }));
     add(...many(17, (n) => call(500 + n * 1_000, 501 + n * 1_000, { kind: 'inventory' }, unavailable)))(it);
   }],
+  ['calls that hang, although no fault met them', 'work', (it) => {
+    it.faults = many(30, (n) => ({ from: 4_000 * n, to: 4_000 * n }));
+    add(...many(3, (n) => call(1_000 + n * 12_000, 11_000 + n * 12_000, { kind: 'inventory' }, unknown)))(it);
+  }],
   ['a run in which nothing is asked', 'work', (it) => (it.faults = [{ from: 0, to: 1_000 }])],
   ['a key that works more than a second after it was revoked', 'revoked', add(call(1_064, 1_065, use('key a'), answer()))],
   ['a socket that is told what happened more than a second after its key was revoked', 'revoked', (it) => {
@@ -368,6 +373,17 @@ describe('a request that the next fault meets under way', () => {
     const faults = [{ from: 1_000, to: 2_000 }, { from: 5_000, to: 5_000 }];
     const calls = [call(2_100, 2_300, { kind: 'inventory' }, unavailable), call(4_900, 14_900, { kind: 'inventory' }, unavailable)];
     expect(longestRecovery(calls, faults)?.ms).toBe(300);
+  });
+});
+
+describe('calls that faults met, one after the other', () => {
+  it('are no measure of the time in which nothing was served', () => {
+    const faults = many(30, (n) => ({ from: 4_000 * n, to: 4_000 * n }));
+    const lost = many(3, (n) => call(3_950 + n * 12_000, 13_950 + n * 12_000, { kind: 'inventory' }, unknown));
+    expect(rulesAfter((it) => {
+      it.faults = faults;
+      add(...lost)(it);
+    })).toEqual([]);
   });
 });
 

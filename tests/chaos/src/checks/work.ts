@@ -5,6 +5,11 @@ import type { Violation } from './violation.js';
 /** Fewer calls of a kind say nothing about the kind. */
 const enough = 20;
 
+/** A process that was killed may be sent a call for so long. */
+const noticedAfterMs = 250;
+/** A call takes less, if nothing happens to it, also on a machine that does much else. */
+const longestWorkMs = 1_000;
+
 /** Work is done: of all calls while nothing is broken, of each kind of them, and soon after each fault. */
 export function checkWork({ calls, faults, demands }: History): Violation[] {
   const { servedShare, recoveryMs } = demands;
@@ -69,10 +74,13 @@ function slowestRecovery(calls: readonly Call[], faults: readonly Window[]): Uns
   }));
 }
 
-/** The longest time in which calls were made and none was served, across faults, less the faults' own time. */
+/**
+ * The longest time in which calls were made and none was served, across faults, less the faults' own time. A call that a fault met
+ * says nothing of the time that it was waited for.
+ */
 function longestDrought(calls: readonly Call[], faults: readonly Window[]): Unserved | undefined {
   let since: number | undefined;
-  return longest([...calls].sort((a, b) => a.to - b.to).flatMap((call) => {
+  return longest(calls.filter((call) => !isLostTo(call, faults)).sort((a, b) => a.to - b.to).flatMap((call) => {
     if (isServed(call)) {
       since = undefined;
       return [];
@@ -82,6 +90,11 @@ function longestDrought(calls: readonly Call[], faults: readonly Window[]): Unse
     return [{ call, ms: call.to - begin - underFaults }];
   }));
 }
+
+/** Whatever carried it or carried it out was killed: nobody knows its outcome, and its client waits until its deadline. */
+const isLostTo = ({ from, to, answer }: Call, faults: readonly Window[]): boolean =>
+  (answer === 'lost' || answer.code === 'outcome-unknown') &&
+  faults.some((fault) => fault.from >= from - noticedAfterMs && fault.from <= Math.min(to, from + longestWorkMs));
 
 const longest = (all: readonly Unserved[]): Unserved | undefined => all.reduce<Unserved | undefined>((worst, one) => (worst && worst.ms >= one.ms ? worst : one), undefined);
 const tell = (call: Call): string => `${describe(call)} took ${seconds(call.to - call.from)} and got ${call.answer === 'lost' ? `no answer (${call.why ?? ''})` : `${call.answer.status} ${call.answer.code ?? ''}`}`;

@@ -12,7 +12,7 @@ const colors: Readonly<Record<Frame['event'], string>> = { 'order.placed': 'blue
 export const EventRow = ({ frame }: { readonly frame: Frame }): ReactNode => (
   <>
     <Text span inherit className="numbers" c="dimmed">{time.format(new Date(frame.timestamp))}</Text>
-    <Badge variant="light" color={colors[frame.event]} tt="none" w={152} style={{ flexShrink: 0 }}>{frame.event}</Badge>
+    <Badge variant="light" color={colors[frame.event]} tt="none" w={176} style={{ flexShrink: 0 }}>{frame.event}</Badge>
     {frame.event === 'stream.gap' ? <Text span inherit>Events are missing here ({frame.data.reason})</Text> : <Text span inherit className="numbers">Order {frame.data.orderId}, plant {frame.data.plantId}</Text>}
     <span className={classes['detail']}><Detail frame={frame} /></span>
   </>
