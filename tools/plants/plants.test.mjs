@@ -83,3 +83,14 @@ test('what happens to a connection behind its last line concerns nobody', async 
     for await (const line of linesOf(broken)) if (line === 'one') broken.destroy(new Error('lost'));
   }, /lost/);
 });
+
+test('lines that come before somebody asks for them are not lost', async () => {
+  const input = new PassThrough();
+  const lines = linesOf(input);
+  input.write('one\ntwo\n');
+  await new Promise((resolve) => setImmediate(resolve));
+  input.end('three\n');
+  const seen = [];
+  for await (const line of lines) seen.push(line);
+  assert.deepEqual(seen, ['one', 'two', 'three']);
+});

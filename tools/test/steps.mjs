@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { buildRelease, mix, parseMixes, tour } from '../release/adjacent.mjs';
 import { explain } from '../start/errors.mjs';
 import { Shutdown } from '../start/shutdown.mjs';
+import { subfolder } from './folder.mjs';
 import { check, sum, tallyOfChaos } from './results.mjs';
 import { contentOf, jest, node, nodeTests } from './run.mjs';
 import { startServers } from './servers.mjs';
@@ -52,7 +53,8 @@ export const steps = {
     const { findChromium } = await import('../../tests/console/kit/chromium-binary.mjs');
     const chromium = await findChromium({ signal: bench.stop.signal, say: (message) => bench.output.say(message) });
     // Payments are the tests' to report: an order stays what it is until they do.
-    const shop = await startShop(bench, { PAYMENT_PROVIDER: 'external' });
+    // In a folder of its own: the shop of another step may still run in that of all.
+    const shop = await startShop({ ...bench, folder: subfolder(bench.folder, 'console') }, { PAYMENT_PROVIDER: 'external' });
     const env = { ...shop.env, ...chromium.env, CHROMIUM_BINARY: chromium.binary };
     const tally = await nodeTests(bench, 'console', bench.jestArgs[0] ?? 'tests/console/*.test.mjs', { env, concurrency: 2 });
     if (tally.failed > 0) bench.output.say(`\nWhat the shop said:\n${shop.problems().join('\n')}`);

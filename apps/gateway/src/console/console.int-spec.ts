@@ -36,17 +36,16 @@ describe('the console', () => {
   it('has files with hashed names, which are kept for good and come compressed', async () => {
     const { text: html } = await read('/console');
     for (const path of assetsOf(html)) {
-      const sizes: number[] = [];
+      const plain = await read(path, { 'accept-encoding': 'identity' });
+      expect(plain.response.headers.get('content-encoding')).toBeNull();
+      if (plain.text.length < 1_024) continue; // It would not get smaller by much.
       for (const encoding of ['br', 'gzip']) {
         const { response, text } = await read(path, { 'accept-encoding': encoding });
         expect({ path, status: response.status, encoding: response.headers.get('content-encoding') }).toEqual({ path, status: 200, encoding });
         expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
         expect(response.headers.get('vary')).toBe('accept-encoding');
-        sizes.push(text.length);
+        expect(text).toBe(plain.text);
       }
-      const plain = await read(path, { 'accept-encoding': 'identity' });
-      expect(plain.response.headers.get('content-encoding')).toBeNull();
-      expect(sizes).toEqual([plain.text.length, plain.text.length]);
     }
   });
 

@@ -67,6 +67,7 @@ describe('a service', () => {
 
   it('is ready when it answers, and says so over NATS too', async () => {
     const service = await embedded();
+    await until(async () => (await readyz()).checks['nats'] === 'ok');
     expect(await readyz()).toEqual({ status: 503, checks: { start: 'still starting', nats: 'ok' } });
     await service.answer(WorkshopModule, { maxInFlight: 10 });
     expect(await isReady()).toBe(true);
