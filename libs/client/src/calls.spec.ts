@@ -135,7 +135,7 @@ describe('an error says what is wrong', () => {
   it('when nobody is there, and when the name does not exist', async () => {
     const server = await start(silence);
     await server.stop();
-    expect(await errorOf(place(server.url, { deadlineMs: 300 }))).toMatchObject({ kind: 'unreachable', reason: 'ECONNREFUSED', outcome: 'not-done' });
+    expect(await errorOf(place(server.url, { deadlineMs: 1_500 }))).toMatchObject({ kind: 'unreachable', reason: 'ECONNREFUSED', outcome: 'not-done' });
     const begun = performance.now();
     const error = await errorOf(place('http://shop.invalid'));
     expect(error.kind).toBe('unreachable');
