@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { isDeepStrictEqual } from 'node:util';
 import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
 import { address } from './people.mjs';
@@ -92,6 +93,13 @@ export class Visit {
     const told = violations.map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes.slice(0, 2).map(({ html, failureSummary }) => `${html.slice(0, 300)} ${failureSummary?.slice(0, 300) ?? ''}`).join(' | ')}`);
     assert.deepEqual(told, []);
   }
+}
+
+/** Waits until these are the texts of what is found. @param {import('playwright-core').Locator} found @param {readonly string[]} texts */
+export async function assertShows(found, texts) {
+  const end = performance.now() + PATIENCE_MS;
+  while (performance.now() < end && !isDeepStrictEqual(await found.allTextContents(), texts)) await found.page().waitForTimeout(50);
+  assert.deepEqual(await found.allTextContents(), texts);
 }
 
 /** On the shop's own pages. @param {import('playwright-core').Page} page @param {import('./people.mjs').Person} person */
