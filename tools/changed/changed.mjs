@@ -20,7 +20,7 @@ export function changedFiles(root, since) {
 }
 
 /** Left out of images by `.dockerignore`, or about running them only. The console shares the rules of CSV with a tool. */
-const NOT_IN_IMAGES = /^(docs|releases|tests|tools(?!\/plants\/csv\.mjs$)|\.github|\.ci|deploy)\/|\.md$|(spec|\.spec\.fixture|\.harness|\.fake)\.ts$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|eslint\.config\.js|jest\.(base|config)\.js)$/;
+const NOT_IN_IMAGES = /^(docs|releases|tests|tools(?!\/plants\/csv\.mjs$)|\.github|\.ci|deploy)\/|\.md$|(spec|\.spec\.fixture|\.fake)\.ts$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|eslint\.config\.js|jest\.(base|config)\.js)$/;
 
 /**
  * Services whose image would be another one. A file of unknown use counts for all of them.

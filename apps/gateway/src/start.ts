@@ -6,7 +6,7 @@ import { followRevocations } from '@plant-shop/credentials/follow-revocations';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { NestLogger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
-import { partsModule } from '@plant-shop/platform/service/parts.module';
+import { infrastructureModule } from '@plant-shop/platform/service/infrastructure.module';
 import type { Service } from '@plant-shop/platform/service/service';
 import { serveConsole } from './console/console.routes.js';
 import { redirectToDocs } from './docs/docs.controller.js';
@@ -48,7 +48,7 @@ export async function createGateway(
   const adapter = createAdapter(parts);
   const instance = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
-    partsModule(GatewayModule.with(options, load, logger, drain), service),
+    infrastructureModule(GatewayModule.with(options, load, logger, drain), service),
     adapter,
     { bodyParser: false, logger: new NestLogger(logger), abortOnError: false },
   );

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { type Actor, nobody } from '@plant-shop/platform/audit/audit-log';
+import { type Actor, operator } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import { createLogger, type Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -22,7 +22,7 @@ export async function runCommand(
   try {
     database = await Database.connect(identityDatabase(config, 1), logger);
     if (await database.hasPendingMigrations()) throw new CodedError('unavailable', 'Run migrate first.');
-    process.stdout.write(`${await command(database, nobody(requestId), logger)}\n`);
+    process.stdout.write(`${await command(database, operator(requestId), logger)}\n`);
   } catch (error) {
     process.exitCode = 1;
     if (error instanceof CodedError) process.stderr.write(`${error.message}\n`);

@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } f
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { deleteDeadKeys } from './api-keys/api-keys.repository.js';
 import { deleteExpiredPayloads } from './oauth/payloads.repository.js';
 import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';

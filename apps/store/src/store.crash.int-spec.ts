@@ -7,7 +7,7 @@ import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { DueOrders } from './checkout/due-orders.js';
 import { OrderFeed } from './feed/order-feed.js';
-import { customer, staff, StoreHarness } from './store.harness.js';
+import { customer, staff, StoreHarness } from './store.spec.fixture.js';
 
 describe('whatever the store loses while it works, and whenever it dies', () => {
   let shop: StoreHarness;

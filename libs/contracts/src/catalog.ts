@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
-import type { FieldFault } from '@plant-shop/platform/errors';
+import type { FieldError } from '@plant-shop/platform/errors';
 import { Transform } from 'class-transformer';
 import { ArrayMaxSize, IsArray, IsBase64, IsOptional, IsString, ValidateBy } from 'class-validator';
 import { readAuditOf } from './audit.js';
@@ -349,7 +349,7 @@ export interface PlantFacets {
 export type ImportedLine =
   | { readonly id: number; readonly result: 'created' | 'updated' | 'unchanged' }
   /** Refused: nothing of it was stored. `id` where it could be read. */
-  | { readonly id?: number; readonly refused: { readonly code: string; readonly detail: string; readonly errors?: readonly FieldFault[] } };
+  | { readonly id?: number; readonly refused: { readonly code: string; readonly detail: string; readonly errors?: readonly FieldError[] } };
 
 /** Plants in the order of their creation. */
 export interface ExportedPage {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { CodedError } from '@plant-shop/platform/errors';
-import { accepting } from '@plant-shop/platform/rpc/accept';
+import { compiledValidatorOf } from '@plant-shop/platform/rpc/compiled-validator';
 import {
   type AnswerMeta,
   type CallMeta,
@@ -16,7 +16,7 @@ import {
   frameKinds,
 } from '@plant-shop/platform/rpc/frame';
 import { NoPayload, type Operation } from '@plant-shop/platform/rpc/operation';
-import { judged, parseJson, validated } from '@plant-shop/platform/rpc/validation';
+import { validatedByLibrary, parseJson, validated } from '@plant-shop/platform/rpc/validation';
 import fc from 'fast-check';
 import { catalog } from './catalog.js';
 import { identity } from './identity.js';
@@ -128,7 +128,7 @@ describe('the quick path of validation', () => {
   const converting = ['store.listOrders'];
 
   it.each(asking.filter(([pattern]) => !converting.includes(pattern)))('%s: takes the sample by itself', (_, operation) => {
-    expect(accepting(operation.payload)(sampleOf(operation).request)).toBeDefined();
+    expect(compiledValidatorOf(operation.payload)(sampleOf(operation).request)).toBeDefined();
   });
 
   it.each(asking)('%s: takes nothing that class-validator refuses, and makes the same of the rest', (_, operation) => {
@@ -139,10 +139,10 @@ describe('the quick path of validation', () => {
       fc.property(fc.constantFrom(...places), nasty, fc.option(added), (place, value, member) => {
         const bytes = JSON.stringify(place.replaced(isObject(value) && member ? { ...value, [member[0]]: member[1] } : value));
         const [request, twin] = [parseJson(Buffer.from(bytes)), parseJson(Buffer.from(bytes))];
-        const accepted = accepting(payload)(request);
+        const accepted = compiledValidatorOf(payload)(request);
         if (accepted === undefined) return;
         expect(accepted).toBeInstanceOf(payload);
-        expect(JSON.stringify(accepted)).toBe(JSON.stringify(judged(payload, twin as object)));
+        expect(JSON.stringify(accepted)).toBe(JSON.stringify(validatedByLibrary(payload, twin as object)));
       }),
       { numRuns: 200 },
     );

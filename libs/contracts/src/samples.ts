@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Facts } from '@plant-shop/platform/rpc/answer';
+import type { ResponseMeta } from '@plant-shop/platform/rpc/answer';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 
 /** The sample messages of an operation: what its service's tests produce and its callers' tests take for an answer. */
@@ -7,7 +7,7 @@ export interface Sample<Payload, Answer> {
   readonly request: Payload;
   readonly answer: Answer;
   /** What travels beside the answer. */
-  readonly facts?: Facts;
+  readonly facts?: ResponseMeta;
 }
 
 /** The samples of one service, by operation. */

@@ -6,9 +6,9 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { type AccessToken, AccessTokens, revocationKeysOf } from './access-tokens.js';
 import type { Caller } from './caller.js';
 import { CredentialRefused } from './credential-refused.js';
-import { KeptAnswers } from './kept-answers.js';
+import { CredentialCache } from './credential-cache.js';
 import { revocationKey, type RevocationLog } from './revocation-log.js';
-import { digestOf, type Shown } from './shown.js';
+import { digestOf, type PresentedCredentials } from './presented-credentials.js';
 
 interface Subject {
   readonly userId: string;
@@ -37,10 +37,10 @@ export interface CredentialsOptions {
 
 /** Finds out on whose behalf a request comes, from the credentials that it shows. */
 export class Credentials {
-  private readonly opaque: KeptAnswers<Credential>;
-  private readonly subjects: KeptAnswers<Subject>;
+  private readonly opaque: CredentialCache<Credential>;
+  private readonly subjects: CredentialCache<Subject>;
   private readonly tokens: AccessTokens;
-  private readonly verified: KeptAnswers<AccessToken & { position: number }>;
+  private readonly verified: CredentialCache<AccessToken & { position: number }>;
 
   constructor(
     private readonly rpc: RpcClient,
@@ -58,18 +58,18 @@ export class Credentials {
       },
       forget: () => this.tokens.forgetKeys(),
     });
-    this.opaque = new KeptAnswers(log, {
+    this.opaque = new CredentialCache(log, {
       max: maxKept,
       keepMs,
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
       isRevokedBy: ({ kind, id, userId }, revoked) => revoked.has(`${kind}:${id}`) || isOutdated(userId, revoked),
     });
-    this.subjects = new KeptAnswers(log, {
+    this.subjects = new CredentialCache(log, {
       max: maxKept,
       keepMs,
       isRevokedBy: ({ userId }, revoked) => isOutdated(userId, revoked),
     });
-    this.verified = new KeptAnswers(log, {
+    this.verified = new CredentialCache(log, {
       max: maxKept,
       keepMs,
       expiresAt: ({ expiresAt }) => expiresAt,
@@ -78,7 +78,7 @@ export class Credentials {
   }
 
   /** The caller when everything that is shown is known here already; then nobody need be asked. */
-  known(shown: Shown): Caller | undefined {
+  known(shown: PresentedCredentials): Caller | undefined {
     if (!this.log.isFresh) return undefined;
     const checked: Checked[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
@@ -101,7 +101,7 @@ export class Credentials {
    * Checks every credential that is shown.
    * @throws CredentialRefused when one of them is not valid; CodedError `unavailable` when that cannot be known now
    */
-  async check(shown: Shown, requestId: string, traceparent?: string): Promise<Caller> {
+  async check(shown: PresentedCredentials, requestId: string, traceparent?: string): Promise<Caller> {
     const context = (): RpcContext => this.context(requestId, traceparent);
     await this.log.becomeFollowed();
     const checks: Promise<Checked>[] = [];
@@ -174,7 +174,7 @@ const fromOpaque = (credential: Credential): Checked => ({
 /** The order in which credentials decide who acts; permissions of all of them add up. */
 const actingOrder: readonly CredentialKind[] = ['session', 'apiKey', 'accessToken'];
 
-function toCaller(checked: readonly Checked[], shown: Shown): Caller {
+function toCaller(checked: readonly Checked[], shown: PresentedCredentials): Caller {
   const [first, ...others] = [...checked].sort((a, b) => actingOrder.indexOf(a.kind) - actingOrder.indexOf(b.kind));
   if (!first) throw new Error('a caller is made of at least one credential');
   return {

@@ -78,7 +78,7 @@ export function setWatermark(tx: Transaction, seq: number, epoch: string): void 
 }
 
 /** Numbers between two places that no event will ever have again. */
-export function noteGap(tx: Transaction, afterSeq: number, resumesAt: number, epoch: string): void {
+export function recordGap(tx: Transaction, afterSeq: number, resumesAt: number, epoch: string): void {
   tx.send(
     'INSERT INTO event_gaps (after_seq, resumes_at, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
     [afterSeq, resumesAt, epoch],

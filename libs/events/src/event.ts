@@ -24,7 +24,7 @@ export interface FeedHead {
 }
 
 /** A place in a feed: the last event that a follower has, if it has one. */
-export interface FeedPlace {
+export interface FeedPosition {
   readonly seq: number;
   readonly id?: string;
 }
@@ -32,7 +32,7 @@ export interface FeedPlace {
 /** What was just numbered; empty when it is too much for a message. */
 export interface FeedNudge extends FeedHead {
   /** The event before the first, of the feed's present history; absent from an owner of the release before. */
-  readonly after?: FeedPlace;
+  readonly after?: FeedPosition;
   /** Followers may take it together with what comes next. */
   readonly mayWait?: boolean;
   readonly events: readonly FeedEvent[];
@@ -40,7 +40,7 @@ export interface FeedNudge extends FeedHead {
 
 /** What comes after a place. */
 export interface FeedPage extends FeedHead {
-  /** The place is part of this history. If not, one of the two databases was set back: `Feed.goOnBeyond`. */
+  /** The place is part of this history. If not, one of the two databases was set back: `Feed.startNewEpoch`. */
   readonly matches: boolean;
   /**
    * The number that comes after the place: the next one, or a higher one where the feed has nothing in between any more,

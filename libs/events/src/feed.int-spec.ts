@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ThingsService } from './things.harness.js';
+import { ThingsService } from './things.spec.fixture.js';
 
 describe('a feed', () => {
   let service: ThingsService;

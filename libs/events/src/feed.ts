@@ -1,7 +1,7 @@
 import type { Database, Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
-import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPlace } from './event.js';
+import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPosition } from './event.js';
 
 /**
  * The table that a service appends its events to, in the transaction of the change that they tell of. It has the columns
@@ -37,7 +37,7 @@ const currentTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1,
  * failover; the events are then appended without numbers.
  * @param count SQL of how many there are: they are numbered up to `head`
  */
-export const takeNumbers = (count: string): string => `
+export const assignNumbers = (count: string): string => `
   UPDATE feed_head SET head = head + ${count}
   WHERE only_row = (SELECT only_row FROM feed_head WHERE timeline = ${currentTimeline} FOR UPDATE SKIP LOCKED)
   RETURNING epoch, head`;
@@ -138,7 +138,7 @@ export class Feed {
    * What comes after a place, of one snapshot with the head; at most `limit` events, and about 512 KiB. Where what comes
    * next is no more (dropped for its age, lost with a history), the page says so by `next`.
    */
-  async read(place: FeedPlace, limit: number): Promise<FeedPage> {
+  async read(place: FeedPosition, limit: number): Promise<FeedPage> {
     const rows = await this.database.query<PageRow>(this.readPage, [place.seq, place.id ?? null, limit]);
     const [first] = rows;
     if (!first) throw new Error('the feed has no head');
@@ -153,7 +153,7 @@ export class Feed {
    * @param known the follower's last number
    * @param agreed the last number at which both have the same event
    */
-  goOnBeyond(known: number, agreed: number): Promise<FeedHead> {
+  startNewEpoch(known: number, agreed: number): Promise<FeedHead> {
     return this.database.transaction(async (tx) => {
       const { epoch, head } = await lockHead(tx);
       const isKnown = await tx.query(
@@ -171,7 +171,7 @@ export class Feed {
   }
 
   /** Like `read`, for a registered follower: what it asks from on, it has passed. */
-  async readFor(follower: string, place: FeedPlace, limit: number): Promise<FeedPage> {
+  async readFor(follower: string, place: FeedPosition, limit: number): Promise<FeedPage> {
     await this.notePassed(follower, place.seq);
     return this.read(place, limit);
   }

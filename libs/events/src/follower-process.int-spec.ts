@@ -13,8 +13,8 @@ import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { fake, startFake } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { FeedNumberer } from './feed-numberer.js';
-import { keepBooks } from './follower.example.js';
-import { FollowingService, type Logged, ThingsService } from './things.harness.js';
+import { followForBookkeeping } from './follower.example.js';
+import { FollowingService, type Logged, ThingsService } from './things.spec.fixture.js';
 
 // Over real NATS: the feed is served by RPC and nudges as its owner does.
 
@@ -35,12 +35,12 @@ describe('a service that follows a feed', () => {
     served = await startFake(nats.url, 'store', [
       fake(store.feedRead, ({ follower, after, afterId, limit }) =>
         things.feed.readFor(follower, { seq: after, ...(afterId !== undefined && { id: afterId }) }, limit)),
-      fake(store.feedGoOnBeyond, ({ known, agreed }) => things.feed.goOnBeyond(known, agreed)),
+      fake(store.feedGoOnBeyond, ({ known, agreed }) => things.feed.startNewEpoch(known, agreed)),
     ]);
     numberer = new FeedNumberer(things.feed, feedNats, feedSubject, logger);
     numberer.start();
     // Only its database: who follows is the example, or another process.
-    books = await FollowingService.open({ read: (place, limit) => things.feed.read(place, limit), goOnBeyond: () => things.feed.head() });
+    books = await FollowingService.open({ read: (place, limit) => things.feed.read(place, limit), startNewEpoch: () => things.feed.head() });
   });
   afterEach(async () => {
     for (const one of processes.splice(0)) await kill(one);
@@ -79,7 +79,7 @@ describe('a service that follows a feed', () => {
     it('books each event once, also while NATS is away and comes back empty', async () => {
       const ownNats = await Nats.connect({ url: nats.url, name: 'notifications' }, logger);
       const rpc = new RpcClient(ownNats, 'notifications', logger);
-      const follower = keepBooks(books.database, ownNats, rpc, logger);
+      const follower = followForBookkeeping(books.database, ownNats, rpc, logger);
       try {
         await happen(300);
         await hasBooked(300);
@@ -98,7 +98,7 @@ describe('a service that follows a feed', () => {
   describe('when its process is killed', () => {
     /** @returns what it says, line by line */
     const start = (hold: 'insert' | 'commit' | 'nowhere'): { child: ChildProcess; said: string[] } => {
-      const file = fileURLToPath(new URL('../dist/follower-process.harness.js', import.meta.url));
+      const file = fileURLToPath(new URL('../dist/follower-process.spec.fixture.js', import.meta.url));
       const child = spawn(process.execPath, [file, books.databaseUrl, nats.url, hold], { stdio: ['ignore', 'pipe', 'inherit'] });
       processes.push(child);
       const said: string[] = [];

@@ -10,12 +10,12 @@ import type { FeedNudge } from './event.js';
 import { Follower, type RemoteFeed } from './follower.js';
 
 // From here on the README quotes it, and a test runs it.
-export function keepBooks(database: Database, nats: Nats, rpc: RpcClient, logger: Logger): Follower {
+export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcClient, logger: Logger): Follower {
   const context = () => new RpcContext('bookkeeping', Deadline.in(5_000));
   const feed: RemoteFeed = {
     read: ({ seq, id }, limit) =>
       rpc.call(store.feedRead, { follower: 'bookkeeping', after: seq, ...(id && { afterId: id }), limit }, context()),
-    goOnBeyond: (known, agreed) => rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
+    startNewEpoch: (known, agreed) => rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
   };
   const book = 'INSERT INTO bookings SELECT event_id, body FROM event_log WHERE seq > $1 AND seq <= $2 AND NOT repeats';
   const follower = new Follower(
@@ -27,7 +27,7 @@ export function keepBooks(database: Database, nats: Nats, rpc: RpcClient, logger
     },
     logger,
   );
-  nats.listen(feedSubject, (message) => follower.heard(message.json<FeedNudge>()));
+  nats.listen(feedSubject, (message) => follower.onNudge(message.json<FeedNudge>()));
   follower.start();
   return follower;
 }

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
-import type { FeedEvent, FeedNudge, FeedPage, FeedPlace } from './event.js';
+import type { FeedEvent, FeedNudge, FeedPage, FeedPosition } from './event.js';
 import type { RemoteFeed } from './follower.js';
-import { FollowingService, ThingsService } from './things.harness.js';
+import { FollowingService, ThingsService } from './things.spec.fixture.js';
 
 describe('a follower', () => {
   let things: ThingsService;
@@ -23,12 +23,12 @@ describe('a follower', () => {
   });
 
   const remote: RemoteFeed = {
-    read: async (place: FeedPlace, limit: number): Promise<FeedPage> => {
+    read: async (place: FeedPosition, limit: number): Promise<FeedPage> => {
       pulls++;
       if (feedIsAway) throw new Error('the feed is away');
       return things.feed.read(place, limit);
     },
-    goOnBeyond: (known, agreed) => things.feed.goOnBeyond(known, agreed),
+    startNewEpoch: (known, agreed) => things.feed.startNewEpoch(known, agreed),
   };
   const open = async (given: Parameters<typeof FollowingService.open>[1] = {}): Promise<FollowingService> => {
     const service = await FollowingService.open(remote, given);
@@ -71,7 +71,7 @@ describe('a follower', () => {
     service.follower.start();
     await change(1);
     const [first] = await things.numberAll();
-    service.follower.heard(first!);
+    service.follower.onNudge(first!);
     await until(() => service.advances.length === 1);
     // What is logged from here on came with a nudge.
     feedIsAway = true;
@@ -80,13 +80,13 @@ describe('a follower', () => {
       await change(1);
       nudges.push(...(await things.numberAll()));
     }
-    for (const nudge of nudges) service.follower.heard({ ...nudge, mayWait: true });
+    for (const nudge of nudges) service.follower.onNudge({ ...nudge, mayWait: true });
     await until(() => service.advances.length === 2);
     expect(service.advances[1]).toMatchObject({ after: 3, upTo: 12 });
     await change(2);
     const [waits, urgent] = [(await things.numberAll())[0]!, await change(1).then(() => things.numberAll())];
-    service.follower.heard({ ...waits, mayWait: true });
-    service.follower.heard(urgent[0]!);
+    service.follower.onNudge({ ...waits, mayWait: true });
+    service.follower.onNudge(urgent[0]!);
     await until(() => service.advances.length === 3);
     expect(service.advances[2]).toMatchObject({ after: 12, upTo: 21 });
     await isGapless(service);
@@ -97,15 +97,15 @@ describe('a follower', () => {
     service.follower.start();
     await change(1);
     const [first] = await things.numberAll();
-    service.follower.heard(first!);
+    service.follower.onNudge(first!);
     await until(() => service.advances.length === 1);
     feedIsAway = true;
     const numbered = async (): Promise<FeedNudge> => ({ ...(await change(1).then(() => things.numberAll()))[0]!, mayWait: true });
     // Nobody has logged it: what is not taken here is missed.
     const others = await numbered();
-    service.follower.heard(others);
-    service.follower.loggedByOther({ epoch: others.epoch, upTo: others.head });
-    service.follower.heard(await numbered());
+    service.follower.onNudge(others);
+    service.follower.onLoggedElsewhere({ epoch: others.epoch, upTo: others.head });
+    service.follower.onNudge(await numbered());
     const before = pulls;
     await until(() => pulls > before);
     expect(service.advances).toHaveLength(1);
@@ -114,9 +114,9 @@ describe('a follower', () => {
     // Of another history, or further than was logged: it stays to be taken.
     const [next, after] = [await numbered(), await numbered()];
     feedIsAway = true;
-    for (const nudge of [next, after]) service.follower.heard(nudge);
-    service.follower.loggedByOther({ epoch: randomUUID(), upTo: after.head });
-    service.follower.loggedByOther({ epoch: next.epoch, upTo: next.head - 1 });
+    for (const nudge of [next, after]) service.follower.onNudge(nudge);
+    service.follower.onLoggedElsewhere({ epoch: randomUUID(), upTo: after.head });
+    service.follower.onLoggedElsewhere({ epoch: next.epoch, upTo: next.head - 1 });
     await until(async () => (await service.watermark()) === after.head);
     await isGapless(service);
   });
@@ -151,7 +151,7 @@ describe('a follower', () => {
     const before = pulls;
     for (let n = 0; n < 20; n++) {
       await change(1);
-      for (const nudge of await things.numberAll()) service.follower.heard(nudge);
+      for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
       await until(async () => (await service.watermark()) === (n + 1) * 3);
     }
     expect(pulls - before).toBeLessThanOrEqual(3);
@@ -168,7 +168,7 @@ describe('a follower', () => {
         nudges.push(...(await things.numberAll()));
       }
       const heard = nudges.filter((_, n) => n % 3 !== 0).reverse();
-      for (const nudge of [...heard, ...heard]) service.follower.heard(nudge);
+      for (const nudge of [...heard, ...heard]) service.follower.onNudge(nudge);
     }
     await hasAll(service);
     await isGapless(service);
@@ -182,7 +182,7 @@ describe('a follower', () => {
     await change(1);
     await things.numberAll();
     await change(1);
-    for (const nudge of await things.numberAll()) service.follower.heard(nudge);
+    for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
     const asked = pulls;
     await until(() => pulls > asked);
     expect(await service.database.query('SELECT 1 FROM event_log')).toEqual([]);
@@ -236,7 +236,7 @@ describe('a follower', () => {
       await hasAll(service);
       const { epoch, head } = await things.feed.head();
       const place = { seq: 4, id: (await things.numbered())[3]!.id };
-      service.follower.heard({ epoch, head, after: place, events: [other(5), other(6)] });
+      service.follower.onNudge({ epoch, head, after: place, events: [other(5), other(6)] });
       await until(() => alarms().length === 2);
       expect(alarms()).toEqual([5, 6]);
       await change(1);
@@ -261,7 +261,7 @@ describe('a follower', () => {
         nudges.push(...(await things.numberAll()));
       }
       const asked = pulls;
-      for (const nudge of from === 'the end' ? nudges : nudges.slice(1)) service.follower.heard(nudge);
+      for (const nudge of from === 'the end' ? nudges : nudges.slice(1)) service.follower.onNudge(nudge);
       await until(() => pulls > asked);
       expect(await service.log()).toEqual(known);
       feedIsAway = false;
@@ -335,7 +335,7 @@ describe('a follower', () => {
       await quick.follower.stop();
       // The slow one has seen 30 of the 60.
       const page = await things.feed.read({ seq: 0 }, 30);
-      slow.follower.heard({ epoch: page.epoch, head: 30, after: { seq: 0 }, events: page.events });
+      slow.follower.onNudge({ epoch: page.epoch, head: 30, after: { seq: 0 }, events: page.events });
       feedIsAway = true;
       slow.follower.start();
       await until(async () => (await slow.watermark()) === 30);
@@ -363,7 +363,7 @@ describe('a follower', () => {
       await hasAll(quick);
       await quick.follower.stop();
       const page = await things.feed.read({ seq: 0 }, 12);
-      slow.follower.heard({ epoch: page.epoch, head: 12, after: { seq: 0 }, events: page.events });
+      slow.follower.onNudge({ epoch: page.epoch, head: 12, after: { seq: 0 }, events: page.events });
       feedIsAway = true;
       slow.follower.start();
       await until(async () => (await slow.watermark()) === 12);

@@ -2,19 +2,19 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { Database, Transaction } from '@plant-shop/platform/postgres/database';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPlace } from './event.js';
+import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPosition } from './event.js';
 import {
   findOthers,
   findWatermark,
   idsBetween,
   lockWatermark,
   logEvents,
-  noteGap,
+  recordGap,
   setWatermark,
   type Watermark,
 } from './event-log.js';
 import { oldestLogged } from './log-retention.js';
-import { ofNudge, ofPage, type Stretch, type Taken, takeUp } from './stretch.js';
+import { rangesOfNudge, rangeOfPage, type EventRange, type MergedRanges, mergeRanges } from './event-range.js';
 
 /** Events (after, upTo] became part of the whole log just now. */
 export interface Advance {
@@ -33,8 +33,8 @@ export interface Logged extends Advance {
 
 /** The feed, as its owner serves it. */
 export interface RemoteFeed {
-  read(place: FeedPlace, limit: number): Promise<FeedPage>;
-  goOnBeyond(known: number, agreed: number): Promise<FeedHead>;
+  read(place: FeedPosition, limit: number): Promise<FeedPage>;
+  startNewEpoch(known: number, agreed: number): Promise<FeedHead>;
 }
 
 export interface FollowerOptions {
@@ -98,19 +98,19 @@ export class Follower {
   }
 
   /** For how long there have been such events, in seconds. */
-  get behindSeconds(): number {
+  get lagSeconds(): number {
     return this.lag === 0 ? 0 : (performance.now() - this.wholeAt) / 1_000;
   }
 
   /** A nudge came. Late, doubled and lost ones do no harm. */
-  heard(nudge: FeedNudge): void {
+  onNudge(nudge: FeedNudge): void {
     this.waiting = [...this.waiting, { nudge, cameAt: performance.now() }].slice(-maxWaiting);
     if (nudge.mayWait && this.waiting.length < maxWaiting / 2) this.gather();
     else this.loop.poke();
   }
 
   /** Another replica has logged events. What it had of nudges need not be taken again: it would cost as much as logging it. */
-  loggedByOther({ epoch, upTo }: Pick<Logged, 'epoch' | 'upTo'>): void {
+  onLoggedElsewhere({ epoch, upTo }: Pick<Logged, 'epoch' | 'upTo'>): void {
     this.otherLoggedAt = performance.now();
     this.waiting = this.waiting.filter(({ nudge }) => nudge.epoch !== epoch || nudge.head > upTo);
     clearTimeout(this.gathering);
@@ -129,7 +129,7 @@ export class Follower {
     this.gathering = undefined;
     const nudges = this.waiting;
     this.waiting = [];
-    const stretches = nudges.flatMap(({ nudge }) => ofNudge(nudge));
+    const stretches = nudges.flatMap(({ nudge }) => rangesOfNudge(nudge));
     if (stretches.length > 0) {
       const head = Math.max(...nudges.map(({ nudge }) => nudge.head));
       const { upTo, fits } = await this.take(stretches, Math.min(...nudges.map(({ cameAt }) => cameAt)));
@@ -153,21 +153,21 @@ export class Follower {
       this.noteWatermark(place.seq);
       return false;
     }
-    const { upTo } = await this.take([ofPage(toPlace(place), page)], this.pulledAt);
+    const { upTo } = await this.take([rangeOfPage(toPlace(place), page)], this.pulledAt);
     return upTo < page.head && upTo > place.seq;
   }
 
   /** Logs what follows on the log, does what follows from it, and moves the watermark, in one transaction. */
-  private async take(stretches: readonly Stretch[], cameAt: number): Promise<Taken> {
+  private async take(stretches: readonly EventRange[], cameAt: number): Promise<MergedRanges> {
     const { before, taken, others, repetitions } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
       const known = stretches.flatMap((stretch) => stretch.events.filter((event) => event.seq <= before.seq));
       const others = await findOthers(tx, known);
-      const taken = takeUp(toPlace(before), stretches);
+      const taken = mergeRanges(toPlace(before), stretches);
       const { events, upTo, epoch, resumesAt } = taken;
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
       const repetitions = logEvents(tx, events);
-      if (epoch !== undefined && resumesAt !== undefined) noteGap(tx, before.seq, resumesAt, epoch);
+      if (epoch !== undefined && resumesAt !== undefined) recordGap(tx, before.seq, resumesAt, epoch);
       if (upTo > before.seq) await this.options.onAdvance(tx, { after: before.seq, upTo });
       if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
       return { before, taken, others, repetitions };
@@ -196,7 +196,7 @@ export class Follower {
   /** One of the two databases was set back. Finds the last event that both have, and asks the feed to go on beyond us. */
   private async repairHistory(place: Watermark): Promise<void> {
     const agreed = await this.lastAgreed(place.seq);
-    const { epoch, head } = await this.options.feed.goOnBeyond(place.seq, agreed);
+    const { epoch, head } = await this.options.feed.startNewEpoch(place.seq, agreed);
     this.logger.error({ watermark: place.seq, agreed, epoch, head }, 'the feed has another history: it goes on beyond ours');
   }
 
@@ -226,4 +226,4 @@ export class Follower {
 const bringsNothing = ({ seq, epoch }: Watermark, page: FeedPage): boolean =>
   page.events.length === 0 && page.next === seq + 1 && page.epoch === epoch;
 
-const toPlace = ({ seq, id }: Watermark): FeedPlace => (id === null ? { seq } : { seq, id });
+const toPlace = ({ seq, id }: Watermark): FeedPosition => (id === null ? { seq } : { seq, id });

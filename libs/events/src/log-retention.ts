@@ -5,13 +5,13 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { Gauge, type Registry } from 'prom-client';
 
 /** The lowest number that somebody still needs, undefined for none. Asked in the transaction that deletes. */
-export type Need = (tx: Transaction) => Promise<number | undefined>;
+export type LowestNeeded = (tx: Transaction) => Promise<number | undefined>;
 
 export interface LogRetentionOptions {
   /** How long events stay in the log at least, in milliseconds. */
   readonly keepMs: number;
   /** Events from the lowest of these numbers on stay, however old they are. */
-  readonly needs: readonly Need[];
+  readonly needs: readonly LowestNeeded[];
 }
 
 const batch = 1_000;
@@ -81,6 +81,6 @@ export async function oldestLogged(db: Pick<Database | Transaction, 'query'>): P
 }
 
 /** The same, and nothing is deleted until the transaction ends: for one that is going to refer to old events. */
-export async function holdLog(tx: Transaction): Promise<number> {
+export async function shareLockLog(tx: Transaction): Promise<number> {
   return onlyRow(await tx.query<{ oldest: number }>('SELECT oldest FROM log_kept FOR SHARE')).oldest;
 }

@@ -4,8 +4,8 @@ import { until } from '@plant-shop/testing/until';
 import { Registry } from 'prom-client';
 import { FeedRetention } from './feed-retention.js';
 import type { RemoteFeed } from './follower.js';
-import { holdLog, LogRetention, type Need, oldestLogged } from './log-retention.js';
-import { FollowingService, ThingsService, thingsTable } from './things.harness.js';
+import { shareLockLog, LogRetention, type LowestNeeded, oldestLogged } from './log-retention.js';
+import { FollowingService, ThingsService, thingsTable } from './things.spec.fixture.js';
 
 const day = 86_400_000;
 
@@ -56,7 +56,7 @@ describe('retention', () => {
       .map((row) => row.seq);
   const remote: RemoteFeed = {
     read: (place, limit) => things.feed.readFor('bookkeeping', place, limit),
-    goOnBeyond: (known, agreed) => things.feed.goOnBeyond(known, agreed),
+    startNewEpoch: (known, agreed) => things.feed.startNewEpoch(known, agreed),
   };
   const follow = async (feed = remote): Promise<FollowingService> => {
     const service = await FollowingService.open(feed);
@@ -175,7 +175,7 @@ describe('retention', () => {
       // More often than the pull of a silence.
       await until(async () => {
         await things.change(1);
-        for (const nudge of await things.numberAll()) service.follower.heard(nudge);
+        for (const nudge of await things.numberAll()) service.follower.onNudge(nudge);
         return ((await passed()) ?? 0) > 0;
       });
     });
@@ -205,7 +205,7 @@ describe('retention', () => {
   });
 
   describe('of a log', () => {
-    const sweepAll = async (service: FollowingService, ...needs: Need[]): Promise<number> => {
+    const sweepAll = async (service: FollowingService, ...needs: LowestNeeded[]): Promise<number> => {
       const sweeper = new LogRetention(service.database, { keepMs: 30 * day, needs }, new Registry(), logger);
       let all = 0;
       for (;;) {
@@ -251,12 +251,12 @@ describe('retention', () => {
       await ageLog(service, 15);
       let needed: number | undefined;
       await service.database.transaction(async (tx) => {
-        expect(await holdLog(tx)).toBe(1);
+        expect(await shareLockLog(tx)).toBe(1);
         expect(await sweepAll(service, async () => needed)).toBe(0);
         needed = 8;
       });
       expect(await sweepAll(service, async () => needed)).toBe(7);
-      expect(await service.database.transaction(holdLog)).toBe(8);
+      expect(await service.database.transaction(shareLockLog)).toBe(8);
     });
   });
 });

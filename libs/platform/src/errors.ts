@@ -1,18 +1,18 @@
 /** One invalid field: an RFC 6901 JSON pointer into what the caller sent, and what to do about it. */
-export interface FieldFault {
+export interface FieldError {
   readonly pointer: string;
   readonly detail: string;
 }
 
 /** A fault outside of a body, where no pointer leads: of a parameter of the path or query, or of a header. */
-export type RequestFault =
+export type RequestError =
   | { readonly parameter: string; readonly detail: string }
   | { readonly header: string; readonly detail: string };
 
 /** What an error carries beside its text. Owners add their own members (`available`, `orders`, …). */
 export interface ErrorDetails {
   /** `RequestFault` only where clients are served: between services there are payloads and nothing else. */
-  readonly errors?: readonly (FieldFault | RequestFault)[];
+  readonly errors?: readonly (FieldError | RequestError)[];
   readonly [member: string]: unknown;
 }
 
@@ -49,7 +49,7 @@ export class CodedError extends Error {
   }
 }
 
-export const invalidInput = (errors: readonly FieldFault[]): CodedError =>
+export const invalidInput = (errors: readonly FieldError[]): CodedError =>
   new CodedError('invalid-input', 'Correct the fields named in errors and send the request again.', { errors });
 
 export const unavailable = (what: string, cause?: unknown): CodedError =>
@@ -69,4 +69,4 @@ export const overloaded = (what: string): CodedError =>
 const passingCodes = ['unavailable', 'outcome-unknown', 'overloaded'];
 
 /** Whether somebody was away or busy, which passes; every other error is a refusal or a defect. */
-export const isPassing = (error: unknown): boolean => error instanceof CodedError && passingCodes.includes(error.code);
+export const isTransient = (error: unknown): boolean => error instanceof CodedError && passingCodes.includes(error.code);

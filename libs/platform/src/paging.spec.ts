@@ -23,7 +23,7 @@ describe('a paged list', () => {
         const seen: number[] = [];
         const growing = [...all];
         for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
-          const { value, facts } = pageOf(paging, growing, asked(limit, cursor));
+          const { value, meta: facts } = pageOf(paging, growing, asked(limit, cursor));
           seen.push(...value.map((one) => one.id));
           cursor = facts.next;
           growing.push(2_000 + pages);
@@ -39,11 +39,11 @@ describe('a paged list', () => {
     const bounds = paging.bounds({});
     const page = paging.page([3, 2, 1], bounds, big);
     expect(page.value.map((one) => one.id)).toEqual([3]);
-    expect(paging.bounds({ cursor: page.facts.next ?? '' }).before).toBe(3);
+    expect(paging.bounds({ cursor: page.meta.next ?? '' }).before).toBe(3);
   });
 
   it('takes no cursor of another list or filter, and none that was made up', () => {
-    const { facts } = pageOf(new Paging('plants', ['available', 'sold']), [1, 2, 3], { limit: 1 });
+    const { meta: facts } = pageOf(new Paging('plants', ['available', 'sold']), [1, 2, 3], { limit: 1 });
     const cursor = facts.next ?? '';
     expect(new Paging('plants', ['sold', 'available', 'sold']).bounds({ cursor }).before).toBe(3);
     for (const other of [new Paging('plants'), new Paging('orders', ['available', 'sold'])]) {
@@ -68,7 +68,7 @@ describe('a paged list', () => {
     for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
       const bounds = paging.bounds(asked(2, cursor));
       const rows = names.filter((name) => name > bounds.after && !(pages > 0 && name === 'bo')).slice(0, bounds.limit + 1);
-      const { value, facts } = paging.page(rows, bounds, { entry: (name) => name, position: (name) => name });
+      const { value, meta: facts } = paging.page(rows, bounds, { entry: (name) => name, position: (name) => name });
       seen.push(...value);
       cursor = facts.next;
     }
@@ -76,9 +76,9 @@ describe('a paged list', () => {
   });
 
   it('in the order of a text takes no cursor of a list by number, nor the other way round', () => {
-    const number = pageOf(new Paging('plants'), [1, 2], { limit: 1 }).facts.next ?? '';
+    const number = pageOf(new Paging('plants'), [1, 2], { limit: 1 }).meta.next ?? '';
     const text = new TextPaging('plants');
-    const { next = '' } = text.page(['a', 'b'], { limit: 1 }, { entry: (name) => name, position: (name) => name }).facts;
+    const { next = '' } = text.page(['a', 'b'], { limit: 1 }, { entry: (name) => name, position: (name) => name }).meta;
     expect(() => text.bounds({ cursor: number })).toThrow(expect.objectContaining({ code: 'invalid-cursor' }));
     expect(() => new Paging('plants').bounds({ cursor: next })).toThrow(expect.objectContaining({ code: 'invalid-cursor' }));
     expect(text.bounds({ cursor: next }).after).toBe('a');

@@ -55,7 +55,7 @@ export class Cursors {
 const isPosition = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;
 
 /** The first of `rows` that fit a page: at most `limit` of them, and about 512 KiB of JSON; at least one fits. */
-export function fitting<Row, Entry>(rows: readonly Row[], limit: number, entryOf: (row: Row) => Entry): Entry[] {
+export function fitToPage<Row, Entry>(rows: readonly Row[], limit: number, entryOf: (row: Row) => Entry): Entry[] {
   const entries: Entry[] = [];
   let bytes = 0;
   for (const row of rows) {
@@ -90,7 +90,7 @@ export class Paging {
     view: { readonly entry: (row: Row) => Entry; readonly position: (row: Row) => number },
     stamp?: string,
   ): Page<Entry> {
-    const entries = fitting(rows, limit, view.entry);
+    const entries = fitToPage(rows, limit, view.entry);
     const last = entries.length < rows.length ? rows[entries.length - 1] : undefined;
     return new Page(entries, last && this.cursors.cursorOf(view.position(last)), stamp);
   }
@@ -118,7 +118,7 @@ export class TextPaging {
     { limit }: Pick<TextPageBounds, 'limit'>,
     view: { readonly entry: (row: Row) => Entry; readonly position: (row: Row) => string },
   ): Page<Entry> {
-    const entries = fitting(rows, limit, view.entry);
+    const entries = fitToPage(rows, limit, view.entry);
     const last = entries.length < rows.length ? rows[entries.length - 1] : undefined;
     return new Page(entries, last && this.cursors.cursorOf(view.position(last)));
   }

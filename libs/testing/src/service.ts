@@ -1,6 +1,6 @@
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
-import type { Returned } from '@plant-shop/platform/rpc/answer';
+import type { HandlerResult } from '@plant-shop/platform/rpc/answer';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
@@ -74,7 +74,7 @@ export interface Fake {
 /** Without an answer of the test's own, it answers what the contract's sample message says. */
 export const fake = <Payload, Answer>(
   operation: Operation<Payload, Answer>,
-  answer: (payload: Payload, context: RpcContext) => Promise<Returned<Answer>> | Returned<Answer> = () => sampleOf(operation).answer,
+  answer: (payload: Payload, context: RpcContext) => Promise<HandlerResult<Answer>> | HandlerResult<Answer> = () => sampleOf(operation).answer,
 ): Fake => ({ operation, answer });
 
 /** Another service, answering over real NATS with the contract's payloads validated; only its inside is made up. */

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import fastify from 'fastify';
 import { store } from '../../../libs/contracts/dist/store.js';
-import { shownBy } from '../../../libs/credentials/dist/shown.js';
+import { presentedCredentialsOf } from '../../../libs/credentials/dist/shown.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
 import { judged, validated } from '../../../libs/platform/dist/rpc/validation.js';
@@ -126,7 +126,7 @@ export async function measureLayers(say) {
       });
       app.addHook('onResponse', (_request, _reply, done) => done());
     }))],
-    ['reading and digesting an API key', () => alone(() => shownBy(shown))],
+    ['reading and digesting an API key', () => alone(() => presentedCredentialsOf(shown))],
     ['eight headers', async () => added(await withFastify((app) => {
       app.addHook('onRequest', (_request, reply, done) => {
         for (const [name, value] of Object.entries(headers)) reply.header(name, value);

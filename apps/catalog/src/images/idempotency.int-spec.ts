@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type FinishImage, imageChunkBytes, type StoredImage } from '@plant-shop/contracts/catalog';
-import { CatalogHarness, type Keyed, outcomeOf } from '../catalog.harness.js';
+import { CatalogHarness, type Keyed, outcomeOf } from '../catalog.spec.fixture.js';
 
 const png = (bytes: number): Buffer =>
   Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), randomBytes(bytes - 8)]);

@@ -2,7 +2,7 @@ import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } fro
 import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { CATALOG_OPTIONS, type CatalogOptions } from '../options.js';
 import type { ImageStore, ImageStoreName } from './image-store.js';
 import { PostgresImageStore } from './postgres-image-store.js';

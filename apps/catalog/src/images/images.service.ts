@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { catalog, type FinishImage, type ImageHead, type StoredImage, type WriteImageChunk } from '@plant-shop/contracts/catalog';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -69,7 +69,7 @@ export class ImagesService {
     const content = isAttached(upload) ? upload : await this.examine(context.deadline, upload);
     const request = JSON.stringify([upload.incarnation, content.sha256, additionalMetadata]);
     return this.database.transaction((tx) =>
-      once(tx, context.idempotency?.forRequest(Buffer.from(request)), () => this.attach(tx, context, upload, content)),
+      runOnce(tx, context.idempotency?.forRequest(Buffer.from(request)), () => this.attach(tx, context, upload, content)),
     );
   }
 

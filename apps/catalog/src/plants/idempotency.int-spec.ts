@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type ChangePlant, type NewPlant, type Plant } from '@plant-shop/contracts/catalog';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, type Keyed, kill, outcomeOf } from '../catalog.harness.js';
+import { CatalogHarness, type Keyed, kill, outcomeOf } from '../catalog.spec.fixture.js';
 import { fails, gate, losesItsAnswer } from '../store.fake.js';
 
 /** Less than the catalog's own calls get: what does not come in this time is lost. */

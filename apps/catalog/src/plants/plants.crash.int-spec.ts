@@ -5,7 +5,7 @@ import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { atEveryPoint, crashLimitMs, type Outcome, type Stage } from '@plant-shop/testing/crash/every-point';
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
+import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
 import { StockIntentsLoop } from '../stock/stock-intents.loop.js';
 
 const creator = { subject: 'user-1', permissions: [], shown: [] };

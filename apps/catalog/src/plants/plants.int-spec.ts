@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type NewPlant, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { sampleOf } from '@plant-shop/contracts/samples';
-import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
+import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
 
 describe('plants', () => {
   let shop: CatalogHarness;

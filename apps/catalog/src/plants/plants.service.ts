@@ -4,7 +4,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { PageRequest } from '@plant-shop/contracts/fields';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
-import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -157,13 +157,13 @@ export class PlantsService {
     work: (tx: Transaction) => Promise<PlantState>,
   ): Promise<Versioned<Plant> | Replayed> {
     const { answer, pending } = await this.database.transaction(async (tx) => {
-      const written = await once(tx, context.idempotency, async () => {
+      const written = await runOnce(tx, context.idempotency, async () => {
         const plant = await work(tx);
         audit(tx, actorOf(context), operation, plant.id);
         return versioned(plant);
       });
       const { id } = written.value as Plant;
-      return { answer: written, pending: await findPendingPlant(tx, id, written.facts.version ?? 0) };
+      return { answer: written, pending: await findPendingPlant(tx, id, written.meta.version ?? 0) };
     });
     if (pending) {
       await this.intents.orOutcomeUnknown(

@@ -3,7 +3,7 @@ import { catalog } from '@plant-shop/contracts/catalog';
 import type { PlantFinding } from '@plant-shop/contracts/reconcile';
 import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
+import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
 import { fails } from '../store.fake.js';
 
 describe('after a database was set back', () => {

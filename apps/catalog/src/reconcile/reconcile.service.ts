@@ -9,13 +9,13 @@ import type {
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { isPassing } from '@plant-shop/platform/errors';
+import { isTransient } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { raiseSequence, type SequenceToRaise } from '@plant-shop/platform/postgres/sequences';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { PlantState } from '../plants/plant.js';
 import { lockPlantOf, writePlant } from '../plants/plants.repository.js';
 import type { StockIntent } from '../stock/stock-intent.js';
@@ -107,7 +107,7 @@ export class ReconcileService {
     try {
       return await this.mend(context, drift);
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isTransient(error)) throw error;
       this.logger.warn({ err: error, plantId: plantIdOf(drift) }, 'drift not mended yet');
       return { outcome: 'unfinished' };
     }

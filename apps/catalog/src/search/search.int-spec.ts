@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type NewPlant, type Plant, type PlantSort, type SearchPlants } from '@plant-shop/contracts/catalog';
-import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
+import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
 
 let shop: CatalogHarness;
 

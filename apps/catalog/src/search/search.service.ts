@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { GetPlantFacets, Plant, PlantFacets, SearchPlants } from '@plant-shop/contracts/catalog';
 import { invalidInput } from '@plant-shop/platform/errors';
-import { Cursors, fitting, maxLimit } from '@plant-shop/platform/paging';
+import { Cursors, fitToPage, maxLimit } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { Page } from '@plant-shop/platform/rpc/answer';
 import { toPlant } from '../plants/plant.js';
@@ -34,7 +34,7 @@ export class SearchService {
     const cursors = new Cursors('plant search', [`sort ${order}`, ...fingerprintOf(filter)]);
     const place = cursor === undefined ? start(order) : toPlace(cursors.positionIn(cursor, isPosition));
     const pageOf = (plants: readonly FoundPlant[], newest: number, rest: SearchPlace | undefined, stamp: string): Page<Plant> => {
-      const entries = fitting(plants, limit, toPlant);
+      const entries = fitToPage(plants, limit, toPlant);
       const last = entries.length < plants.length ? plants[entries.length - 1] : undefined;
       const next = last ? behind(order, place, last, newest) : rest;
       return new Page(entries, next && cursors.cursorOf(toPosition(next)), stamp);

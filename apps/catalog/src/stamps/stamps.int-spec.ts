@@ -4,7 +4,7 @@ import type { RawAnswer } from '@plant-shop/platform/rpc/client';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
+import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
 import { fails } from '../store.fake.js';
 
 describe('stamps of the catalogue', () => {

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { SharedRead } from '@plant-shop/platform/shared-read';
+import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 import { readStampsOfParts } from './stamps.repository.js';
 
 @Injectable()
 export class StampsService {
-  private readonly shared: SharedRead<readonly string[]>;
+  private readonly shared: CoalescedRead<readonly string[]>;
   private parts = '';
   private stamps: readonly string[] = [];
 
   constructor(private readonly database: Database) {
-    this.shared = new SharedRead(() => this.read());
+    this.shared = new CoalescedRead(() => this.read());
   }
 
   /** The stamp of the whole catalogue and those of its parts, once for all who ask at the same time. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { catalog } from '@plant-shop/contracts/catalog';
-import { outcomeOf } from '../catalog.harness.js';
+import { outcomeOf } from '../catalog.spec.fixture.js';
 import { fails, gate, losesItsAnswer } from '../store.fake.js';
-import { hurried, ToldPlants } from './told-plants.harness.js';
+import { hurried, ToldPlants } from './told-plants.spec.fixture.js';
 
 describe('deleting a plant', () => {
   const plants = ToldPlants.ofEachTest();

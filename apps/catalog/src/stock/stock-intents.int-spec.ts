@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
-import { outcomeOf } from '../catalog.harness.js';
+import { outcomeOf } from '../catalog.spec.fixture.js';
 import { fails, gate, losesItsAnswer } from '../store.fake.js';
-import { hurried, ToldPlants } from './told-plants.harness.js';
+import { hurried, ToldPlants } from './told-plants.spec.fixture.js';
 
 describe('the store learns what happens to plants', () => {
   const plants = ToldPlants.ofEachTest();

@@ -5,7 +5,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { hasToTell, type PendingPlant } from './stock-intent.js';
 import { takeDueIntents } from './stock-intents.repository.js';

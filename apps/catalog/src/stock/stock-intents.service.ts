@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { CodedError, isPassing } from '@plant-shop/platform/errors';
+import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { deletePlant } from '../plants/plants.repository.js';
 import { acknowledged, type PendingPlant, refused, type StockIntent } from './stock-intent.js';
 import { deleteIntent, deleteOpenings, findWhoAsked, lockIntent, releaseIntent, writeIntent } from './stock-intents.repository.js';
@@ -116,7 +116,7 @@ export class StockIntentsService {
     try {
       return await work();
     } catch (cause) {
-      this.logger[isPassing(cause) ? 'warn' : 'error']({ err: cause, incarnation }, 'the store was not told yet, going on later');
+      this.logger[isTransient(cause) ? 'warn' : 'error']({ err: cause, incarnation }, 'the store was not told yet, going on later');
       await this.release(incarnation);
       throw new CodedError('outcome-unknown', text, {}, { cause });
     }

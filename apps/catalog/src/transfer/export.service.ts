@@ -5,7 +5,7 @@ import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { toPlant } from '../plants/plant.js';
 import { endExport, findExport, noteUse, readPlants, registerExport, snapshotOf } from './export.repository.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type ExportedPage, type ImportedLine, type Plant } from '@plant-shop/contracts/catalog';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, outcomeOf } from '../catalog.harness.js';
+import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
 import { fails, losesItsAnswer } from '../store.fake.js';
 
 let shop: CatalogHarness;

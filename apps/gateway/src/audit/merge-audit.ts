@@ -1,5 +1,5 @@
 import type { AuditEntry } from '@plant-shop/contracts/audit';
-import { auditCursor, compareAuditPlaces } from '@plant-shop/platform/audit/audit-cursor';
+import { auditCursor, compareAuditPositions } from '@plant-shop/platform/audit/audit-cursor';
 
 /** What one service answered for a page of `limit` entries. */
 export interface AuditPart {
@@ -15,7 +15,7 @@ export function mergeAudit(
   limit: number,
 ): { readonly entries: readonly AuditEntry[]; readonly next: string | undefined } {
   const all = parts.flatMap(({ service, entries }) => entries.map((entry) => ({ entry, place: { ...entry, service } })));
-  all.sort((one, other) => compareAuditPlaces(one.place, other.place));
+  all.sort((one, other) => compareAuditPositions(one.place, other.place));
   const page = all.slice(0, limit);
   const last = page.at(-1);
   const goesOn = all.length > limit || parts.some(({ next }) => next !== undefined);

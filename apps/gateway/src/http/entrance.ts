@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Needs } from '../access.js';
 import type { Caller } from '@plant-shop/credentials/caller';
 import type { Credentials } from '@plant-shop/credentials/credentials';
-import { type Shown, shownBy } from '@plant-shop/credentials/shown';
-import { CodedError, isPassing } from '@plant-shop/platform/errors';
+import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
+import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import { networkOf } from '@plant-shop/platform/network';
 import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit.headers.js';
 import type { RateLimit } from '../limits/rate-limit.js';
@@ -38,7 +38,7 @@ export class Entrance {
       return needs.countsAs === undefined ? undefined : this.countOpen(request, reply, needs.countsAs, needs.byCredential);
     }
     const refusedIsIgnored = needs.kind === 'anyone';
-    const shown = refusedIsIgnored ? unlessRefused(() => shownBy(request.raw)) : this.guarded(request, reply, () => shownBy(request.raw));
+    const shown = refusedIsIgnored ? unlessRefused(() => presentedCredentialsOf(request.raw)) : this.guarded(request, reply, () => presentedCredentialsOf(request.raw));
     if (shown === undefined) {
       this.count(addressOf(request), reply);
       checkNeeds(needs, undefined);
@@ -60,14 +60,14 @@ export class Entrance {
    */
   async checkAgain(request: FastifyRequest): Promise<void> {
     const needs = request.rule?.needs;
-    const shown = shownBy(request.raw);
+    const shown = presentedCredentialsOf(request.raw);
     if (!needs || !shown) return;
     const caller = this.credentials.known(shown) ?? (await this.credentials.check(shown, request.id, request.span?.traceparent));
     checkNeeds(needs, caller);
   }
 
   private async check(
-    shown: Shown,
+    shown: PresentedCredentials,
     needs: Needs,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -97,7 +97,7 @@ export class Entrance {
    */
   private countOpen(request: FastifyRequest, reply: FastifyReply, requests: number, byCredential = false): Promise<void> | undefined {
     const address = addressOf(request);
-    const shown = byCredential ? unlessRefused(() => shownBy(request.raw)) : undefined;
+    const shown = byCredential ? unlessRefused(() => presentedCredentialsOf(request.raw)) : undefined;
     const known = shown && unlessRefused(() => this.credentials.known(shown));
     if (shown && !known && this.limit.isUsedUp(address) && !this.limit.isUsedUp(guessesOf(request))) {
       return this.countOnceChecked(shown, request, reply, requests);
@@ -106,14 +106,14 @@ export class Entrance {
     return undefined;
   }
 
-  private async countOnceChecked(shown: Shown, request: FastifyRequest, reply: FastifyReply, requests: number): Promise<void> {
+  private async countOnceChecked(shown: PresentedCredentials, request: FastifyRequest, reply: FastifyReply, requests: number): Promise<void> {
     let key = addressOf(request);
     try {
       key = (await this.credentials.check(shown, request.id, request.span?.traceparent)).credential;
     } catch (error) {
       if (isRefusal(error)) this.limit.take(guessesOf(request));
       // While identity is away, nobody can tell: it stays anonymous.
-      else if (!isPassing(error)) throw error;
+      else if (!isTransient(error)) throw error;
     }
     this.count(key, reply, requests);
   }

@@ -1,6 +1,6 @@
 import { HttpException } from '@nestjs/common';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
-import { CodedError, type FieldFault, type RequestFault } from '@plant-shop/platform/errors';
+import { CodedError, type FieldError, type RequestError } from '@plant-shop/platform/errors';
 import type { BodyRule } from '../http/rule.js';
 import { isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
 import { Refusal } from './refusal.js';
@@ -64,7 +64,7 @@ function headersOf(error: CodedError, status: number): Record<string, string> {
  * Owners point into their payload, of which the client's body is one member: `/order/quantity` is the client's
  * `/quantity`. What points elsewhere came from the path or the query.
  */
-export function clientsFault(fault: FieldFault | RequestFault, body: BodyRule | undefined): FieldFault | RequestFault {
+export function clientsFault(fault: FieldError | RequestError, body: BodyRule | undefined): FieldError | RequestError {
   if (!('pointer' in fault)) return fault;
   const { pointer, detail } = fault;
   const end = pointer.indexOf('/', 1);

@@ -1,4 +1,4 @@
-import { CodedError, type ErrorDetails, type RequestFault } from '@plant-shop/platform/errors';
+import { CodedError, type ErrorDetails, type RequestError } from '@plant-shop/platform/errors';
 import type { GatewayCode } from './problem-table.js';
 
 /** What the gateway itself refuses, with the headers that belong to the answer. */
@@ -22,7 +22,7 @@ export const badParameter = (name: string, must: string): Refusal =>
 export const badHeader = (name: string, must: string): Refusal =>
   badOutsideOfBody(`header ${name}`, { header: name, detail: `${name} ${must}` });
 
-const badOutsideOfBody = (what: string, fault: RequestFault): Refusal =>
+const badOutsideOfBody = (what: string, fault: RequestError): Refusal =>
   new Refusal('invalid-input', `Correct the ${what} and send the request again.`, { errors: [fault] });
 
 export const badField = (pointer: string, detail: string): Refusal =>

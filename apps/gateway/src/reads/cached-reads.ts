@@ -3,7 +3,7 @@ import { store } from '@plant-shop/contracts/store';
 import type { RawAnswer } from '@plant-shop/platform/rpc/client';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import { gauge } from '@plant-shop/platform/service/metrics';
-import { SharedRead } from '@plant-shop/platform/shared-read';
+import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Registry } from 'prom-client';
 import { etagOf } from '../http/conditions.js';
@@ -22,9 +22,9 @@ import { Stamps } from './stamps.js';
 export class CachedReads {
   private readonly kept: KeptReads;
   private readonly stamps: Stamps;
-  private readonly inventory: SharedRead<KeptRead>;
+  private readonly inventory: CoalescedRead<KeptRead>;
   /** What is being asked for, by the same keys as what is kept. */
-  private readonly asked = new Map<string, SharedRead<KeptRead>>();
+  private readonly asked = new Map<string, CoalescedRead<KeptRead>>();
   private again = 0;
   private anew = 0;
 
@@ -35,7 +35,7 @@ export class CachedReads {
   ) {
     this.kept = new KeptReads(readCacheMib * 1024 * 1024);
     this.stamps = new Stamps((operation) => services.read(operation, {}));
-    this.inventory = new SharedRead(async () => toKept(await services.read(store.readInventory, {}), undefined));
+    this.inventory = new CoalescedRead(async () => toKept(await services.read(store.readInventory, {}), undefined));
     this.observe(metrics);
   }
 
@@ -70,7 +70,7 @@ export class CachedReads {
   private async ask(key: string, read: () => Promise<KeptRead>): Promise<KeptRead> {
     let asked = this.asked.get(key);
     if (!asked) {
-      asked = new SharedRead(async () => {
+      asked = new CoalescedRead(async () => {
         const answer = await read();
         this.kept.keep(key, answer);
         return answer;

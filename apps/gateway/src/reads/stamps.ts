@@ -1,20 +1,20 @@
 import { catalog } from '@plant-shop/contracts/catalog';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { RawAnswer } from '@plant-shop/platform/rpc/client';
-import { SharedRead } from '@plant-shop/platform/shared-read';
+import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 
 const none: ReadonlySet<string> = new Set();
 
 /** The stamps that the catalogue has now, asked for once by all requests that come in while the catalog is being asked. */
 export class Stamps {
-  private readonly shared: SharedRead<ReadonlySet<string>>;
+  private readonly shared: CoalescedRead<ReadonlySet<string>>;
   /** What was answered last, since mostly nothing has changed. */
   private bytes: Buffer = Buffer.alloc(0);
   private known = none;
   checks = 0;
 
   constructor(private readonly ask: (operation: typeof catalog.readStamps) => Promise<RawAnswer>) {
-    this.shared = new SharedRead(() => this.read());
+    this.shared = new CoalescedRead(() => this.read());
   }
 
   /** As they were at some time after this call. @throws CodedError `unavailable` and what else the catalog answers */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { catalog, type ImportedLine, maxImportLines } from '@plant-shop/contracts/catalog';
-import { CodedError, isPassing } from '@plant-shop/platform/errors';
+import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import type { FastifyRequest } from 'fastify';
 import type { Services } from '../http/services.js';
 import { typeOf } from '../problems/problem.js';
@@ -128,7 +128,7 @@ async function ask(request: FastifyRequest, { services, stop }: ImportParts, lin
     } catch (error) {
       if (error instanceof CodedError && error.code === 'payload-too-large') return await oneByOne(request, { services, stop }, lines);
       const waitMs = retryAfterMs[attempt];
-      if (waitMs === undefined || stop.aborted || !isPassing(error)) throw error;
+      if (waitMs === undefined || stop.aborted || !isTransient(error)) throw error;
       await sleep(waitMs);
     }
   }

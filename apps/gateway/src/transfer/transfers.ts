@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { catalog, type ExportedPage } from '@plant-shop/contracts/catalog';
-import { CodedError, isPassing, overloaded } from '@plant-shop/platform/errors';
+import { CodedError, isTransient, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Entrance } from '../http/entrance.js';
 import { Services } from '../http/services.js';
@@ -85,7 +85,7 @@ export class Transfers {
         return await this.services.call(request, catalog.readExport, { snapshot, after });
       } catch (error) {
         const waitMs = readAgainAfterMs[attempt];
-        if (waitMs === undefined || !isPassing(error)) throw error;
+        if (waitMs === undefined || !isTransient(error)) throw error;
         await sleep(waitMs);
       }
     }

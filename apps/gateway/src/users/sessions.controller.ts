@@ -1,7 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { shownBy } from '@plant-shop/credentials/shown';
+import { presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
 import { clientAddress } from '../http/entrance.js';
 import { neededQueryText } from '../http/input.js';
 import { Rule } from '../http/rule.js';
@@ -40,7 +40,7 @@ export class SessionsController {
 
 function sessionShownBy(request: FastifyRequest): string | undefined {
   try {
-    return shownBy(request.raw)?.session;
+    return presentedCredentialsOf(request.raw)?.session;
   } catch {
     // What cannot be read is no live session.
     return undefined;

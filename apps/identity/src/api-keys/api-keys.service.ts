@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { identity } from '@plant-shop/contracts/identity';
 import type { ApiKey, CreateApiKey, CreatedApiKey, RevokeApiKey, RotateApiKey } from '@plant-shop/contracts/identity.api-keys';
-import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -105,7 +105,7 @@ export class ApiKeysService {
   ): Promise<CreatedApiKey | Replayed> {
     return this.database.transaction(async (tx) => {
       const { userId } = managed(caller, await findUser(tx, username));
-      return once(tx, idempotency, async () => {
+      return runOnce(tx, idempotency, async () => {
         const user = await lockUser(tx, userId);
         if (!user) throw userNotFound();
         return make(tx, user);

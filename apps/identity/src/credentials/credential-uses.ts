@@ -2,7 +2,7 @@ import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShut
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { touchKeys } from '../api-keys/api-keys.repository.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { touchSessions } from '../sessions/sessions.repository.js';

@@ -3,7 +3,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 
 const lookMs = 1_000;
 /** A reading that took longer may be wrong by half of it; the one before it, carried on, is better. */

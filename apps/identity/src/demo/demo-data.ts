@@ -6,7 +6,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { insertKey, removeDeadKey } from '../api-keys/api-keys.repository.js';
 import { sha256 } from '../credentials/secret.js';
 import { OAuthClientEntity } from '../oauth/oauth-client.entity.js';

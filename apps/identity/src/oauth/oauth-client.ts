@@ -1,7 +1,7 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { CreatedOAuthClient, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
 import type { Permission } from '@plant-shop/contracts/permissions';
-import type { FieldFault } from '@plant-shop/platform/errors';
+import type { FieldError } from '@plant-shop/platform/errors';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { AdapterPayload } from 'oidc-provider';
 import type { OAuthClientEntity } from './oauth-client.entity.js';
@@ -53,11 +53,11 @@ export const withSecret = (client: OAuthClientEntity, secret: string | undefined
 });
 
 /** What does not fit together, whoever the owner is. */
-export function clientFaults(client: NewOAuthClient): FieldFault[] {
+export function clientFaults(client: NewOAuthClient): FieldError[] {
   const { grantTypes, redirectUris = [], owner, public: isPublic = false } = client;
   const usesCode = grantTypes.includes('authorization_code');
   const actsAlone = grantTypes.includes('client_credentials');
-  const fault = (isSo: boolean, member: string, detail: string): FieldFault[] =>
+  const fault = (isSo: boolean, member: string, detail: string): FieldError[] =>
     isSo ? [{ pointer: `/client/${member}`, detail }] : [];
   return [
     ...fault(usesCode && redirectUris.length === 0, 'redirectUris', 'must hold an address with authorization_code'),

@@ -5,7 +5,7 @@ import { identity } from '@plant-shop/contracts/identity';
 import type { CreatedOAuthClient, NewOAuthClient, OAuthClient } from '@plant-shop/contracts/identity.oauth';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { invalidInput } from '@plant-shop/platform/errors';
-import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -34,7 +34,7 @@ export class OAuthClientsService {
     refuse(clientFaults(client));
     const secret = client.public ? undefined : await this.newSecret(context.deadline);
     return this.database.transaction((tx) =>
-      once(tx, context.idempotency, async () => {
+      runOnce(tx, context.idempotency, async () => {
         const clients = tx.repository(OAuthClientEntity);
         if ((await clients.count()) >= maxClients) {
           throw new DomainError('too-many-oauth-clients', `Delete a client first: there are at most ${maxClients}.`);
@@ -87,7 +87,7 @@ export class OAuthClientsService {
     assertManagesClients(context.caller);
     const { secret, ...kept } = await this.newSecret(context.deadline);
     const rotated = await this.database.transaction((tx) =>
-      once(tx, context.idempotency, async () => {
+      runOnce(tx, context.idempotency, async () => {
         const clients = tx.repository(OAuthClientEntity);
         const client = there(await clients.findOne(locked(clientId)));
         if (client.secretId === null) {

@@ -13,7 +13,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { requestIdOf } from '@plant-shop/platform/request-id';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type Provider from 'oidc-provider';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { DatabaseClock } from '../credentials/database-clock.js';

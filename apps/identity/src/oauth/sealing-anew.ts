@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Adapters } from './adapters.js';
 import { SigningKeysService } from './signing-keys.service.js';
 

@@ -9,13 +9,13 @@ import type {
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { isPassing } from '@plant-shop/platform/errors';
+import { isTransient } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { raiseSequence } from '@plant-shop/platform/postgres/sequences';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { beginDeletion } from '../users/user-deletions.repository.js';
 import { UserDeletionsService } from '../users/user-deletions.service.js';
 import { lockUser } from '../users/users.repository.js';
@@ -93,7 +93,7 @@ export class ReconcileService {
         ? await this.deleteAgain(context, drift.userId)
         : await this.closeCustomer(context, drift.userId);
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isTransient(error)) throw error;
       this.logger.warn({ err: error, userId: drift.userId }, 'drift not mended yet');
       return { outcome: 'unfinished' };
     }

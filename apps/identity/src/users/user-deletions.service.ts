@@ -2,7 +2,7 @@ import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShut
 import { DomainError } from '@plant-shop/contracts/errors';
 import { type DeleteUser, identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
-import { actorOf, audit, nobody } from '@plant-shop/platform/audit/audit-log';
+import { actorOf, audit, operator } from '@plant-shop/platform/audit/audit-log';
 import { CodedError, outcomeUnknown } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -10,7 +10,7 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
@@ -145,7 +145,7 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
 
   private async finish(userId: string): Promise<void> {
     const deleted = await this.database.transaction(async (tx) => {
-      const askedBy = (await findWhoAsked(tx, userId)) ?? nobody('unknown');
+      const askedBy = (await findWhoAsked(tx, userId)) ?? operator('unknown');
       const clients = await deleteClientsOf(tx, userId);
       const isGone = await deleteUser(tx, userId);
       // Another attempt was faster: it has written the log, too.

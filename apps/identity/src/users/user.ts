@@ -1,7 +1,7 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { User } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
-import type { FieldFault } from '@plant-shop/platform/errors';
+import type { FieldError } from '@plant-shop/platform/errors';
 import type { CommonPasswords } from '../passwords/common-passwords.js';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 
@@ -86,8 +86,8 @@ export interface PasswordRules {
   readonly common: CommonPasswords;
 }
 
-export function passwordFaults(password: string, { minLength, common }: PasswordRules, parent: string): FieldFault[] {
-  const fault = (detail: string): FieldFault[] => [{ pointer: `${parent}/password`, detail }];
+export function passwordFaults(password: string, { minLength, common }: PasswordRules, parent: string): FieldError[] {
+  const fault = (detail: string): FieldError[] => [{ pointer: `${parent}/password`, detail }];
   if (password.length < minLength) return fault(`must have at least ${minLength} characters`);
   if (common.has(password)) return fault('is one of those that are guessed first; choose another one');
   return [];
@@ -103,7 +103,7 @@ export interface Candidate {
 
 export interface Conflict {
   readonly code: 'username-taken' | 'user-id-taken';
-  readonly fault: FieldFault;
+  readonly fault: FieldError;
 }
 
 /**

@@ -3,7 +3,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { identity, type ListUsers, type NewUser, type SetUserRole, type UpdateUser, type User } from '@plant-shop/contracts/identity';
 import type { Role } from '@plant-shop/contracts/permissions';
 import { CodedError, invalidInput } from '@plant-shop/platform/errors';
-import { once, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -179,7 +179,7 @@ export class UsersService {
       pointer: pointerOf(n),
     }));
     return this.database.transaction((tx) =>
-      once(tx, key, async () => answerOf(await this.insertAll(tx, registrations))),
+      runOnce(tx, key, async () => answerOf(await this.insertAll(tx, registrations))),
     );
   }
 

@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { LogRetention, type Need } from '@plant-shop/events/log-retention';
+import { LogRetention, type LowestNeeded } from '@plant-shop/events/log-retention';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Registry } from 'prom-client';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { findMadeForAllUpTo } from '../webhooks/webhook-watermark.repository.js';
 
 /** Whoever refers to events of the log by number says here which is the lowest that it needs: none is deleted from there on. */
-const needs: readonly Need[] = [
+const needs: readonly LowestNeeded[] = [
   async (tx) => {
     const made = await findMadeForAllUpTo(tx);
     return made === undefined ? undefined : made + 1;

@@ -5,7 +5,7 @@ import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Logged } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
 import { type Listener, Nats } from '@plant-shop/platform/nats';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { hasWebhooks } from '../role.js';
 

@@ -10,7 +10,7 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { gauge } from '@plant-shop/platform/service/metrics';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Registry } from 'prom-client';
 import { letWebhooksFollow } from '../webhooks/webhook-watermark.repository.js';
 import { Announcer } from './announcer.js';
@@ -44,9 +44,9 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
       },
       logger,
     );
-    fanout.hear((reached) => this.follower.loggedByOther(reached));
+    fanout.hear((reached) => this.follower.onLoggedElsewhere(reached));
     gauge(metrics, 'notifications_feed_lag', 'Events of the store that are not in the log yet', () => this.follower.lag);
-    gauge(metrics, 'notifications_feed_behind_seconds', 'Time since the log had all events that the store was known to have', () => this.follower.behindSeconds);
+    gauge(metrics, 'notifications_feed_behind_seconds', 'Time since the log had all events that the store was known to have', () => this.follower.lagSeconds);
   }
 
   onApplicationBootstrap(): void {
@@ -60,7 +60,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   private hear(text: string): void {
-    this.follower.heard(JSON.parse(text) as FeedNudge);
+    this.follower.onNudge(JSON.parse(text) as FeedNudge);
   }
 
   private storeFeed(): RemoteFeed {
@@ -72,7 +72,7 @@ export class OrderEvents implements OnApplicationBootstrap, OnApplicationShutdow
           { follower: followerName, after: seq, ...(id !== undefined && { afterId: id }), limit },
           context(),
         ),
-      goOnBeyond: (known, agreed) => this.rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
+      startNewEpoch: (known, agreed) => this.rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
     };
   }
 }

@@ -1,5 +1,5 @@
 import type { Caller } from '@plant-shop/credentials/caller';
-import type { Shown } from '@plant-shop/credentials/shown';
+import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import type { GapReason } from './entry.js';
 import type { Place } from './history.js';
 import type { CloseCode, Outlet } from './outlet.js';
@@ -39,7 +39,7 @@ export class Connection implements Subscription {
   journey = 0;
 
   constructor(
-    readonly shown: Shown,
+    readonly shown: PresentedCredentials,
     public caller: Caller,
     readonly filter: Filter,
   ) {

@@ -3,7 +3,7 @@ import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit } fro
 import type { Caller } from '@plant-shop/credentials/caller';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
-import type { Shown } from '@plant-shop/credentials/shown';
+import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { Connection } from './connection.js';
@@ -113,7 +113,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
    * A connection whose handshake goes on: what ends its credentials from now on ends it.
    * @throws CodedError
    */
-  async admit(shown: Shown, filter: Filter, requestId: string): Promise<Connection> {
+  async admit(shown: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
     this.checkRoom();
     return this.watch.check(shown, requestId, (caller) => {
       this.checkRoom();

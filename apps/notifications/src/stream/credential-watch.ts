@@ -4,10 +4,10 @@ import type { Caller } from '@plant-shop/credentials/caller';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { Credentials } from '@plant-shop/credentials/credentials';
 import { revocationKey, RevocationLog } from '@plant-shop/credentials/revocation-log';
-import type { Shown } from '@plant-shop/credentials/shown';
+import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { Connection } from './connection.js';
 import { Permits } from './permits.js';
 import { mayReadOrders } from './subscription.js';
@@ -53,7 +53,7 @@ export class CredentialWatch {
    * what is added in that very moment will be found by the next entry.
    * @throws CredentialRefused; CodedError `forbidden`, `unavailable`, `overloaded`
    */
-  async check<T>(shown: Shown, requestId: string, take: (caller: Caller) => T): Promise<T> {
+  async check<T>(shown: PresentedCredentials, requestId: string, take: (caller: Caller) => T): Promise<T> {
     for (let attempt = 0; attempt < attempts; attempt++) {
       const { position, generation } = this.log;
       const caller = await this.credentials.check(shown, requestId);

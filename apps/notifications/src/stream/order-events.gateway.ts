@@ -1,7 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { type OnGatewayConnection, type OnGatewayDisconnect, type OnGatewayInit, WebSocketGateway } from '@nestjs/websockets';
 import type { Logger } from '@plant-shop/platform/logging';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { WebSocketServer } from 'ws';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { Connections } from './connections.js';

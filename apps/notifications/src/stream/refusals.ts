@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { StreamMetrics } from './metrics.js';
 import { isDefect, pathOf, sendProblem } from './problems.js';

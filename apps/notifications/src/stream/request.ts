@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { eventTypes } from '@plant-shop/contracts/events';
 import { orderStatuses } from '@plant-shop/contracts/store';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
-import { shownBy, type Shown } from '@plant-shop/credentials/shown';
+import { presentedCredentialsOf, type PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError } from '@plant-shop/platform/errors';
 import { defaultTypes, type EventTypes, eventTypesOf } from '../event-log/event-types.js';
 import { type Cursor, decodeCursor } from './cursor.js';
@@ -16,7 +16,7 @@ export type Start = 'latest' | 'earliest' | Cursor;
 
 /** What a request for order events says, checked as far as it can be without asking anybody. */
 export interface StreamRequest {
-  readonly shown: Shown;
+  readonly shown: PresentedCredentials;
   readonly filter: Filter;
   /** Undefined: no cursor was given. */
   readonly start: Start | undefined;
@@ -37,7 +37,7 @@ export function readRequest(request: IncomingMessage): StreamRequest {
     if (values.length > 1) throw badParameter(name, 'must be given once');
     return values[0];
   };
-  const shown = shownBy(request, one('api_key'));
+  const shown = presentedCredentialsOf(request, one('api_key'));
   if (!shown) {
     throw new CredentialRefused('unauthorized', 'Show an API key as the parameter api_key or in the header api_key, or a token.');
   }

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
-import { isPassing } from '@plant-shop/platform/errors';
+import { isTransient } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { enqueueForAll, limitStatements } from './deliveries.repository.js';
@@ -61,7 +61,7 @@ export class AllOrdersDeliveryMaker extends BackgroundLoop {
       return nextLookMs > 0 ? nextLookMs : locked.length > 0 || lockedMs;
     } catch (error) {
       const tooLarge = wasTooLarge(error);
-      if (!tooLarge && isPassing(error)) throw error;
+      if (!tooLarge && isTransient(error)) throw error;
       this.logger.warn({ err: error, deliveries: this.size.rows, endpoints: locked.length }, 'making deliveries failed, trying with half as many');
       this.size.halve();
       this.metrics.halved('all');

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Delivery, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
-import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
@@ -60,7 +60,7 @@ export class DeliveriesService {
   ): Promise<T | Replayed> {
     assertMayUseWebhooks(caller);
     const answer = await this.database.transaction((tx) =>
-      once(tx, idempotency, async () => work(tx, found(await lockWebhook(tx, caller.subject, webhookId)))),
+      runOnce(tx, idempotency, async () => work(tx, found(await lockWebhook(tx, caller.subject, webhookId)))),
     );
     this.worker.poke();
     return answer;

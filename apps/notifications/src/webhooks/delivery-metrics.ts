@@ -3,7 +3,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { gauge, sizes } from '@plant-shop/platform/service/metrics';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Counter, Registry } from 'prom-client';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { type Backlog, noBacklog, readBacklog } from './backlog.repository.js';

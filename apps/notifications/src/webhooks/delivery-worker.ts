@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
-import { isPassing } from '@plant-shop/platform/errors';
-import { Lanes } from '@plant-shop/platform/lanes';
+import { isTransient } from '@plant-shop/platform/errors';
+import { Batcher } from '@plant-shop/platform/batcher';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { type OpenSpan, type Tracing, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
@@ -70,7 +70,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private readonly options: WebhooksOptions;
   private readonly loop: BackgroundLoop;
   private readonly renewing: BackgroundLoop;
-  private readonly results: Lanes<Done, boolean>;
+  private readonly results: Batcher<Done, boolean>;
   private readonly queue: FairQueue<Job>;
   private readonly underWay = new Set<Job>();
   /** Until when the lease of each claimed delivery lasts for sure, as `performance.now()`; until its outcome is written. */
@@ -93,7 +93,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.fetch(), logger);
     this.renewing = new BackgroundLoop({ name: 'renew leases of webhooks', intervalMs: webhooks.leaseMs * renewal }, () => this.renew(), logger);
     this.queue = new FairQueue(webhooks.inFlight, waitingPerAttempt);
-    this.results = new Lanes<Done, boolean>({ name: 'record webhook outcomes', count: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.recordSurely(batch));
+    this.results = new Batcher<Done, boolean>({ name: 'record webhook outcomes', count: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.recordSurely(batch));
     metrics.watchInFlight(() => this.underWay.size);
   }
 
@@ -282,7 +282,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       try {
         return await this.record(batch);
       } catch (error) {
-        if (this.isStopping || !isPassing(error)) throw error;
+        if (this.isStopping || !isTransient(error)) throw error;
         this.logger.warn({ err: error, outcomes: batch.length }, 'outcomes of deliveries are not written down yet, trying again');
         await pause(writeAgainMs);
       }

@@ -8,7 +8,7 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { deleteWebhooksOf, findOwners, ownersAmong, setSight } from './owners.repository.js';
 

@@ -10,7 +10,7 @@ import type {
   Webhook,
 } from '@plant-shop/contracts/notifications';
 import { invalidInput } from '@plant-shop/platform/errors';
-import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
@@ -61,7 +61,7 @@ export class WebhooksService {
     assertMayUseWebhooks(caller);
     await this.assertReachable(webhook.url);
     return this.database.transaction((tx) =>
-      once(tx, idempotency, async () => {
+      runOnce(tx, idempotency, async () => {
         assertRoomForOneMore(await countAlone(tx, caller.subject), this.options.webhooks.perUser);
         const id = uuidv7();
         const forAll = caller.permissions.includes('read:orders');
@@ -121,7 +121,7 @@ export class WebhooksService {
   ): Promise<RotatedSecret | Replayed> {
     assertMayUseWebhooks(caller);
     return this.database.transaction((tx) =>
-      once(tx, idempotency, async () => {
+      runOnce(tx, idempotency, async () => {
         const { id } = found(await lockWebhook(tx, caller.subject, webhookId));
         const secret = newSecret();
         const previousUntil = await addSecret(tx, id, this.box.seal(secret, id), graceSeconds);

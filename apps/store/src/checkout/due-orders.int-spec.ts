@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
-import { customer, staff, StoreHarness } from '../store.harness.js';
+import { customer, staff, StoreHarness } from '../store.spec.fixture.js';
 
 describe('what happens to orders by itself', () => {
   let shop: StoreHarness;

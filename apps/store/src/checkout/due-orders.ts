@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { type CheckoutPolicy, dueAfterApproval, dueAfterPlacing } from '../orders/order.js';
 import { DueOrderMover } from './due-order-mover.js';

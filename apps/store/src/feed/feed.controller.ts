@@ -20,6 +20,6 @@ export class FeedController {
 
   @Answers(store.feedGoOnBeyond)
   feedGoOnBeyond({ known, agreed }: GoOnBeyond): Promise<FeedHead> {
-    return this.orders.feed.goOnBeyond(known, agreed);
+    return this.orders.feed.startNewEpoch(known, agreed);
   }
 }

@@ -5,7 +5,7 @@ import type { FeedNudge } from '@plant-shop/events/event';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { until } from '@plant-shop/testing/until';
-import { customer, staff, StoreHarness } from '../store.harness.js';
+import { customer, staff, StoreHarness } from '../store.spec.fixture.js';
 
 describe('the feed of order events', () => {
   let shop: StoreHarness;

@@ -7,7 +7,7 @@ import { FeedRetention } from '@plant-shop/events/feed-retention';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { Database } from '@plant-shop/platform/postgres/database';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Registry } from 'prom-client';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 

@@ -3,7 +3,7 @@ import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { TestCaller } from '@plant-shop/testing/service';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
+import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
 
 describe('an order with an Idempotency-Key', () => {
   let shop: StoreHarness;

@@ -3,7 +3,7 @@ import type { OrderEvent } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedPage } from '@plant-shop/contracts/store.feed';
 import { until } from '@plant-shop/testing/until';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
+import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
 
 describe('the events of an order', () => {
   let shop: StoreHarness;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
-import { customer, outcomeOf, StoreHarness } from '../store.harness.js';
+import { customer, outcomeOf, StoreHarness } from '../store.spec.fixture.js';
 
 const claimer = 666;
 const ids = 10_000;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Order, store } from '@plant-shop/contracts/store';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
+import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
 
 describe('the life of an order with an external payment provider', () => {
   let shop: StoreHarness;

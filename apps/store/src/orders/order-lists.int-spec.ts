@@ -3,7 +3,7 @@ import { type ListOrders, type Order, store } from '@plant-shop/contracts/store'
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
+import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
 
 const minute = 60_000;
 

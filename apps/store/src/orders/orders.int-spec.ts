@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import fc from 'fast-check';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.harness.js';
+import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
 import { OneAtATimeModel } from './one-at-a-time.model.js';
 
 describe('orders', () => {

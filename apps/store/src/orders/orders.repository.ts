@@ -1,7 +1,7 @@
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import { type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedNudge } from '@plant-shop/events/event';
-import { takeNumbers } from '@plant-shop/events/feed';
+import { assignNumbers } from '@plant-shop/events/feed';
 import type { PageBounds } from '@plant-shop/platform/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
@@ -253,7 +253,7 @@ const writePlaced: Statement = {
     WITH placed AS (
       SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::timestamptz[], $5::uuid[], $8::uuid[], $9::text[], $10::text[])
         WITH ORDINALITY AS t (id, plant_id, quantity, ship_date, owner_id, event_id, body, traceparent, n)
-    ), numbers AS (${takeNumbers('cardinality($1)')}
+    ), numbers AS (${assignNumbers('cardinality($1)')}
     ), new_orders AS (
       INSERT INTO orders (id, plant_id, quantity, ship_date, status, owner_id, due_at, due_move)
       SELECT id, plant_id, quantity, ship_date, 'placed', owner_id, now() + $6 * interval '1 millisecond', $7 FROM placed

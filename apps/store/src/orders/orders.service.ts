@@ -6,8 +6,8 @@ import type { FeedNudge } from '@plant-shop/events/event';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
-import { once, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
-import { Lanes, whoStillWait } from '@plant-shop/platform/lanes';
+import { runOnce, SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
+import { Batcher, dropExpired } from '@plant-shop/platform/batcher';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { constraintOf, sqlStateOf, uniqueViolation } from '@plant-shop/platform/postgres/sqlstate';
@@ -87,7 +87,7 @@ const unknownPlant: PlacingFacts['stock'] = { listing: 'retired', free: 0 };
 
 @Injectable()
 export class OrdersService {
-  private readonly lanes: Lanes<PlaceRequest, Answer>;
+  private readonly lanes: Batcher<PlaceRequest, Answer>;
   private readonly ids: OrderIds;
   private readonly policy: CheckoutPolicy;
 
@@ -102,9 +102,9 @@ export class OrdersService {
     this.ids = new OrderIds(database);
     const onBatch = sizes(metrics, 'store_batch_orders', 'Orders that were placed together');
     const lanes = { name: 'place orders', count: options.placingLanes, maxBatch, gathers: true, onBatch };
-    this.lanes = new Lanes<PlaceRequest, Answer>(
+    this.lanes = new Batcher<PlaceRequest, Answer>(
       lanes,
-      whoStillWait<PlaceRequest, Answer>('store', async (batch) => {
+      dropExpired<PlaceRequest, Answer>('store', async (batch) => {
         const { results, numbered } = await this.placeAll(batch);
         this.feed.placed(numbered());
         return results;
@@ -162,7 +162,7 @@ export class OrdersService {
   async transfer(context: RpcContext, { orderId, transfer: { username }, ifVersion }: TransferOrder): Promise<Answer> {
     const { userId } = await this.rpc.call(identity.resolveUsername, { username }, context);
     return this.database.transaction((tx) =>
-      once(tx, context.idempotency, async () => {
+      runOnce(tx, context.idempotency, async () => {
         const closed = await shareCustomers(tx, [userId]);
         const order = existing(orderId, await lockOrder(tx, orderId), ifVersion);
         const step = transfer(order, { ownerId: userId, isCustomerClosed: closed.has(userId) }, context.caller.subject);
@@ -208,7 +208,7 @@ export class OrdersService {
         return await this.database.transaction((tx) => placeBatch(tx, entries, dueAfterPlacing(this.policy), options));
       } catch (error) {
         // Another batch took one of these ids between the look and the write. From the second attempt on, drawn ids are held
-        // and only chosen ones can collide. A batch of one fails once at most, so the halves that `Lanes` makes of a batch
+        // and only chosen ones can collide. A batch of one fails once at most, so the halves that `Batcher` makes of a batch
         // that keeps failing come to an end.
         const collided = sqlStateOf(error) === uniqueViolation && idConstraints.includes(constraintOf(error) ?? '');
         if (!collided || attempt >= idAttempts) throw error;

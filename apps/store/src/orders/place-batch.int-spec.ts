@@ -4,8 +4,8 @@ import { type Order, store } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import type { Database } from '@plant-shop/platform/postgres/database';
-import { partsOf } from '@plant-shop/platform/rpc/answer';
-import { customer, StoreHarness } from '../store.harness.js';
+import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
+import { customer, StoreHarness } from '../store.spec.fixture.js';
 import { type BatchEntry, placeBatch } from './orders.service.js';
 
 const due = { move: 'expire', inMs: 60_000 } as const;
@@ -60,12 +60,12 @@ describe('orders that are placed in one batch', () => {
       entry({ plantId, ...given, idempotency: new IdempotencyKey(alice, key, store.placeOrder.pattern, Buffer.from(payload)) });
     const results = await place([keyed('a', { quantity: 99 }), keyed('a'), keyed('a'), keyed('b')]);
     expect(results[0]).toMatchObject({ code: 'insufficient-stock' });
-    const first = partsOf(results[1]);
-    expect(first.facts).toEqual({ version: 1 });
-    expect(partsOf(results[2])).toEqual({ value: first.value, facts: { version: 1, replayed: true } });
+    const first = unwrapResponse(results[1]);
+    expect(first.meta).toEqual({ version: 1 });
+    expect(unwrapResponse(results[2])).toEqual({ value: first.value, meta: { version: 1, replayed: true } });
     expect(results[3]).toMatchObject({ code: 'idempotency-key-reused' });
     expect(await shop.rows('SELECT id::int FROM orders WHERE plant_id = $1', [plantId])).toEqual([{ id: (first.value as Order).id }]);
     const [again] = await place([keyed('a')]);
-    expect(partsOf(again)).toEqual(partsOf(results[2]));
+    expect(unwrapResponse(again)).toEqual(unwrapResponse(results[2]));
   });
 });

@@ -4,9 +4,9 @@ import { type Order, store } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import type { Database } from '@plant-shop/platform/postgres/database';
-import { partsOf } from '@plant-shop/platform/rpc/answer';
+import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import fc from 'fast-check';
-import { customer, staff, StoreHarness } from '../store.harness.js';
+import { customer, staff, StoreHarness } from '../store.spec.fixture.js';
 import { type PaymentReport, type PaymentResult, takePayments } from './payments.service.js';
 
 const policy = { provider: 'external', orderTtlMs: 3_600_000, approvalDelayMs: 0, deliveryDelayMs: 0 } as const;
@@ -67,8 +67,8 @@ describe('payments that are reported together', () => {
   /** What can be compared between two runs, whose orders have other ids. */
   const told = (result: PaymentResult | undefined): unknown => {
     if (result instanceof CodedError) return { code: result.code, details: result.details };
-    const { value, facts } = partsOf(result);
-    return { status: (value as Order).status, ...facts };
+    const { value, meta } = unwrapResponse(result);
+    return { status: (value as Order).status, ...meta };
   };
   const leftBehind = async (ids: readonly number[], requestId: string | undefined) => ({
     orders: await shop.rows('SELECT status, version, paid_at IS NULL AS unpaid FROM orders WHERE id = ANY($1) ORDER BY id', [ids]),

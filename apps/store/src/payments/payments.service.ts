@@ -5,7 +5,7 @@ import { type Actor, actorOf, audit } from '@plant-shop/platform/audit/audit-log
 import type { CodedError } from '@plant-shop/platform/errors';
 import type { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import { SavedAnswers } from '@plant-shop/platform/idempotency/saved-answers';
-import { Lanes, whoStillWait } from '@plant-shop/platform/lanes';
+import { Batcher, dropExpired } from '@plant-shop/platform/batcher';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -45,7 +45,7 @@ const theLane = 0;
 
 @Injectable()
 export class PaymentsService {
-  private readonly lanes: Lanes<ReportRequest, Answer>;
+  private readonly lanes: Batcher<ReportRequest, Answer>;
 
   constructor(
     private readonly database: Database,
@@ -54,9 +54,9 @@ export class PaymentsService {
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
   ) {
     const onBatch = sizes(metrics, 'store_batch_payments', 'Payment reports that were taken together');
-    this.lanes = new Lanes<ReportRequest, Answer>(
+    this.lanes = new Batcher<ReportRequest, Answer>(
       { name: 'take payments', count: 1, maxBatch, onBatch },
-      whoStillWait<ReportRequest, Answer>('store', (batch) => this.takeAll(batch)),
+      dropExpired<ReportRequest, Answer>('store', (batch) => this.takeAll(batch)),
     );
   }
 

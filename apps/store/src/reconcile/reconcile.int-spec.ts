@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
-import { customer, StoreHarness } from '../store.harness.js';
+import { customer, StoreHarness } from '../store.spec.fixture.js';
 
 describe('what others compare themselves with', () => {
   let shop: StoreHarness;

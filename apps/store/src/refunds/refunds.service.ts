@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DomainError } from '@plant-shop/contracts/errors';
 import { type CompleteRefund, type ListRefunds, type Refund, store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
@@ -34,7 +34,7 @@ export class RefundsService {
    */
   complete(context: RpcContext, { refundId, completion: { reference } }: CompleteRefund): Promise<Refund | Replayed> {
     return this.database.transaction((tx) =>
-      once(tx, context.idempotency, async () => {
+      runOnce(tx, context.idempotency, async () => {
         const { orderId } = existing(refundId, await findRefund(tx, refundId));
         const order = existingOrder(orderId, await lockOrder(tx, orderId));
         // A new statement after the lock: another completion may have committed while this one waited.

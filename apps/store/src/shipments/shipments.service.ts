@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type DeliverOrder, type Order, type ShipOrder, store } from '@plant-shop/contracts/store';
 import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
-import { once } from '@plant-shop/platform/idempotency/saved-answers';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -22,7 +22,7 @@ export class ShipmentsService {
     { orderId, shipment, ifVersion }: ShipOrder,
   ): Promise<Versioned<Order> | Replayed> {
     const shipped = await this.database.transaction((tx) =>
-      once(tx, context.idempotency, async () => {
+      runOnce(tx, context.idempotency, async () => {
         const [order, at] = await Promise.all([lockOrder(tx, orderId), clock(tx)]);
         const step = ship(existing(orderId, order, ifVersion), shipment, { actor: context.caller.subject, at });
         await amendOrder(tx, step, at);
@@ -40,7 +40,7 @@ export class ShipmentsService {
     { orderId, ifVersion }: DeliverOrder,
   ): Promise<Versioned<Order> | Replayed> {
     const delivered = await this.database.transaction((tx) =>
-      once(tx, context.idempotency, async () => {
+      runOnce(tx, context.idempotency, async () => {
         const locked = await lockOrdersAndStock(tx, [orderId]);
         const order = existing(orderId, locked.orders.get(orderId), ifVersion);
         const change = deliver(order, { actor: context.caller.subject, at: locked.at });

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { InjectLogger } from '@plant-shop/platform/service/parts.module';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { foldInventory, hasDeltas } from './stock.repository.js';
 
 const batch = 5_000;

@@ -6,7 +6,7 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { unavailable } from '@plant-shop/platform/errors';
 import { Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { SharedRead } from '@plant-shop/platform/shared-read';
+import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { addInventory, inventoryOf, noInventory, type StockState, subtractInventory } from './stock.js';
 import {
@@ -24,13 +24,13 @@ import {
 
 @Injectable()
 export class StockService {
-  private readonly inventory: SharedRead<Inventory>;
+  private readonly inventory: CoalescedRead<Inventory>;
 
   constructor(
     private readonly database: Database,
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
   ) {
-    this.inventory = new SharedRead(() => readInventory(database));
+    this.inventory = new CoalescedRead(() => readInventory(database));
   }
 
   readInventory(): Promise<Inventory> {

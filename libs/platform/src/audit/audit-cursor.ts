@@ -5,7 +5,7 @@ import { CodedError } from '../errors.js';
  * millisecond by service and then by id, the highest first. Every service finds its own place from it, so that one cursor
  * leads through all.
  */
-export interface AuditPlace {
+export interface AuditPosition {
   readonly at: string;
   readonly service: string;
   readonly id: number;
@@ -19,11 +19,11 @@ interface Bounds {
 
 const fromTheNewest: Bounds = { before: 'infinity', beforeId: Number.MAX_SAFE_INTEGER };
 
-export const auditCursor = ({ at, service, id }: AuditPlace): string =>
+export const auditCursor = ({ at, service, id }: AuditPosition): string =>
   Buffer.from(JSON.stringify([at, service, id])).toString('base64url');
 
 /** Negative where `one` comes first. */
-export function compareAuditPlaces(one: AuditPlace, other: AuditPlace): number {
+export function compareAuditPositions(one: AuditPosition, other: AuditPosition): number {
   if (one.at !== other.at) return one.at > other.at ? -1 : 1;
   if (one.service !== other.service) return one.service < other.service ? -1 : 1;
   return other.id - one.id;
@@ -38,7 +38,7 @@ export function boundsOf(service: string, cursor: string | undefined): Bounds {
   return { before: place.at, beforeId: service < place.service ? 0 : Number.MAX_SAFE_INTEGER };
 }
 
-function placeOf(cursor: string): AuditPlace {
+function placeOf(cursor: string): AuditPosition {
   const parsed = parse(Buffer.from(cursor, 'base64url').toString());
   const [at, service, id] = Array.isArray(parsed) && parsed.length === 3 ? (parsed as unknown[]) : [];
   if (typeof at !== 'string' || typeof service !== 'string' || typeof id !== 'number' || !Number.isSafeInteger(id) || !isInstant(at)) {

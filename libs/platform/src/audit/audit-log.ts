@@ -53,7 +53,7 @@ export const actorOf = ({ requestId, principal }: Pick<RpcContext, 'requestId' |
 });
 
 /** An operator, who has the server and shows no credential. */
-export const nobody = (requestId: string): Actor => ({ requestId, credentials: [] });
+export const operator = (requestId: string): Actor => ({ requestId, credentials: [] });
 
 /**
  * Writes down who did what. Called beside the write that it belongs to, in its transaction; where an answer is saved for an

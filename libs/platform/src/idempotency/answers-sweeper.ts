@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Logger } from '../logging.js';
 import { Database } from '../postgres/database.js';
 import { BackgroundLoop } from '../service/background-loop.js';
-import { InjectLogger } from '../service/parts.module.js';
+import { InjectLogger } from '../service/infrastructure.module.js';
 import { sweepSavedAnswers } from './saved-answers.js';
 
 const batch = 1_000;

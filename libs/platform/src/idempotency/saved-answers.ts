@@ -1,6 +1,6 @@
 import { CodedError } from '../errors.js';
 import type { Statement, Transaction } from '../postgres/database.js';
-import { type Facts, partsOf, Replayed } from '../rpc/answer.js';
+import { type ResponseMeta, unwrapResponse, Replayed } from '../rpc/answer.js';
 import type { IdempotencyKey } from './idempotency-key.js';
 
 // The table `idempotency_keys` is part of each service's own schema (see its migrations): a row commits with the effect
@@ -62,7 +62,7 @@ export class SavedAnswers {
   of(key: IdempotencyKey): Replayed | undefined {
     const row = this.rows.get(key.id);
     if (!row) return undefined;
-    const { value, facts } = key.open(row.fingerprint, row.answer) as { value: unknown; facts: Facts };
+    const { value, facts } = key.open(row.fingerprint, row.answer) as { value: unknown; facts: ResponseMeta };
     return new Replayed(value, facts);
   }
 
@@ -97,7 +97,7 @@ export class SavedAnswers {
 
   /** Keeps the answer for later requests with the same key. */
   keep(key: IdempotencyKey, answer: unknown): void {
-    const { value, facts } = partsOf(answer);
+    const { value, meta: facts } = unwrapResponse(answer);
     const row = { hash: key.hash, fingerprint: key.fingerprint, answer: key.seal({ value, facts }) };
     this.rows.set(key.id, row);
     this.given.push(row);
@@ -114,7 +114,7 @@ export class SavedAnswers {
  * just done. Call it first in a transaction.
  * @throws CodedError `idempotency-key-reused`
  */
-export async function once<T extends object>(
+export async function runOnce<T extends object>(
   tx: Transaction,
   key: IdempotencyKey | undefined,
   work: () => Promise<T>,

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { describe, expect, it } from '@jest/globals';
 import { Transform, Type } from 'class-transformer';
 import { IsInt, IsOptional, IsString, Max, ValidateBy, ValidateIf, ValidateNested } from 'class-validator';
-import { accepting } from './accept.js';
+import { compiledValidatorOf } from './compiled-validator.js';
 
 class Part {
   @IsString()
@@ -28,7 +28,7 @@ class Whole {
   @IsString({ each: true })
   converted?: string[];
 }
-const accept = accepting(Whole);
+const accept = compiledValidatorOf(Whole);
 
 describe('the quick path of validation', () => {
   it('makes instances of what is plainly right', () => {
@@ -69,8 +69,8 @@ describe('the quick path of validation', () => {
     class Lawless {
       number: number;
     }
-    expect(() => accepting(Conditional)).toThrow(/does not know/);
-    expect(() => accepting(Neighbourly)({ number: 1 })).toThrow(/looks at its object/);
-    expect(() => accepting(Lawless)).toThrow(/no rules/);
+    expect(() => compiledValidatorOf(Conditional)).toThrow(/does not know/);
+    expect(() => compiledValidatorOf(Neighbourly)({ number: 1 })).toThrow(/looks at its object/);
+    expect(() => compiledValidatorOf(Lawless)).toThrow(/no rules/);
   });
 });

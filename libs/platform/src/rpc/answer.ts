@@ -1,5 +1,5 @@
 /** What travels beside an answer's payload. */
-export interface Facts {
+export interface ResponseMeta {
   /** The version of the resource in the payload; it becomes an entity tag. */
   readonly version?: number;
   /** The cursor of the next page, where the payload is a list that goes on; it becomes a `Link` header. */
@@ -14,13 +14,13 @@ export interface Facts {
 abstract class Annotated<T> {
   protected constructor(
     readonly value: T,
-    readonly facts: Facts,
+    readonly meta: ResponseMeta,
   ) {}
 }
 
 /** Value and facts of whatever a handler returned; a bare answer has none. */
-export const partsOf = (answer: unknown): { readonly value: unknown; readonly facts: Facts } =>
-  answer instanceof Annotated ? answer : { value: answer, facts: {} };
+export const unwrapResponse = (answer: unknown): { readonly value: unknown; readonly meta: ResponseMeta } =>
+  answer instanceof Annotated ? answer : { value: answer, meta: {} };
 
 /** A state of one resource. */
 export class Versioned<T> extends Annotated<T> {
@@ -38,13 +38,13 @@ export class Page<T> extends Annotated<readonly T[]> {
 
 /** The answer that an earlier request with the same Idempotency-Key got. */
 export class Replayed extends Annotated<unknown> {
-  constructor(value: unknown, facts: Facts) {
+  constructor(value: unknown, facts: ResponseMeta) {
     super(value, { ...facts, replayed: true });
   }
 }
 
 /** What a handler returns: the answer, bare or with what travels beside it. */
-export type Returned<Answer> =
+export type HandlerResult<Answer> =
   | Answer
   | Versioned<Answer>
   | Replayed

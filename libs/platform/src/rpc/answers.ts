@@ -1,9 +1,9 @@
 import { Ctx, MessagePattern, Payload as PayloadParameter } from '@nestjs/microservices';
-import type { Returned } from './answer.js';
+import type { HandlerResult } from './answer.js';
 import type { RpcContext } from './context.js';
 import type { Operation } from './operation.js';
 
-type Handler<Payload, Answer> = (payload: Payload, context: RpcContext) => Promise<Returned<Answer>>;
+type Handler<Payload, Answer> = (payload: Payload, context: RpcContext) => Promise<HandlerResult<Answer>>;
 
 /**
  * Nest's `@MessagePattern` for an operation of a contract; the handler gets the payload and the context. The compiler holds the handler against the contract,

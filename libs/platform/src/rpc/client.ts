@@ -2,7 +2,7 @@ import type { Msg } from '@nats-io/nats-core';
 import { CodedError, outcomeUnknown, unavailable } from '../errors.js';
 import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
-import type { Facts } from './answer.js';
+import type { ResponseMeta } from './answer.js';
 import type { RpcContext } from './context.js';
 import {
   type AnswerMeta,
@@ -28,7 +28,7 @@ const readPatienceMs = 1_500;
 const flushEntries = 256;
 
 /** An answer as it came over the wire, for callers that pass it on without looking into it. */
-export interface RawAnswer extends Facts {
+export interface RawAnswer extends ResponseMeta {
   /** UTF-8 JSON. */
   readonly payload: Uint8Array;
 }

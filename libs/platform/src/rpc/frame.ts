@@ -1,5 +1,5 @@
 import { CodedError, type ErrorDetails } from '../errors.js';
-import type { Facts } from './answer.js';
+import type { ResponseMeta } from './answer.js';
 import type { Principal } from './principal.js';
 
 // The wire format, documented for other languages in libs/contracts/README.md. All integers are big endian.
@@ -51,7 +51,7 @@ export interface WireError {
 }
 
 /** Metadata of one answer; `id` is absent in a refusal, which answers the frame as a whole. */
-export interface AnswerMeta extends Facts {
+export interface AnswerMeta extends ResponseMeta {
   readonly id?: number;
   readonly error?: WireError;
 }

@@ -6,7 +6,7 @@ import type { Logger } from '../logging.js';
 import type { Listener, Nats } from '../nats.js';
 import { type OpenSpan, tracing } from '../telemetry/tracing.js';
 import { IdempotencyKey } from '../idempotency/idempotency-key.js';
-import { partsOf } from './answer.js';
+import { unwrapResponse } from './answer.js';
 import type { CallerClock } from './caller-clock.js';
 import { type Caller, CallerClocks } from './caller-clocks.js';
 import { RpcContext } from './context.js';
@@ -281,9 +281,9 @@ function readCalls(data: Uint8Array): Entry<CallMeta>[] {
 }
 
 function encodeAnswer(id: number, result: unknown): EncodedEntry {
-  const { value, facts } = partsOf(result);
+  const { value, meta } = unwrapResponse(result);
   const payload = value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value ?? null));
-  const entry = encodeEntry({ id, ...facts }, payload);
+  const entry = encodeEntry({ id, ...meta }, payload);
   if (entry.length > maxEntryBytes) throw new CodedError('internal', 'The answer is larger than a frame carries.');
   return entry;
 }

@@ -1,7 +1,7 @@
 import { type ClassConstructor, plainToInstance } from 'class-transformer';
 import { getMetadataStorage, type ValidationError, validateSync } from 'class-validator';
-import { CodedError, type FieldFault, invalidInput } from '../errors.js';
-import { accepting } from './accept.js';
+import { CodedError, type FieldError, invalidInput } from '../errors.js';
+import { compiledValidatorOf } from './compiled-validator.js';
 import { NoPayload } from './operation.js';
 
 /** Levels of objects and lists: 16 for what a client sent, one for the payload around it. */
@@ -31,7 +31,7 @@ function withoutNoise(value: unknown, pointer = '', depth = 1): unknown {
   return kept;
 }
 
-function faultsOf(errors: readonly ValidationError[], parent = ''): FieldFault[] {
+function faultsOf(errors: readonly ValidationError[], parent = ''): FieldError[] {
   return errors.flatMap((error) => {
     const pointer = parent + pointerPart(error.property);
     const own = Object.values(error.constraints ?? {}).map((detail) => ({ pointer, detail }));
@@ -67,14 +67,14 @@ export function validated<T extends object>(type: ClassConstructor<T>, value: un
   if (!isObject(value)) throw invalidInput([{ pointer: '', detail: 'must be a JSON object' }]);
   // class-validator takes an object of a class without rules for one that it was not told about.
   if ((type as unknown) === NoPayload) return new type();
-  return accepting(type)(value) ?? judged(type, value);
+  return compiledValidatorOf(type)(value) ?? validatedByLibrary(type, value);
 }
 
 /**
  * The verdict of class-validator on an object, without the quick path.
  * @throws CodedError `invalid-input` with a pointer for each fault
  */
-export function judged<T extends object>(type: ClassConstructor<T>, value: object): T {
+export function validatedByLibrary<T extends object>(type: ClassConstructor<T>, value: object): T {
   const instance = plainToInstance(type, withoutNoise(value), { enableImplicitConversion: false });
   const errors = validateSync(instance, { whitelist: true, forbidUnknownValues: true, stopAtFirstError: true });
   if (errors.length > 0) throw invalidInput(faultsOf(errors));

@@ -7,16 +7,16 @@ import { createLogger, type Logger, NestLogger } from '../logging.js';
 import { Nats } from '../nats.js';
 import { Database, type DatabaseSettings } from '../postgres/database.js';
 import { RpcClient } from '../rpc/client.js';
-import { NoCalls } from '../rpc/no-calls.js';
+import { NoRpcTransport } from '../rpc/no-rpc-transport.js';
 import { RpcErrorsFilter } from '../rpc/rpc-errors.filter.js';
 import { RpcServer } from '../rpc/server.js';
 import { startTracing, tracing } from '../telemetry/tracing.js';
 import { createMetrics, gauge, operationDurations, peerClockSkew, poolUse, sizes } from './metrics.js';
 import { listenForOperations } from './operations-server.js';
-import { partsModule } from './parts.module.js';
+import { infrastructureModule } from './infrastructure.module.js';
 import { Readiness } from './readiness.js';
 import type { serviceSettings } from './settings.js';
-import { giveBackStartUpMemory } from './start-up-memory.js';
+import { releaseStartupMemory } from './startup-memory.js';
 import { shutDown, type ShutdownPhase } from './shutdown.js';
 
 export type ServiceConfig = Config<typeof serviceSettings>;
@@ -127,7 +127,7 @@ export class Service {
     );
     gauge(this.metrics, 'rpc_in_flight', 'Calls being carried out', () => server.inFlight);
     peerClockSkew(this.metrics, () => server.callerSkews());
-    const app = await NestFactory.createMicroservice(partsModule(module, this), { strategy: server, ...this.nestOptions });
+    const app = await NestFactory.createMicroservice(infrastructureModule(module, this), { strategy: server, ...this.nestOptions });
     app.useGlobalFilters(new RpcErrorsFilter());
     useGateways(app, options);
     this.beforeClose({ name: 'stop accepting calls', limitMs: 1_500, run: () => server.stopAccepting() });
@@ -150,7 +150,7 @@ export class Service {
   /** Runs an app that answers no calls: it has an entrance of its own, or only background work. */
   async run(module: Type | DynamicModule, gateways: Gateways = {}): Promise<INestApplicationContext> {
     // A microservice without calls instead of an application context, which would not connect gateways.
-    const app = await NestFactory.createMicroservice(partsModule(module, this), { strategy: new NoCalls(), ...this.nestOptions });
+    const app = await NestFactory.createMicroservice(infrastructureModule(module, this), { strategy: new NoRpcTransport(), ...this.nestOptions });
     useGateways(app, gateways);
     this.onClose({ name: 'stop background work', limitMs: 2_500, run: () => app.close() });
     await app.listen();
@@ -167,7 +167,7 @@ export class Service {
 
   /** Everything is in memory, and callers are about to be let in. `answer` and `run` say so themselves. */
   loaded(): void {
-    if (this.ownsProcess) giveBackStartUpMemory();
+    if (this.ownsProcess) releaseStartupMemory();
   }
 
   /** All that it offers can be reached: from now on it may be ready. `answer` and `run` say so themselves. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { giveBackStartUpMemory } from './start-up-memory.js';
+import { releaseStartupMemory } from './startup-memory.js';
 
 describe('memory that starting needed', () => {
   it('is given back to the system, and not only free for us', () => {
@@ -9,7 +9,7 @@ describe('memory that starting needed', () => {
       return process.memoryUsage().heapTotal;
     };
     const before = grown();
-    giveBackStartUpMemory();
+    releaseStartupMemory();
     expect(process.memoryUsage().heapTotal).toBeLessThan(before - 20e6);
   });
 });

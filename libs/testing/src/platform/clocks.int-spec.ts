@@ -26,7 +26,7 @@ class Process {
   }
 
   static async start(part: 'workshop' | 'customer', natsUrl: string, aheadMs: number): Promise<Process> {
-    const file = fileURLToPath(new URL('../../dist/platform/rpc-process.harness.js', import.meta.url));
+    const file = fileURLToPath(new URL('../../dist/platform/rpc-process.spec.fixture.js', import.meta.url));
     const one = new Process(spawn(process.execPath, [file, part, natsUrl, String(aheadMs)], { stdio: ['pipe', 'pipe', 'inherit'] }));
     await until(() => one.said.includes('ready'));
     return one;

@@ -122,8 +122,8 @@ export const bugs: readonly Bug[] = [
     id: 'hole',
     name: 'events beyond a hole are logged and handed on',
     edits: [
-      { file: 'libs/events/dist/stretch.js', find: 'if (!same || same.id !== at.id) {', replace: 'if (false) {' },
-      { file: 'libs/events/dist/stretch.js', find: 'if (event.seq !== last.seq + 1)', replace: 'if (event.seq <= last.seq)' },
+      { file: 'libs/events/dist/event-range.js', find: 'if (!same || same.id !== at.id) {', replace: 'if (false) {' },
+      { file: 'libs/events/dist/event-range.js', find: 'if (event.seq !== last.seq + 1)', replace: 'if (event.seq <= last.seq)' },
       // Some nudges take longer than the next ones, or do not arrive: the code as it is does not mind.
       {
         file: 'libs/events/dist/feed-numberer.js',
@@ -216,7 +216,7 @@ export const bugs: readonly Bug[] = [
     edits: [
       { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
       { file: repository, find: "'placed', owner_id, event_id, body, traceparent, numbers", replace: "'placed', owner_id, NULL::uuid, NULL::text, traceparent, numbers" },
-      { file: repository, find: "${takeNumbers('cardinality($1)')}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
+      { file: repository, find: "${assignNumbers('cardinality($1)')}", replace: 'SELECT epoch, head FROM feed_head WHERE false' },
       {
         file: repository,
         find: 'const numbers = tx.later(writePlaced, [',
@@ -353,7 +353,7 @@ export const bugs: readonly Bug[] = [
     id: 'revocation-ignored',
     name: 'what is kept of a credential outlives its revocation',
     edits: [{
-      file: 'libs/credentials/dist/kept-answers.js',
+      file: 'libs/credentials/dist/credential-cache.js',
       find: 'revoked: (entries) => this.evict(new Set(entries.map(({ kind, id }) => revocationKey(kind, id)))),',
       replace: 'revoked: () => undefined,',
     }],
@@ -378,14 +378,14 @@ export const bugs: readonly Bug[] = [
   {
     id: 'keys-ignored',
     name: 'the Idempotency-Key of all that is done one at a time is ignored: shipments, transfers, plants, keys, endpoints',
-    edits: [{ file: savedAnswers, find: 'export async function once(tx, key, work) {\n    if (!key)\n        return work();', replace: 'export async function once(tx, key, work) {\n    if (key !== 0)\n        return work();' }],
+    edits: [{ file: savedAnswers, find: 'export async function runOnce(tx, key, work) {\n    if (!key)\n        return work();', replace: 'export async function runOnce(tx, key, work) {\n    if (key !== 0)\n        return work();' }],
     breaks: ['once-per-key'],
   },
   {
     id: 'webhook-key-ignored',
     name: 'the Idempotency-Key of a new webhook is ignored',
     edits: [
-      { file: 'apps/notifications/dist/webhooks/webhooks.service.js', find: 'return this.database.transaction((tx) => once(tx, idempotency, async () => {\n            assertRoomForOneMore', replace: 'return this.database.transaction((tx) => once(tx, undefined, async () => {\n            assertRoomForOneMore' },
+      { file: 'apps/notifications/dist/webhooks/webhooks.service.js', find: 'return this.database.transaction((tx) => runOnce(tx, idempotency, async () => {\n            assertRoomForOneMore', replace: 'return this.database.transaction((tx) => runOnce(tx, undefined, async () => {\n            assertRoomForOneMore' },
     ],
     breaks: ['once-per-key'],
     trade: { visitors: 3 },

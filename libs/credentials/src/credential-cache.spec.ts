@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Revocation } from '@plant-shop/contracts/identity';
-import { KeptAnswers } from './kept-answers.js';
+import { CredentialCache } from './credential-cache.js';
 import type { RevocationListener } from './revocation-log.js';
 
 interface Answer {
@@ -35,13 +35,13 @@ class Log {
 describe('kept answers', () => {
   let log: Log;
   let now: number;
-  let kept: KeptAnswers<Answer>;
+  let kept: CredentialCache<Answer>;
   let asked: number;
   beforeEach(() => {
     log = new Log();
     now = 1_000;
     asked = 0;
-    kept = new KeptAnswers<Answer>(
+    kept = new CredentialCache<Answer>(
       log,
       {
         max: 3,

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-// One end of calls in a process of its own, on a host whose clock differs: `node rpc-process.harness.js <part> <nats> <ahead ms>`.
+// One end of calls in a process of its own, on a host whose clock differs: `node rpc-process.spec.fixture.js <part> <nats> <ahead ms>`.
 // As `workshop` it says `ready`, then `work <name>` for each job that it carries out. As `customer` it reads `<name> <budget ms>` and
 // says `<name> done` or `<name> <code>`. Both read `step <ms>`, which sets the clock. Test code only.
 

@@ -1,11 +1,11 @@
 import { revocationKey, type RevocationLog } from './revocation-log.js';
 
 /** An answer of identity, with the log position of the snapshot that it was read from. */
-export interface Positioned {
+export interface LogPositioned {
   readonly position: number;
 }
 
-export interface KeptAnswersOptions<T> {
+export interface CredentialCacheOptions<T> {
   readonly max: number;
   /** How long an answer is kept at most, in milliseconds; `expiresAt` may end it earlier. */
   readonly keepMs: number;
@@ -32,13 +32,13 @@ interface Asking<T> {
  * first. An answer that is older than what the follower knows may lack a revocation that the follower has already seen
  * and will not see again: it serves the request that asked, and is not kept.
  */
-export class KeptAnswers<T extends Positioned> {
+export class CredentialCache<T extends LogPositioned> {
   private readonly kept = new Map<string, Kept<T>>();
   private readonly asking = new Map<string, Asking<T>>();
 
   constructor(
     private readonly log: Pick<RevocationLog, 'listen' | 'position' | 'generation' | 'identityTime'>,
-    private readonly options: KeptAnswersOptions<T>,
+    private readonly options: CredentialCacheOptions<T>,
     private readonly now: () => number = () => performance.now(),
   ) {
     log.listen({

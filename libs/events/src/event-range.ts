@@ -1,16 +1,16 @@
-import type { FeedEvent, FeedNudge, FeedPage, FeedPlace } from './event.js';
+import type { FeedEvent, FeedNudge, FeedPage, FeedPosition } from './event.js';
 
 /** Events that follow on a place, as a nudge or a page tells them. */
-export interface Stretch {
+export interface EventRange {
   readonly epoch: string;
-  readonly after: FeedPlace;
+  readonly after: FeedPosition;
   /** The number of the first; more than the place's next where the feed has nothing in between. */
   readonly next: number;
   readonly events: readonly FeedEvent[];
 }
 
 /** What a log takes of stretches. */
-export interface Taken {
+export interface MergedRanges {
   /** In ascending order without a hole. */
   readonly events: readonly FeedEvent[];
   /** The log's last number with them. */
@@ -23,10 +23,10 @@ export interface Taken {
   readonly fits: boolean;
 }
 
-export const ofPage = (after: FeedPlace, { epoch, next, events }: FeedPage): Stretch => ({ epoch, after, next, events });
+export const rangeOfPage = (after: FeedPosition, { epoch, next, events }: FeedPage): EventRange => ({ epoch, after, next, events });
 
 /** Nothing without events, and nothing from an owner of the release before, who does not say what they follow on. */
-export const ofNudge = ({ epoch, after, events }: FeedNudge): Stretch[] =>
+export const rangesOfNudge = ({ epoch, after, events }: FeedNudge): EventRange[] =>
   after && events.length > 0 ? [{ epoch, after, next: after.seq + 1, events }] : [];
 
 /**
@@ -34,7 +34,7 @@ export const ofNudge = ({ epoch, after, events }: FeedNudge): Stretch[] =>
  * on an event that both have. Numbers alone would not do. A feed that was restored from a backup gives numbers again, and
  * the log would go on in the other history without what it begins with.
  */
-export function takeUp(end: FeedPlace, stretches: readonly Stretch[]): Taken {
+export function mergeRanges(end: FeedPosition, stretches: readonly EventRange[]): MergedRanges {
   const events: FeedEvent[] = [];
   let last = end;
   let epoch: string | undefined;

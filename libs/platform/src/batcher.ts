@@ -3,7 +3,7 @@ import { isDataError } from './postgres/sqlstate.js';
 import type { Deadline } from './rpc/deadline.js';
 import { failureOf, type OpenSpan, type Tracing, tracing } from './telemetry/tracing.js';
 
-export interface LanesOptions {
+export interface BatcherOptions {
   /** What a batch is called in traces. */
   readonly name: string;
   /** Told of each batch how many requests are in it. */
@@ -11,7 +11,7 @@ export interface LanesOptions {
   readonly count: number;
   readonly maxBatch: number;
   /** Whether the next batch waits for those who were just answered: for requests whose clients ask again at once. */
-  readonly gathers?: boolean;
+  readonly lingers?: boolean;
 }
 
 interface Waiting<Request, Result> {
@@ -26,7 +26,7 @@ interface Waiting<Request, Result> {
 export type RunBatch<Request, Result> = (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>;
 
 /** Leaves out who waited in the lane past their deadline: they were told that the outcome is unknown, and the kindest is none. */
-export function whoStillWait<Request extends { readonly deadline: Deadline }, Result>(
+export function dropExpired<Request extends { readonly deadline: Deadline }, Result>(
   service: string,
   run: RunBatch<Request, Result>,
 ): RunBatch<Request, Result> {
@@ -52,11 +52,11 @@ const maxGatheringMs = 5;
  * When a batch fails on its data (SQLSTATE classes 22 and 23), it is run again in halves, so that one bad request never
  * fails its neighbours. Every other failure is that of all requests of the batch.
  */
-export class Lanes<Request, Result> {
+export class Batcher<Request, Result> {
   private readonly lanes = new Map<number, Lane<Request, Result>>();
 
   constructor(
-    private readonly options: LanesOptions,
+    private readonly options: BatcherOptions,
     private readonly run: RunBatch<Request, Result>,
   ) {}
 
@@ -84,7 +84,7 @@ class Lane<Request, Result> {
   private gathering: { readonly enough: number; readonly end: () => void } | undefined;
 
   constructor(
-    private readonly options: LanesOptions,
+    private readonly options: BatcherOptions,
     private readonly run: RunBatch<Request, Result>,
   ) {}
 
@@ -112,7 +112,7 @@ class Lane<Request, Result> {
   /** @param underWay who was answered just now and who waits already */
   private async gather(underWay: number, limitMs: number): Promise<void> {
     const enough = Math.min(underWay, this.options.maxBatch);
-    if (!this.options.gathers || underWay < fewestGathered || this.queue.length >= enough) return;
+    if (!this.options.lingers || underWay < fewestGathered || this.queue.length >= enough) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, Math.min(limitMs, maxGatheringMs));
       const end = (): void => {

@@ -8,7 +8,7 @@ type Collect = (how: { execution: 'sync'; type: 'major'; flavor: 'last-resort' }
  * It is a fifth of what a service holds, and V8 keeps it where little is allocated afterwards. Stops the process for about
  * a tenth of a second: for the moment before anybody can call.
  */
-export function giveBackStartUpMemory(): void {
+export function releaseStartupMemory(): void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as Collect;
   collect({ execution: 'sync', type: 'major', flavor: 'last-resort' });

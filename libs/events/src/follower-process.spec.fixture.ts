@@ -8,7 +8,7 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { Follower } from './follower.js';
 
-// A follower in a process of its own, to be killed: `node follower-process.harness.js <database> <nats> <hold>`. It says each
+// A follower in a process of its own, to be killed: `node follower-process.spec.fixture.js <database> <nats> <hold>`. It says each
 // advance in a line. With `insert` it says `held` when it has written all and committed nothing, with `commit` when it has
 // committed and told nobody, and goes no further. Test code only.
 
@@ -29,7 +29,7 @@ const follower = new Follower(
     feed: {
       read: ({ seq, id }, limit) =>
         rpc.call(store.feedRead, { follower: 'bookkeeping', after: seq, ...(id !== undefined && { afterId: id }), limit }, context()),
-      goOnBeyond: (known, agreed) => rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
+      startNewEpoch: (known, agreed) => rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
     },
     onAdvance: async (tx, { after, upTo }) => {
       await tx.execute('INSERT INTO bookings SELECT event_id, body FROM event_log WHERE seq > $1 AND seq <= $2', [after, upTo]);

@@ -6,30 +6,30 @@ import { getMetadataStorage, type ValidationArguments } from 'class-validator';
 // per class. Whatever is not plainly right gets no verdict: class-validator then gives it, and words the refusal.
 
 /** The instance, or `undefined` for a value that class-validator must judge. */
-export type Accept<T> = (value: unknown) => T | undefined;
+export type CompiledValidator<T> = (value: unknown) => T | undefined;
 
 interface Field {
   readonly optional: boolean;
   readonly rules: readonly ((value: unknown) => boolean)[];
   /** For objects of a class of ours, alone or in a list. */
-  readonly nested: Accept<object> | undefined;
+  readonly nested: CompiledValidator<object> | undefined;
 }
 
 type Rule = ReturnType<ReturnType<typeof getMetadataStorage>['getTargetValidationMetadatas']>[number];
 
-const acceptOf = new WeakMap<ClassConstructor<object>, Accept<object>>();
+const acceptOf = new WeakMap<ClassConstructor<object>, CompiledValidator<object>>();
 
 /** @throws Error for a class without rules, and for a rule that this file cannot apply, like one for a group */
-export function accepting<T extends object>(type: ClassConstructor<T>): Accept<T> {
+export function compiledValidatorOf<T extends object>(type: ClassConstructor<T>): CompiledValidator<T> {
   let accept = acceptOf.get(type);
   if (!accept) {
     accept = compiled(type);
     acceptOf.set(type, accept);
   }
-  return accept as Accept<T>;
+  return accept as CompiledValidator<T>;
 }
 
-function compiled<T extends object>(type: ClassConstructor<T>): Accept<T> {
+function compiled<T extends object>(type: ClassConstructor<T>): CompiledValidator<T> {
   const all = rulesOf(type);
   const taken = Object.entries(all).filter(([name]) => isTakenAsItIs(type, name));
   const fields = new Map(taken.map(([name, rules = []]) => [name, fieldOf(type, name, rules)]));
@@ -74,7 +74,7 @@ function fieldOf(type: ClassConstructor<object>, name: string, own: readonly Rul
   return {
     optional: own.some(isOptional),
     rules: own.filter((rule) => rule.type === 'customValidation').flatMap(checksOf),
-    nested: nested && accepting(nested),
+    nested: nested && compiledValidatorOf(nested),
   };
 }
 

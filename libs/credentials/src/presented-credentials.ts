@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { CredentialRefused } from './credential-refused.js';
 
 /** The credentials that a request shows, at most one of each kind, unchecked. Opaque ones only as their digest. */
-export interface Shown {
+export interface PresentedCredentials {
   readonly apiKey?: string;
   readonly session?: string;
   /** A JWT, as it was sent. */
@@ -22,7 +22,7 @@ export const digestOf = (secret: string): string => hash('sha256', secret, 'base
  * @param apiKeyInQuery for the stream, whose specification has the key in the query
  * @throws CredentialRefused `unauthorized` when a credential cannot be read, or two of one kind are shown
  */
-export function shownBy(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>, apiKeyInQuery?: string): Shown | undefined {
+export function presentedCredentialsOf(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>, apiKeyInQuery?: string): PresentedCredentials | undefined {
   const { authorization, api_key: apiKeyInHeader, session_token: session } = request.headers;
   if (apiKeyInHeader !== undefined && apiKeyInQuery !== undefined) throw unreadable('Show one API key, not two.');
   const apiKey = apiKeyInHeader ?? apiKeyInQuery;
@@ -38,7 +38,7 @@ export function shownBy(request: Pick<IncomingMessage, 'headers' | 'rawHeaders'>
   };
 }
 
-function bearerOf(authorization: string, rawHeaders: readonly string[]): Shown {
+function bearerOf(authorization: string, rawHeaders: readonly string[]): PresentedCredentials {
   // Node keeps the first of several Authorization headers and says nothing about the others.
   const times = rawHeaders.filter((one, index) => index % 2 === 0 && one.toLowerCase() === 'authorization').length;
   if (times > 1) throw unreadable('Send one Authorization header, not several.');

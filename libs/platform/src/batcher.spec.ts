@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { Lanes, whoStillWait } from './lanes.js';
+import { Batcher, dropExpired } from './batcher.js';
 import { Deadline } from './rpc/deadline.js';
 
 const dataError = Object.assign(new Error('out of range'), { code: '22003' });
 
 /** Lanes that note their batches; a batch with a 13 fails on its data. */
-function noting(options: { count: number; maxBatch: number }): { batches: number[][]; lanes: Lanes<number, string> } {
+function noting(options: { count: number; maxBatch: number }): { batches: number[][]; lanes: Batcher<number, string> } {
   const batches: number[][] = [];
-  const lanes = new Lanes<number, string>({ name: 'test', ...options }, async (batch) => {
+  const lanes = new Batcher<number, string>({ name: 'test', ...options }, async (batch) => {
     batches.push([...batch]);
     await new Promise((resolve) => setImmediate(resolve));
     if (batch.includes(13)) throw dataError;
@@ -20,7 +20,7 @@ function noting(options: { count: number; maxBatch: number }): { batches: number
 describe('a batch without those whose deadline is past', () => {
   it('runs the others, and answers the late ones that nothing happened', async () => {
     const ran: string[][] = [];
-    const run = whoStillWait<{ name: string; deadline: Deadline }, string>('store', (batch) => {
+    const run = dropExpired<{ name: string; deadline: Deadline }, string>('store', (batch) => {
       ran.push(batch.map(({ name }) => name));
       return Promise.resolve(batch.map(({ name }) => `done ${name}`));
     });
@@ -66,7 +66,7 @@ describe('lanes', () => {
 
   it('fail all requests of a batch for every other reason, without running it again, and go on', async () => {
     let runs = 0;
-    const lanes = new Lanes<number, number>({ name: 'test', count: 1, maxBatch: 10 }, async (batch) => {
+    const lanes = new Batcher<number, number>({ name: 'test', count: 1, maxBatch: 10 }, async (batch) => {
       if (++runs === 1) throw new Error('the database is away');
       return batch;
     });
@@ -81,7 +81,7 @@ describe('lanes', () => {
     await fc.assert(
       fc.asyncProperty(requests, fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 8 }), async (list, count, maxBatch) => {
         const ran: { key: number; n: number }[] = [];
-        const lanes = new Lanes<{ key: number; n: number }, number>({ name: 'test', count, maxBatch }, async (batch) => {
+        const lanes = new Batcher<{ key: number; n: number }, number>({ name: 'test', count, maxBatch }, async (batch) => {
           ran.push(...batch);
           await Promise.resolve();
           return batch.map((one) => one.n);
@@ -114,9 +114,9 @@ describe('lanes whose requests come again when they are answered', () => {
   const turns = async (count: number): Promise<void> => {
     for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve));
   };
-  const timed = (maxBatch: number, gathers = true): { batches: number[][]; lanes: Lanes<number, number> } => {
+  const timed = (maxBatch: number, gathers = true): { batches: number[][]; lanes: Batcher<number, number> } => {
     const batches: number[][] = [];
-    const lanes = new Lanes<number, number>({ name: 'test', count: 1, maxBatch, gathers }, async (batch) => {
+    const lanes = new Batcher<number, number>({ name: 'test', count: 1, maxBatch, lingers: gathers }, async (batch) => {
       batches.push([...batch]);
       await turns(1);
       jest.advanceTimersByTime(batchMs);

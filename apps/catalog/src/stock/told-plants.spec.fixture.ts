@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import { catalog, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness } from '../catalog.harness.js';
+import { CatalogHarness } from '../catalog.spec.fixture.js';
 import type { Shelf } from '../store.fake.js';
 import { goOnWithIntents } from './stock-intents.loop.js';
 import { StockIntentsService } from './stock-intents.service.js';

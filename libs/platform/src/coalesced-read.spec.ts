@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { SharedRead } from './shared-read.js';
+import { CoalescedRead } from './coalesced-read.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -7,7 +7,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 class Source {
   value = 0;
   readonly reads: PromiseWithResolvers<number>[] = [];
-  readonly shared = new SharedRead(() => {
+  readonly shared = new CoalescedRead(() => {
     const read = Promise.withResolvers<number>();
     this.reads.push(read);
     return read.promise;
@@ -92,7 +92,7 @@ describe('a shared read', () => {
   });
 
   it('hears of what fails before it can be awaited', async () => {
-    const shared = new SharedRead<number>(() => {
+    const shared = new CoalescedRead<number>(() => {
       throw new Error('not even begun');
     });
     await expect(shared.get()).rejects.toThrow('not even begun');

@@ -15,7 +15,7 @@ const gatherMs = 1;
  * A read that hangs (its answer is lost, a server does not answer) keeps the next one from beginning for 250 ms, no longer:
  * every caller gets an outcome within that and the time limit that a read has by itself.
  */
-export class SharedRead<T> {
+export class CoalescedRead<T> {
   private underWay: Promise<T> | undefined;
   private next: Promise<T> | undefined;
   /** Who waits for the next one. */

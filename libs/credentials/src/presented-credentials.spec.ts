@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { digestOf, shownBy } from './shown.js';
+import { digestOf, presentedCredentialsOf } from './presented-credentials.js';
 
 /** As Node hands headers over: repeated ones joined, but only the first Authorization kept. */
 function requestWith(...headers: readonly (readonly [string, string])[]): Pick<IncomingMessage, 'headers' | 'rawHeaders'> {
@@ -14,29 +14,29 @@ function requestWith(...headers: readonly (readonly [string, string])[]): Pick<I
 
 describe('the credentials that a request shows', () => {
   it('are none when it has none of the headers', () => {
-    expect(shownBy(requestWith(['accept', '*/*']))).toBeUndefined();
+    expect(presentedCredentialsOf(requestWith(['accept', '*/*']))).toBeUndefined();
   });
 
   it('are known by their digest only, never by the secret', () => {
-    const shown = shownBy(requestWith(['api_key', 'special-key'], ['session_token', 's3cret']));
+    const shown = presentedCredentialsOf(requestWith(['api_key', 'special-key'], ['session_token', 's3cret']));
     expect(shown).toEqual({ apiKey: digestOf('special-key'), session: digestOf('s3cret') });
     expect(JSON.stringify(shown)).not.toMatch(/special-key|s3cret/);
   });
 
   it('are a session token or a JWT, by the form of the bearer token', () => {
-    expect(shownBy(requestWith(['authorization', 'Bearer abc']))).toEqual({ session: digestOf('abc') });
-    expect(shownBy(requestWith(['authorization', 'bearer  a.b.c']))).toEqual({ accessToken: 'a.b.c' });
+    expect(presentedCredentialsOf(requestWith(['authorization', 'Bearer abc']))).toEqual({ session: digestOf('abc') });
+    expect(presentedCredentialsOf(requestWith(['authorization', 'bearer  a.b.c']))).toEqual({ accessToken: 'a.b.c' });
   });
 
   it('may be an API key in the query where the route allows it, and not in the header too', () => {
-    expect(shownBy(requestWith(), 'special-key')).toEqual({ apiKey: digestOf('special-key') });
-    expect(() => shownBy(requestWith(['api_key', 'special-key']), 'special-key')).toThrow(
+    expect(presentedCredentialsOf(requestWith(), 'special-key')).toEqual({ apiKey: digestOf('special-key') });
+    expect(() => presentedCredentialsOf(requestWith(['api_key', 'special-key']), 'special-key')).toThrow(
       expect.objectContaining({ code: 'unauthorized' }),
     );
   });
 
   it('may be one of each kind', () => {
-    const shown = shownBy(requestWith(['authorization', 'Bearer a.b.c'], ['api_key', 'k'], ['session_token', 's']));
+    const shown = presentedCredentialsOf(requestWith(['authorization', 'Bearer a.b.c'], ['api_key', 'k'], ['session_token', 's']));
     expect(Object.keys(shown ?? {}).sort()).toEqual(['accessToken', 'apiKey', 'session']);
   });
 
@@ -55,6 +55,6 @@ describe('the credentials that a request shows', () => {
     ['a bearer token with a space', [['authorization', 'Bearer a b']]],
     ['a JWT of more than 8 KiB', [['authorization', `Bearer a.${'b'.repeat(8_192)}.c`]]],
   ])('are refused as unauthorized: %s', (_, headers) => {
-    expect(() => shownBy(requestWith(...headers))).toThrow(expect.objectContaining({ code: 'unauthorized' }));
+    expect(() => presentedCredentialsOf(requestWith(...headers))).toThrow(expect.objectContaining({ code: 'unauthorized' }));
   });
 });

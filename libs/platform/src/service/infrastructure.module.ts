@@ -12,7 +12,7 @@ const LOGGER = Symbol('logger');
 /** Injects the service's logger (an interface has no class to inject by). */
 export const InjectLogger = (): ParameterDecorator & PropertyDecorator => Inject(LOGGER);
 
-interface Parts {
+interface Infrastructure {
   readonly name: string;
   readonly logger: Logger;
   readonly nats: Nats;
@@ -23,10 +23,10 @@ interface Parts {
 }
 
 @Module({})
-class PartsModule {}
+class InfrastructureModule {}
 
 /** The app's module with the service's parts injectable everywhere in it, by their classes. */
-export function partsModule(app: Type | DynamicModule, parts: Parts): DynamicModule {
+export function infrastructureModule(app: Type | DynamicModule, parts: Infrastructure): DynamicModule {
   const providers = [
     { provide: LOGGER, useValue: parts.logger },
     { provide: Nats, useValue: parts.nats },
@@ -36,7 +36,7 @@ export function partsModule(app: Type | DynamicModule, parts: Parts): DynamicMod
     ...(parts.database ? [{ provide: Database, useValue: parts.database }] : []),
   ];
   return {
-    module: PartsModule,
+    module: InfrastructureModule,
     global: true,
     imports: [app],
     controllers: [ReadinessController(parts.name)],

@@ -1,7 +1,7 @@
 import { type CustomTransportStrategy, Server } from '@nestjs/microservices';
 
 /** The transport of an app that answers no calls. */
-export class NoCalls extends Server implements CustomTransportStrategy {
+export class NoRpcTransport extends Server implements CustomTransportStrategy {
   listen(callback: () => void): void {
     callback();
   }
