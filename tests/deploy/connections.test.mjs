@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { attempt } from '../../tools/start/command.mjs';
-import { startServers } from '../../tools/doctor/servers.harness.mjs';
+import { startServers } from '../../tools/doctor/servers.fixture.mjs';
 import { freePort } from '../../tools/start/ports.mjs';
 import { sleep } from '../../tools/start/processes.mjs';
 import { pinnedNode, ROOT } from '../../tools/start/toolchain.mjs';

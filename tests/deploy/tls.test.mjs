@@ -11,7 +11,7 @@ import { checkDatabases } from '../../tools/doctor/databases.mjs';
 import { line } from '../../tools/doctor/finding.mjs';
 import { checkNats } from '../../tools/doctor/nats.mjs';
 import { checkHealth } from '../../tools/doctor/parts.mjs';
-import { startServers } from '../../tools/doctor/servers.harness.mjs';
+import { startServers } from '../../tools/doctor/servers.fixture.mjs';
 import { natsReady } from '../../tools/start/nats.mjs';
 import { freePort } from '../../tools/start/ports.mjs';
 import { sleep } from '../../tools/start/processes.mjs';

@@ -11,7 +11,7 @@ import { checkDatabases } from './databases.mjs';
 import { line } from './finding.mjs';
 import { checkNats } from './nats.mjs';
 import { checkHealth } from './parts.mjs';
-import { startServers } from './servers.harness.mjs';
+import { startServers } from './servers.fixture.mjs';
 
 /** @type {Awaited<ReturnType<typeof startServers>>} */
 let servers;

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { follow, Refused } from './follow.mjs';
 import { parseOptions, streamOf } from './options.mjs';
-import { Stream } from './stream.harness.mjs';
+import { Stream } from './stream.fixture.mjs';
 import { lineOf } from './words.mjs';
 
 /** @param {() => boolean} condition */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Lanes } from '../../../libs/platform/dist/lanes.js';
+import { Batcher } from '../../../libs/platform/dist/batcher.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { Database } from '../../../libs/platform/dist/postgres/database.js';
 import { storeDatabase } from '../../../apps/store/dist/database.js';
@@ -21,7 +21,7 @@ export async function loneOrder({ stack, plants }) {
   const database = await Database.connect(storeDatabase({ databaseUrl, databaseCa: '' }, 2), createLogger('bench', 'warn'));
   try {
     const ids = new OrderIds(database);
-    const lanes = new Lanes({ name: 'place orders', count: 1, maxBatch: 256 }, (batch) =>
+    const batcher = new Batcher({ name: 'place orders', count: 1, maxBatch: 256 }, (batch) =>
       database.transaction(async (tx) => (await placeBatch(tx, /** @type {any[]} */ (batch), due)).results),
     );
     /** @type {number[]} */
@@ -32,7 +32,7 @@ export async function loneOrder({ stack, plants }) {
     const ownerId = randomUUID();
     for (let n = 0; n < ORDERS; n++) {
       const order = { id: await ids.draw(), plantId: plants[n % plants.length] ?? NaN, ownerId };
-      batched.push(await took(() => lanes.submit(order.plantId, { ...order, quantity: 1, shipDate: null, chosenId: undefined, idempotency: undefined })));
+      batched.push(await took(() => batcher.submit(order.plantId, { ...order, quantity: 1, shipDate: null, chosenId: undefined, idempotency: undefined })));
       const other = { ...order, id: await ids.draw() };
       plain.push(await took(() => placePlainly(database, other)));
     }

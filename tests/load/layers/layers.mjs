@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import fastify from 'fastify';
 import { store } from '../../../libs/contracts/dist/store.js';
-import { presentedCredentialsOf } from '../../../libs/credentials/dist/shown.js';
+import { presentedCredentialsOf } from '../../../libs/credentials/dist/presented-credentials.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
 import { judged, validated } from '../../../libs/platform/dist/rpc/validation.js';
