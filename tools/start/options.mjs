@@ -5,7 +5,7 @@ import { SERVICES } from './services.mjs';
 export const usage = `Starts the whole plant shop on this machine.
 
   npm start                     keeps its data from last time
-  npm start -- --fresh          throws the data of earlier runs away first
+  npm start -- --fresh          deletes the data of earlier runs first, and adds the demo data again
   npm start -- --quiet          shows only warnings and errors of the services (the log files hold everything)
   npm start -- --store 2        runs several replicas of a service (${SERVICES.join(', ')})
   npm start -- --without store  leaves services out (several: store,catalog) and says how to run your own in their place
@@ -17,13 +17,14 @@ Variables: see tools/start/README.md`;
  * @property {boolean} help
  * @property {boolean} fresh
  * @property {boolean} quiet
+ * @property {boolean} demo fills a new data folder with demo data
  * @property {Record<import('./services.mjs').ServiceName, number>} replicas
  * @property {import('./services.mjs').ServiceName[]} without services that the user runs
  */
 
 /** @param {string[]} args @returns {Options} */
 export function parseOptions(args) {
-  const { help, fresh, quiet, without, ...counts } = parse(args);
+  const { help, fresh, quiet, demo, without, ...counts } = parse(args);
   const leftOut = servicesIn(/** @type {string[] | undefined} */ (without) ?? []);
   for (const name of leftOut) {
     if (counts[name] !== undefined) throw new StartError(`--${name} and --without ${name} exclude each other.`);
@@ -33,6 +34,7 @@ export function parseOptions(args) {
     help: help === true,
     fresh: fresh === true,
     quiet: quiet === true,
+    demo: demo === true,
     replicas: /** @type {Options['replicas']} */ (replicas),
     without: leftOut,
   };
@@ -47,6 +49,7 @@ function parse(args) {
     help: { type: 'boolean', short: 'h' },
     fresh: { type: 'boolean' },
     quiet: { type: 'boolean' },
+    demo: { type: 'boolean' },
     without: { type: 'string', multiple: true },
   };
   for (const name of SERVICES) known[name] = { type: 'string' };

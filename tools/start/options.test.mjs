@@ -8,6 +8,11 @@ test('without options there is one replica of each service and old data stays', 
   assert.deepEqual({ fresh, quiet, replicas }, { fresh: false, quiet: false, replicas: { gateway: 1, catalog: 1, store: 1, identity: 1, notifications: 1 } });
 });
 
+test('demo data are asked for, as npm start does', () => {
+  assert.equal(parseOptions([]).demo, false);
+  assert.equal(parseOptions(['--demo']).demo, true);
+});
+
 test('replicas are asked for by the name of the service', () => {
   assert.equal(parseOptions(['--fresh', '--store', '3']).replicas.store, 3);
   assert.throws(() => parseOptions(['--store', 'many']), { message: /1 to 16/ });

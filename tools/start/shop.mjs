@@ -5,6 +5,7 @@ import { givenBroker, ownBroker } from './broker.mjs';
 import { run } from './command.mjs';
 import { DATABASES, loadCredentials } from './credentials.mjs';
 import { DataDir } from './data-dir.mjs';
+import { addDemoData } from './demo-data.mjs';
 import { givenDatabases, ownDatabases, ownerVariable } from './databases.mjs';
 import { StartError } from './errors.mjs';
 import { Held, takeLock } from './lock.mjs';
@@ -60,7 +61,8 @@ export async function openShop(options, means) {
   const runFile = new RunFile(dataDir.runFile);
   shutdown.add('run file', () => runFile.remove());
   runFile.update({ gatewayUrl, streamUrl });
-  const credentials = loadCredentials(dataDir.credentials, { needed: !given && majorOf(dataDir.postgres) !== undefined });
+  const isNew = !given && majorOf(dataDir.postgres) === undefined;
+  const credentials = loadCredentials(dataDir.credentials, { needed: !given && !isNew });
   /** @type {Site} */
   const site = { ...means, dataDir, runFile, watch: new Watch(stop, screen), credentials };
 
@@ -91,6 +93,7 @@ export async function openShop(options, means) {
   ]);
 
   site.watch.isOpen = true;
+  if (options.demo && isNew && leftOut.length === 0) say(`Demo data: ${await addDemoData(gatewayUrl, stop.signal)}.`);
   const seconds = (performance.now() - begun) / 1000;
   const gatewayUrls = urlsOf(instances, 'gateway', 'http');
   const streamUrls = urlsOf(instances, 'notifications', 'ws');

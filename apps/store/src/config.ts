@@ -34,7 +34,7 @@ export const storeSettings = {
     default: 'external',
   }),
   simulatedApprovalDelayMs: milliseconds('SIMULATED_APPROVAL_DELAY_MS', 'Simulated payment: delay from placing to approval', 5_000),
-  simulatedDeliveryDelayMs: milliseconds('SIMULATED_DELIVERY_DELAY_MS', 'Simulated delivery: delay from approval', 15_000),
+  simulatedDeliveryDelayMs: milliseconds('SIMULATED_DELIVERY_DELAY_MS', 'Simulated delivery: delay from approval, extended to the ship date of the order', 15_000),
   feedRetentionDays: days('FEED_RETENTION_DAYS', 'Minimum retention of events in the feed', 7),
   feedAbsenceDays: days('FEED_ABSENCE_DAYS', 'Absence after which a follower no longer holds back the deletion of events', 30),
   placingLanes: integer('PLACING_LANES', {

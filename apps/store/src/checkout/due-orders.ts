@@ -4,7 +4,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { type CheckoutPolicy, dueAfterApproval, dueAfterPlacing } from '../orders/order.js';
+import { type CheckoutPolicy, dueAfterPlacing } from '../orders/order.js';
 import { DueOrderMover } from './due-order-mover.js';
 import { msToNextDue } from './due-orders.repository.js';
 
@@ -48,7 +48,7 @@ export const pauseMs = (inMs: number | undefined, intervalMs: number): number =>
 /** The shortest time in which the store takes a step of an order on its own. */
 export function shortestDelayMs(policy: CheckoutPolicy): number {
   const placed = dueAfterPlacing(policy).inMs;
-  return Math.min(placed, dueAfterApproval(policy)?.inMs ?? placed);
+  return policy.provider === 'simulated' ? Math.min(placed, policy.deliveryDelayMs) : placed;
 }
 
 const withinPauses = (ms: number): number => Math.min(Math.max(ms, shortestPauseMs), longestPauseMs);

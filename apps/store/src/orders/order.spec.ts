@@ -195,6 +195,14 @@ describe('a step that is due', () => {
     expect(takeDueStep(approvedOrder, 'deliver', at, simulated)).toMatchObject({ actor: 'store', reason: 'delivered (simulated)' });
   });
 
+  it.each([
+    ['an hour later', 3_600_000, 3_600_000],
+    ['in the past', -3_600_000, 2],
+  ])('is the simulated delivery, not before a ship date %s', (_, fromNowMs, inMs) => {
+    const shipDate = new Date(at.getTime() + fromNowMs);
+    expect(takeDueStep({ ...placed().order, shipDate }, 'approve', at, simulated)).toMatchObject({ due: { move: 'deliver', inMs } });
+  });
+
   it('is not taken by an order that has moved on', () => {
     expect(takeDueStep(approvedOrder, 'expire', at, external)).toBeUndefined();
     expect(takeDueStep(deliveredOrder, 'deliver', at, external)).toBeUndefined();

@@ -85,9 +85,12 @@ export function dueAfterPlacing(policy: CheckoutPolicy): DueAfterPlacing {
     : { move: 'expire', inMs: policy.orderTtlMs };
 }
 
-/** Only the simulated provider delivers on its own. */
-export const dueAfterApproval = (policy: CheckoutPolicy): Due | undefined =>
-  policy.provider === 'simulated' ? { move: 'deliver', inMs: policy.deliveryDelayMs } : undefined;
+/** Returns the simulated delivery of an order approved at `at`: after the policy's delay, but not before its ship date. */
+export function dueAfterApproval({ shipDate }: Pick<OrderState, 'shipDate'>, at: Date, policy: CheckoutPolicy): Due | undefined {
+  if (policy.provider !== 'simulated') return undefined;
+  const untilShipDate = shipDate === null ? 0 : shipDate.getTime() - at.getTime();
+  return { move: 'deliver', inMs: Math.max(policy.deliveryDelayMs, untilShipDate) };
+}
 
 /** What a rule returns: the order after the step, and what is written with it in the same transaction. */
 export interface Step<After extends OrderState = OrderState> {
@@ -208,7 +211,7 @@ export function approve(order: OrderState, { actor, at }: Acting, policy: Checko
     actor,
     reason: actor === storeItself ? 'payment succeeded (simulated)' : 'payment succeeded',
     units: { free: 0, reserved: -quantity, sold: quantity },
-    due: dueAfterApproval(policy),
+    due: dueAfterApproval(order, at, policy),
   });
 }
 
