@@ -46,7 +46,7 @@ export async function reconcile(call, { dryRun, onFinding, limit = 500, pauseMs 
 
 /**
  * @template Key
- * @param {(page: { after?: Key }) => Promise<import('../../libs/contracts/dist/reconcile.js').Reconciled<any, Key>>} read
+ * @param {(page: { after?: Key }) => Promise<import('../../libs/contracts/dist/reconcile.js').ReconciledPage<any, Key>>} read
  * @param {(finding: any) => void} onFinding
  */
 async function allPages(read, onFinding) {

@@ -1,5 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { Credentials } from '@plant-shop/credentials/credentials';
+import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { revocationLogOf } from '@plant-shop/credentials/follow-revocations';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
@@ -61,7 +61,7 @@ export class GatewayModule {
           provide: Entrance,
           inject: [RpcClient, RevocationLog, RateLimit],
           useFactory: (rpc: RpcClient, log: RevocationLog, limit: RateLimit) =>
-            new Entrance(new Credentials(rpc, log, options), limit),
+            new Entrance(new CredentialChecker(rpc, log, options), limit),
         },
         { provide: RateLimit, useValue: new RateLimit(options.rateLimitPerMinute) },
         { provide: Load, useValue: load },

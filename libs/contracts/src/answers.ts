@@ -3,13 +3,13 @@ import type { JsonSchema } from './schema.js';
 // Answers as JSON Schema. Each is written beside the interface that it describes, and does not compile when it has other
 // members, or members of other types.
 
-export interface WrittenSchema {
+export interface SchemaWithComponents {
   readonly json: JsonSchema;
   /** What `json` refers to as `#/components/schemas/<name>`. */
   readonly components: Readonly<Record<string, JsonSchema>>;
 }
 
-export interface AnswerSchema<T> extends WrittenSchema {
+export interface AnswerSchema<T> extends SchemaWithComponents {
   /** Type only, and exact: neither a wider type nor a narrower one. */
   readonly exactly?: (value: T) => T;
 }
@@ -23,12 +23,12 @@ type Members<T> = {
   readonly [K in keyof T]-?: object extends Pick<T, K> ? OptionalMember<Exclude<T[K], undefined>> : AnswerSchema<T[K]>;
 };
 
-const simple = <T>(json: JsonSchema): AnswerSchema<T> => ({ json, components: {} });
+const inlineSchema = <T>(json: JsonSchema): AnswerSchema<T> => ({ json, components: {} });
 
 export const optional = <T>(schema: AnswerSchema<T>): OptionalMember<T> => ({ optional: schema });
 
 /** The same schema with words for people. */
-export const meaning = <T>(schema: AnswerSchema<T>, description: string): AnswerSchema<T> => ({
+export const described = <T>(schema: AnswerSchema<T>, description: string): AnswerSchema<T> => ({
   json: { ...schema.json, description },
   components: schema.components,
 });
@@ -59,26 +59,26 @@ export const listOf = <T>({ json, components }: AnswerSchema<T>, maxItems?: numb
 });
 
 export const oneOf = <const T extends string>(values: readonly T[]): AnswerSchema<T> =>
-  simple({ type: 'string', enum: values });
+  inlineSchema({ type: 'string', enum: values });
 
 export const integer = (minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): AnswerSchema<number> =>
-  simple({ type: 'integer', ...(maximum > 2_147_483_647 && { format: 'int64' }), minimum, maximum });
+  inlineSchema({ type: 'integer', ...(maximum > 2_147_483_647 && { format: 'int64' }), minimum, maximum });
 
 export const id = integer(1);
 
 export const text = (maxLength?: number): AnswerSchema<string> =>
-  simple({ type: 'string', ...(maxLength !== undefined && { maxLength }) });
+  inlineSchema({ type: 'string', ...(maxLength !== undefined && { maxLength }) });
 
-export const truth: AnswerSchema<boolean> = simple({ type: 'boolean' });
+export const boolean: AnswerSchema<boolean> = inlineSchema({ type: 'boolean' });
 
 /** `YYYY-MM-DDTHH:mm:ss.SSSZ`, always. */
-export const instant: AnswerSchema<string> = simple({
+export const instant: AnswerSchema<string> = inlineSchema({
   type: 'string',
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
 });
 
-export const uuid: AnswerSchema<string> = simple({ type: 'string', format: 'uuid' });
+export const uuid: AnswerSchema<string> = inlineSchema({ type: 'string', format: 'uuid' });
 
 /** Lists of answers are compared as read-only ones: whoever reads changes none. */
 type AnswerOf<O> = O extends { readonly answer?: infer Answer }

@@ -1,4 +1,4 @@
-import { type AnswersOf, id, integer, listOf, meaning, objectOf, oneOf, optional, text, truth } from './answers.js';
+import { type AnswersOf, boolean, described, id, integer, listOf, objectOf, oneOf, optional, text } from './answers.js';
 import {
   type catalog,
   type FacetCount,
@@ -21,14 +21,14 @@ const plant = objectOf<Plant>('Plant')({
   category: optional(category),
   photoUrls: listOf(text(2_048), maxPhotoUrls),
   tags: listOf(tag, 64),
-  status: meaning(plantStatus, 'What staff list it as. The shop never changes it by itself.'),
+  status: described(plantStatus, 'What staff list it as. The shop never changes it by itself.'),
 });
 
 const facet = listOf(objectOf<FacetCount>('FacetCount')({ value: text(200), plants: integer(1) }), maxFacetValues);
 
 const facets = objectOf<PlantFacets>('PlantFacets')({
-  plants: meaning(integer(0), 'Plants that were counted.'),
-  complete: meaning(truth, '`false`: more plants match than were counted, and those counted are the newest.'),
+  plants: described(integer(0), 'Plants that were counted.'),
+  complete: described(boolean, '`false`: more plants match than were counted, and those counted are the newest.'),
   status: facet,
   tags: facet,
   category: facet,

@@ -7,7 +7,7 @@ import { readAuditOf } from './audit.js';
 import type { ErrorCode } from './errors.js';
 import {
   ExpectedVersion,
-  Formed,
+  Pattern,
   Id,
   IdToAssign,
   Integer,
@@ -23,8 +23,8 @@ import {
   Texts,
   Uuid,
 } from './fields.js';
-import { type PlantFinding, type RaisedNumber, RaiseNumbers, type Reconciled, ReconcilePlants } from './reconcile.js';
-import { Described, Means } from './schema.js';
+import { type PlantFinding, type RaisedNumber, RaiseNumbers, type ReconciledPage, ReconcilePlants } from './reconcile.js';
+import { Description, Schema } from './schema.js';
 
 export const plantStatuses = ['available', 'pending', 'sold'] as const;
 export type PlantStatus = (typeof plantStatuses)[number];
@@ -74,7 +74,7 @@ const PhotoUrls = (): PropertyDecorator =>
         defaultMessage: () => 'must hold addresses without spaces or control characters',
       },
     }),
-    Described({ items: { pattern: address.source } }),
+    Schema({ items: { pattern: address.source } }),
   );
 // eslint-disable-next-line no-control-regex -- control characters are what is looked for
 const address = /^[^\s\u0000-\u001f\u007f]+$/u;
@@ -100,7 +100,7 @@ class PlantAttributes {
 
   @IsOptional()
   @OneOf(plantStatuses)
-  @Means('Absent: a new plant is available, a replaced one keeps its status.')
+  @Description('Absent: a new plant is available, a replaced one keeps its status.')
   status?: PlantStatus;
 }
 
@@ -110,7 +110,7 @@ export class NewPlant extends PlantAttributes {
 
   /** Absent: the store's `INITIAL_STOCK`. */
   @IsOptional()
-  @Means('Free units to begin with; absent: as many as the shop is set to.')
+  @Description('Free units to begin with; absent: as many as the shop is set to.')
   @Integer(0, 1_000_000_000)
   quantity?: number;
 }
@@ -127,7 +127,7 @@ export class ImportedPlant extends PlantAttributes {
   id: number;
 
   @IsOptional()
-  @Means('Free units of a new plant; absent: as many as the shop is set to. A plant that exists keeps its stock.')
+  @Description('Free units of a new plant; absent: as many as the shop is set to. A plant that exists keeps its stock.')
   @Integer(0, 1_000_000_000)
   quantity?: number;
 }
@@ -142,13 +142,13 @@ export class ImportPlants {
   @IsArray({ message: 'must be a list' })
   @ArrayMaxSize(maxImportLines)
   @IsString({ each: true })
-  @Described({ type: 'array', maxItems: maxImportLines, items: { type: 'string' } })
+  @Schema({ type: 'array', maxItems: maxImportLines, items: { type: 'string' } })
   lines: string[];
 }
 
 /** A snapshot of the catalogue that `beginExport` holds open. */
 export class ReadExport {
-  @Formed(/^[0-9A-F]{1,16}-[0-9A-F]{1,16}-[0-9]{1,10}$/, 'must be a snapshot of beginExport', {})
+  @Pattern(/^[0-9A-F]{1,16}-[0-9A-F]{1,16}-[0-9]{1,10}$/, 'must be a snapshot of beginExport', {})
   snapshot: string;
 
   /** The incarnation of the last plant that was read; 0: the first page. */
@@ -157,7 +157,7 @@ export class ReadExport {
 }
 
 export class EndExport {
-  @Formed(/^[0-9A-F]{1,16}-[0-9A-F]{1,16}-[0-9]{1,10}$/, 'must be a snapshot of beginExport', {})
+  @Pattern(/^[0-9A-F]{1,16}-[0-9A-F]{1,16}-[0-9]{1,10}$/, 'must be a snapshot of beginExport', {})
   snapshot: string;
 }
 
@@ -222,7 +222,7 @@ export type PlantSort = (typeof plantSorts)[number];
 const Query = (): PropertyDecorator =>
   applyDecorators(
     Text(),
-    Means(
+    Description(
       'Words of the name, tags or category, at most 8; a plant must have all of them. A word also stands for those that begin ' +
         'with it, and one that no plant has for those that look like it. Case and accents do not count.',
     ),
@@ -242,12 +242,12 @@ export class GetPlantFacets {
   @IsOptional()
   @ListOf(64, 1)
   @Texts(64)
-  @Means('Any of these names.')
+  @Description('Any of these names.')
   tags?: string[];
 
   @IsOptional()
   @Text()
-  @Means("The category's name, exactly.")
+  @Description("The category's name, exactly.")
   category?: string;
 }
 
@@ -255,7 +255,7 @@ export class GetPlantFacets {
 export class SearchPlants extends GetPlantFacets implements PageRequest {
   @IsOptional()
   @OneOf(plantSorts)
-  @Means('Absent: `relevance` with `q`, else `newest`. By name, letters of ASCII have no case.')
+  @Description('Absent: `relevance` with `q`, else `newest`. By name, letters of ASCII have no case.')
   sort?: PlantSort;
 
   @PageLimit()
@@ -294,7 +294,7 @@ export class WriteImageChunk {
 
   /** `imageChunkBytes` bytes, or fewer in the last chunk; base64 since payloads are JSON. */
   @IsBase64({}, { message: 'must be base64' })
-  @Described({ type: 'string', contentEncoding: 'base64' })
+  @Schema({ type: 'string', contentEncoding: 'base64' })
   data: string;
 }
 
@@ -346,7 +346,7 @@ export interface PlantFacets {
 }
 
 /** What became of a line of an import. */
-export type ImportedLine =
+export type ImportLineResult =
   | { readonly id: number; readonly result: 'created' | 'updated' | 'unchanged' }
   /** Refused: nothing of it was stored. `id` where it could be read. */
   | { readonly id?: number; readonly refused: { readonly code: string; readonly detail: string; readonly errors?: readonly FieldError[] } };
@@ -414,7 +414,7 @@ export const catalog = {
    * One result for each line, in order. It answers when all its plants can be ordered. Repeating it is harmless, and tells the
    * store what an earlier call left untold.
    */
-  importPlants: write<ImportedLine[]>()('importPlants', ImportPlants),
+  importPlants: write<ImportLineResult[]>()('importPlants', ImportPlants),
   /** Holds a snapshot open for as long as it is read at least every 15 s, at most for an hour. */
   beginExport: write<{ snapshot: string }>()('beginExport', NoPayload, { errors: ['overloaded'] }),
   /** `invalid-cursor`: the snapshot is no longer held open. */
@@ -442,6 +442,6 @@ export const catalog = {
   /** Moves the numbers that the catalog draws beyond those that the store knows. */
   raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
   /** Compares a page of plants with the store's stock and mends what differs. Repeating it is harmless. */
-  reconcilePlants: write<Reconciled<PlantFinding, number>>()('reconcilePlants', ReconcilePlants),
+  reconcilePlants: write<ReconciledPage<PlantFinding, number>>()('reconcilePlants', ReconcilePlants),
   readAudit: readAuditOf('catalog'),
 };

@@ -1,4 +1,4 @@
-import { type AnswerSchema, id, instant, integer, meaning, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswerSchema, described, id, instant, integer, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import type { OrderEvent, OrderPlaced, OrderShipped, OrderStatusChanged, RefundDue, WebhookTest } from './events.js';
 import { orderStatuses } from './store.js';
 
@@ -9,8 +9,8 @@ export interface Resumable {
 }
 
 const resumable = {
-  id: meaning(uuid, 'The same on every repetition, and on every way to the client.'),
-  cursor: meaning(text(500), 'Opaque. Connect with the last one, and every later event follows once.'),
+  id: described(uuid, 'The same on every repetition, and on every way to the client.'),
+  cursor: described(text(500), 'Opaque. Connect with the last one, and every later event follows once.'),
 };
 
 /** An event in the two forms in which clients get it. */
@@ -26,11 +26,11 @@ const statusChange = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
   plantId: id,
   previousStatus: oneOf(orderStatuses),
   newStatus: oneOf(orderStatuses),
-  trackingNumber: meaning(text(200), 'Empty until there is one.'),
+  trackingNumber: described(text(200), 'Empty until there is one.'),
 });
 const statusChanged = {
   event: oneOf(['order.status_changed']),
-  timestamp: meaning(instant, 'When the status changed.'),
+  timestamp: described(instant, 'When the status changed.'),
   data: statusChange,
 };
 
@@ -39,11 +39,11 @@ const placing = objectOf<OrderPlaced['data']>('OrderPlacing')({
   plantId: id,
   quantity: integer(1, 1_000_000),
   shipDate: optional(instant),
-  reservedUntil: optional(meaning(instant, 'When the order is cancelled without a payment. Absent: it waits for none.')),
+  reservedUntil: optional(described(instant, 'When the order is cancelled without a payment. Absent: it waits for none.')),
 });
 const placed = {
   event: oneOf(['order.placed']),
-  timestamp: meaning(instant, 'When the order was placed.'),
+  timestamp: described(instant, 'When the order was placed.'),
   data: placing,
 };
 
@@ -51,22 +51,22 @@ const shipment = objectOf<OrderShipped['data']>('OrderShipment')({
   orderId: id,
   plantId: id,
   carrier: text(200),
-  trackingNumber: meaning(text(200), "The carrier's own."),
+  trackingNumber: described(text(200), "The carrier's own."),
 });
 const shipped = {
   event: oneOf(['order.shipped']),
-  timestamp: meaning(instant, 'When the shipment was reported. A later report replaces an earlier one.'),
+  timestamp: described(instant, 'When the shipment was reported. A later report replaces an earlier one.'),
   data: shipment,
 };
 
 const refund = objectOf<RefundDue['data']>('RefundOfOrder')({
-  refundId: meaning(id, 'Read it with `GET /store/refund/{refundId}`.'),
+  refundId: described(id, 'Read it with `GET /store/refund/{refundId}`.'),
   orderId: id,
   plantId: id,
 });
 const refundIsDue = {
   event: oneOf(['refund.due']),
-  timestamp: meaning(instant, 'When the payment was reported that is owed back.'),
+  timestamp: described(instant, 'When the payment was reported that is owed back.'),
   data: refund,
 };
 
@@ -90,6 +90,6 @@ export const refundDue: EventSchemas<RefundDue> = {
 /** To try a webhook with; no order moves. */
 export const webhookTest = objectOf<WebhookTest>('WebhookTest')({
   event: oneOf(['webhook.test']),
-  timestamp: meaning(instant, 'When the test was asked for.'),
+  timestamp: described(instant, 'When the test was asked for.'),
   data: objectOf<WebhookTest['data']>('WebhookTestData')({ webhookId: uuid }),
 });

@@ -16,7 +16,7 @@ import {
   ValidateBy,
   ValidateNested,
 } from 'class-validator';
-import { Described, Means, type FieldSchema } from './schema.js';
+import { Description, type FieldSchema, Schema } from './schema.js';
 
 // The bounds of what clients send, each once. The texts are read by the people who sent the value.
 
@@ -36,7 +36,7 @@ const WellFormed = (): PropertyDecorator =>
 export const Integer = (min: number, max: number): PropertyDecorator => {
   const message = `must be a whole number from ${min} to ${max}`;
   const schema = { type: 'integer', ...(max > 2_147_483_647 && { format: 'int64' }), minimum: min, maximum: max };
-  return applyDecorators(IsInt({ message }), Min(min, { message }), Max(max, { message }), Described(schema));
+  return applyDecorators(IsInt({ message }), Min(min, { message }), Max(max, { message }), Schema(schema));
 };
 
 /** An identifier that must be there. */
@@ -47,7 +47,7 @@ export const IdToAssign = (): PropertyDecorator =>
   applyDecorators(
     IsOptional(),
     Integer(0, Number.MAX_SAFE_INTEGER),
-    Described({ description: '0 or absent: one is assigned.' }),
+    Schema({ description: '0 or absent: one is assigned.' }),
   );
 
 /** Like `IdToAssign`, for something that has one already. */
@@ -55,17 +55,17 @@ export const IdToChange = (): PropertyDecorator =>
   applyDecorators(
     IsOptional(),
     Integer(0, Number.MAX_SAFE_INTEGER),
-    Described({ description: '0 or absent: it stays as it is.' }),
+    Schema({ description: '0 or absent: it stays as it is.' }),
   );
 
 /** "true" is not true. */
 export const Flag = (): PropertyDecorator =>
-  applyDecorators(IsBoolean({ message: 'must be true or false' }), Described({ type: 'boolean' }));
+  applyDecorators(IsBoolean({ message: 'must be true or false' }), Schema({ type: 'boolean' }));
 
 /** Text in characters (UTF-16 units), 1..200 unless said otherwise. */
 export const Text = ({ min = 1, max = 200 }: { min?: number; max?: number } = {}): PropertyDecorator => {
   const message = `must be text of ${min} to ${max} characters`;
-  return applyDecorators(IsString({ message }), Length(min, max, { message }), WellFormed(), Described(textSchema(min, max)));
+  return applyDecorators(IsString({ message }), Length(min, max, { message }), WellFormed(), Schema(textSchema(min, max)));
 };
 
 const textSchema = (minLength: number, maxLength: number): FieldSchema => ({
@@ -91,7 +91,7 @@ export const Texts = (size: number, max = 200): PropertyDecorator =>
         defaultMessage: () => `must hold texts of 1 to ${max} characters`,
       },
     }),
-    Described({ type: 'array', maxItems: size, items: textSchema(1, max) }),
+    Schema({ type: 'array', maxItems: size, items: textSchema(1, max) }),
   );
 
 /** A list of `min` to `size` entries. */
@@ -105,7 +105,7 @@ export const ListOf = (size: number, min = 0): PropertyDecorator =>
         defaultMessage: () => `must have ${min} to ${size} entries`,
       },
     }),
-    Described({ type: 'array', ...(min > 0 && { minItems: min }), maxItems: size }),
+    Schema({ type: 'array', ...(min > 0 && { minItems: min }), maxItems: size }),
   );
 
 /** Takes one value for a list of one: what was one value in the release before. */
@@ -122,14 +122,14 @@ export const SomeOf = (values: readonly string[], message: string): PropertyDeco
         defaultMessage: () => message,
       },
     }),
-    Described({ items: { type: 'string', enum: values } }),
+    Schema({ items: { type: 'string', enum: values } }),
   );
 
 /** One object of another class. By itself, `@ValidateNested` also takes a list of them, and nothing at all. */
 export const ObjectOf = (
   type: () => ClassConstructor<object>,
   { message = 'must be a JSON object' }: { message?: string } = {},
-): PropertyDecorator => applyDecorators(IsObject({ message }), ValidateNested({ message }), Type(type), Described({ objectOf: type }));
+): PropertyDecorator => applyDecorators(IsObject({ message }), ValidateNested({ message }), Type(type), Schema({ objectOf: type }));
 
 /** A list of objects of another class. By itself, `@ValidateNested` also takes lists of lists of them. */
 export const ObjectsOf = (
@@ -147,7 +147,7 @@ export const ObjectsOf = (
     }),
     ValidateNested({ each: true, message }),
     Type(type),
-    Described({ items: { objectOf: type } }),
+    Schema({ items: { objectOf: type } }),
   );
 
 /**
@@ -171,7 +171,7 @@ export const DateTime = (): PropertyDecorator => {
         defaultMessage: () => message,
       },
     }),
-    Described({ type: 'string', format: 'date-time' }),
+    Schema({ type: 'string', format: 'date-time' }),
   );
 };
 
@@ -188,28 +188,28 @@ export const OneOf = (values: readonly string[]): PropertyDecorator =>
         defaultMessage: () => `must be one of ${values.join(', ')}`,
       },
     }),
-    Described({ type: 'string', enum: values }),
+    Schema({ type: 'string', enum: values }),
   );
 
 /** Text of a form that an expression says. */
-export const Formed = (form: RegExp, message: string, schema: FieldSchema): PropertyDecorator =>
-  applyDecorators(Matches(form, { message }), Described({ type: 'string', ...schema }));
+export const Pattern = (form: RegExp, message: string, schema: FieldSchema): PropertyDecorator =>
+  applyDecorators(Matches(form, { message }), Schema({ type: 'string', ...schema }));
 
 /** A UUID in lower case: how services know users among themselves. */
-export const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-export const Uuid = (): PropertyDecorator => Formed(uuidForm, 'must be a UUID', { format: 'uuid' });
+export const Uuid = (): PropertyDecorator => Pattern(uuidPattern, 'must be a UUID', { format: 'uuid' });
 
 /** The version that a change expects, from `If-Match`; another one there is `precondition-failed`. */
 export const ExpectedVersion = (): PropertyDecorator =>
   applyDecorators(IsOptional(), Integer(0, Number.MAX_SAFE_INTEGER));
 
 export const PageLimit = (): PropertyDecorator =>
-  applyDecorators(IsOptional(), Integer(1, 1_000), Means('At most so many entries; absent: 1,000. A page also ends at about 512 KiB.'));
+  applyDecorators(IsOptional(), Integer(1, 1_000), Description('At most so many entries; absent: 1,000. A page also ends at about 512 KiB.'));
 
 /** Forged ones are `invalid-cursor`. */
 export const PageCursor = (): PropertyDecorator =>
-  applyDecorators(IsOptional(), Text({ max: 500 }), Means('Opaque: from the `Link` of an earlier page of the same list.'));
+  applyDecorators(IsOptional(), Text({ max: 500 }), Description('Opaque: from the `Link` of an earlier page of the same list.'));
 
 /** How a list is paged: newest first, by key. */
 export class PageRequest {

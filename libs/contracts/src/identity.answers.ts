@@ -1,4 +1,4 @@
-import { type AnswersOf, id, instant, integer, listOf, meaning, objectOf, oneOf, optional, text, truth, uuid } from './answers.js';
+import { type AnswersOf, boolean, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import type { identity, User } from './identity.js';
 import type { ApiKey, CreatedApiKey } from './identity.api-keys.js';
 import { type CreatedOAuthClient, type GrantType, grantTypes, type OAuthClient } from './identity.oauth.js';
@@ -10,16 +10,16 @@ const user = objectOf<User>('User', 'Everybody sees id, username, firstName, las
   username: text(64),
   firstName: optional(text(200)),
   lastName: optional(text(200)),
-  email: optional(meaning(text(200), 'Only to the user in person and with write:users.')),
-  phone: optional(meaning(text(200), 'Only to the user in person and with write:users.')),
+  email: optional(described(text(200), 'Only to the user in person and with write:users.')),
+  phone: optional(described(text(200), 'Only to the user in person and with write:users.')),
   userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
-  role: optional(meaning(oneOf<Role>(roles), 'Only with write:users.')),
+  role: optional(described(oneOf<Role>(roles), 'Only with write:users.')),
 });
 
 const apiKeyMembers = {
   id: uuid,
   name: text(200),
-  prefix: meaning(text(), 'The first characters of the key, to recognise it by.'),
+  prefix: described(text(), 'The first characters of the key, to recognise it by.'),
   permissions: listOf(oneOf<Permission>(permissions)),
   createdAt: instant,
   expiresAt: optional(instant),
@@ -28,20 +28,20 @@ const apiKeyMembers = {
 const apiKey = objectOf<ApiKey>('ApiKey')(apiKeyMembers);
 const createdApiKey = objectOf<CreatedApiKey>('CreatedApiKey')({
   ...apiKeyMembers,
-  key: meaning(text(), 'The key itself. It is shown only here and kept only as a hash.'),
+  key: described(text(), 'The key itself. It is shown only here and kept only as a hash.'),
 });
 
 const openSession = objectOf<OpenSession>('Session')({
   id: uuid,
   createdAt: instant,
   expiresAt: instant,
-  lastUsedAt: optional(meaning(instant, 'At most a minute old.')),
-  userAgent: optional(meaning(text(200), 'What it was begun with, as that said.')),
-  kind: meaning(
+  lastUsedAt: optional(described(instant, 'At most a minute old.')),
+  userAgent: optional(described(text(200), 'What it was begun with, as that said.')),
+  kind: described(
     oneOf<OpenSession['kind']>(['token', 'application']),
     '`application`: in a browser, on the way to an application that asked for access.',
   ),
-  current: meaning(truth, 'The one that this request shows.'),
+  current: described(boolean, 'The one that this request shows.'),
 });
 
 const oauthClientMembers = {
@@ -51,13 +51,13 @@ const oauthClientMembers = {
   grantTypes: listOf(oneOf<GrantType>(grantTypes)),
   scopes: listOf(oneOf<Permission>(permissions)),
   owner: optional(text(64)),
-  public: truth,
+  public: boolean,
   createdAt: instant,
 };
 const oauthClient = objectOf<OAuthClient>('OAuthClient')(oauthClientMembers);
 const createdOAuthClient = objectOf<CreatedOAuthClient>('CreatedOAuthClient')({
   ...oauthClientMembers,
-  secret: optional(meaning(text(), 'The secret itself. It is shown only here and kept only as a hash.')),
+  secret: optional(described(text(), 'The secret itself. It is shown only here and kept only as a hash.')),
 });
 
 export const identityAnswers = {

@@ -2,9 +2,9 @@ import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
 import type { ErrorCode } from './errors.js';
 import { DateTime, Integer, ListOf, ObjectOf, SomeOf, Text, Uuid } from './fields.js';
-import { OfUser } from './identity.of-user.js';
+import { UserRequest } from './identity.user-request.js';
 import { type Permission, permissions } from './permissions.js';
-import { Described, Means } from './schema.js';
+import { Description, Schema } from './schema.js';
 
 // API keys of a user, for the user in person and with `write:users`.
 
@@ -17,7 +17,7 @@ export class NewApiKey {
   @ListOf(permissions.length, 1)
   @ArrayUnique({ message: 'must not repeat a permission' })
   @SomeOf(permissions, `must hold some of ${permissions.join(', ')}`)
-  @Described({ uniqueItems: true, description: 'Absent: all that the user may do. Never more than that.' })
+  @Schema({ uniqueItems: true, description: 'Absent: all that the user may do. Never more than that.' })
   permissions?: Permission[];
 
   @IsOptional()
@@ -27,19 +27,19 @@ export class NewApiKey {
 
 export class ApiKeyRotation {
   @IsOptional()
-  @Means('How long the old key goes on beside its successor, in seconds. Absent: a day. 0: it ends at once.')
+  @Description('How long the old key goes on beside its successor, in seconds. Absent: a day. 0: it ends at once.')
   @Integer(0, 2_592_000)
   graceSeconds?: number;
 }
 
-export class CreateApiKey extends OfUser {
+export class CreateApiKey extends UserRequest {
   @ObjectOf(() => NewApiKey)
   apiKey: NewApiKey;
 }
 
-export class ListApiKeys extends OfUser {}
+export class ListApiKeys extends UserRequest {}
 
-export class RevokeApiKey extends OfUser {
+export class RevokeApiKey extends UserRequest {
   @Uuid()
   apiKeyId: string;
 }
@@ -48,7 +48,7 @@ export class RevokeApiKey extends OfUser {
  * Makes a successor with the name and the permissions of a key, and a life as long as the key was given. The old one ends
  * after the grace, or before if it would have anyway. At most these two live: neither can be rotated again meanwhile.
  */
-export class RotateApiKey extends OfUser {
+export class RotateApiKey extends UserRequest {
   @Uuid()
   apiKeyId: string;
 

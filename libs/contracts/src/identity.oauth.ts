@@ -3,7 +3,7 @@ import { ArrayUnique, IsOptional } from 'class-validator';
 import type { ErrorCode } from './errors.js';
 import { Flag, ListOf, ObjectOf, SomeOf, Text, Texts } from './fields.js';
 import { type Permission, permissions } from './permissions.js';
-import { Described, Means } from './schema.js';
+import { Description, Schema } from './schema.js';
 
 // Clients of OAuth 2.0: the applications that users log in to, and programs that get tokens for themselves. All of these
 // operations need `write:users`.
@@ -13,13 +13,13 @@ export type GrantType = (typeof grantTypes)[number];
 
 export class NewOAuthClient {
   @Text()
-  @Means('Users are asked whether they trust the client of this name.')
+  @Description('Users are asked whether they trust the client of this name.')
   name: string;
 
   @IsOptional()
   @Texts(10, 2_000)
   @ArrayUnique({ message: 'must not repeat an address' })
-  @Described({
+  @Schema({
     uniqueItems: true,
     description: 'Compared letter by letter. https, or http on this machine (127.0.0.1, [::1], localhost). For `authorization_code`.',
   })
@@ -28,22 +28,22 @@ export class NewOAuthClient {
   @ListOf(grantTypes.length, 1)
   @ArrayUnique({ message: 'must not repeat a grant type' })
   @SomeOf(grantTypes, `must hold some of ${grantTypes.join(', ')}`)
-  @Described({ uniqueItems: true, description: '`refresh_token` goes with `authorization_code`.' })
+  @Schema({ uniqueItems: true, description: '`refresh_token` goes with `authorization_code`.' })
   grantTypes: GrantType[];
 
   @ListOf(permissions.length, 1)
   @ArrayUnique({ message: 'must not repeat a scope' })
   @SomeOf(permissions, `must hold some of ${permissions.join(', ')}`)
-  @Described({ uniqueItems: true, description: 'The most that it may ask for. Never more than its user may.' })
+  @Schema({ uniqueItems: true, description: 'The most that it may ask for. Never more than its user may.' })
   scopes: Permission[];
 
   @IsOptional()
-  @Means('Username of whom tokens act for that the client gets for itself. For `client_credentials`, and only then.')
+  @Description('Username of whom tokens act for that the client gets for itself. For `client_credentials`, and only then.')
   @Text()
   owner?: string;
 
   @IsOptional()
-  @Means('It runs where nothing is secret, like a browser, and gets no secret. Not with `client_credentials`.')
+  @Description('It runs where nothing is secret, like a browser, and gets no secret. Not with `client_credentials`.')
   @Flag()
   public?: boolean;
 }
@@ -53,18 +53,18 @@ export class CreateOAuthClient {
   client: NewOAuthClient;
 }
 
-class OfOAuthClient {
+class OAuthClientRequest {
   @Text()
   clientId: string;
 }
 
-export class GetOAuthClient extends OfOAuthClient {}
+export class GetOAuthClient extends OAuthClientRequest {}
 
 /** Ends its tokens, and all that users granted to it. */
-export class DeleteOAuthClient extends OfOAuthClient {}
+export class DeleteOAuthClient extends OAuthClientRequest {}
 
 /** The old secret and the access tokens that were issued for it end at once; refresh tokens go on, with the new secret. */
-export class RotateOAuthClientSecret extends OfOAuthClient {}
+export class RotateOAuthClientSecret extends OAuthClientRequest {}
 
 export interface OAuthClient {
   readonly clientId: string;

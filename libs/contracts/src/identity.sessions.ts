@@ -1,28 +1,28 @@
 import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { IsOptional } from 'class-validator';
 import type { ErrorCode } from './errors.js';
-import { Formed, Uuid } from './fields.js';
-import { OfUser } from './identity.of-user.js';
+import { Pattern, Uuid } from './fields.js';
+import { UserRequest } from './identity.user-request.js';
 
 // Sessions that a user has open, for the user in person and with `write:users`.
 
 export const Digest = (): PropertyDecorator =>
-  Formed(/^[\w-]{43}$/, 'must be a SHA-256 in base64url', { pattern: '^[\\w-]{43}$' });
+  Pattern(/^[\w-]{43}$/, 'must be a SHA-256 in base64url', { pattern: '^[\\w-]{43}$' });
 
-export class ListSessions extends OfUser {
+export class ListSessions extends UserRequest {
   /** SHA-256 of the session token that the caller showed, if any: the one that is `current`. */
   @IsOptional()
   @Digest()
   ownSession?: string;
 }
 
-export class EndSession extends OfUser {
+export class EndSession extends UserRequest {
   @Uuid()
   sessionId: string;
 }
 
 /** Logs the user out everywhere: all sessions end, the caller's own as well, and what was granted to applications. */
-export class EndSessions extends OfUser {}
+export class EndSessions extends UserRequest {}
 
 export interface OpenSession {
   readonly id: string;

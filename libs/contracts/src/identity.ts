@@ -4,7 +4,7 @@ import { readAuditOf } from './audit.js';
 import type { ErrorCode } from './errors.js';
 import {
   ExpectedVersion,
-  Formed,
+  Pattern,
   IdToAssign,
   IdToChange,
   Integer,
@@ -15,21 +15,21 @@ import {
   Text,
   Texts,
   Uuid,
-  uuidForm,
+  uuidPattern,
 } from './fields.js';
 import { apiKeyOperations } from './identity.api-keys.js';
 import { oauthClientOperations } from './identity.oauth.js';
-import { OfUser } from './identity.of-user.js';
+import { UserRequest } from './identity.user-request.js';
 import { Digest, sessionOperations } from './identity.sessions.js';
 import { type CredentialKind, type Permission, type Role, roles } from './permissions.js';
-import { type RaisedNumber, RaiseNumbers, type Reconciled, ReconcileUsers, type UserFinding } from './reconcile.js';
-import { Means } from './schema.js';
+import { type RaisedNumber, RaiseNumbers, type ReconciledPage, ReconcileUsers, type UserFinding } from './reconcile.js';
+import { Description } from './schema.js';
 
 /** Published by identity (core NATS, may be lost) when the revocation log has grown; followers then read it. */
 export const revocationsSubject = 'identity.revocations';
 
 const Username = (): PropertyDecorator =>
-  Formed(
+  Pattern(
     username,
     'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout or createWithList',
     // In any case of letters; an expression in JSON Schema has no flag that says so.
@@ -69,7 +69,7 @@ export class NewUser extends Profile {
   username: string;
 
   @Text({ max: 256 })
-  @Means('Its least length is a setting of the shop.')
+  @Description('Its least length is a setting of the shop.')
   password: string;
 }
 
@@ -104,22 +104,22 @@ export class CreateUsers {
   users: NewUser[];
 }
 
-export class GetUser extends OfUser {}
+export class GetUser extends UserRequest {}
 
 /** In the order of their names, whose upper and lower case do not differ. */
 export class ListUsers extends PageRequest {
   @IsOptional()
   @Text({ min: 0, max: 64 })
-  @Means('Users whose names begin with this.')
+  @Description('Users whose names begin with this.')
   q?: string;
 
   @IsOptional()
   @OneOf(roles)
-  @Means('Users who have this role.')
+  @Description('Users who have this role.')
   role?: Role;
 }
 
-export class UpdateUser extends OfUser {
+export class UpdateUser extends UserRequest {
   @ObjectOf(() => UserChanges)
   user: UserChanges;
 
@@ -132,7 +132,7 @@ export class UpdateUser extends OfUser {
   ifVersion?: number;
 }
 
-export class SetUserRole extends OfUser {
+export class SetUserRole extends UserRequest {
   @ObjectOf(() => RoleAssignment)
   assignment: RoleAssignment;
 
@@ -140,7 +140,7 @@ export class SetUserRole extends OfUser {
   ifVersion?: number;
 }
 
-export class DeleteUser extends OfUser {
+export class DeleteUser extends UserRequest {
   @ExpectedVersion()
   ifVersion?: number;
 }
@@ -183,11 +183,11 @@ export class ResolveSubject {
   userId: string;
 }
 
-export class ResolveUsername extends OfUser {}
+export class ResolveUsername extends UserRequest {}
 
 export class ResolveUserIds {
   @Texts(1_000, 36)
-  @Matches(uuidForm, { each: true, message: 'must hold UUIDs' })
+  @Matches(uuidPattern, { each: true, message: 'must hold UUIDs' })
   userIds: string[];
 }
 
@@ -329,6 +329,6 @@ export const identity = {
   /** Moves the numbers that identity draws beyond those that the store knows. */
   raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
   /** Compares a page of the store's customers with the users and mends what differs. Repeating it is harmless. */
-  reconcileUsers: write<Reconciled<UserFinding, string>>()('reconcileUsers', ReconcileUsers),
+  reconcileUsers: write<ReconciledPage<UserFinding, string>>()('reconcileUsers', ReconcileUsers),
   readAudit: readAuditOf('identity'),
 };

@@ -1,4 +1,4 @@
-import { type AnswersOf, id, instant, integer, listOf, meaning, objectOf, oneOf, optional, text, uuid } from './answers.js';
+import { type AnswersOf, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import { type EventType, eventTypes } from './events.js';
 import {
   type CreatedWebhook,
@@ -14,7 +14,7 @@ import {
   webhookStates,
 } from './notifications.js';
 
-const secret = meaning(text(), 'Signs what is sent (Standard Webhooks). It is shown only here and kept only encrypted.');
+const secret = described(text(), 'Signs what is sent (Standard Webhooks). It is shown only here and kept only encrypted.');
 
 const webhookMembers = {
   id: uuid,
@@ -25,7 +25,7 @@ const webhookMembers = {
   description: optional(text(1_000)),
   state: oneOf<WebhookState>(webhookStates),
   disabledReason: optional(
-    meaning(oneOf<'gone' | 'failing'>(['gone', 'failing']), 'When nobody asked for it: it answered 410, or has failed for days.'),
+    described(oneOf<'gone' | 'failing'>(['gone', 'failing']), 'When nobody asked for it: it answered 410, or has failed for days.'),
   ),
   createdAt: instant,
 };
@@ -34,14 +34,14 @@ const createdWebhook = objectOf<CreatedWebhook>('CreatedWebhook')({ ...webhookMe
 
 const attempt = objectOf<DeliveryAttempt>('DeliveryAttempt')({
   at: instant,
-  status: optional(meaning(integer(100, 599), "The receiver's HTTP status, if it answered.")),
+  status: optional(described(integer(100, 599), "The receiver's HTTP status, if it answered.")),
   durationMs: integer(0),
-  error: optional(meaning(text(), 'Why it was no success.')),
+  error: optional(described(text(), 'Why it was no success.')),
 });
 const delivery = objectOf<Delivery>('Delivery')({
   id,
-  eventId: meaning(uuid, 'What the receiver saw as webhook-id.'),
-  orderId: optional(meaning(id, 'Absent for a webhook.test.')),
+  eventId: described(uuid, 'What the receiver saw as webhook-id.'),
+  orderId: optional(described(id, 'Absent for a webhook.test.')),
   state: oneOf<DeliveryState>(deliveryStates),
   attempts: listOf(attempt),
   nextAttemptAt: optional(instant),
@@ -54,13 +54,13 @@ export const notificationsAnswers = {
   replaceWebhook: webhook,
   rotateWebhookSecret: objectOf<RotatedSecret>('RotatedSecret')({
     secret,
-    previousUntil: meaning(instant, 'Until then both secrets sign.'),
+    previousUntil: described(instant, 'Until then both secrets sign.'),
   }),
   testWebhook: delivery,
   listDeliveries: listOf(delivery),
   resendDelivery: delivery,
   replayEvents: objectOf<Replay>('Replay')({
     scheduled: integer(0),
-    cursor: optional(meaning(text(500), 'There is more: send it as fromCursor to go on.')),
+    cursor: optional(described(text(500), 'There is more: send it as fromCursor to go on.')),
   }),
 } satisfies AnswersOf<typeof notifications>;

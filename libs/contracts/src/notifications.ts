@@ -2,8 +2,22 @@ import { operationsOf } from '@plant-shop/platform/rpc/operation';
 import { ArrayUnique, IsOptional } from 'class-validator';
 import type { ErrorCode } from './errors.js';
 import { type EventType, eventTypes } from './events.js';
-import { DateTime, ExpectedVersion, Flag, Formed, Id, Integer, ListOf, ObjectOf, OneOf, PageRequest, SomeOf, Text, Uuid } from './fields.js';
-import { Described, Means } from './schema.js';
+import {
+  DateTime,
+  ExpectedVersion,
+  Flag,
+  Id,
+  Integer,
+  ListOf,
+  ObjectOf,
+  OneOf,
+  PageRequest,
+  Pattern,
+  SomeOf,
+  Text,
+  Uuid,
+} from './fields.js';
+import { Description, Schema } from './schema.js';
 
 export const webhookStates = ['enabled', 'disabled'] as const;
 export type WebhookState = (typeof webhookStates)[number];
@@ -18,29 +32,29 @@ export type DeliveryState = (typeof deliveryStates)[number];
 // What clients send
 
 export class NewWebhook {
-  @Formed(/^https?:\/\/\S{1,2000}$/i, 'must be an http or https URL of at most 2,000 characters without spaces', {
+  @Pattern(/^https?:\/\/\S{1,2000}$/i, 'must be an http or https URL of at most 2,000 characters without spaces', {
     format: 'uri',
     maxLength: 2_008,
   })
-  @Means('Where events are sent by POST. It must be reachable from the internet by https, unless the shop says otherwise.')
+  @Description('Where events are sent by POST. It must be reachable from the internet by https, unless the shop says otherwise.')
   url: string;
 
   @IsOptional()
   @ListOf(eventTypes.length, 1)
   @ArrayUnique({ message: 'must not repeat an event type' })
   @SomeOf(eventTypes, `must hold some of ${eventTypes.join(', ')}`)
-  @Described({ uniqueItems: true })
-  @Means('Absent: `order.status_changed` alone.')
+  @Schema({ uniqueItems: true })
+  @Description('Absent: `order.status_changed` alone.')
   eventTypes?: EventType[];
 
   @IsOptional()
   @Id()
-  @Means('Only events of this order.')
+  @Description('Only events of this order.')
   orderId?: number;
 
   @IsOptional()
   @Id()
-  @Means('Only events of orders of this plant.')
+  @Description('Only events of orders of this plant.')
   plantId?: number;
 
   @IsOptional()
@@ -52,13 +66,13 @@ export class NewWebhook {
 export class WebhookReplacement extends NewWebhook {
   @IsOptional()
   @OneOf(webhookStates)
-  @Means('Absent: as it is. Events for a disabled endpoint are held for 30 days.')
+  @Description('Absent: as it is. Events for a disabled endpoint are held for 30 days.')
   state?: WebhookState;
 }
 
 export class SecretRotation {
   @IsOptional()
-  @Means('How long both secrets sign, in seconds. Absent: a day. 0: the old one ends at once.')
+  @Description('How long both secrets sign, in seconds. Absent: a day. 0: the old one ends at once.')
   @Integer(0, 2_592_000)
   graceSeconds?: number;
 }
@@ -66,23 +80,23 @@ export class SecretRotation {
 /** A stretch of the past, from a cursor or from a time. */
 export class ReplayRange {
   @IsOptional()
-  @Means('A cursor of the event stream, or of an earlier answer to this: events after it. Instead of `since`.')
+  @Description('A cursor of the event stream, or of an earlier answer to this: events after it. Instead of `since`.')
   @Text({ max: 500 })
   fromCursor?: string;
 
   @IsOptional()
-  @Means('Events from this time on.')
+  @Description('Events from this time on.')
   @DateTime()
   since?: string;
 
   @IsOptional()
-  @Means('Events before this time. Absent: until now.')
+  @Description('Events before this time. Absent: until now.')
   @DateTime()
   until?: string;
 
   @IsOptional()
   @Flag()
-  @Means('Only what has failed at this endpoint.')
+  @Description('Only what has failed at this endpoint.')
   onlyFailed?: boolean;
 }
 
@@ -96,14 +110,14 @@ export class CreateWebhook {
 /** One's own, newest first. */
 export class ListWebhooks extends PageRequest {}
 
-class OfWebhook {
+class WebhookRequest {
   @Uuid()
   webhookId: string;
 }
 
-export class GetWebhook extends OfWebhook {}
+export class GetWebhook extends WebhookRequest {}
 
-export class ReplaceWebhook extends OfWebhook {
+export class ReplaceWebhook extends WebhookRequest {
   @ObjectOf(() => WebhookReplacement)
   webhook: WebhookReplacement;
 
@@ -111,18 +125,18 @@ export class ReplaceWebhook extends OfWebhook {
   ifVersion?: number;
 }
 
-export class DeleteWebhook extends OfWebhook {
+export class DeleteWebhook extends WebhookRequest {
   @ExpectedVersion()
   ifVersion?: number;
 }
 
-export class RotateWebhookSecret extends OfWebhook {
+export class RotateWebhookSecret extends WebhookRequest {
   @ObjectOf(() => SecretRotation)
   rotation: SecretRotation;
 }
 
 /** Sends a `webhook.test`, with the retries of any other event. */
-export class TestWebhook extends OfWebhook {}
+export class TestWebhook extends WebhookRequest {}
 
 /** Newest first. */
 export class ListDeliveries extends PageRequest {
@@ -135,12 +149,12 @@ export class ListDeliveries extends PageRequest {
 }
 
 /** Sends the same event, with the same id and bytes, once more, at once. */
-export class ResendDelivery extends OfWebhook {
+export class ResendDelivery extends WebhookRequest {
   @Id()
   deliveryId: number;
 }
 
-export class ReplayEvents extends OfWebhook {
+export class ReplayEvents extends WebhookRequest {
   @ObjectOf(() => ReplayRange)
   replay: ReplayRange;
 }

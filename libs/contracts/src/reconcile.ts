@@ -155,7 +155,7 @@ export interface UserFinding extends Finding {
 }
 
 /** One page of a comparison. */
-export interface Reconciled<Found, Key> {
+export interface ReconciledPage<Found, Key> {
   /** How many were compared. */
   readonly checked: number;
   /** Where the next page begins (`after`); absent: this was the last one. */

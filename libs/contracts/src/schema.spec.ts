@@ -5,12 +5,12 @@ import { IsOptional, IsString } from 'class-validator';
 import { catalog } from './catalog.js';
 import { Integer, ObjectsOf, Text } from './fields.js';
 import { identity } from './identity.js';
-import { type ClassSchema, type FieldSchema, Means, schemaOfClass } from './schema.js';
+import { type ClassSchema, Description, type FieldSchema, schemaOfClass } from './schema.js';
 import { store } from './store.js';
 
 class Leaf {
   @Text({ max: 10 })
-  @Means('On a branch.')
+  @Description('On a branch.')
   name: string;
 }
 

@@ -18,23 +18,23 @@ export interface FieldSchema extends JsonSchema {
   readonly items?: FieldSchema;
 }
 
-const said = new WeakMap<object, Map<string | symbol, FieldSchema>>();
+const fieldSchemas = new WeakMap<object, Map<string | symbol, FieldSchema>>();
 
 /** Says what a field holds; several on one field add up. */
-export const Described =
+export const Schema =
   (schema: FieldSchema): PropertyDecorator =>
   (prototype, property) => {
-    const fields = said.get(prototype) ?? new Map<string | symbol, FieldSchema>();
-    said.set(prototype, fields.set(property, together(fields.get(property) ?? {}, schema)));
+    const fields = fieldSchemas.get(prototype) ?? new Map<string | symbol, FieldSchema>();
+    fieldSchemas.set(prototype, fields.set(property, mergeSchemas(fields.get(property) ?? {}, schema)));
   };
 
 /** For people: what the field means, beyond its name and type. */
-export const Means = (description: string): PropertyDecorator => Described({ description });
+export const Description = (description: string): PropertyDecorator => Schema({ description });
 
-const together = (one: FieldSchema, other: FieldSchema): FieldSchema => ({
+const mergeSchemas = (one: FieldSchema, other: FieldSchema): FieldSchema => ({
   ...one,
   ...other,
-  ...(one.items && other.items && { items: together(one.items, other.items) }),
+  ...(one.items && other.items && { items: mergeSchemas(one.items, other.items) }),
 });
 
 export interface ClassSchema {
@@ -61,7 +61,7 @@ const optionalType = 'conditionalValidation';
 
 function fieldOf(type: ClassConstructor<object>, name: string): FieldSchema {
   for (let at: object | null = type.prototype as object; at !== null; at = Object.getPrototypeOf(at) as object | null) {
-    const field = said.get(at)?.get(name);
+    const field = fieldSchemas.get(at)?.get(name);
     if (field) return field;
   }
   throw new Error(`${type.name}.${name} has rules and no schema`);

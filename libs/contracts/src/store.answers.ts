@@ -1,4 +1,4 @@
-import { type AnswersOf, id, instant, integer, listOf, meaning, objectOf, oneOf, optional, text, truth, uuid } from './answers.js';
+import { type AnswersOf, boolean, described, id, instant, integer, listOf, objectOf, oneOf, optional, text, uuid } from './answers.js';
 import {
   type Inventory,
   type Order,
@@ -22,35 +22,35 @@ const order = objectOf<Order>('Order')({
   quantity: integer(1, 1_000_000),
   shipDate: optional(instant),
   status: orderStatus,
-  complete: meaning(truth, 'Whether it is delivered.'),
+  complete: described(boolean, 'Whether it is delivered.'),
   placedAt: optional(instant),
-  reservedUntil: optional(meaning(instant, 'While it waits for a payment: when it is cancelled without one.')),
+  reservedUntil: optional(described(instant, 'While it waits for a payment: when it is cancelled without one.')),
   carrier: optional(text(200)),
   trackingNumber: optional(text(200)),
-  refund: optional(meaning(refundStatus, 'Whether money is owed back for it, or was given back.')),
-  owner: optional(meaning(text(200), "The owner's username, in what callers with `read:orders` read. Absent: that user was deleted.")),
+  refund: optional(described(refundStatus, 'Whether money is owed back for it, or was given back.')),
+  owner: optional(described(text(200), "The owner's username, in what callers with `read:orders` read. Absent: that user was deleted.")),
 });
 
 const timelineEntry = objectOf<TimelineEntry>('TimelineEntry', "One step of an order's life.")({
   at: instant,
-  previousStatus: optional(meaning(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer).')),
+  previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer).')),
   newStatus: orderStatus,
-  actor: meaning(oneOf(['owner', 'staff', 'store']), 'The owner of that time, staff, or the store itself.'),
+  actor: described(oneOf(['owner', 'staff', 'store']), 'The owner of that time, staff, or the store itself.'),
   reason: text(),
-  carrier: optional(meaning(text(200), 'Of a shipment.')),
-  trackingNumber: optional(meaning(text(200), 'Of a shipment.')),
-  refundId: optional(meaning(id, 'Of a refund that became due or was completed.')),
-  eventId: optional(meaning(uuid, 'Id of the event that the stream and webhooks deliver of this step. Absent: the step has none (a transfer, a completed refund).')),
+  carrier: optional(described(text(200), 'Of a shipment.')),
+  trackingNumber: optional(described(text(200), 'Of a shipment.')),
+  refundId: optional(described(id, 'Of a refund that became due or was completed.')),
+  eventId: optional(described(uuid, 'Id of the event that the stream and webhooks deliver of this step. Absent: the step has none (a transfer, a completed refund).')),
 });
 
 const refund = objectOf<Refund>('Refund', 'Money that came too late or twice, and is owed back.')({
   id,
   orderId: id,
   status: refundStatus,
-  paymentReference: meaning(text(200), "The provider's name for the payment."),
+  paymentReference: described(text(200), "The provider's name for the payment."),
   dueAt: instant,
   completedAt: optional(instant),
-  reference: optional(meaning(text(200), "The provider's name for the transfer that gave the money back.")),
+  reference: optional(described(text(200), "The provider's name for the transfer that gave the money back.")),
 });
 
 const inventory = objectOf<Inventory>('Inventory', 'Units per plant status, summed over all plants. Always all three.')({
@@ -61,9 +61,9 @@ const inventory = objectOf<Inventory>('Inventory', 'Units per plant status, summ
 
 const stock = objectOf<Stock>('Stock', 'Units of one plant.')({
   plantId: id,
-  free: meaning(units, 'Can be ordered.'),
-  reserved: meaning(units, 'In orders that are placed.'),
-  sold: meaning(units, 'In orders that are approved or delivered.'),
+  free: described(units, 'Can be ordered.'),
+  reserved: described(units, 'In orders that are placed.'),
+  sold: described(units, 'In orders that are approved or delivered.'),
 });
 
 export const storeAnswers = {

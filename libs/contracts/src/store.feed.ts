@@ -28,7 +28,7 @@ export class ReadFeed {
 }
 
 /** A follower has another history: one of the two databases was set back. */
-export class GoOnBeyond {
+export class StartNewEpoch {
   /** The follower's last number. */
   @Integer(0, Number.MAX_SAFE_INTEGER)
   known: number;
@@ -67,5 +67,5 @@ const { read, write } = operationsOf<ErrorCode>('store');
 export const feedOperations = {
   feedHead: read<FeedHead>()('feedHead', NoPayload),
   feedRead: read<FeedPage>()('feedRead', ReadFeed),
-  feedGoOnBeyond: write<FeedHead>()('feedGoOnBeyond', GoOnBeyond),
+  feedGoOnBeyond: write<FeedHead>()('feedGoOnBeyond', StartNewEpoch),
 };

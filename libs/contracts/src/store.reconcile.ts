@@ -7,7 +7,7 @@ import {
   ListAllStock,
   ListCustomers,
   type OrderFinding,
-  type Reconciled,
+  type ReconciledPage,
   ReconcileOrders,
 } from './reconcile.js';
 
@@ -21,5 +21,5 @@ export const reconcileOperations = {
   /** By ascending user id. A page of fewer than `limit` (1,000 when absent) is the last one. */
   listCustomers: read<KnownCustomer[]>()('listCustomers', ListCustomers),
   /** Orders that are set aside, by ascending id; tries each again. */
-  reconcileOrders: write<Reconciled<OrderFinding, number>>()('reconcileOrders', ReconcileOrders),
+  reconcileOrders: write<ReconciledPage<OrderFinding, number>>()('reconcileOrders', ReconcileOrders),
 };

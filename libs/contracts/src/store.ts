@@ -20,7 +20,7 @@ import {
   Text,
   Uuid,
 } from './fields.js';
-import { Described, Means } from './schema.js';
+import { Description, Schema } from './schema.js';
 import { feedOperations } from './store.feed.js';
 import { reconcileOperations } from './store.reconcile.js';
 
@@ -38,7 +38,7 @@ export class NewOrder {
 
   @IsOptional()
   @Integer(1, 1_000_000)
-  @Described({ default: 1 })
+  @Schema({ default: 1 })
   quantity?: number;
 
   @IsOptional()
@@ -47,12 +47,12 @@ export class NewOrder {
 
   @IsOptional()
   @OneOf(orderStatuses)
-  @Means('Must be a status that exists, and is otherwise ignored: the store owns it.')
+  @Description('Must be a status that exists, and is otherwise ignored: the store owns it.')
   status?: OrderStatus;
 
   @IsOptional()
   @Flag()
-  @Means('Ignored like `status`.')
+  @Description('Ignored like `status`.')
   complete?: boolean;
 }
 
@@ -63,7 +63,7 @@ export class StockChange {
 
 export class Transfer {
   @Text()
-  @Means('The user who gets the order.')
+  @Description('The user who gets the order.')
   username: string;
 }
 
@@ -72,7 +72,7 @@ export class Payment {
   outcome: 'succeeded' | 'failed';
 
   @Text()
-  @Means("The provider's name for this payment: reported twice, it counts once.")
+  @Description("The provider's name for this payment: reported twice, it counts once.")
   reference: string;
 }
 
@@ -89,7 +89,7 @@ export type RefundStatus = (typeof refundStatuses)[number];
 
 export class RefundCompletion {
   @Text()
-  @Means("The provider's name for the transfer that gave the money back: reported twice, it counts once.")
+  @Description("The provider's name for the transfer that gave the money back: reported twice, it counts once.")
   reference: string;
 }
 
@@ -119,17 +119,17 @@ export class ListOrders extends PageRequest {
 
   @IsOptional()
   @Text()
-  @Means('A username, or `*` for everybody: needs `read:orders`. Absent: one\'s own orders.')
+  @Description('A username, or `*` for everybody: needs `read:orders`. Absent: one\'s own orders.')
   owner?: string;
 
   @IsOptional()
   @DateTime()
-  @Means('Placed at this time or later.')
+  @Description('Placed at this time or later.')
   placedFrom?: string;
 
   @IsOptional()
   @DateTime()
-  @Means('Placed before this time.')
+  @Description('Placed before this time.')
   placedBefore?: string;
 }
 

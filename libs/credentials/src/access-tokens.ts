@@ -1,4 +1,4 @@
-import { uuidForm } from '@plant-shop/contracts/fields';
+import { uuidPattern } from '@plant-shop/contracts/fields';
 import type { SigningKeys } from '@plant-shop/contracts/identity';
 import { type Permission, permissions } from '@plant-shop/contracts/permissions';
 import { createLocalJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey } from 'jose';
@@ -105,7 +105,7 @@ function toAccessToken(claims: JWTPayload, kid: string | undefined): AccessToken
     jti === undefined ||
     exp === undefined ||
     sub === undefined ||
-    !uuidForm.test(sub) ||
+    !uuidPattern.test(sub) ||
     typeof clientId !== 'string' ||
     !isTextOrAbsent(scope) ||
     !isTextOrAbsent(grantId) ||

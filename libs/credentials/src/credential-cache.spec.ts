@@ -44,8 +44,8 @@ describe('kept answers', () => {
     kept = new CredentialCache<Answer>(
       log,
       {
-        max: 3,
-        keepMs: 60_000,
+        maxEntries: 3,
+        maxAgeMs: 60_000,
         expiresAt: ({ expiresAt }) => expiresAt,
         isRevokedBy: ({ id }, revoked) => revoked.has(`apiKey:${id}`),
       },
@@ -59,15 +59,15 @@ describe('kept answers', () => {
   };
 
   it('are asked once', async () => {
-    await kept.getOrAsk('k', ask());
-    await kept.getOrAsk('k', ask());
+    await kept.getOrFetch('k', ask());
+    await kept.getOrFetch('k', ask());
     expect(asked).toBe(1);
     expect(kept.get('k')).toMatchObject({ id: 'a' });
   });
 
   it('are gone when their credential is revoked, and no other', async () => {
-    await kept.getOrAsk('k', ask({ id: 'a' }));
-    await kept.getOrAsk('l', ask({ id: 'b' }));
+    await kept.getOrFetch('k', ask({ id: 'a' }));
+    await kept.getOrFetch('l', ask({ id: 'b' }));
     log.revoke('apiKey', 'a');
     expect(kept.get('k')).toBeUndefined();
     expect(kept.get('l')).toBeDefined();
@@ -75,18 +75,18 @@ describe('kept answers', () => {
 
   it('that are older than what the log has shown serve once and are not kept', async () => {
     log.revoke('apiKey', 'other');
-    await expect(kept.getOrAsk('k', ask({ position: 0 }))).resolves.toMatchObject({ position: 0 });
+    await expect(kept.getOrFetch('k', ask({ position: 0 }))).resolves.toMatchObject({ position: 0 });
     expect(kept.get('k')).toBeUndefined();
   });
 
   it('that are newer than what the log has shown are kept', async () => {
-    await kept.getOrAsk('k', ask({ position: 7 }));
+    await kept.getOrFetch('k', ask({ position: 7 }));
     expect(kept.get('k')).toBeDefined();
   });
 
   it('that were overtaken by a revocation while they travelled are not kept', async () => {
     let answer: (value: Answer) => void = () => undefined;
-    const asking = kept.getOrAsk('k', () => new Promise((resolve) => (answer = resolve)));
+    const asking = kept.getOrFetch('k', () => new Promise((resolve) => (answer = resolve)));
     log.revoke('apiKey', 'a');
     answer({ id: 'a', position: 0 });
     await asking;
@@ -95,7 +95,7 @@ describe('kept answers', () => {
 
   it('that were asked before the history broke are not kept, whatever position they carry', async () => {
     let answer: (value: Answer) => void = () => undefined;
-    const asking = kept.getOrAsk('k', () => new Promise((resolve) => (answer = resolve)));
+    const asking = kept.getOrFetch('k', () => new Promise((resolve) => (answer = resolve)));
     log.break();
     answer({ id: 'a', position: 100 });
     await asking;
@@ -104,8 +104,8 @@ describe('kept answers', () => {
 
   it('end with the credential, or after a minute', async () => {
     const { time } = log;
-    await kept.getOrAsk('short', ask({ expiresAt: time + 4_000 }));
-    await kept.getOrAsk('long', ask({ expiresAt: time + 500_000 }));
+    await kept.getOrFetch('short', ask({ expiresAt: time + 4_000 }));
+    await kept.getOrFetch('long', ask({ expiresAt: time + 500_000 }));
     log.time = time + 3_999;
     expect(kept.get('short')).toBeDefined();
     log.time = time + 4_000;
@@ -116,32 +116,32 @@ describe('kept answers', () => {
   });
 
   it('are bounded: the least recently used goes first', async () => {
-    for (const key of ['k', 'l', 'm']) await kept.getOrAsk(key, ask());
+    for (const key of ['k', 'l', 'm']) await kept.getOrFetch(key, ask());
     kept.get('k');
-    await kept.getOrAsk('n', ask());
+    await kept.getOrFetch('n', ask());
     expect(kept.size).toBe(3);
     expect(kept.get('l')).toBeUndefined();
     expect(kept.get('k')).toBeDefined();
   });
 
   it('are asked once by requests that come at the same time', async () => {
-    await Promise.all([kept.getOrAsk('k', ask()), kept.getOrAsk('k', ask()), kept.getOrAsk('k', ask())]);
+    await Promise.all([kept.getOrFetch('k', ask()), kept.getOrFetch('k', ask()), kept.getOrFetch('k', ask())]);
     expect(asked).toBe(1);
   });
 
   it('are not shared with a request that came after a revocation which they do not know', async () => {
     const answers: ((value: Answer) => void)[] = [];
     const slow = (): Promise<Answer> => new Promise((resolve) => answers.push(resolve));
-    const before = kept.getOrAsk('k', slow);
+    const before = kept.getOrFetch('k', slow);
     log.revoke('apiKey', 'a');
-    const after = kept.getOrAsk('k', () => Promise.reject(new Error('refused')));
+    const after = kept.getOrFetch('k', () => Promise.reject(new Error('refused')));
     answers[0]?.({ id: 'a', position: 0 });
     await expect(before).resolves.toMatchObject({ id: 'a' });
     await expect(after).rejects.toThrow('refused');
   });
 
   it('that are refusals are not kept', async () => {
-    await expect(kept.getOrAsk('k', () => Promise.reject(new Error('refused')))).rejects.toThrow('refused');
-    await expect(kept.getOrAsk('k', ask())).resolves.toMatchObject({ id: 'a' });
+    await expect(kept.getOrFetch('k', () => Promise.reject(new Error('refused')))).rejects.toThrow('refused');
+    await expect(kept.getOrFetch('k', ask())).resolves.toMatchObject({ id: 'a' });
   });
 });

@@ -6,23 +6,23 @@ export interface LogPositioned {
 }
 
 export interface CredentialCacheOptions<T> {
-  readonly max: number;
+  readonly maxEntries: number;
   /** How long an answer is kept at most, in milliseconds; `expiresAt` may end it earlier. */
-  readonly keepMs: number;
+  readonly maxAgeMs: number;
   /** Milliseconds since the epoch, by identity's clock. */
   readonly expiresAt?: (answer: T) => number | undefined;
   readonly isRevokedBy: (answer: T, revoked: ReadonlySet<string>) => boolean;
 }
 
-interface Kept<T> {
+interface CacheEntry<T> {
   readonly answer: T;
   /** By this process's monotonic clock. */
-  readonly until: number;
+  readonly staleAt: number;
   /** Milliseconds since the epoch, by identity's clock; Infinity for never. */
   readonly expiresAt: number;
 }
 
-interface Asking<T> {
+interface PendingRequest<T> {
   readonly answer: Promise<T>;
   readonly generation: number;
 }
@@ -33,8 +33,8 @@ interface Asking<T> {
  * and will not see again: it serves the request that asked, and is not kept.
  */
 export class CredentialCache<T extends LogPositioned> {
-  private readonly kept = new Map<string, Kept<T>>();
-  private readonly asking = new Map<string, Asking<T>>();
+  private readonly entries = new Map<string, CacheEntry<T>>();
+  private readonly pending = new Map<string, PendingRequest<T>>();
 
   constructor(
     private readonly log: Pick<RevocationLog, 'listen' | 'position' | 'generation' | 'identityTime'>,
@@ -43,63 +43,63 @@ export class CredentialCache<T extends LogPositioned> {
   ) {
     log.listen({
       revoked: (entries) => this.evict(new Set(entries.map(({ kind, id }) => revocationKey(kind, id)))),
-      forget: () => this.kept.clear(),
+      forget: () => this.entries.clear(),
     });
   }
 
   get size(): number {
-    return this.kept.size;
+    return this.entries.size;
   }
 
   /** Only for callers that have just found the log fresh. */
   get(key: string): T | undefined {
-    const found = this.kept.get(key);
+    const found = this.entries.get(key);
     if (found === undefined) return undefined;
-    this.kept.delete(key);
-    if (found.until <= this.now() || found.expiresAt <= this.log.identityTime()) return undefined;
-    this.kept.set(key, found);
+    this.entries.delete(key);
+    if (found.staleAt <= this.now() || found.expiresAt <= this.log.identityTime()) return undefined;
+    this.entries.set(key, found);
     return found.answer;
   }
 
   /** The kept answer, or a new one; requests that ask for the same at the same time share one question. */
-  async getOrAsk(key: string, ask: () => Promise<T>): Promise<T> {
+  async getOrFetch(key: string, ask: () => Promise<T>): Promise<T> {
     const kept = this.get(key);
     if (kept !== undefined) return kept;
     const { position } = this.log;
-    const shared = this.asking.get(key);
+    const shared = this.pending.get(key);
     if (shared?.generation === this.log.generation) {
       const answer = await shared.answer;
       // It may have been read before a revocation that was known here when this request came.
       if (answer.position >= position && shared.generation === this.log.generation) return answer;
     }
-    return this.askAnew(key, ask);
+    return this.fetch(key, ask);
   }
 
-  private async askAnew(key: string, ask: () => Promise<T>): Promise<T> {
-    const question: Asking<T> = { answer: ask(), generation: this.log.generation };
-    this.asking.set(key, question);
+  private async fetch(key: string, ask: () => Promise<T>): Promise<T> {
+    const question: PendingRequest<T> = { answer: ask(), generation: this.log.generation };
+    this.pending.set(key, question);
     try {
       const answer = await question.answer;
-      if (answer.position >= this.log.position && question.generation === this.log.generation) this.keep(key, answer);
+      if (answer.position >= this.log.position && question.generation === this.log.generation) this.store(key, answer);
       return answer;
     } finally {
-      if (this.asking.get(key) === question) this.asking.delete(key);
+      if (this.pending.get(key) === question) this.pending.delete(key);
     }
   }
 
-  private keep(key: string, answer: T): void {
+  private store(key: string, answer: T): void {
     const expiresAt = this.options.expiresAt?.(answer) ?? Infinity;
-    this.kept.set(key, { answer, until: this.now() + this.options.keepMs, expiresAt });
-    if (this.kept.size <= this.options.max) return;
-    for (const oldest of this.kept.keys()) {
-      this.kept.delete(oldest);
+    this.entries.set(key, { answer, staleAt: this.now() + this.options.maxAgeMs, expiresAt });
+    if (this.entries.size <= this.options.maxEntries) return;
+    for (const oldest of this.entries.keys()) {
+      this.entries.delete(oldest);
       break;
     }
   }
 
   private evict(revoked: ReadonlySet<string>): void {
-    for (const [key, { answer }] of this.kept) {
-      if (this.options.isRevokedBy(answer, revoked)) this.kept.delete(key);
+    for (const [key, { answer }] of this.entries) {
+      if (this.options.isRevokedBy(answer, revoked)) this.entries.delete(key);
     }
   }
 }

@@ -28,7 +28,7 @@ export function followRevocations(service: Service, log: RevocationLog): void {
   );
   log.start();
   let isSeen = false;
-  void log.firstSeen(firstSightLimitMs).then(() => (isSeen = true));
+  void log.waitUntilFresh(firstSightLimitMs).then(() => (isSeen = true));
   service.readiness.require('revocations', () => {
     if (!isSeen) throw new Error('not seen yet');
   });

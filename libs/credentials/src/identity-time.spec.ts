@@ -1,11 +1,11 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { freshForMs, pullIntervalMs } from './revocation-log.js';
-import { Identity, pass } from './revocation-log.spec.fixture.js';
+import { FakeIdentity, advance } from './revocation-log.spec.fixture.js';
 
 const tenMinutes = 600_000;
 
 describe("identity's time, as a follower knows it", () => {
-  const identity = Identity.ofEachTest();
+  const identity = FakeIdentity.forEachTest();
   const answer = (time: number): Promise<void> => identity.answerWith({ head: 0, entries: [], time });
 
   it.each([-tenMinutes, 0, tenMinutes])('is what the answer says, however far the own clock is from it: %d ms', async (skew) => {
@@ -13,7 +13,7 @@ describe("identity's time, as a follower knows it", () => {
     const time = Date.now() + skew;
     await answer(time);
     expect(identity.log.identityTime()).toBe(time);
-    await pass(200);
+    await advance(200);
     expect(identity.log.identityTime()).toBe(time + 200);
   });
 
@@ -21,9 +21,9 @@ describe("identity's time, as a follower knows it", () => {
     identity.log.start();
     // Identity reads its clock at once, and its answer is 900 ms on the way.
     const time = Date.now();
-    await pass(freshForMs - 100);
+    await advance(freshForMs - 100);
     identity.pulls[0]?.answer({ head: 0, entries: [], time });
-    await pass(0);
+    await advance(0);
     expect(identity.log.isFresh).toBe(true);
     expect(identity.log.identityTime()).toBe(time);
   });
@@ -31,7 +31,7 @@ describe("identity's time, as a follower knows it", () => {
   it.each([-tenMinutes, tenMinutes])("follows a step of identity's clock with the next pull: %d ms", async (step) => {
     identity.log.start();
     await answer(Date.now());
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     await answer(Date.now() + step);
     expect(identity.log.identityTime()).toBe(Date.now() + step);
   });
@@ -57,7 +57,7 @@ describe("identity's time, as a follower knows it", () => {
     identity.log.start();
     const time = Date.now() + tenMinutes;
     await answer(time);
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     await identity.answer(0);
     expect(identity.log.identityTime()).toBe(time + pullIntervalMs);
   });

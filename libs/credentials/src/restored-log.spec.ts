@@ -1,16 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { freshForMs, pullIntervalMs } from './revocation-log.js';
-import { entry, Identity, pass } from './revocation-log.spec.fixture.js';
+import { entry, FakeIdentity, advance } from './revocation-log.spec.fixture.js';
 
 const [id2, id5, other5, other7] = [2, 5, 105, 107].map((n) => `00000000-0000-4000-8000-000000000${String(n).padStart(3, '0')}`) as [string, string, string, string];
 
 describe('the follower of a revocation log that was restored from a backup', () => {
-  const identity = Identity.ofEachTest();
+  const identity = FakeIdentity.forEachTest();
 
   const follow = async (): Promise<void> => {
     identity.log.start();
     await identity.answerWith({ head: 5, entries: [entry(4, 'session', 'lost'), entry(5, 'accessToken', 'lost')], lastId: id5, matches: true });
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
   };
 
   it('names the entry that it stands at, as the page told it', async () => {
@@ -18,10 +18,10 @@ describe('the follower of a revocation log that was restored from a backup', () 
     await identity.answerWith({ head: 5, entries: [entry(1), entry(2)], lastId: id2, matches: true });
     expect(identity.pulls.at(-1)).toMatchObject({ after: 2, afterId: id2 });
     await identity.answerWith({ head: 5, entries: [entry(3), entry(4), entry(5)], lastId: id5, matches: true });
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     expect(identity.pulls.at(-1)).toMatchObject({ after: 5, afterId: id5 });
     await identity.answerWith({ head: 5, entries: [], lastId: id5, matches: true });
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     expect(identity.pulls.at(-1)).toMatchObject({ after: 5, afterId: id5 });
     expect(identity.log.generation).toBe(0);
   });
@@ -36,7 +36,7 @@ describe('the follower of a revocation log that was restored from a backup', () 
     await identity.answerWith({ head: 7, entries: [entry(4), entry(5), entry(6), entry(7)], lastId: other7, matches: true });
     expect(identity.log.position).toBe(7);
     expect(identity.log.isFresh).toBe(true);
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     expect(identity.pulls.at(-1)).toMatchObject({ after: 7, afterId: other7 });
   });
 
@@ -49,9 +49,9 @@ describe('the follower of a revocation log that was restored from a backup', () 
 
   it('is not fresh between the break and what it reads anew', async () => {
     await follow();
-    await pass(freshForMs - pullIntervalMs);
+    await advance(freshForMs - pullIntervalMs);
     await identity.answerWith({ head: 7, entries: [], lastId: other7, matches: false });
-    await pass(1);
+    await advance(1);
     expect(identity.log.isFresh).toBe(false);
   });
 
@@ -66,14 +66,14 @@ describe('the follower of a revocation log that was restored from a backup', () 
   it('asks without an id after an answer of the release before, which tells none', async () => {
     await follow();
     await identity.answer(6, entry(6));
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     expect(identity.pulls.at(-1)).toMatchObject({ after: 6, afterId: undefined });
     expect(identity.log.generation).toBe(0);
   });
 });
 
 describe('what the follower remembers of sessions, API keys and users', () => {
-  const identity = Identity.ofEachTest();
+  const identity = FakeIdentity.forEachTest();
 
   it('is the last 10,000 that were revoked, and never a user who only changed', async () => {
     const entries = Array.from({ length: 10_001 }, (_, n) => entry(n + 1, 'session', `s${n}`));

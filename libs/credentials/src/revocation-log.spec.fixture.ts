@@ -14,15 +14,15 @@ interface Pull {
 }
 
 /** Pulls that a test answers when it likes, and that fail when their limit is over; a clock that moves only with the timers. */
-export class Identity {
+export class FakeIdentity {
   pulls: Pull[] = [];
   revoked: Revocation[] = [];
   forgotten = 0;
   log!: RevocationLog;
 
   /** Fake timers and a new log for each test of a suite. */
-  static ofEachTest(): Identity {
-    const identity = new Identity();
+  static forEachTest(): FakeIdentity {
+    const identity = new FakeIdentity();
     beforeEach(() => identity.begin());
     afterEach(() => identity.end());
     return identity;
@@ -81,11 +81,11 @@ export class Identity {
   private async end(): Promise<void> {
     const stopped = this.log.stop();
     await this.fail();
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     await stopped;
     jest.useRealTimers();
   }
 }
 
-export const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
-export const settled = (): Promise<void> => pass(0);
+export const advance = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
+export const settled = (): Promise<void> => advance(0);

@@ -1,9 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { freshForMs, pullIntervalMs } from './revocation-log.js';
-import { entry, Identity, pass, settled } from './revocation-log.spec.fixture.js';
+import { entry, FakeIdentity, advance, settled } from './revocation-log.spec.fixture.js';
 
 describe('the follower of the revocation log', () => {
-  const identity = Identity.ofEachTest();
+  const identity = FakeIdentity.forEachTest();
 
   it('is not fresh before its first pull is answered', async () => {
     expect(identity.log.isFresh).toBe(false);
@@ -29,10 +29,10 @@ describe('the follower of the revocation log', () => {
 
   it('pulls every 250 ms, from where it is', async () => {
     await identity.follow(2, entry(1), entry(2));
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     expect(identity.pulls.map(({ after }) => after)).toEqual([0, 2]);
     await identity.answer(3, entry(3));
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     expect(identity.pulls.map(({ after }) => after)).toEqual([0, 2, 3]);
   });
 
@@ -45,7 +45,7 @@ describe('the follower of the revocation log', () => {
 
   it('pulls again at once after a nudge during a pull: that answer may be older than the nudge', async () => {
     await identity.follow();
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     identity.log.nudge();
     identity.log.nudge();
     await identity.answer(0);
@@ -56,7 +56,7 @@ describe('the follower of the revocation log', () => {
 
   it('counts freshness from the moment when the pull was sent, not from its answer', async () => {
     identity.log.start();
-    await pass(freshForMs - 1);
+    await advance(freshForMs - 1);
     identity.pulls[0]?.answer({ head: 0, entries: [] });
     await settled();
     expect(identity.log.isFresh).toBe(true);
@@ -66,9 +66,9 @@ describe('the follower of the revocation log', () => {
 
   it('is stale after more than a second without an answer, without anybody having looked', async () => {
     await identity.follow();
-    await pass(freshForMs);
+    await advance(freshForMs);
     expect(identity.log.isFresh).toBe(true);
-    await pass(1);
+    await advance(1);
     expect(identity.log.isFresh).toBe(false);
   });
 
@@ -91,9 +91,9 @@ describe('the follower of the revocation log', () => {
   it('forgets everything that was kept after a silence of more than a second', async () => {
     await identity.follow();
     const { forgotten } = identity;
-    await pass(freshForMs + pullIntervalMs);
+    await advance(freshForMs + pullIntervalMs);
     await identity.fail();
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     await identity.answer(0);
     expect(identity.log.isFresh).toBe(true);
     expect(identity.forgotten).toBe(forgotten + 1);
@@ -103,7 +103,7 @@ describe('the follower of the revocation log', () => {
     await identity.follow();
     const { forgotten } = identity;
     for (let n = 0; n < 20; n++) {
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
       await identity.answer(0);
     }
     expect(identity.forgotten).toBe(forgotten);
@@ -112,7 +112,7 @@ describe('the follower of the revocation log', () => {
   it('forgets everything and reads from 0 when an entry is missing', async () => {
     await identity.follow(2, entry(1), entry(2));
     const { forgotten } = identity;
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     await identity.answer(5, entry(4), entry(5));
     expect(identity.forgotten).toBe(forgotten + 1);
     expect(identity.log.generation).toBe(1);
@@ -124,7 +124,7 @@ describe('the follower of the revocation log', () => {
 
   it('forgets everything and reads from 0 when the entries that follow are gone altogether', async () => {
     await identity.follow(2, entry(1), entry(2));
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     await identity.answer(9);
     expect(identity.log.generation).toBe(1);
     expect(identity.pulls.at(-1)?.after).toBe(0);
@@ -132,7 +132,7 @@ describe('the follower of the revocation log', () => {
 
   it('forgets everything and reads from 0 when the history is shorter than it was: a restored backup', async () => {
     await identity.follow(9, entry(9));
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     await identity.answer(4);
     expect(identity.log.generation).toBe(1);
     await identity.answer(4, entry(3), entry(4));
@@ -148,7 +148,7 @@ describe('the follower of the revocation log', () => {
 
   it('forgets a revoked token when no token can live that long any more', async () => {
     await identity.follow(1, entry(1, 'accessToken', 'old'));
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     jest.setSystemTime(Date.now() + 49 * 3_600_000);
     await identity.answer(2, entry(2, 'accessToken', 'new'));
     expect(identity.log.isRevoked('accessToken:old')).toBe(false);
@@ -158,7 +158,7 @@ describe('the follower of the revocation log', () => {
   describe('seen for the first time', () => {
     const isSeenWithin = (limitMs: number): { yet: boolean } => {
       const seen = { yet: false };
-      void identity.log.firstSeen(limitMs).then(() => (seen.yet = true));
+      void identity.log.waitUntilFresh(limitMs).then(() => (seen.yet = true));
       return seen;
     };
 
@@ -166,10 +166,10 @@ describe('the follower of the revocation log', () => {
       identity.log.start();
       const seen = isSeenWithin(3_000);
       await identity.fail();
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
       await identity.fail();
       expect(seen.yet).toBe(false);
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
       await identity.answer(0);
       expect(seen.yet).toBe(true);
     });
@@ -180,7 +180,7 @@ describe('the follower of the revocation log', () => {
       for (let ms = 0; ms < 3_000; ms += pullIntervalMs) {
         expect(seen.yet).toBe(false);
         await identity.fail();
-        await pass(pullIntervalMs);
+        await advance(pullIntervalMs);
       }
       await identity.fail();
       expect(seen.yet).toBe(true);
@@ -191,7 +191,7 @@ describe('the follower of the revocation log', () => {
   describe('catching up', () => {
     it('waits for a pull that is sent after the call, not for one under way', async () => {
       await identity.follow();
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
       let caughtUp = false;
       void identity.log.catchUp().then(() => (caughtUp = true));
       await identity.answer(0);
@@ -220,7 +220,7 @@ describe('the follower of the revocation log', () => {
 
     it('ends when the gateway stops', async () => {
       await identity.follow();
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
       const waiting = expect(identity.log.catchUp()).rejects.toThrow('stopping');
       const stopped = identity.log.stop();
       await identity.answer(0);
@@ -232,14 +232,14 @@ describe('the follower of the revocation log', () => {
   describe('a request with credentials', () => {
     it('goes on at once while the log is fresh', async () => {
       await identity.follow();
-      await identity.log.becomeFollowed();
+      await identity.log.ensureFresh();
       expect(identity.pulls).toHaveLength(1);
     });
 
     it('waits for one pull when only this process had paused', async () => {
       await identity.follow();
       jest.setSystemTime(Date.now() + 5_000);
-      const followed = identity.log.becomeFollowed();
+      const followed = identity.log.ensureFresh();
       await settled();
       await identity.answer(0);
       await followed;
@@ -248,31 +248,31 @@ describe('the follower of the revocation log', () => {
 
     it('is refused at once while identity does not answer', async () => {
       await identity.follow();
-      await pass(pullIntervalMs);
-      await pass(freshForMs);
+      await advance(pullIntervalMs);
+      await advance(freshForMs);
       await identity.fail();
-      await expect(identity.log.becomeFollowed()).rejects.toMatchObject({ code: 'unavailable' });
+      await expect(identity.log.ensureFresh()).rejects.toMatchObject({ code: 'unavailable' });
     });
 
     it('makes no pulls beyond the regular ones while identity does not answer', async () => {
       await identity.follow();
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
       await identity.fail();
       const { length } = identity.pulls;
       for (let n = 0; n < 50; n++) void identity.log.catchUp().catch(() => undefined);
-      await pass(pullIntervalMs - 1);
+      await advance(pullIntervalMs - 1);
       expect(identity.pulls).toHaveLength(length);
-      await pass(1);
+      await advance(1);
       expect(identity.pulls).toHaveLength(length + 1);
     });
 
     it('goes on again when identity is back', async () => {
       await identity.follow();
-      await pass(pullIntervalMs + freshForMs);
+      await advance(pullIntervalMs + freshForMs);
       await identity.fail();
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
       await identity.answer(0);
-      await identity.log.becomeFollowed();
+      await identity.log.ensureFresh();
     });
   });
 });

@@ -24,11 +24,11 @@ export const freshForMs = 1_000;
 /** Until the first pull of a round is given up, and no more than identity gets while it answers at once. */
 const pullsPerRound = freshForMs / pullIntervalMs;
 /** Longer than any access token lives (identity retains its log as long). */
-const rememberForMs = 48 * 3_600_000;
+const tokenMemoryMs = 48 * 3_600_000;
 /** Revoked sessions, API keys and users that are remembered, at about 150 bytes each. */
 const maxRemembered = 10_000;
 
-interface Answered {
+interface AnsweredPull {
   readonly sentAt: number;
   readonly receivedAt: number;
   readonly revocations: Revocations;
@@ -146,7 +146,7 @@ export class RevocationLog {
    * Resolves when kept answers count.
    * @throws CodedError `unavailable` when the log cannot be followed
    */
-  async becomeFollowed(): Promise<void> {
+  async ensureFresh(): Promise<void> {
     if (this.isFresh) return;
     // Stale without a failure is this process's own pause: the pull that ends it is worth waiting for.
     if (this.isFailing) throw unavailable('identity');
@@ -161,7 +161,7 @@ export class RevocationLog {
    * Resolves when kept answers count for the first time, or after the limit.
    * @param limitMs how long to look for it; a pull that is under way then is still waited for
    */
-  async firstSeen(limitMs: number): Promise<void> {
+  async waitUntilFresh(limitMs: number): Promise<void> {
     const until = this.now() + limitMs;
     // What is wrong with a pull that failed, the follower says; the next one may see it.
     while (!this.isFresh && !this.stopped && this.now() < until) await this.catchUp().catch(() => undefined);
@@ -211,7 +211,7 @@ export class RevocationLog {
       this.headId = lastId;
       place = placeAt(this.head, lastId);
       if (this.head < head) continue;
-      this.becomeFresh(sentAt);
+      this.markFresh(sentAt);
       return;
     }
   }
@@ -221,8 +221,8 @@ export class RevocationLog {
    * for another replica to answer. None takes an earlier one's place: where every pull is slow, the first is answered first.
    * Rejects when all have failed: a second after the first, or at once when nobody is there.
    */
-  private firstAnswer(place: ReadRevocations): Promise<Answered> {
-    const first = Promise.withResolvers<Answered>();
+  private firstAnswer(place: ReadRevocations): Promise<AnsweredPull> {
+    const first = Promise.withResolvers<AnsweredPull>();
     const begun = this.now();
     let sent = 0;
     let underWay = 0;
@@ -259,7 +259,7 @@ export class RevocationLog {
     for (const listener of this.listeners) listener.revoked(entries);
   }
 
-  private becomeFresh(sentAt: number): void {
+  private markFresh(sentAt: number): void {
     // After a silence nothing that was kept is used again, whatever the log says.
     if (sentAt - this.freshAt > freshForMs) this.forget();
     this.freshAt = sentAt;
@@ -314,7 +314,7 @@ function rememberToken(revoked: Map<string, number>, key: string, now: number): 
   revoked.set(key, now);
   // In order of insertion, so the oldest come first.
   for (const [oldest, since] of revoked) {
-    if (now - since <= rememberForMs) break;
+    if (now - since <= tokenMemoryMs) break;
     revoked.delete(oldest);
   }
 }

@@ -1,30 +1,30 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { freshForMs, pullIntervalMs } from './revocation-log.js';
-import { entry, Identity, pass, settled } from './revocation-log.spec.fixture.js';
+import { entry, FakeIdentity, advance, settled } from './revocation-log.spec.fixture.js';
 
 describe('the follower of the revocation log whose pull is not answered', () => {
-  const identity = Identity.ofEachTest();
+  const identity = FakeIdentity.forEachTest();
 
   it('pulls once more each interval, and is never stale when the next one is answered', async () => {
     await identity.follow(2, entry(1), entry(2));
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     for (let n = 0; n < 20; n++) {
       const lost = identity.pulls.length;
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
       expect(identity.pulls).toHaveLength(lost + 1);
       expect(identity.pulls.at(-1)?.after).toBe(2);
-      await pass(200);
+      await advance(200);
       expect(identity.log.isFresh).toBe(true);
       await identity.answer(2);
       expect(identity.log.ageMs).toBe(200);
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
     }
     expect(identity.log.isFresh).toBe(true);
   });
 
   it('is never stale either when two are lost in a row', async () => {
     await identity.follow();
-    await pass(3 * pullIntervalMs + 200);
+    await advance(3 * pullIntervalMs + 200);
     expect(identity.log.isFresh).toBe(true);
     await identity.answer(0);
     expect(identity.log.ageMs).toBe(200);
@@ -33,9 +33,9 @@ describe('the follower of the revocation log whose pull is not answered', () => 
   it('still takes the first one when all are slow: it does not fail for ever', async () => {
     await identity.follow();
     for (let n = 0; n < 20; n++) {
-      await pass(pullIntervalMs);
+      await advance(pullIntervalMs);
       const slow = identity.pulls.at(-1);
-      await pass(300);
+      await advance(300);
       slow?.answer({ head: n + 1, entries: [entry(n + 1)] });
       await settled();
       expect(identity.log.position).toBe(n + 1);
@@ -45,9 +45,9 @@ describe('the follower of the revocation log whose pull is not answered', () => 
 
   it('counts freshness from when the answered one was sent, not from the first or the last', async () => {
     await identity.follow();
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     const first = identity.pulls.length - 1;
-    await pass(2 * pullIntervalMs + 100);
+    await advance(2 * pullIntervalMs + 100);
     expect(identity.pulls).toHaveLength(first + 3);
     identity.pulls[first + 1]?.answer({ head: 0, entries: [] });
     await settled();
@@ -56,11 +56,11 @@ describe('the follower of the revocation log whose pull is not answered', () => 
 
   it('is not set back by an answer that comes after another', async () => {
     await identity.follow();
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     const [, lost] = identity.pulls;
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     await identity.answer(2, entry(1), entry(2));
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     await identity.answer(3, entry(3));
     const { ageMs, generation } = identity.log;
     lost?.answer({ head: 1, entries: [entry(1)] });
@@ -71,12 +71,12 @@ describe('the follower of the revocation log whose pull is not answered', () => 
 
   it('asks an identity that says nothing no more often than one that answers at once, and gives up after a second', async () => {
     await identity.follow();
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     const { length } = identity.pulls;
     const caughtUp = identity.log.catchUp().catch(() => 'gave up');
-    await pass(freshForMs - 1);
+    await advance(freshForMs - 1);
     expect(identity.pulls.slice(length - 1).map(({ limitMs }) => limitMs)).toEqual([1_000, 750, 500, 250]);
-    await pass(1 + pullIntervalMs);
+    await advance(1 + pullIntervalMs);
     expect(identity.pulls).toHaveLength(length + 4);
     await identity.fail();
     expect(await caughtUp).toBe('gave up');
@@ -84,9 +84,9 @@ describe('the follower of the revocation log whose pull is not answered', () => 
 
   it('waits for one that is under way when another is refused', async () => {
     await identity.follow();
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     const slow = identity.pulls.at(-1);
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     identity.pulls.at(-1)?.fail();
     await settled();
     slow?.answer({ head: 1, entries: [entry(1)] });
@@ -96,13 +96,13 @@ describe('the follower of the revocation log whose pull is not answered', () => 
 
   it('pulls once more after a pause of this process, whose answer is waited for', async () => {
     await identity.follow();
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     const { length } = identity.pulls;
     jest.setSystemTime(Date.now() + 5_000);
-    await pass(pullIntervalMs);
+    await advance(pullIntervalMs);
     expect(identity.pulls).toHaveLength(length + 1);
     expect(identity.pulls.at(-1)?.limitMs).toBe(pullIntervalMs);
-    await pass(pullIntervalMs - 1);
+    await advance(pullIntervalMs - 1);
     await identity.answer(0);
     expect(identity.log.isFresh).toBe(true);
   });

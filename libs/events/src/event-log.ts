@@ -61,7 +61,7 @@ const findOtherIds: Statement = {
 };
 
 /** Numbers under which the log has another event. */
-export async function findOthers(tx: Transaction, events: readonly FeedEvent[]): Promise<number[]> {
+export async function findConflictingSeqs(tx: Transaction, events: readonly FeedEvent[]): Promise<number[]> {
   if (events.length === 0) return [];
   const rows = await tx.query<{ seq: number }>(findOtherIds, [events.map((one) => one.seq), events.map((one) => one.id)]);
   return rows.map((row) => row.seq);

@@ -32,7 +32,7 @@ describe('what a log takes', () => {
     expect(mergeRanges(at4, [stretch(6, 8)])).toEqual({ ...nothing, upTo: 4, fits: false });
     const taken = mergeRanges(at4, [stretch(8, 9), stretch(5, 6)]);
     expect(seqs(taken.events)).toEqual([5, 6]);
-    expect(taken.fits).toBe(false);
+    expect(taken.isContiguous).toBe(false);
   });
 
   it('is nothing of what came late', () => {

@@ -20,7 +20,7 @@ export interface MergedRanges {
   /** The log goes on at this number: in between, the feed has nothing. */
   readonly resumesAt: number | undefined;
   /** None began beyond the log's end, or after another event than the log's last. Otherwise the feed must be asked. */
-  readonly fits: boolean;
+  readonly isContiguous: boolean;
 }
 
 export const rangeOfPage = (after: FeedPosition, { epoch, next, events }: FeedPage): EventRange => ({ epoch, after, next, events });
@@ -60,5 +60,5 @@ export function mergeRanges(end: FeedPosition, stretches: readonly EventRange[])
     // One that brings nothing new may be of an epoch that is over, unless it is what the feed itself says comes next.
     if (last !== at || stretch.events.length === 0) epoch = stretch.epoch;
   }
-  return { events, upTo: last.seq, epoch, resumesAt, fits };
+  return { events, upTo: last.seq, epoch, resumesAt, isContiguous: fits };
 }

@@ -2,7 +2,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { Nats } from '@plant-shop/platform/nats';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import type { FeedNudge } from './event.js';
-import { type Feed, maxNumbered } from './feed.js';
+import { type Feed, maxNumberedPerRun } from './feed.js';
 
 /** Polls as a safety net: whoever has committed an event pokes. */
 const intervalMs = 500;
@@ -31,7 +31,7 @@ export class FeedNumberer extends BackgroundLoop {
         }
         epoch = nudge?.epoch ?? epoch;
         // Whatever was committed since has poked.
-        return nudge?.events.length === maxNumbered;
+        return nudge?.events.length === maxNumberedPerRun;
       },
       logger,
     );

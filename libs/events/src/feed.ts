@@ -18,7 +18,7 @@ export interface FeedTable {
 }
 
 /** Events that are numbered together at most. */
-export const maxNumbered = 1_000;
+export const maxNumberedPerRun = 1_000;
 /** A page travels in one frame. */
 const maxPageBytes = 512 * 1024;
 
@@ -67,7 +67,7 @@ export class Feed {
         SELECT epoch, head, timeline = ${currentTimeline} AS "isSameTimeline" FROM feed_head
         WHERE (${unnumbered} LIMIT 1) IS NOT NULL OR timeline <> ${currentTimeline} FOR UPDATE`,
     };
-    this.findUnnumbered = { name: 'feed-find-unnumbered', text: `${unnumbered} LIMIT ${maxNumbered}` };
+    this.findUnnumbered = { name: 'feed-find-unnumbered', text: `${unnumbered} LIMIT ${maxNumberedPerRun}` };
     this.setNumbers = {
       name: 'feed-set-numbers',
       text: `

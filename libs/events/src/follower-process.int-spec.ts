@@ -14,7 +14,7 @@ import { fake, startFake } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { FeedNumberer } from './feed-numberer.js';
 import { followForBookkeeping } from './follower.example.js';
-import { FollowingService, type Logged, ThingsService } from './things.spec.fixture.js';
+import { FollowingService, type LoggedEvent, ThingsService } from './things.spec.fixture.js';
 
 // Over real NATS: the feed is served by RPC and nudges as its owner does.
 
@@ -65,7 +65,7 @@ describe('a service that follows a feed', () => {
     const numbered = await things.numbered();
     expect(await books.log()).toEqual(numbered);
     expect(await booked()).toEqual(
-      numbered.map(({ id, body }: Logged) => ({ id, body })).sort((a, b) => (a.id < b.id ? -1 : 1)),
+      numbered.map(({ id, body }: LoggedEvent) => ({ id, body })).sort((a, b) => (a.id < b.id ? -1 : 1)),
     );
   };
 

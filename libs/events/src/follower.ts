@@ -4,7 +4,7 @@ import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPosition } from './event.js';
 import {
-  findOthers,
+  findConflictingSeqs,
   findWatermark,
   idsBetween,
   lockWatermark,
@@ -23,7 +23,7 @@ export interface Advance {
 }
 
 /** The same for followers of the log, which would otherwise read it. */
-export interface Logged extends Advance {
+export interface LoggedRange extends Advance {
   readonly epoch: string;
   /** How long ago the first of them reached this process, in milliseconds, when they were announced. */
   readonly ageMs: number;
@@ -42,7 +42,7 @@ export interface FollowerOptions {
   /** What follows from events, in the transaction that makes the log whole up to them. A promise is waited for. */
   readonly onAdvance: (tx: Transaction, advance: Advance) => unknown;
   /** After the commit. May be lost with the process: whoever needs it reads the log. */
-  readonly announce: (logged: Logged) => void;
+  readonly announce: (logged: LoggedRange) => void;
 }
 
 const pageSize = 1_000;
@@ -110,7 +110,7 @@ export class Follower {
   }
 
   /** Another replica has logged events. What it had of nudges need not be taken again: it would cost as much as logging it. */
-  onLoggedElsewhere({ epoch, upTo }: Pick<Logged, 'epoch' | 'upTo'>): void {
+  onLoggedElsewhere({ epoch, upTo }: Pick<LoggedRange, 'epoch' | 'upTo'>): void {
     this.otherLoggedAt = performance.now();
     this.waiting = this.waiting.filter(({ nudge }) => nudge.epoch !== epoch || nudge.head > upTo);
     clearTimeout(this.gathering);
@@ -132,7 +132,7 @@ export class Follower {
     const stretches = nudges.flatMap(({ nudge }) => rangesOfNudge(nudge));
     if (stretches.length > 0) {
       const head = Math.max(...nudges.map(({ nudge }) => nudge.head));
-      const { upTo, fits } = await this.take(stretches, Math.min(...nudges.map(({ cameAt }) => cameAt)));
+      const { upTo, isContiguous: fits } = await this.take(stretches, Math.min(...nudges.map(({ cameAt }) => cameAt)));
       this.knownHead = head;
       const isReported = performance.now() - this.pulledAt < reportMs;
       if (upTo >= head && fits && isReported) return this.waiting.length > 0;
@@ -162,7 +162,7 @@ export class Follower {
     const { before, taken, others, repetitions } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
       const known = stretches.flatMap((stretch) => stretch.events.filter((event) => event.seq <= before.seq));
-      const others = await findOthers(tx, known);
+      const others = await findConflictingSeqs(tx, known);
       const taken = mergeRanges(toPlace(before), stretches);
       const { events, upTo, epoch, resumesAt } = taken;
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
@@ -185,7 +185,7 @@ export class Follower {
       const areAll = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
       this.options.announce({ after: before.seq, upTo, epoch, ageMs: performance.now() - cameAt, ...(areAll && { events }) });
     }
-    return { ...taken, fits: taken.fits && others.length === 0 };
+    return { ...taken, isContiguous: taken.isContiguous && others.length === 0 };
   }
 
   private noteWatermark(seq: number): void {

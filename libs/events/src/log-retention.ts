@@ -81,6 +81,6 @@ export async function oldestLogged(db: Pick<Database | Transaction, 'query'>): P
 }
 
 /** The same, and nothing is deleted until the transaction ends: for one that is going to refer to old events. */
-export async function shareLockLog(tx: Transaction): Promise<number> {
+export async function lockLogForShare(tx: Transaction): Promise<number> {
   return onlyRow(await tx.query<{ oldest: number }>('SELECT oldest FROM log_kept FOR SHARE')).oldest;
 }

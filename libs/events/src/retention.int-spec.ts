@@ -4,7 +4,7 @@ import { until } from '@plant-shop/testing/until';
 import { Registry } from 'prom-client';
 import { FeedRetention } from './feed-retention.js';
 import type { RemoteFeed } from './follower.js';
-import { shareLockLog, LogRetention, type LowestNeeded, oldestLogged } from './log-retention.js';
+import { lockLogForShare, LogRetention, type LowestNeeded, oldestLogged } from './log-retention.js';
 import { FollowingService, ThingsService, thingsTable } from './things.spec.fixture.js';
 
 const day = 86_400_000;
@@ -251,12 +251,12 @@ describe('retention', () => {
       await ageLog(service, 15);
       let needed: number | undefined;
       await service.database.transaction(async (tx) => {
-        expect(await shareLockLog(tx)).toBe(1);
+        expect(await lockLogForShare(tx)).toBe(1);
         expect(await sweepAll(service, async () => needed)).toBe(0);
         needed = 8;
       });
       expect(await sweepAll(service, async () => needed)).toBe(7);
-      expect(await service.database.transaction(shareLockLog)).toBe(8);
+      expect(await service.database.transaction(lockLogForShare)).toBe(8);
     });
   });
 });

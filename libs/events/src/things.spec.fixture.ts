@@ -5,14 +5,14 @@ import { createDatabase } from '@plant-shop/testing/postgres';
 import type { FeedNudge } from './event.js';
 import { findWatermark } from './event-log.js';
 import { Feed, type FeedTable } from './feed.js';
-import { Follower, type FollowerOptions, type Logged as HandedOn, type RemoteFeed } from './follower.js';
+import { Follower, type FollowerOptions, type LoggedRange as HandedOn, type RemoteFeed } from './follower.js';
 
 const migrations = new URL('../test-migrations/', import.meta.url);
 const silent = createLogger('test', 'fatal');
 const owner = '00000000-0000-4000-8000-000000000001';
 export const thingsTable: FeedTable = { table: 'thing_events', subject: 'owner_id', time: 'at' };
 
-export interface Logged {
+export interface LoggedEvent {
   readonly seq: number;
   readonly id: string;
   readonly body: string;
@@ -77,8 +77,8 @@ export class ThingsService {
     }
   }
 
-  numbered(): Promise<Logged[]> {
-    return this.database.query<Logged & Record<string, unknown>>(
+  numbered(): Promise<LoggedEvent[]> {
+    return this.database.query<LoggedEvent & Record<string, unknown>>(
       'SELECT feed_seq AS seq, event_id AS id, body FROM thing_events WHERE feed_seq IS NOT NULL ORDER BY feed_seq',
     );
   }
@@ -126,8 +126,8 @@ export class FollowingService {
   }
 
   /** What was handed on: up to the watermark, without repetitions. */
-  log(): Promise<Logged[]> {
-    return this.database.query<Logged & Record<string, unknown>>(
+  log(): Promise<LoggedEvent[]> {
+    return this.database.query<LoggedEvent & Record<string, unknown>>(
       `SELECT seq, event_id AS id, body FROM event_log, feed_watermark
        WHERE seq <= watermark AND NOT repeats ORDER BY seq`,
     );

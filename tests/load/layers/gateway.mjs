@@ -86,7 +86,7 @@ export async function startGateway() {
   await app.getHttpAdapter().getInstance().ready();
   const log = app.get(RevocationLog);
   log.start();
-  await log.firstSeen(3_000);
+  await log.waitUntilFresh(3_000);
   return {
     server: app.getHttpServer(),
     end: async () => {

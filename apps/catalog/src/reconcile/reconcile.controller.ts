@@ -4,7 +4,7 @@ import type {
   PlantFinding,
   RaisedNumber,
   RaiseNumbers,
-  Reconciled,
+  ReconciledPage,
   ReconcilePlants,
 } from '@plant-shop/contracts/reconcile';
 import { Answers } from '@plant-shop/platform/rpc/answers';
@@ -21,7 +21,7 @@ export class ReconcileController {
   }
 
   @Answers(catalog.reconcilePlants)
-  reconcilePlants(page: ReconcilePlants, context: RpcContext): Promise<Reconciled<PlantFinding, number>> {
+  reconcilePlants(page: ReconcilePlants, context: RpcContext): Promise<ReconciledPage<PlantFinding, number>> {
     return this.reconcile.reconcile(context, page);
   }
 }

@@ -4,7 +4,7 @@ import type {
   PlantFinding,
   RaisedNumber,
   RaiseNumbers,
-  Reconciled,
+  ReconciledPage,
   ReconcilePlants,
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
@@ -78,7 +78,7 @@ export class ReconcileService {
   async reconcile(
     context: RpcContext,
     { after = 0, limit = 500, dryRun = false }: ReconcilePlants,
-  ): Promise<Reconciled<PlantFinding, number>> {
+  ): Promise<ReconciledPage<PlantFinding, number>> {
     const first = await this.read(context, after, limit);
     const seen = driftsOf(first);
     if (seen.length === 0) return reconciled(first, first.upTo, []);
@@ -207,6 +207,6 @@ function reconciled(
   page: PlantPage,
   next: number | undefined,
   findings: readonly PlantFinding[],
-): Reconciled<PlantFinding, number> {
+): ReconciledPage<PlantFinding, number> {
   return { checked: checkedOf(page), ...(next !== undefined && { next }), findings };
 }

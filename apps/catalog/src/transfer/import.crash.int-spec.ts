@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { catalog, type ImportedLine } from '@plant-shop/contracts/catalog';
+import { catalog, type ImportLineResult } from '@plant-shop/contracts/catalog';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { atEveryPoint, crashLimitMs, type Stage } from '@plant-shop/testing/crash/every-point';
 import { contextFor } from '@plant-shop/testing/service';
@@ -21,7 +21,7 @@ describe('wherever an import is killed', () => {
     await shop.stop();
   });
 
-  const importBy = (client: RpcClient, lines: readonly string[], withinMs = 10_000): Promise<ImportedLine[]> =>
+  const importBy = (client: RpcClient, lines: readonly string[], withinMs = 10_000): Promise<ImportLineResult[]> =>
     client.call(catalog.importPlants, { lines: [...lines] }, contextFor(staff, withinMs));
 
   let given = 0;

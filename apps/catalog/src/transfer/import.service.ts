@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { catalog, type ImportedLine } from '@plant-shop/contracts/catalog';
+import { catalog, type ImportLineResult } from '@plant-shop/contracts/catalog';
 import { actorOf, auditAll } from '@plant-shop/platform/audit/audit-log';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
@@ -22,7 +22,7 @@ export class ImportService {
    * Creates and replaces plants by their ids; what is the same already stays untouched. Answers when the store knows of all
    * of them, also of those that an earlier call has written.
    */
-  async import(context: RpcContext, lines: readonly string[]): Promise<ImportedLine[]> {
+  async import(context: RpcContext, lines: readonly string[]): Promise<ImportLineResult[]> {
     const { good, refused } = judge(lines);
     const results = new Map(refused);
     for (const round of rounds(good)) {

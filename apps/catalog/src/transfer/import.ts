@@ -1,4 +1,4 @@
-import { ImportedPlant, type ImportedLine } from '@plant-shop/contracts/catalog';
+import { ImportedPlant, type ImportLineResult } from '@plant-shop/contracts/catalog';
 import { CodedError } from '@plant-shop/platform/errors';
 import { validated } from '@plant-shop/platform/rpc/validation';
 import { attributesOf, type PlantAttributes, type PlantState } from '../plants/plant.js';
@@ -12,13 +12,13 @@ export interface GoodLine {
 
 export interface JudgedLines {
   readonly good: readonly GoodLine[];
-  readonly refused: ReadonlyMap<number, ImportedLine>;
+  readonly refused: ReadonlyMap<number, ImportLineResult>;
 }
 
 /** Each line by itself: one that is wrong fails none of its neighbours. */
 export function judge(lines: readonly string[]): JudgedLines {
   const good: GoodLine[] = [];
-  const refused = new Map<number, ImportedLine>();
+  const refused = new Map<number, ImportLineResult>();
   lines.forEach((text, line) => {
     try {
       good.push({ line, plant: validated(ImportedPlant, parse(text)) });

@@ -1,5 +1,12 @@
 import { Controller } from '@nestjs/common';
-import { catalog, type EndExport, type ExportedPage, type ImportedLine, type ImportPlants, type ReadExport } from '@plant-shop/contracts/catalog';
+import {
+  catalog,
+  type EndExport,
+  type ExportedPage,
+  type ImportLineResult,
+  type ImportPlants,
+  type ReadExport,
+} from '@plant-shop/contracts/catalog';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { ExportService } from './export.service.js';
@@ -13,7 +20,7 @@ export class TransferController {
   ) {}
 
   @Answers(catalog.importPlants)
-  importPlants({ lines }: ImportPlants, context: RpcContext): Promise<ImportedLine[]> {
+  importPlants({ lines }: ImportPlants, context: RpcContext): Promise<ImportLineResult[]> {
     return this.imports.import(context, lines);
   }
 

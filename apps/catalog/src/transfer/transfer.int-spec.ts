@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { catalog, type ExportedPage, type ImportedLine, type Plant } from '@plant-shop/contracts/catalog';
+import { catalog, type ExportedPage, type ImportLineResult, type Plant } from '@plant-shop/contracts/catalog';
 import { until } from '@plant-shop/testing/until';
 import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
 import { fails, losesItsAnswer } from '../store.fake.js';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => shop.stop());
 
 const staff = { subject: 'user-1', permissions: [], shown: ['apiKey'] };
-const importAll = (plants: readonly object[], budgetMs?: number): Promise<ImportedLine[]> =>
+const importAll = (plants: readonly object[], budgetMs?: number): Promise<ImportLineResult[]> =>
   shop.caller.call(catalog.importPlants, { lines: plants.map((one) => JSON.stringify(one)) }, staff, budgetMs);
 const results = async (plants: readonly object[]): Promise<unknown[]> =>
   (await importAll(plants)).map((one) => ('result' in one ? one.result : one.refused.code));

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { NamedAuditEntry } from '@plant-shop/contracts/audit';
 import { catalog } from '@plant-shop/contracts/catalog';
-import { uuidForm } from '@plant-shop/contracts/fields';
+import { uuidPattern } from '@plant-shop/contracts/fields';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
 import type { AuditRequested } from '@plant-shop/platform/audit/audit-log';
@@ -40,7 +40,7 @@ export class AuditPages {
    * somebody took to be found in another's place must hide nothing: then the entries of both are there, each with its subject.
    */
   private async subjectsOf(request: FastifyRequest, text: string): Promise<readonly string[]> {
-    const isId = uuidForm.test(text);
+    const isId = uuidPattern.test(text);
     try {
       const { userId } = await this.services.call(request, identity.resolveUsername, { username: text });
       return isId ? [...new Set([text, userId])] : [userId];

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Needs } from '../access.js';
 import type { Caller } from '@plant-shop/credentials/caller';
-import type { Credentials } from '@plant-shop/credentials/credentials';
+import type { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import { networkOf } from '@plant-shop/platform/network';
@@ -26,7 +26,7 @@ export class Entrance {
   private readonly policy: string;
 
   constructor(
-    private readonly credentials: Pick<Credentials, 'known' | 'check'>,
+    private readonly credentials: Pick<CredentialChecker, 'findCached' | 'check'>,
     private readonly limit: RateLimit,
   ) {
     this.policy = policyHeader(limit.perMinute);
@@ -45,8 +45,8 @@ export class Entrance {
       return undefined;
     }
     const known = refusedIsIgnored
-      ? unlessRefused(() => this.credentials.known(shown))
-      : this.guarded(request, reply, () => this.credentials.known(shown));
+      ? unlessRefused(() => this.credentials.findCached(shown))
+      : this.guarded(request, reply, () => this.credentials.findCached(shown));
     if (known) {
       this.enter(known, needs, request, reply);
       return undefined;
@@ -62,7 +62,7 @@ export class Entrance {
     const needs = request.rule?.needs;
     const shown = presentedCredentialsOf(request.raw);
     if (!needs || !shown) return;
-    const caller = this.credentials.known(shown) ?? (await this.credentials.check(shown, request.id, request.span?.traceparent));
+    const caller = this.credentials.findCached(shown) ?? (await this.credentials.check(shown, request.id, request.span?.traceparent));
     checkNeeds(needs, caller);
   }
 
@@ -98,7 +98,7 @@ export class Entrance {
   private countOpen(request: FastifyRequest, reply: FastifyReply, requests: number, byCredential = false): Promise<void> | undefined {
     const address = addressOf(request);
     const shown = byCredential ? unlessRefused(() => presentedCredentialsOf(request.raw)) : undefined;
-    const known = shown && unlessRefused(() => this.credentials.known(shown));
+    const known = shown && unlessRefused(() => this.credentials.findCached(shown));
     if (shown && !known && this.limit.isUsedUp(address) && !this.limit.isUsedUp(guessesOf(request))) {
       return this.countOnceChecked(shown, request, reply, requests);
     }

@@ -1,4 +1,4 @@
-import type { WrittenSchema } from '@plant-shop/contracts/answers';
+import type { SchemaWithComponents } from '@plant-shop/contracts/answers';
 import type { JsonSchema } from '@plant-shop/contracts/schema';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 
@@ -16,7 +16,7 @@ export interface OperationDocs {
 
 export type AnswerDocs =
   /** What the first call answers, passed on. */
-  | { readonly kind: 'passed'; readonly schema: WrittenSchema }
+  | { readonly kind: 'passed'; readonly schema: SchemaWithComponents }
   /** The specification's ApiResponse with a message like this one. */
   | { readonly kind: 'apiResponse'; readonly message: string; readonly headers?: Readonly<Record<string, JsonSchema>> }
   | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly also?: 503; readonly tagged?: true }
@@ -24,7 +24,7 @@ export type AnswerDocs =
   | { readonly kind: 'lines'; readonly description: string; readonly example: readonly object[] }
   | { readonly kind: 'image' };
 
-export const passed = (schema: WrittenSchema): AnswerDocs => ({ kind: 'passed', schema });
+export const passed = (schema: SchemaWithComponents): AnswerDocs => ({ kind: 'passed', schema });
 
 export const apiResponse = (message: string, headers?: Readonly<Record<string, JsonSchema>>): AnswerDocs => ({
   kind: 'apiResponse',

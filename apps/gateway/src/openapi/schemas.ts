@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { WrittenSchema } from '@plant-shop/contracts/answers';
+import type { SchemaWithComponents } from '@plant-shop/contracts/answers';
 import { type FieldSchema, type JsonSchema, schemaOfClass } from '@plant-shop/contracts/schema';
 import type { ClassConstructor } from 'class-transformer';
 
@@ -23,7 +23,7 @@ export class Schemas {
     return items ? { ...schema, items: this.ofField(items) } : schema;
   }
 
-  ofAnswer({ json, components }: WrittenSchema): JsonSchema {
+  ofAnswer({ json, components }: SchemaWithComponents): JsonSchema {
     for (const [name, schema] of Object.entries(components)) this.put(name, schema);
     return json;
   }

@@ -1,6 +1,6 @@
 import { orderPlaced, orderShipped, orderStatusChanged, refundDue, webhookTest } from '@plant-shop/contracts/events.schema';
 import type { OrderPlaced, OrderShipped, OrderStatusChanged, RefundDue, WebhookTest } from '@plant-shop/contracts/events';
-import type { WrittenSchema } from '@plant-shop/contracts/answers';
+import type { SchemaWithComponents } from '@plant-shop/contracts/answers';
 import type { Schemas } from './schemas.js';
 
 const examples = {
@@ -119,7 +119,7 @@ interface Sent {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
-  readonly schema: WrittenSchema['json'];
+  readonly schema: SchemaWithComponents['json'];
   readonly example: unknown;
 }
 

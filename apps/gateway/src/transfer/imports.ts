@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { catalog, type ImportedLine, maxImportLines } from '@plant-shop/contracts/catalog';
+import { catalog, type ImportLineResult, maxImportLines } from '@plant-shop/contracts/catalog';
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import type { FastifyRequest } from 'fastify';
 import type { Services } from '../http/services.js';
@@ -106,7 +106,7 @@ async function send(request: FastifyRequest, parts: ImportParts, lines: readonly
   let next = 0;
   for (const one of lines) {
     const fault = refused.get(one);
-    const result: ImportedLine | undefined = fault ? { refused: fault } : results[next++];
+    const result: ImportLineResult | undefined = fault ? { refused: fault } : results[next++];
     if (!result) throw new Error('the catalog answered fewer lines than it was sent');
     if ('refused' in result) {
       totals.refused++;
@@ -121,7 +121,7 @@ async function send(request: FastifyRequest, parts: ImportParts, lines: readonly
   return written;
 }
 
-async function ask(request: FastifyRequest, { services, stop }: ImportParts, lines: readonly Line[]): Promise<readonly ImportedLine[]> {
+async function ask(request: FastifyRequest, { services, stop }: ImportParts, lines: readonly Line[]): Promise<readonly ImportLineResult[]> {
   for (let attempt = 0; ; attempt++) {
     try {
       return await services.call(request, catalog.importPlants, { lines: lines.map(({ bytes }) => bytes.toString('utf8')) });
@@ -135,9 +135,13 @@ async function ask(request: FastifyRequest, { services, stop }: ImportParts, lin
 }
 
 /** A batch that grew too large for a frame by being written as JSON: seldom, since lines are JSON already. */
-async function oneByOne(request: FastifyRequest, parts: Pick<ImportParts, 'services' | 'stop'>, lines: readonly Line[]): Promise<readonly ImportedLine[]> {
+async function oneByOne(
+  request: FastifyRequest,
+  parts: Pick<ImportParts, 'services' | 'stop'>,
+  lines: readonly Line[],
+): Promise<readonly ImportLineResult[]> {
   if (lines.length === 1) return [{ refused: tooLong }];
-  const results: ImportedLine[] = [];
+  const results: ImportLineResult[] = [];
   for (const one of lines) results.push(...(await ask(request, parts as ImportParts, [one])));
   return results;
 }

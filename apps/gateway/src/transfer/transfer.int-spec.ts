@@ -3,7 +3,7 @@ import { type ClientRequest, type IncomingMessage, request as requestHttp } from
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { catalog, type ImportedLine, type Plant } from '@plant-shop/contracts/catalog';
+import { catalog, type ImportLineResult, type Plant } from '@plant-shop/contracts/catalog';
 import { unavailable } from '@plant-shop/platform/errors';
 import { fake } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
@@ -27,7 +27,7 @@ describe('the catalogue as a stream', () => {
   let fails = 0;
   let waits: Promise<unknown> | undefined;
 
-  const carryOut = async ({ lines }: { readonly lines: readonly string[] }): Promise<ImportedLine[]> => {
+  const carryOut = async ({ lines }: { readonly lines: readonly string[] }): Promise<ImportLineResult[]> => {
     batches.push(lines.length);
     await waits;
     if (fails-- > 0) throw unavailable('catalog');

@@ -3,7 +3,7 @@ import { identity } from '@plant-shop/contracts/identity';
 import type {
   RaisedNumber,
   RaiseNumbers,
-  Reconciled,
+  ReconciledPage,
   ReconcileUsers,
   UserFinding,
 } from '@plant-shop/contracts/reconcile';
@@ -21,7 +21,7 @@ export class ReconcileController {
   }
 
   @Answers(identity.reconcileUsers)
-  reconcileUsers(page: ReconcileUsers, context: RpcContext): Promise<Reconciled<UserFinding, string>> {
+  reconcileUsers(page: ReconcileUsers, context: RpcContext): Promise<ReconciledPage<UserFinding, string>> {
     return this.reconcile.reconcile(context, page);
   }
 }

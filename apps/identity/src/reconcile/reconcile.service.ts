@@ -3,7 +3,7 @@ import { identity } from '@plant-shop/contracts/identity';
 import type {
   RaisedNumber,
   RaiseNumbers,
-  Reconciled,
+  ReconciledPage,
   ReconcileUsers,
   UserFinding,
 } from '@plant-shop/contracts/reconcile';
@@ -55,7 +55,7 @@ export class ReconcileService {
   async reconcile(
     context: RpcContext,
     { after, limit = 500, dryRun = false }: ReconcileUsers,
-  ): Promise<Reconciled<UserFinding, string>> {
+  ): Promise<ReconciledPage<UserFinding, string>> {
     const page = { limit, ...(after !== undefined && { after }) };
     const first = await this.read(context, page);
     const next = first.end === undefined ? {} : { next: first.end };

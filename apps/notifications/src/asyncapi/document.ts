@@ -1,4 +1,4 @@
-import { instant, meaning, objectOf, oneOf, text, type WrittenSchema } from '@plant-shop/contracts/answers';
+import { described, instant, objectOf, oneOf, text, type SchemaWithComponents } from '@plant-shop/contracts/answers';
 import { defaultEventType, type EventType, eventTypes, type OrderEvent } from '@plant-shop/contracts/events';
 import { orderPlaced, orderShipped, orderStatusChanged, refundDue, webhookTest } from '@plant-shop/contracts/events.schema';
 import { sampleOf } from '@plant-shop/contracts/samples';
@@ -29,7 +29,7 @@ all of them. A client may connect with the same cursor and other types.
 
 A principal sees the events of its own orders; with \`read:orders\`, of all.`;
 
-const cursor = meaning(text(500), 'Opaque. Connect with the last one, and every later event follows once.');
+const cursor = described(text(500), 'Opaque. Connect with the last one, and every later event follows once.');
 
 /** What each type is called in the document, and what is sent of it. */
 const types = {
@@ -56,7 +56,11 @@ const gap = objectOf<StreamGap>('StreamGap', 'Only with cursors: what came befor
   }),
 });
 
-const schemas: readonly WrittenSchema[] = [...Object.values(types).flatMap(({ plain, resumable }) => [plain, resumable]), gap, webhookTest];
+const schemas: readonly SchemaWithComponents[] = [
+  ...Object.values(types).flatMap(({ plain, resumable }) => [plain, resumable]),
+  gap,
+  webhookTest,
+];
 
 const lowerFirst = (name: string): string => name.charAt(0).toLowerCase() + name.slice(1);
 /** Names of messages, with the events' on every way. */

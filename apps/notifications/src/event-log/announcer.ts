@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnApplicationBootstrap, Optional } from '@nestjs/common';
-import type { Logged } from '@plant-shop/events/follower';
+import type { LoggedRange } from '@plant-shop/events/follower';
 import { LogTail } from '../stream/log-tail.js';
 import { AllOrdersDeliveryMaker } from '../webhooks/all-orders-delivery-maker.js';
 import { DeliveryMaker } from '../webhooks/delivery-maker.js';
@@ -26,7 +26,7 @@ export class Announcer implements OnApplicationBootstrap {
   }
 
   /** This replica has added events to the log. */
-  announce(logged: Logged): void {
+  announce(logged: LoggedRange): void {
     this.pokeWebhooks();
     const reached = this.fanout.ownReached(logged);
     if (this.tail) this.tail.announce(reached);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { defaultEventType } from '@plant-shop/contracts/events';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
-import type { Logged } from '@plant-shop/events/follower';
+import type { LoggedRange } from '@plant-shop/events/follower';
 import type { Logger } from '@plant-shop/platform/logging';
 import { type Listener, Nats } from '@plant-shop/platform/nats';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
@@ -16,7 +16,7 @@ const maxMessageBytes = 512 * 1024;
 const statusChange = `{"event":"${defaultEventType}"`;
 
 /** What was logged, with the time at which it reached notifications. */
-export interface Reached extends Omit<Logged, 'ageMs'> {
+export interface Reached extends Omit<LoggedRange, 'ageMs'> {
   /** Milliseconds since the epoch by identity's clock, which all replicas follow. */
   readonly reachedAt: number;
 }
@@ -26,7 +26,7 @@ export interface Reached extends Omit<Logged, 'ageMs'> {
  * `events` of every type: where others than status changes are among them, these travel as `mixedEvents`, and they read the log.
  */
 type Message = Omit<Reached, 'reachedAt'> & {
-  readonly mixedEvents?: Logged['events'];
+  readonly mixedEvents?: LoggedRange['events'];
   readonly reachedAt?: number;
   /** False: the sender makes no webhook deliveries of it. */
   readonly makesDeliveries?: boolean;
@@ -54,7 +54,7 @@ export class Fanout implements OnApplicationShutdown {
   }
 
   /** What this replica has just logged itself. */
-  ownReached({ ageMs, ...logged }: Logged): Reached {
+  ownReached({ ageMs, ...logged }: LoggedRange): Reached {
     return { ...logged, reachedAt: this.revocations.identityTime() - ageMs };
   }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Revocation } from '@plant-shop/contracts/identity';
 import type { Caller } from '@plant-shop/credentials/caller';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
-import { Credentials } from '@plant-shop/credentials/credentials';
+import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { revocationKey, RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
@@ -36,7 +36,7 @@ export class CredentialWatch {
   private watcher: CredentialWatcher | undefined;
 
   constructor(
-    private readonly credentials: Credentials,
+    private readonly credentials: CredentialChecker,
     private readonly log: RevocationLog,
     @InjectLogger() private readonly logger: Logger,
   ) {

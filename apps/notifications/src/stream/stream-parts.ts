@@ -1,5 +1,5 @@
 import type { Provider } from '@nestjs/common';
-import { Credentials } from '@plant-shop/credentials/credentials';
+import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import { Admission } from './admission.js';
@@ -23,9 +23,9 @@ const requestBudgetMs = 5_000;
 /** What the stream is made of. */
 export const streamParts = (publicUrl: string): Provider[] => [
   {
-    provide: Credentials,
+    provide: CredentialChecker,
     inject: [RpcClient, RevocationLog],
-    useFactory: (rpc: RpcClient, log: RevocationLog) => new Credentials(rpc, log, { publicUrl, requestBudgetMs }),
+    useFactory: (rpc: RpcClient, log: RevocationLog) => new CredentialChecker(rpc, log, { publicUrl, requestBudgetMs }),
   },
   StreamMetrics,
   LogTail,

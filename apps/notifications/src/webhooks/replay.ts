@@ -1,6 +1,6 @@
 import type { Replay, ReplayRange } from '@plant-shop/contracts/notifications';
 import { findWatermark } from '@plant-shop/events/event-log';
-import { shareLockLog } from '@plant-shop/events/log-retention';
+import { lockLogForShare } from '@plant-shop/events/log-retention';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { decodeCursor, encodeCursor, noEpoch } from '../stream/cursor.js';
@@ -20,7 +20,7 @@ const clockSlackMs = 60_000;
  */
 export async function replayEvents(tx: Transaction, webhookId: string, range: ReplayRange): Promise<Replay> {
   // Nothing of the log is deleted meanwhile.
-  const oldest = await shareLockLog(tx);
+  const oldest = await lockLogForShare(tx);
   const { seq: head, epoch } = await findWatermark(tx);
   const made = await findMadeUpTo(tx, webhookId);
   const after = Math.max(await afterOf(tx, range, epoch ?? noEpoch, { oldest, head }), oldest - 1);

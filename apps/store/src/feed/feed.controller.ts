@@ -1,6 +1,6 @@
 import { Controller } from '@nestjs/common';
 import { store } from '@plant-shop/contracts/store';
-import type { FeedHead, FeedPage, GoOnBeyond, ReadFeed } from '@plant-shop/contracts/store.feed';
+import type { FeedHead, FeedPage, ReadFeed, StartNewEpoch } from '@plant-shop/contracts/store.feed';
 import { Answers } from '@plant-shop/platform/rpc/answers';
 import { OrderFeed } from './order-feed.js';
 
@@ -19,7 +19,7 @@ export class FeedController {
   }
 
   @Answers(store.feedGoOnBeyond)
-  feedGoOnBeyond({ known, agreed }: GoOnBeyond): Promise<FeedHead> {
+  feedGoOnBeyond({ known, agreed }: StartNewEpoch): Promise<FeedHead> {
     return this.orders.feed.startNewEpoch(known, agreed);
   }
 }

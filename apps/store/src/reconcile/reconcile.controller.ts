@@ -6,7 +6,7 @@ import type {
   ListAllStock,
   ListCustomers,
   OrderFinding,
-  Reconciled,
+  ReconciledPage,
   ReconcileOrders,
 } from '@plant-shop/contracts/reconcile';
 import { store } from '@plant-shop/contracts/store';
@@ -33,7 +33,7 @@ export class ReconcileController {
   }
 
   @Answers(store.reconcileOrders)
-  reconcileOrders(page: ReconcileOrders): Promise<Reconciled<OrderFinding, number>> {
+  reconcileOrders(page: ReconcileOrders): Promise<ReconciledPage<OrderFinding, number>> {
     return this.reconcile.orders(page);
   }
 }

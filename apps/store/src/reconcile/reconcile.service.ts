@@ -6,7 +6,7 @@ import type {
   ListAllStock,
   ListCustomers,
   OrderFinding,
-  Reconciled,
+  ReconciledPage,
   ReconcileOrders,
 } from '@plant-shop/contracts/reconcile';
 import { Database } from '@plant-shop/platform/postgres/database';
@@ -38,7 +38,7 @@ export class ReconcileService {
     return findCustomers(this.database, after, limit);
   }
 
-  async orders({ after = 0, limit = 100, dryRun = false }: ReconcileOrders): Promise<Reconciled<OrderFinding, number>> {
+  async orders({ after = 0, limit = 100, dryRun = false }: ReconcileOrders): Promise<ReconciledPage<OrderFinding, number>> {
     const found = await findSetAside(this.database, after, limit);
     const findings: OrderFinding[] = [];
     for (const order of found) findings.push(dryRun ? finding(order, 'found') : await this.takeUp(order));

@@ -30,13 +30,13 @@ const maxKept = 10_000;
 /** An answer is asked anew after this, so that a changed role and "last used" are never older. */
 const keepMs = 60_000;
 
-export interface CredentialsOptions {
+export interface CredentialCheckerOptions {
   readonly publicUrl: string;
   readonly requestBudgetMs: number;
 }
 
 /** Finds out on whose behalf a request comes, from the credentials that it shows. */
-export class Credentials {
+export class CredentialChecker {
   private readonly opaque: CredentialCache<Credential>;
   private readonly subjects: CredentialCache<Subject>;
   private readonly tokens: AccessTokens;
@@ -45,7 +45,7 @@ export class Credentials {
   constructor(
     private readonly rpc: RpcClient,
     private readonly log: RevocationLog,
-    private readonly options: CredentialsOptions,
+    private readonly options: CredentialCheckerOptions,
   ) {
     this.tokens = new AccessTokens({
       publicUrl: options.publicUrl,
@@ -59,26 +59,26 @@ export class Credentials {
       forget: () => this.tokens.forgetKeys(),
     });
     this.opaque = new CredentialCache(log, {
-      max: maxKept,
-      keepMs,
+      maxEntries: maxKept,
+      maxAgeMs: keepMs,
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
       isRevokedBy: ({ kind, id, userId }, revoked) => revoked.has(`${kind}:${id}`) || isOutdated(userId, revoked),
     });
     this.subjects = new CredentialCache(log, {
-      max: maxKept,
-      keepMs,
+      maxEntries: maxKept,
+      maxAgeMs: keepMs,
       isRevokedBy: ({ userId }, revoked) => isOutdated(userId, revoked),
     });
     this.verified = new CredentialCache(log, {
-      max: maxKept,
-      keepMs,
+      maxEntries: maxKept,
+      maxAgeMs: keepMs,
       expiresAt: ({ expiresAt }) => expiresAt,
       isRevokedBy: (token, revoked) => revocationKeysOf(token).some((key) => revoked.has(key)),
     });
   }
 
   /** The caller when everything that is shown is known here already; then nobody need be asked. */
-  known(shown: PresentedCredentials): Caller | undefined {
+  findCached(shown: PresentedCredentials): Caller | undefined {
     if (!this.log.isFresh) return undefined;
     const checked: Checked[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
@@ -103,7 +103,7 @@ export class Credentials {
    */
   async check(shown: PresentedCredentials, requestId: string, traceparent?: string): Promise<Caller> {
     const context = (): RpcContext => this.context(requestId, traceparent);
-    await this.log.becomeFollowed();
+    await this.log.ensureFresh();
     const checks: Promise<Checked>[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
       const digest = shown[kind];
@@ -120,16 +120,16 @@ export class Credentials {
       if (revokedByOf(credential).some((one) => this.log.isRevoked(one))) throw new CredentialRefused('credential-refused', revokedText);
       return credential;
     };
-    return fromOpaque(await this.opaque.getOrAsk(`${kind}:${digest}`, ask));
+    return fromOpaque(await this.opaque.getOrFetch(`${kind}:${digest}`, ask));
   }
 
   private async checkToken(jwt: string, context: () => RpcContext): Promise<Checked> {
-    const token = await this.verified.getOrAsk(digestOf(jwt), async () => ({
+    const token = await this.verified.getOrFetch(digestOf(jwt), async () => ({
       ...(await this.tokens.verify(jwt)),
       // Nothing was read from identity's log for it: whether it is revoked is looked up at each use.
       position: this.log.position,
     }));
-    const subject = await this.subjects.getOrAsk(token.userId, async () => ({
+    const subject = await this.subjects.getOrFetch(token.userId, async () => ({
       ...(await this.rpc.call(identity.resolveSubject, { userId: token.userId }, context())),
       userId: token.userId,
     }));
