@@ -9,7 +9,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import type { RawAnswer } from '@plant-shop/platform/rpc/client';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Service } from '@plant-shop/platform/service/service';
-import { Stage } from '@plant-shop/testing/crash/every-point';
+import { CrashTestbed } from '@plant-shop/testing/crash/every-point';
 import { type TestNats, startNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { contextFor, startService, TestCaller } from '@plant-shop/testing/service';
@@ -76,8 +76,8 @@ export class CatalogHarness {
   }
 
   /** For tests that let replicas die; to be stopped by the test. */
-  crashStage(): Promise<Stage> {
-    return Stage.of('catalog', this.nats.url, (service) => startCatalog(service, this.configFor()));
+  crashStage(): Promise<CrashTestbed> {
+    return CrashTestbed.start('catalog', this.nats.url, (service) => startCatalog(service, this.configFor()));
   }
 
   /** One more replica in a process of its own, which can be killed. */

@@ -3,7 +3,7 @@ import { type Credential, identity, type Session, type User } from '@plant-shop/
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { Service } from '@plant-shop/platform/service/service';
-import { Stage } from '@plant-shop/testing/crash/every-point';
+import { CrashTestbed } from '@plant-shop/testing/crash/every-point';
 import { startNats } from '@plant-shop/testing/nats';
 import { createDatabase } from '@plant-shop/testing/postgres';
 import { contextFor, startService, TestCaller } from '@plant-shop/testing/service';
@@ -72,8 +72,8 @@ export class TestIdentity {
   }
 
   /** For tests that let replicas die; to be stopped by the test. */
-  crashStage(): Promise<Stage> {
-    return Stage.of('identity', this.natsUrl, (one) => startIdentity(one, testConfig(this.databaseUrl), quick));
+  crashStage(): Promise<CrashTestbed> {
+    return CrashTestbed.start('identity', this.natsUrl, (one) => startIdentity(one, testConfig(this.databaseUrl), quick));
   }
 
   /** How many connections wait. Asked inside a transaction, it would answer the same again and again. */

@@ -41,7 +41,7 @@ export async function startNotifications(
   followRevocations(service, app.get(RevocationLog));
   infoOfRole(service.metrics, options.role);
   if (!hasStream(options.role)) return { streamPort: undefined };
-  service.readiness.requireRoom('room', () => app.get(Connections).checkWantsMore());
+  service.readiness.requireCapacity('room', () => app.get(Connections).checkWantsMore());
   return { streamPort: app.get(StreamServer).port };
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Order, store } from '@plant-shop/contracts/store';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
-import { atEveryPoint, crashLimitMs, type Outcome, type Stage } from '@plant-shop/testing/crash/every-point';
+import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs, type Outcome } from '@plant-shop/testing/crash/every-point';
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { DueOrders } from './checkout/due-orders.js';
@@ -11,7 +11,7 @@ import { customer, staff, StoreHarness } from './store.spec.fixture.js';
 
 describe('whatever the store loses while it works, and whenever it dies', () => {
   let shop: StoreHarness;
-  let stage: Stage;
+  let stage: CrashTestbed;
   beforeAll(async () => {
     shop = await StoreHarness.start({ replicas: 0 });
     stage = await shop.crashStage();
@@ -78,11 +78,11 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
   it('an order is placed once, and the same Idempotency-Key tells which', async () => {
     await atEveryPoint(stage, {
       name: 'place an order',
-      atLeast: 8,
+      minCalls: 8,
       given: async () => ({ plantId: await shop.plant(10), key: randomUUID() }),
       when: (victim, given, withinMs) => placeBy(victim.caller, given, withinMs),
-      before: async ({ plantId }, outcome) => expectTruth(outcome, (await ordersOf(plantId)).length === 1),
-      finally: async (given, outcome) => {
+      immediately: async ({ plantId }, outcome) => expectTruth(outcome, (await ordersOf(plantId)).length === 1),
+      eventually: async (given, outcome) => {
         const [committed] = await ordersOf(given.plantId);
         const again = await placeBy(shop.caller.client, given);
         if (outcome.kind === 'answered') expect(again.order).toEqual(outcome.answer.order);
@@ -92,7 +92,7 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
         expect(await shop.violations()).toEqual([]);
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 
   const isStill = async (orderId: number, status: string) =>
     (await shop.rows('SELECT 1 FROM orders WHERE id = $1 AND status = $2', [orderId, status])).length === 1;
@@ -106,50 +106,50 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
       );
     await atEveryPoint(stage, {
       name: 'approve an order',
-      atLeast: 8,
+      minCalls: 8,
       given: placed,
       when: (victim, { orderId }, withinMs) => pay(victim.caller, orderId, withinMs),
-      before: async ({ orderId }, outcome) => expectTruth(outcome, await isStill(orderId, 'approved')),
-      finally: async ({ plantId, orderId }) => {
+      immediately: async ({ orderId }, outcome) => expectTruth(outcome, await isStill(orderId, 'approved')),
+      eventually: async ({ plantId, orderId }) => {
         await expect(pay(shop.caller.client, orderId)).resolves.toMatchObject({ id: orderId, status: 'approved' });
         await expectMovedOnce(orderId, 'approved');
         expect(await shop.rows('SELECT state FROM payments WHERE order_id = $1', [orderId])).toEqual([{ state: 'accepted' }]);
         expect(await stockOf(plantId)).toEqual({ free: 8, reserved: 0, sold: 2 });
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 
   it('a cancelled order gives its units back once', async () => {
     const cancel = (client: RpcClient, orderId: number, withinMs = 10_000) =>
       client.call(store.cancelOrder, { orderId }, contextFor(customer(1), withinMs));
     await atEveryPoint(stage, {
       name: 'cancel an order',
-      atLeast: 7,
+      minCalls: 7,
       given: placed,
       when: (victim, { orderId }, withinMs) => cancel(victim.caller, orderId, withinMs),
-      before: async ({ orderId }, outcome) => expectTruth(outcome, await isStill(orderId, 'cancelled')),
-      finally: async ({ plantId, orderId }) => {
+      immediately: async ({ orderId }, outcome) => expectTruth(outcome, await isStill(orderId, 'cancelled')),
+      eventually: async ({ plantId, orderId }) => {
         await expect(cancel(shop.caller.client, orderId)).resolves.toMatchObject({ id: orderId, status: 'cancelled' });
         await expectMovedOnce(orderId, 'cancelled');
         expect(await stockOf(plantId)).toEqual({ free: 10, reserved: 0, sold: 0 });
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 
   it('an order expires once, by whichever replica is left, and its event gets one number in a feed without holes', async () => {
     await atEveryPoint(stage, {
       name: 'expire an order and tell of it',
-      atLeast: 14,
+      minCalls: 14,
       given: placed,
-      due: ({ orderId }) => shop.rows('UPDATE orders SET due_at = now() WHERE id = $1', [orderId]),
+      makeDue: ({ orderId }) => shop.rows('UPDATE orders SET due_at = now() WHERE id = $1', [orderId]),
       when: async ({ app }) => {
         await app.get(DueOrders).run();
         await app.get(OrderFeed).numberer.run();
       },
-      finally: async ({ plantId, orderId }) => {
+      eventually: async ({ plantId, orderId }) => {
         await expectMovedOnce(orderId, 'cancelled');
         expect(await stockOf(plantId)).toEqual({ free: 10, reserved: 0, sold: 0 });
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 });

@@ -5,7 +5,7 @@ import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { Service } from '@plant-shop/platform/service/service';
-import { Stage } from '@plant-shop/testing/crash/every-point';
+import { CrashTestbed } from '@plant-shop/testing/crash/every-point';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { fake, startFake, startService, TestCaller, testConfig } from '@plant-shop/testing/service';
@@ -75,8 +75,8 @@ export class StoreHarness {
   }
 
   /** For tests that let replicas die; to be stopped by the test. */
-  crashStage(): Promise<Stage> {
-    return Stage.of('store', this.nats.url, (service) => startStore(service, this.config));
+  crashStage(): Promise<CrashTestbed> {
+    return CrashTestbed.start('store', this.nats.url, (service) => startStore(service, this.config));
   }
 
   /** For tests that look at the steps of one transaction; to be closed by the test. */

@@ -127,7 +127,7 @@ export class Feed {
       const last = events.at(-1)?.seq;
       if (events.length !== unnumbered.length || last !== head) throw new Error(`the feed would have a hole: ${String(last)} of ${head}`);
       return { epoch: before.epoch, head, after: { seq: before.head, ...previous }, events };
-    }, { keepsPlans: true });
+    }, { useGenericPlans: true });
   }
 
   async head(): Promise<FeedHead> {

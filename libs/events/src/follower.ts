@@ -171,7 +171,7 @@ export class Follower {
       if (upTo > before.seq) await this.options.onAdvance(tx, { after: before.seq, upTo });
       if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
       return { before, taken, others, repetitions };
-    }, { keepsPlans: true });
+    }, { useGenericPlans: true });
     const { events, upTo, epoch, resumesAt } = taken;
     if (others.length > 0) {
       this.logger.error({ seqs: others.slice(0, 10), count: others.length }, 'the feed gave numbers a second time');

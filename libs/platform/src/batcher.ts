@@ -4,53 +4,55 @@ import type { Deadline } from './rpc/deadline.js';
 import { failureOf, type OpenSpan, type Tracing, tracing } from './telemetry/tracing.js';
 
 export interface BatcherOptions {
-  /** What a batch is called in traces. */
+  /** The name of a batch's span. */
   readonly name: string;
-  /** Told of each batch how many requests are in it. */
+  /** Called before each batch with its number of requests. */
   readonly onBatch?: (requests: number) => void;
-  readonly count: number;
+  /** Number of lanes: batches that may run at the same time. */
+  readonly lanes: number;
   readonly maxBatch: number;
-  /** Whether the next batch waits for those who were just answered: for requests whose clients ask again at once. */
+  /** Whether the next batch waits briefly for the clients that were just answered; for clients that send their next request at once. */
   readonly lingers?: boolean;
 }
 
-interface Waiting<Request, Result> {
+interface QueuedRequest<Request, Result> {
   readonly request: Request;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
-  /** What it is submitted for; absent when that is not traced. */
+  /** The span that submitted the request; undefined when it is not traced. */
   readonly span: OpenSpan | undefined;
 }
 
-/** Results in the order of the requests; an Error among them rejects its own request only. */
+/** Returns the results in the order of the requests. An Error among them rejects its own request only. */
 export type RunBatch<Request, Result> = (requests: readonly Request[]) => Promise<readonly (Result | Error)[]>;
 
-/** Leaves out who waited in the lane past their deadline: they were told that the outcome is unknown, and the kindest is none. */
+/** Drops requests whose deadline passed in the queue: their callers already received `outcome-unknown`. Answers `unavailable`. */
 export function dropExpired<Request extends { readonly deadline: Deadline }, Result>(
   service: string,
   run: RunBatch<Request, Result>,
 ): RunBatch<Request, Result> {
   return async (batch) => {
-    const waiting = batch.filter((one) => !one.deadline.isPast);
-    const results = waiting.length === 0 ? [] : await run(waiting);
-    const resultOf = new Map(waiting.map((one, n) => [one, results[n]]));
+    const live = batch.filter((one) => !one.deadline.isPast);
+    const results = live.length === 0 ? [] : await run(live);
+    const resultOf = new Map(live.map((one, n) => [one, results[n]]));
     return batch.map((one) => resultOf.get(one) ?? unavailable(service));
   };
 }
 
-/** Fewer than that are not waited for: a request alone, or beside another one, is not later for the batches of others. */
-const fewestGathered = 4;
-const maxGatheringMs = 5;
+/** With fewer clients a lane does not linger, so that one or two requests never wait for others. */
+const minToLinger = 4;
+const maxLingerMs = 5;
 
 /**
- * Joins requests into batches: what comes in while a lane's batch is under way forms its next one, and a request alone waits
- * only for the end of its turn of the event loop. Where lanes gather and several are under way, the next batch begins when as
- * many wait as there were, or when they have been waited for as long as the last one took: otherwise two halves take turns,
- * each a batch that costs nearly as much as one of all. Requests with the same key use the same lane and keep their order of
- * arrival.
+ * Joins requests into batches. Requests with the same key use the same lane and keep their order of arrival. Requests that arrive
+ * while a lane's batch runs form its next one; into an idle lane, all requests of one turn of the event loop form a batch.
  *
- * When a batch fails on its data (SQLSTATE classes 22 and 23), it is run again in halves, so that one bad request never
- * fails its neighbours. Every other failure is that of all requests of the batch.
+ * With `lingers`, the next batch starts when as many requests are queued as were just answered or already queued, but waits no
+ * longer than the last batch took, and at most 5 ms. Otherwise two halves of the clients would take turns, in batches that each cost
+ * nearly as much as one of all clients.
+ *
+ * A batch that fails on its data (SQLSTATE classes 22 and 23) is run again in halves, so that an invalid request fails alone. Every
+ * other failure rejects all requests of the batch.
  */
 export class Batcher<Request, Result> {
   private readonly lanes = new Map<number, Lane<Request, Result>>();
@@ -61,7 +63,7 @@ export class Batcher<Request, Result> {
   ) {}
 
   submit(key: number, request: Request): Promise<Result> {
-    const number = key % this.options.count;
+    const number = key % this.options.lanes;
     let lane = this.lanes.get(number);
     if (!lane) {
       lane = new Lane(this.options, this.run);
@@ -70,7 +72,7 @@ export class Batcher<Request, Result> {
     return lane.submit(request);
   }
 
-  /** Requests that wait for a batch. */
+  /** Number of requests that wait for a batch. */
   get waiting(): number {
     return [...this.lanes.values()].reduce((sum, lane) => sum + lane.queue.length, 0);
   }
@@ -78,10 +80,11 @@ export class Batcher<Request, Result> {
 
 const requestsOf = <Request>(batch: readonly { readonly request: Request }[]): Request[] => batch.map((one) => one.request);
 
+/** A queue whose batches run one at a time. */
 class Lane<Request, Result> {
-  readonly queue: Waiting<Request, Result>[] = [];
-  private busy = false;
-  private gathering: { readonly enough: number; readonly end: () => void } | undefined;
+  readonly queue: QueuedRequest<Request, Result>[] = [];
+  private isRunning = false;
+  private lingering: { readonly enough: number; readonly end: () => void } | undefined;
 
   constructor(
     private readonly options: BatcherOptions,
@@ -91,41 +94,41 @@ class Lane<Request, Result> {
   submit(request: Request): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.queue.push({ request, resolve, reject, span: tracing?.active });
-      if (this.gathering && this.queue.length >= this.gathering.enough) this.gathering.end();
-      if (this.busy) return;
-      this.busy = true;
-      setImmediate(() => void this.work());
+      if (this.lingering && this.queue.length >= this.lingering.enough) this.lingering.end();
+      if (this.isRunning) return;
+      this.isRunning = true;
+      setImmediate(() => void this.runBatches());
     });
   }
 
-  private async work(): Promise<void> {
+  private async runBatches(): Promise<void> {
     while (this.queue.length > 0) {
       const batch = this.queue.splice(0, this.options.maxBatch);
       this.options.onBatch?.(batch.length);
-      const begun = performance.now();
+      const startedAt = performance.now();
       await this.settle(batch);
-      await this.gather(batch.length + this.queue.length, performance.now() - begun);
+      await this.linger(batch.length + this.queue.length, performance.now() - startedAt);
     }
-    this.busy = false;
+    this.isRunning = false;
   }
 
-  /** @param underWay who was answered just now and who waits already */
-  private async gather(underWay: number, limitMs: number): Promise<void> {
-    const enough = Math.min(underWay, this.options.maxBatch);
-    if (!this.options.lingers || underWay < fewestGathered || this.queue.length >= enough) return;
+  /** @param clients number of requests that were just answered or are already queued */
+  private async linger(clients: number, limitMs: number): Promise<void> {
+    const enough = Math.min(clients, this.options.maxBatch);
+    if (!this.options.lingers || clients < minToLinger || this.queue.length >= enough) return;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.min(limitMs, maxGatheringMs));
+      const timer = setTimeout(resolve, Math.min(limitMs, maxLingerMs));
       const end = (): void => {
         clearTimeout(timer);
-        // The others of this turn come along.
+        // Includes the other requests of this turn.
         setImmediate(resolve);
       };
-      this.gathering = { enough, end };
+      this.lingering = { enough, end };
     });
-    this.gathering = undefined;
+    this.lingering = undefined;
   }
 
-  private async settle(batch: readonly Waiting<Request, Result>[]): Promise<void> {
+  private async settle(batch: readonly QueuedRequest<Request, Result>[]): Promise<void> {
     try {
       const results = await (tracing ? this.runTraced(tracing, batch) : this.run(requestsOf(batch)));
       batch.forEach((one, n) => {
@@ -144,8 +147,8 @@ class Lane<Request, Result> {
     }
   }
 
-  /** A batch is part of none of its requests, and linked with all of them: a trace of its own. */
-  private async runTraced(on: Tracing, batch: readonly Waiting<Request, Result>[]): Promise<readonly (Result | Error)[]> {
+  /** Runs a batch in a trace of its own, linked with the spans of all its requests. */
+  private async runTraced(on: Tracing, batch: readonly QueuedRequest<Request, Result>[]): Promise<readonly (Result | Error)[]> {
     const span = on.begin({
       name: this.options.name,
       kind: 'internal',

@@ -3,7 +3,7 @@ import { CoalescedRead } from './coalesced-read.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A source whose reads are answered by hand. */
+/** A source whose reads the test answers. */
 class Source {
   value = 0;
   readonly reads: PromiseWithResolvers<number>[] = [];
@@ -18,8 +18,8 @@ class Source {
   }
 }
 
-describe('a shared read', () => {
-  it('begins at once for the first, and is one for all who come after it', async () => {
+describe('a coalesced read', () => {
+  it('begins at once for the first caller; all later callers share the next one', async () => {
     const source = new Source();
     const asked = Array.from({ length: 100 }, () => source.shared.get());
     expect(source.reads).toHaveLength(1);
@@ -31,7 +31,7 @@ describe('a shared read', () => {
     expect(source.shared.isIdle).toBe(true);
   });
 
-  it('waits for those whom it has just answered, when they are many', async () => {
+  it('waits briefly for the callers that were just answered, if there are many', async () => {
     const source = new Source();
     const first = source.shared.get();
     const asked = Array.from({ length: 20 }, () => source.shared.get());
@@ -51,7 +51,7 @@ describe('a shared read', () => {
     expect(source.reads).toHaveLength(3);
   });
 
-  it('tells nobody what was so before they asked: who comes during a read gets the next one', async () => {
+  it('never returns a state older than the call: a caller during a read gets the next one', async () => {
     const source = new Source();
     const first = source.shared.get();
     await turn();
@@ -67,19 +67,19 @@ describe('a shared read', () => {
     expect(source.reads).toHaveLength(2);
   });
 
-  it('does not share a failure with those who came after it', async () => {
+  it('does not share a failure with later callers', async () => {
     const source = new Source();
     const first = source.shared.get();
     await turn();
     const second = source.shared.get();
-    source.reads[0]?.reject(new Error('away'));
-    await expect(first).rejects.toThrow('away');
+    source.reads[0]?.reject(new Error('unreachable'));
+    await expect(first).rejects.toThrow('unreachable');
     await turn();
     source.answer(1);
     expect(await second).toBe(0);
   });
 
-  it('waits a quarter of a second for a read that hangs, and then begins the next one', async () => {
+  it('begins the next read after 250 ms if one hangs', async () => {
     const source = new Source();
     void source.shared.get();
     await turn();
@@ -91,11 +91,11 @@ describe('a shared read', () => {
     expect(await second).toBe(0);
   });
 
-  it('hears of what fails before it can be awaited', async () => {
+  it('rejects when the read throws synchronously', async () => {
     const shared = new CoalescedRead<number>(() => {
-      throw new Error('not even begun');
+      throw new Error('synchronous');
     });
-    await expect(shared.get()).rejects.toThrow('not even begun');
+    await expect(shared.get()).rejects.toThrow('synchronous');
     expect(shared.isIdle).toBe(true);
   });
 });

@@ -1,45 +1,45 @@
-/** So long a read may keep those waiting who came after it. Far longer than healthy reads take. */
-const patienceMs = 250;
+/** How long a running read may delay the next one. Far longer than a healthy read takes. */
+const maxWaitMs = 250;
 
-/** A read for so many is worth waiting for the next ones. */
-const many = 8;
-const gatherMs = 1;
+/** After a read for at least this many callers, the next read waits `lingerMs`. */
+const minToLinger = 8;
+const lingerMs = 1;
 
 /**
- * One read for all who ask at about the same time, never older than their asking: whoever asks while a read is under way,
- * which may have seen what was before, waits for the next one. One is under way at a time, and so the more ask, the less
- * each costs. Who asks alone waits for nobody.
+ * Coalesces concurrent reads. A caller never gets a result older than its call: a read that is already running may have seen an
+ * older state, so the caller shares the next one. Reads run one at a time, so each costs less the more callers there are. A
+ * single caller never waits for others.
  *
- * After a read for many the next one waits a millisecond: those who were just answered come back with their next question.
+ * After a read for at least 8 callers the next one waits 1 ms, since callers often read again as soon as they are answered.
  *
- * A read that hangs (its answer is lost, a server does not answer) keeps the next one from beginning for 250 ms, no longer:
- * every caller gets an outcome within that and the time limit that a read has by itself.
+ * A read that hangs (lost answer, unresponsive server) delays the next one by at most 250 ms. Every caller gets an outcome within
+ * that time plus the time limit of a single read.
  */
 export class CoalescedRead<T> {
-  private underWay: Promise<T> | undefined;
+  private running: Promise<T> | undefined;
   private next: Promise<T> | undefined;
-  /** Who waits for the next one. */
+  /** Number of callers that wait for the next read. */
   private waiting = 0;
-  /** Who waited for the one under way. */
+  /** Number of callers of the last read. */
   private served = 0;
 
   constructor(private readonly read: () => Promise<T>) {}
 
-  /** What a read finds, or fails with, that begins after this call. */
+  /** Returns the outcome of a read that begins after this call. */
   get(): Promise<T> {
     this.waiting++;
-    if (this.isIdle && this.served < many) return this.begin();
-    return (this.next ??= this.afterwards());
+    if (this.isIdle && this.served < minToLinger) return this.begin();
+    return (this.next ??= this.beginNext());
   }
 
-  /** Nobody waits for anything. */
+  /** Whether no read is running or scheduled. */
   get isIdle(): boolean {
-    return this.next === undefined && this.underWay === undefined;
+    return this.next === undefined && this.running === undefined;
   }
 
-  private async afterwards(): Promise<T> {
-    if (this.underWay) await settledOrLate(this.underWay);
-    if (this.served >= many) await pause(gatherMs);
+  private async beginNext(): Promise<T> {
+    if (this.running) await settledOrLate(this.running);
+    if (this.served >= minToLinger) await pause(lingerMs);
     return this.begin();
   }
 
@@ -48,11 +48,11 @@ export class CoalescedRead<T> {
     this.served = this.waiting;
     this.waiting = 0;
     const reading = this.read();
-    this.underWay = reading;
+    this.running = reading;
     try {
       return await reading;
     } finally {
-      if (this.underWay === reading) this.underWay = undefined;
+      if (this.running === reading) this.running = undefined;
     }
   }
 }
@@ -61,7 +61,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 function settledOrLate(reading: Promise<unknown>): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, patienceMs);
+    const timer = setTimeout(resolve, maxWaitMs);
     const settled = (): void => {
       clearTimeout(timer);
       resolve();

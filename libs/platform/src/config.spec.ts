@@ -26,7 +26,7 @@ const faultsOf = (environment: NodeJS.ProcessEnv): readonly string[] => {
 };
 
 describe('a configuration', () => {
-  it('is read with its types, defaults filled in', () => {
+  it('is read with types and defaults', () => {
     expect(readConfig(settings, { ...usable, LIMIT: '7', DEMO: 'true' })).toEqual({
       address: 'https://example.test',
       level: 'low',
@@ -38,7 +38,7 @@ describe('a configuration', () => {
     });
   });
 
-  it('takes an empty variable for an absent one', () => {
+  it('treats an empty variable as absent', () => {
     expect(readConfig(settings, { ...usable, LIMIT: '' }).limit).toBe(10);
     expect(faultsOf({ ...usable, KEY: '' })).toEqual(['KEY is missing (signs tokens)']);
   });
@@ -56,24 +56,24 @@ describe('a configuration', () => {
     expect(faultsOf({})).toEqual(['ADDRESS is missing (where it is)', 'KEY is missing (signs tokens)']);
   });
 
-  it.each(['1e2', '7.5', ' 7', '0x10', 'seven', '-1', '99999999999999999999'])('takes no number written as %s', (LIMIT) => {
+  it.each(['1e2', '7.5', ' 7', '0x10', 'seven', '-1', '99999999999999999999'])('refuses the number %s', (LIMIT) => {
     expect(faultsOf({ ...usable, LIMIT })).toHaveLength(1);
   });
 
-  it('shows no value in its faults: it may be a secret in the wrong place', () => {
+  it('reports no values in its faults: a value may be a secret in the wrong variable', () => {
     const values = { ADDRESS: 'canary-1://user:pw@h', LEVEL: 'canary-2', LIMIT: 'canary-3', DEMO: 'canary-4', KEY: 'canary-5' };
     const error = new ConfigError(faultsOf(values));
     expect(error.faults).toHaveLength(5);
     expect(error.message).not.toMatch(/canary|pw/);
   });
 
-  it('is refused for settings that are usable each, but not together', () => {
+  it('is refused for settings that are valid each, but not together', () => {
     const together = (config: { demo: boolean }): string[] => (config.demo ? ['DEMO is refused here'] : []);
     expect(() => readConfig(settings, { ...usable, DEMO: 'true' }, together)).toThrow('DEMO is refused here');
     expect(readConfig(settings, usable, together).demo).toBe(false);
   });
 
-  it('needs some settings only while another one has a certain value', () => {
+  it('requires some settings only while another one has a certain value', () => {
     const kind = choice('KIND', ['near', 'far'], { description: 'how far', default: 'near' });
     const distance = neededWith(kind, 'far', integer('DISTANCE', { description: 'in miles', min: 1, max: 9 }));
     const read = (environment: NodeJS.ProcessEnv): unknown => readConfig({ kind, distance }, environment);
@@ -104,12 +104,12 @@ describe('a setting in a file', () => {
     expect(readConfig(settings, { ...usable, LIMIT_FILE: file('none', '') }).limit).toBe(10);
   });
 
-  it('that cannot be read, or is given twice, is a fault', () => {
+  it('is a fault if it cannot be read, or is also set as a variable', () => {
     expect(faultsOf({ ADDRESS: usable.ADDRESS, KEY_FILE: join(folder, 'nowhere') })).toEqual([
       'KEY_FILE names a file that cannot be read (ENOENT)',
     ]);
     expect(faultsOf({ ...usable, KEY_FILE: file('twice', 'k'.repeat(32)) })).toEqual([
-      'KEY and KEY_FILE are both given: leave one of them out',
+      'KEY and KEY_FILE are both set: remove one of them',
     ]);
   });
 });

@@ -1,14 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-/**
- * One setting: the variable it is read from, how its text becomes a value, and the line that documents it.
- * Without a default it must be given.
- */
+/** One setting: its environment variable, its documentation and its parser. It is required unless it has a default. */
 export interface Setting<T> {
   readonly variable: string;
   readonly description: string;
   readonly defaultText: string | undefined;
-  /** Set: it may be left out, and is undefined then, unless another setting has this value. */
+  /** If present, the setting is required only while another setting has this value; otherwise it may be undefined. */
   readonly neededWith?: { readonly setting: Setting<string>; readonly value: string };
   /** Throws an Error whose message completes the sentence "VARIABLE must …". */
   readonly parse: (text: string) => T;
@@ -17,33 +14,33 @@ export interface Setting<T> {
 export type Settings = Readonly<Record<string, Setting<unknown>>>;
 export type Config<S extends Settings> = { readonly [K in keyof S]: S[K] extends Setting<infer T> ? T : never };
 
-/** All faults of the environment at once, so that one start shows everything that is to be mended. */
+/** Reports all faults of the environment at once, so that one failed start shows everything that has to be fixed. */
 export class ConfigError extends Error {
   constructor(readonly faults: readonly string[]) {
-    super(`The configuration is not usable:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
+    super(`The configuration is invalid:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`);
     this.name = 'ConfigError';
   }
 }
 
-interface Documented {
+interface SettingOptions {
   readonly description: string;
   /** The text used when the variable is absent or empty. */
   readonly default?: string;
 }
 
-const setting = <T>(variable: string, documented: Documented, parse: (text: string) => T): Setting<T> => ({
+const setting = <T>(variable: string, documented: SettingOptions, parse: (text: string) => T): Setting<T> => ({
   variable,
   description: documented.description,
   defaultText: documented.default,
   parse,
 });
 
-export const text = (variable: string, documented: Documented): Setting<string> =>
+export const text = (variable: string, documented: SettingOptions): Setting<string> =>
   setting(variable, documented, (given) => given);
 
 export const integer = (
   variable: string,
-  documented: Documented & { readonly min: number; readonly max: number },
+  documented: SettingOptions & { readonly min: number; readonly max: number },
 ): Setting<number> =>
   setting(variable, documented, (given) => {
     const value = Number(given);
@@ -54,10 +51,10 @@ export const integer = (
   });
 
 /** A TCP port; 0 lets the system choose one. */
-export const port = (variable: string, documented: Documented): Setting<number> =>
+export const port = (variable: string, documented: SettingOptions): Setting<number> =>
   integer(variable, { ...documented, min: 0, max: 65_535 });
 
-export const flag = (variable: string, documented: Documented): Setting<boolean> =>
+export const flag = (variable: string, documented: SettingOptions): Setting<boolean> =>
   setting(variable, documented, (given) => {
     if (given !== 'true' && given !== 'false') throw new Error('be true or false');
     return given === 'true';
@@ -66,7 +63,7 @@ export const flag = (variable: string, documented: Documented): Setting<boolean>
 export const choice = <const T extends string>(
   variable: string,
   choices: readonly T[],
-  documented: Documented,
+  documented: SettingOptions,
 ): Setting<T> =>
   setting(variable, documented, (given) => {
     const found = choices.find((one) => one === given);
@@ -74,7 +71,7 @@ export const choice = <const T extends string>(
     return found;
   });
 
-export const url = (variable: string, schemes: readonly string[], documented: Documented): Setting<string> =>
+export const url = (variable: string, schemes: readonly string[], documented: SettingOptions): Setting<string> =>
   setting(variable, documented, (given) => {
     if (given === '' && documented.default === '') return '';
     const scheme = URL.canParse(given) ? new URL(given).protocol.slice(0, -1) : undefined;
@@ -82,10 +79,10 @@ export const url = (variable: string, schemes: readonly string[], documented: Do
     return given.replace(/\/$/, '');
   });
 
-/** A list with commas; spaces around entries are ignored, an empty text is an empty list. */
+/** A comma-separated list. Ignores spaces around entries; an empty text is an empty list. */
 export const list = (
   variable: string,
-  documented: Documented & { readonly each: string; readonly isValid: (entry: string) => boolean },
+  documented: SettingOptions & { readonly each: string; readonly isValid: (entry: string) => boolean },
 ): Setting<readonly string[]> =>
   setting(variable, { default: '', ...documented }, (given) => {
     const entries = given.split(',').map((entry) => entry.trim()).filter((entry) => entry !== '');
@@ -93,20 +90,20 @@ export const list = (
     return entries;
   });
 
-/** A secret of at least 32 characters; it is never part of a fault's text. */
-export const secret = (variable: string, documented: Documented): Setting<string> =>
+/** A secret of at least 32 characters. Error texts never contain it. */
+export const secret = (variable: string, documented: SettingOptions): Setting<string> =>
   setting(variable, documented, (given) => {
     if (given.length < 32) throw new Error('have at least 32 characters');
     return given;
   });
 
-/** Several of them, none with a comma in it, in one setting. */
-export const secrets = (variable: string, documented: Documented): Setting<readonly string[]> => {
+/** A comma-separated list of secrets, which cannot contain commas. */
+export const secrets = (variable: string, documented: SettingOptions): Setting<readonly string[]> => {
   const one = secret(variable, documented);
   return { ...one, parse: (text) => text.split(',').map((entry) => one.parse(entry.trim())) };
 };
 
-/** A setting that is only needed while another one has a certain value; otherwise it may be left out. */
+/** A setting that is required only while another one has a certain value; otherwise it may be undefined. */
 export const neededWith = <Value extends string, T>(
   other: Setting<Value>,
   value: Value,
@@ -114,10 +111,10 @@ export const neededWith = <Value extends string, T>(
 ): Setting<T | undefined> => ({ ...one, neededWith: { setting: other, value } });
 
 /**
- * Reads the environment once. Called from a service's `main.ts` only, never at import. `faultsOf` finds what is wrong with
- * settings that are each usable, but not together. Every variable may be given as `<VARIABLE>_FILE` instead: a file with
- * the value in it, which is how secrets are mounted.
- * @throws ConfigError with every fault
+ * Reads the environment. Call it once, from a service's `main.ts`, never at import. Every variable may be set as `<VARIABLE>_FILE`
+ * instead, the path of a file with the value, for mounted secrets.
+ * @param faultsOf returns the faults of settings that are valid each, but not together
+ * @throws ConfigError with all faults
  */
 export function readConfig<S extends Settings>(
   settings: S,
@@ -149,13 +146,13 @@ export function readConfig<S extends Settings>(
   return config;
 }
 
-/** What the environment says, or its file, or else the default; or what is wrong with that. */
+/** Returns the text of a variable, of its file, or the default; an Error when it cannot be read; undefined when there is none. */
 function textOf(one: Setting<unknown>, environment: NodeJS.ProcessEnv): string | Error | undefined {
   const file = environment[`${one.variable}_FILE`];
   if (!file) return environment[one.variable] || one.defaultText;
-  if (environment[one.variable]) return new Error(`${one.variable} and ${one.variable}_FILE are both given: leave one of them out`);
+  if (environment[one.variable]) return new Error(`${one.variable} and ${one.variable}_FILE are both set: remove one of them`);
   try {
-    // Editors and `echo` end a file with a line end that is no part of the value.
+    // Removes the line end that editors and `echo` append.
     return readFileSync(file, 'utf8').replace(/\r?\n$/, '') || one.defaultText;
   } catch (error) {
     return new Error(`${one.variable}_FILE names a file that cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown reason'})`);

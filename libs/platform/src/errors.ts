@@ -1,26 +1,26 @@
-/** One invalid field: an RFC 6901 JSON pointer into what the caller sent, and what to do about it. */
+/** One invalid field: an RFC 6901 JSON pointer into the payload, and a text that says what to change. */
 export interface FieldError {
   readonly pointer: string;
   readonly detail: string;
 }
 
-/** A fault outside of a body, where no pointer leads: of a parameter of the path or query, or of a header. */
+/** One invalid part of a request outside its body: a path or query parameter, or a header. */
 export type RequestError =
   | { readonly parameter: string; readonly detail: string }
   | { readonly header: string; readonly detail: string };
 
-/** What an error carries beside its text. Owners add their own members (`available`, `orders`, …). */
+/** Details of an error beside its text. Each code may add its own members (`available`, `orders`, …). */
 export interface ErrorDetails {
-  /** `RequestFault` only where clients are served: between services there are payloads and nothing else. */
+  /** `RequestError` occurs only in the gateway: services receive nothing but payloads. */
   readonly errors?: readonly (FieldError | RequestError)[];
   readonly [member: string]: unknown;
 }
 
 /**
- * Codes that mechanisms answer with; the owners' codes are in `libs/contracts`.
+ * Codes of the platform. The codes of the services are in `libs/contracts`.
  *
- * - `unavailable`: surely nothing happened; the caller may try again.
- * - `outcome-unknown`: it was sent and no answer came, or a COMMIT was lost with its connection. Never retried blindly.
+ * - `unavailable`: nothing happened; the caller may try again.
+ * - `outcome-unknown`: the request was sent and no answer came, or the connection was lost during a COMMIT. Never retried blindly.
  */
 export const platformCodes = [
   'invalid-input',
@@ -36,7 +36,7 @@ export const platformCodes = [
 ] as const;
 export type PlatformCode = (typeof platformCodes)[number];
 
-/** An error that may cross a border: a stable code, a text that says what the caller can do, and details. */
+/** An error that may be sent to callers: a stable code, a text that says what the caller can do, and details. */
 export class CodedError extends Error {
   constructor(
     readonly code: string,
@@ -58,15 +58,15 @@ export const unavailable = (what: string, cause?: unknown): CodedError =>
 export const outcomeUnknown = (what: string, cause?: unknown): CodedError =>
   new CodedError(
     'outcome-unknown',
-    `${what} took the request but its answer was lost. Look whether it took effect, or repeat it with the same Idempotency-Key.`,
+    `${what} accepted the request, but its answer was lost. Check whether it took effect, or repeat it with the same Idempotency-Key.`,
     {},
     { cause },
   );
 
 export const overloaded = (what: string): CodedError =>
-  new CodedError('overloaded', `${what} has more work than it can take. Nothing happened; try again later.`);
+  new CodedError('overloaded', `${what} is overloaded. Nothing happened; try again later.`);
 
-const passingCodes = ['unavailable', 'outcome-unknown', 'overloaded'];
+const transientCodes = ['unavailable', 'outcome-unknown', 'overloaded'];
 
-/** Whether somebody was away or busy, which passes; every other error is a refusal or a defect. */
-export const isTransient = (error: unknown): boolean => error instanceof CodedError && passingCodes.includes(error.code);
+/** Whether the failure is temporary (unreachable or overloaded). Every other error is a refusal or a defect. */
+export const isTransient = (error: unknown): boolean => error instanceof CodedError && transientCodes.includes(error.code);

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 
 const logging = new URL('../dist/logging.js', import.meta.url).href;
 
-/** What stands on standard output of a process that did `work` with a logger named `log`. */
+/** Runs `work` in a child process with a logger named `log`. @returns the texts of the lines on its standard output */
 function outputOf(work: string): Promise<{ texts: string[]; signal: NodeJS.Signals | null }> {
   return new Promise((resolve, reject) => {
     const program = `import { createLogger } from '${logging}'; const log = createLogger('store', 'info'); ${work}`;
@@ -21,18 +21,18 @@ function outputOf(work: string): Promise<{ texts: string[]; signal: NodeJS.Signa
 const killSelf = `process.kill(process.pid, 'SIGKILL')`;
 
 describe('standard output', () => {
-  it('has every line of a process that ends', async () => {
+  it('has every line of a process that exits', async () => {
     const { texts } = await outputOf(`for (let n = 0; n < 5000; n++) log.info(String(n));`);
     expect(texts).toEqual(Array.from({ length: 5_000 }, (_, n) => String(n)));
   });
 
-  it('has every line before a warning of a process that is killed right after it', async () => {
+  it('has every line up to a warning, even if the process is killed right after it', async () => {
     const { texts, signal } = await outputOf(`log.info('first'); log.warn('second'); log.info('lost'); ${killSelf};`);
     expect(signal).toBe('SIGKILL');
     expect(texts).toEqual(['first', 'second']);
   });
 
-  it('has of a process that is killed what is older than a tenth of a second', async () => {
+  it('lacks at most the last 100 ms of a process that is killed', async () => {
     const { texts } = await outputOf(`log.info('old'); setTimeout(() => { log.info('lost'); ${killSelf}; }, 500);`);
     expect(texts).toEqual(['old']);
   });

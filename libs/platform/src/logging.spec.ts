@@ -22,7 +22,7 @@ describe('the log', () => {
     ]);
   });
 
-  it('leaves out what is below its level', () => {
+  it('leaves out events below its level', () => {
     expect(captured((log) => log.debug('x'), 'info').lines).toEqual([]);
   });
 
@@ -40,7 +40,7 @@ describe('the log', () => {
     expect(text).toContain('[redacted]');
   });
 
-  it('never shows the credentials of a connection string, wherever it stands', () => {
+  it('never shows the credentials of a connection string, in any part of a line', () => {
     const strings = [`postgres://user:${canary}@host/db`, `nats://${canary}@host:4222`, `postgres://u:a/${canary}@b@host/db`];
     for (const one of strings) {
       const { text } = captured((log) => {
@@ -56,7 +56,7 @@ describe('the log', () => {
     }
   });
 
-  it('never shows a secret of a query string in a text', () => {
+  it('never shows a secret from a query string in a text', () => {
     const { text } = captured((log) => log.warn(`GET /v3/user/login?username=a&password=${canary}&api_key=${canary}`));
     expect(text).not.toContain(canary);
   });
@@ -66,7 +66,7 @@ describe('the log', () => {
     expect(text).not.toContain(canary);
   });
 
-  it('shows of an error its code, text, stack and cause, and none of the members that drivers add', () => {
+  it('shows the code, text, stack and cause of an error, but none of the members that drivers add', () => {
     const cause = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
     const err = Object.assign(new Error('it failed', { cause }), { code: '23505', detail: canary, parameters: [canary] });
     const { lines, text } = captured((log) => log.error({ err }, 'failed'));
@@ -77,13 +77,13 @@ describe('the log', () => {
     expect(text).not.toContain(canary);
   });
 
-  it('shows errors under any name, and all of an aggregate', () => {
+  it('shows errors in any field, and all errors of an aggregate', () => {
     const both = new AggregateError([new Error('first'), new Error('second')], '');
     const { lines } = captured((log) => log.error({ failure: new Error('x'), err: both }, 'failed'));
     expect(lines[0]).toMatchObject({ failure: { message: 'x' }, err: { errors: ['first', 'second'] } });
   });
 
-  it('takes any field without failing: cycles, bytes, big integers, dates', () => {
+  it('accepts any field: cycles, bytes, big integers, dates', () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = cycle;
     const { lines } = captured((log) => log.info({ cycle, bytes: Buffer.alloc(9), big: 2n ** 70n, at: new Date(0) }, 'x'));
@@ -92,7 +92,7 @@ describe('the log', () => {
 });
 
 describe("Nest's messages", () => {
-  it('go to debug, but for warnings and errors', () => {
+  it('have level debug, except for warnings and errors', () => {
     const { lines } = captured((log) => {
       const nest = new NestLogger(log);
       nest.log('mapped', 'Router');

@@ -5,13 +5,13 @@ import { errorFields, redacted, withoutCredentials } from './redaction.js';
 
 export type Logger = PinoLogger;
 
-/** Children's bindings pass by pino's formatters, so their names are given once more to pino's own redaction. */
+/** Child loggers' bindings bypass pino's formatters, so pino's own redaction masks these names. */
 const namesInBindings = ['password', 'secret', 'token', 'key', 'authorization', 'cookie', 'apiKey', 'api_key', 'url'];
 
 const redactedFields = (fields: Record<string, unknown>): Record<string, unknown> =>
   redacted(fields) as Record<string, unknown>;
 
-/** Pino writes an error's own text as `msg` where none is given: ours is written first. */
+/** Adds an error's message as the text of a line without one. Pino would add it too, but unredacted. */
 function withText(args: readonly unknown[]): unknown[] {
   const [first, ...rest] = args;
   if (rest.length > 0 || typeof first !== 'object' || first === null) return [...args];
@@ -22,7 +22,7 @@ function withText(args: readonly unknown[]): unknown[] {
 let lastMs = NaN;
 let lastTime = '';
 
-/** As pino's own `isoTime`, made once for all lines of a millisecond. */
+/** Like pino's `isoTime`, but formats the time once per millisecond. */
 function timeOfLine(): string {
   const now = Date.now();
   if (now !== lastMs) {
@@ -32,16 +32,16 @@ function timeOfLine(): string {
   return lastTime;
 }
 
-/** By it, the lines of a request are found from its trace, and the other way round. */
-function placeInTrace(): object {
+/** Links a log line with its trace. */
+function traceFields(): object {
   const span = tracing?.active;
   return span ? { traceId: span.traceId, spanId: span.spanId } : {};
 }
 
 /**
- * One JSON line per event of interest on standard output: `time`, `level`, `service`, `msg` and fields. Secrets are
- * taken out by the names of fields, connection strings by their look. Query strings are never logged: log a route, not a
- * URL.
+ * Creates a logger that writes one JSON line per event to standard output: `time`, `level`, `service`, `msg` and fields. It redacts
+ * secrets by the names of their fields, and credentials in connection strings. Log a route rather than a URL: query strings must
+ * never be logged.
  */
 export function createLogger(service: string, level: string, destination: DestinationStream = standardOutput()): Logger {
   return pino(
@@ -50,9 +50,9 @@ export function createLogger(service: string, level: string, destination: Destin
       base: { service },
       timestamp: timeOfLine,
       formatters: { level: (label) => ({ level: label }), log: redactedFields },
-      ...(tracing && { mixin: placeInTrace }),
+      ...(tracing && { mixin: traceFields }),
       redact: { paths: namesInBindings, censor: '[redacted]' },
-      // The formatter has seen to errors before; pino's own serializer would only find plain objects.
+      // The formatter has already replaced errors among the fields by plain objects.
       serializers: { err: (error: unknown) => (error instanceof Error ? errorFields(error) : error) },
       hooks: {
         logMethod(args, method, levelNumber) {
@@ -67,18 +67,18 @@ export function createLogger(service: string, level: string, destination: Destin
 }
 
 const warn = 40;
-const gatheredCharacters = 8_192;
-const gatheredMs = 100;
-let output: GatheredLines | undefined;
+const maxBufferedCharacters = 8_192;
+const maxBufferedMs = 100;
+let output: BufferedOutput | undefined;
 
-const standardOutput = (): DestinationStream => (output ??= new GatheredLines());
+const standardOutput = (): DestinationStream => (output ??= new BufferedOutput());
 
 /**
- * Lines are written some at a time: a system call for each would cost a request more than composing it. What is a warning or
- * worse is written at once with all before it; of the rest, a process that is killed takes its last tenth of a second along.
- * They are gathered here and not by the library's stream, which counts the bytes of all that it holds with each line.
+ * Buffers lines, since one system call per line would cost a request more than composing the line. A warning or worse flushes the
+ * buffer at once; a process that is killed loses the other lines of its last 100 ms. Pino's own buffering is slower: it counts the
+ * bytes of its whole buffer with each line.
  */
-class GatheredLines implements DestinationStream {
+class BufferedOutput implements DestinationStream {
   private readonly out = pino.destination({ dest: 1, sync: true });
   private lines = '';
   private timer: NodeJS.Timeout | undefined;
@@ -92,8 +92,8 @@ class GatheredLines implements DestinationStream {
 
   write(line: string): void {
     this.lines += line;
-    if (this.lines.length >= gatheredCharacters) this.flush();
-    else this.timer ??= setTimeout(() => this.flush(), gatheredMs).unref();
+    if (this.lines.length >= maxBufferedCharacters) this.flush();
+    else this.timer ??= setTimeout(() => this.flush(), maxBufferedMs).unref();
   }
 
   flush(): void {
@@ -104,7 +104,7 @@ class GatheredLines implements DestinationStream {
   }
 }
 
-/** Nest's own messages as fields of our log. Its start-up chatter (one line a module) goes to debug. */
+/** Writes Nest's messages to our log. Its start-up messages (one line per module) have level debug. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
@@ -114,7 +114,7 @@ export class NestLogger implements LoggerService {
   warn(message: unknown, ...rest: unknown[]): void {
     this.logger.warn({ context: rest.at(-1) }, textOf(message));
   }
-  /** Nest gives the stack as a text of its own before the context. */
+  /** Nest passes the stack as a text before the context. */
   error(message: unknown, ...rest: unknown[]): void {
     const err = [message, ...rest].find((one) => one instanceof Error);
     const stack = rest.length > 1 && typeof rest[0] === 'string' ? rest[0] : undefined;

@@ -13,35 +13,35 @@ export interface NatsSettings {
   readonly name: string;
   readonly user?: string;
   readonly password?: string;
-  /** File with the certificates of authorities (PEM) that count instead of those that Node knows; empty: those of Node. */
+  /** CA file (PEM) that replaces Node's CAs; if empty, Node's CAs are used. */
   readonly ca?: string;
   /**
-   * Milliseconds between pings; 1,000 if absent. A connection is left when two are unanswered as the third is due, so 2 to 3
-   * intervals after it stalled.
+   * Milliseconds between pings; 1,000 if absent. The client leaves a connection when two pings are unanswered as the third is due,
+   * which is 2 to 3 intervals after it stalled.
    */
   readonly pingIntervalMs?: number;
 }
 
-/** A subscription that comes back by itself. */
+/** A subscription that is renewed after the server refused it. */
 export interface Listener {
-  /** Takes nothing new; resolves when all that the server had already sent was handed over. */
+  /** Unsubscribes. Resolves when all messages that the server had already sent are processed. */
   drain(): Promise<void>;
   stop(): void;
 }
 
 const firstConnectPauseMs = 250;
 const resubscribeMs = 1_000;
-/** A server that left two pings unanswered takes nothing any more. */
+/** Time for the last writes to a stalled connection, before its socket is destroyed. */
 const staleSocketMs = 50;
 
 /**
- * A connection that looks for its server for ever. The client's defaults give up after ten attempts, and notice a dead
- * server after minutes.
+ * A connection that reconnects forever, and leaves a dead server within seconds. By default the client gives up after ten attempts,
+ * and notices a dead server after minutes.
  */
 export class Nats {
   private up = true;
   private closing = false;
-  /** Round trips that were begun so that the server knows our subscriptions, and the newest that ended. */
+  /** Numbers of the last round trip that was started to confirm our subscriptions, and of the last that succeeded. */
   private confirmation = 0;
   private confirmed = 0;
   private readonly refused = new Set<string>();
@@ -52,7 +52,7 @@ export class Nats {
   ) {}
 
   /**
-   * Waits for ever, or until the signal, for a server that is not there yet or refuses us, and says so in the log.
+   * Connects, and retries until the signal is aborted while the server is unreachable or refuses us. Logs the reason.
    * @throws the signal's reason
    */
   static async connect(settings: NatsSettings, logger: Logger, signal?: AbortSignal): Promise<Nats> {
@@ -65,45 +65,45 @@ export class Nats {
       timeout: 2_000,
       pingInterval: settings.pingIntervalMs ?? 1_000,
       maxPingOut: 2,
-      // A stack trace for each request would cost more than all the rest of it.
+      // A stack trace for each request would cost more than the rest of the request.
       noAsyncTraces: true,
       ignoreAuthErrorAbort: true,
-      // The client ignores the scheme: without this it would go on in plain text with a server that offers no TLS.
+      // The client ignores the URL's scheme: without this it would use plain text with a server that offers no TLS.
       ...((settings.url.startsWith('tls:') || settings.ca) && { tls: settings.ca ? { caFile: settings.ca } : {} }),
       ...(settings.user !== undefined && { user: settings.user, pass: settings.password ?? '' }),
     };
     const nats = new Nats(await firstConnection(options, logger, signal), logger);
-    void nats.follow();
+    void nats.watchStatus();
     return nats;
   }
 
   /**
-   * Whether the server was there when we last looked. While it is not, publish nothing that must not be late: the client
-   * keeps what is published between two attempts to connect and sends it after the second.
+   * Whether the server was reachable when last checked. While it is not, publish nothing that must not arrive late: the client
+   * buffers messages between two connection attempts and sends them after it has reconnected.
    */
   get isUp(): boolean {
     return this.up && !this.connection.isClosed();
   }
 
-  /** Whether the server knows all that we listen to: it hears of that only after a connection stands. */
-  get isHearing(): boolean {
+  /** Whether the server has confirmed all our subscriptions; it learns of them after the connection is established. */
+  get hasConfirmedSubscriptions(): boolean {
     return this.isUp && this.confirmed === this.confirmation;
   }
 
-  /** Subjects that this connection wants to hear and that the server's accounts do not give it. */
+  /** Subjects whose subscription the server's account permissions refuse. */
   get refusedSubjects(): readonly string[] {
     return [...this.refused];
   }
 
   /**
-   * Hears a subject for as long as the connection lives. Two things the client leaves to its users: a subscription that
-   * the server refused once (after a mistake in its accounts, say) is gone for ever, and an error thrown by a callback
-   * stops the reading of the whole connection.
+   * Subscribes to a subject for as long as the connection lives. Renews a subscription that the server refused (for example after a
+   * mistake in its accounts), and logs errors of the callback; the client itself would drop the subscription for good, and stop
+   * reading the whole connection.
    */
   listen(subject: string, onMessage: (message: Msg) => unknown, options: { readonly queue?: string } = {}): Listener {
     let subscription: Subscription;
-    let again: NodeJS.Timeout | undefined;
-    const begin = (): void => {
+    let retry: NodeJS.Timeout | undefined;
+    const subscribe = (): void => {
       if (this.connection.isClosed() || this.connection.isDraining()) return;
       let refusal: Error | undefined;
       subscription = this.connection.subscribe(subject, {
@@ -112,7 +112,7 @@ export class Nats {
           if (error) {
             refusal = error;
             this.refused.add(subject);
-            again = setTimeout(begin, resubscribeMs);
+            retry = setTimeout(subscribe, resubscribeMs);
             return;
           }
           try {
@@ -126,28 +126,28 @@ export class Nats {
         if (refusal === undefined) this.refused.delete(subject);
       });
     };
-    begin();
+    subscribe();
     return {
       drain: async () => {
-        clearTimeout(again);
+        clearTimeout(retry);
         if (subscription.isClosed()) return;
         if (this.isUp) await subscription.drain();
         else subscription.unsubscribe();
       },
       stop: () => {
-        clearTimeout(again);
+        clearTimeout(retry);
         if (!subscription.isClosed()) subscription.unsubscribe();
       },
     };
   }
 
-  /** Sends what is buffered and closes, or just closes when the server does not answer within the limit. */
+  /** Sends buffered messages and closes the connection. Closes it without sending if the server does not answer within the limit. */
   async close(limitMs: number): Promise<void> {
     this.closing = true;
     if (this.connection.isClosed()) return;
     const timer = setTimeout(() => void this.connection.close(), limitMs);
     try {
-      // A drain that the server leaves unanswered never ends, and one that loses its connection rejects without closing.
+      // A drain never ends if the server does not answer, and rejects without closing if the connection is lost.
       if (this.isUp) await Promise.race([this.connection.drain(), this.connection.closed()]);
     } catch (error) {
       this.logger.warn({ err: error }, 'nats drain failed');
@@ -157,13 +157,13 @@ export class Nats {
     }
   }
 
-  private async follow(): Promise<void> {
+  private async watchStatus(): Promise<void> {
     for await (const status of this.connection.status()) {
       switch (status.type) {
         case 'staleConnection':
           this.up = false;
           this.logger.warn('nats connection stalled, leaving it');
-          this.cutStaleSocket();
+          this.destroyStaleSocket();
           break;
         case 'disconnect':
           this.up = false;
@@ -180,10 +180,10 @@ export class Nats {
         default:
       }
     }
-    if (!this.closing) this.logger.fatal('the nats client gave up, which it was told never to do');
+    if (!this.closing) this.logger.fatal('the nats client stopped reconnecting');
   }
 
-  /** Server and client keep their order: when a ping is answered, the subscriptions sent before it are known. */
+  /** Confirms the subscriptions by a round trip: the server handles them before the ping that is sent after them. */
   private confirm(then?: () => void): void {
     const confirmation = ++this.confirmation;
     void this.connection.flush().then(
@@ -191,24 +191,24 @@ export class Nats {
         this.confirmed = Math.max(this.confirmed, confirmation);
         then?.();
       },
-      // Disconnected: the client subscribes again when it is back, and `reconnect` asks again.
+      // Disconnected: after reconnecting the client subscribes again, and the `reconnect` event starts another round trip.
       () => undefined,
     );
   }
 
   /**
-   * The client flushes a connection that it found dead before it leaves it. With full buffers towards a host that
-   * vanished, that flush ends with TCP's own patience: after about 15 minutes.
+   * Destroys the socket of a stalled connection. The client flushes a dead connection before it leaves it; with full buffers towards
+   * a vanished host, that flush only ends with TCP's own timeout, after about 15 minutes.
    */
-  private cutStaleSocket(): void {
-    // Its types say nothing of the socket; without it, as after another version, all that is lost is the haste.
+  private destroyStaleSocket(): void {
+    // The socket is not part of the client's types. If another version of the client lacks it, reconnecting just takes longer.
     const { protocol } = this.connection as unknown as { protocol?: { transport?: { socket?: Socket } } };
     const socket = protocol?.transport?.socket;
     setTimeout(() => socket?.destroy(), staleSocketMs).unref();
   }
 }
 
-/** The client's own waiting for a first connection is silent: a wrong password would look like a slow start. */
+/** Retries the first connection and logs the reason. The client retries silently: a wrong password would look like a slow start. */
 async function firstConnection(
   options: ConnectionOptions,
   logger: Logger,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { networkOf } from './network.js';
 
-describe('what clients without a credential are counted by', () => {
+describe('the rate-limiting key of an anonymous client', () => {
   it.each([
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],
@@ -12,7 +12,7 @@ describe('what clients without a credential are counted by', () => {
     ['::1', '0:0:0:0::/64'],
     ['fe80::1%eth0', 'fe80:0:0:0::/64'],
     ['somewhere', 'somewhere'],
-  ])('is for %s the network %s', (address, network) => {
+  ])('of %s is %s', (address, network) => {
     expect(networkOf(address)).toBe(network);
   });
 });

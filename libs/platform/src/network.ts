@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 /**
- * What clients without a credential are counted by: an IPv4 address, the /64 of an IPv6 address (its other half is the
- * client's to choose), or the text as it is.
+ * Returns the key under which anonymous clients are rate-limited: the IPv4 address, or the /64 prefix of an IPv6 address, since a
+ * client can choose the other 64 bits freely. Returns any other text unchanged.
  */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address;

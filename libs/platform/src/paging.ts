@@ -2,31 +2,31 @@ import { createHash } from 'node:crypto';
 import { CodedError } from './errors.js';
 import { Page } from './rpc/answer.js';
 
-/** What a page may hold. An answer travels in one frame, and clients want to see something soon. */
+/** Maximum number of entries per page. An answer must fit one frame, and clients want to show something soon. */
 export const maxLimit = 1_000;
 const maxPageBytes = 512 * 1024;
 
-/** Which page is asked for. */
-export interface PageRequested {
+/** The requested page. */
+export interface PageRequest {
   readonly limit?: number;
   readonly cursor?: string;
 }
 
-/** Where a page begins and ends: rows below `before`, at most `limit` of them. */
+/** The bounds of a page: at most `limit` rows below `before`. */
 export interface PageBounds {
   readonly before: number;
   readonly limit: number;
 }
 
-/** Where a page of a list in the order of a text begins and ends: rows above `after`, at most `limit` of them. */
+/** The bounds of a page in text order: at most `limit` rows above `after`. */
 export interface TextPageBounds {
   readonly after: string;
   readonly limit: number;
 }
 
-/** Cursors of a list with its filter: a cursor of one list is none of another. */
+/** The cursors of one list with one filter. A cursor of another list or filter is invalid. */
 export class Cursors {
-  // Short, however long the filter is. The order and number of a filter's values mean nothing.
+  // A hash, so that cursors stay short with long filters. Order and repetition of the filter's values do not matter.
   private readonly fingerprint: string;
 
   constructor(list: string, filter: readonly string[] = []) {
@@ -36,17 +36,17 @@ export class Cursors {
       .slice(0, 16);
   }
 
-  /** @param position JSON; `positionIn` gives it back */
+  /** Returns a cursor that holds a position, which must be serialisable as JSON. `positionIn` reads it. */
   cursorOf(position: unknown): string {
     return Buffer.from(JSON.stringify([this.fingerprint, position])).toString('base64url');
   }
 
-  /** @throws CodedError `invalid-cursor` for everything that is not a cursor of this list with a position of this kind */
+  /** @throws CodedError `invalid-cursor` unless it is a cursor of this list, with a valid position */
   positionIn<Position>(cursor: string, isPosition: (value: unknown) => value is Position): Position {
     const parsed = parse(Buffer.from(cursor, 'base64url').toString());
     const [fingerprint, position] = Array.isArray(parsed) && parsed.length === 2 ? (parsed as unknown[]) : [];
     if (fingerprint !== this.fingerprint || !isPosition(position)) {
-      throw new CodedError('invalid-cursor', 'The cursor is not one of this list and filter. Begin again without a cursor.');
+      throw new CodedError('invalid-cursor', 'The cursor does not belong to this list and filter. Start again without a cursor.');
     }
     return position;
   }
@@ -54,7 +54,7 @@ export class Cursors {
 
 const isPosition = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;
 
-/** The first of `rows` that fit a page: at most `limit` of them, and about 512 KiB of JSON; at least one fits. */
+/** Returns the first rows that fit a page: at most `limit` entries and about 512 KiB of JSON, but at least one entry. */
 export function fitToPage<Row, Entry>(rows: readonly Row[], limit: number, entryOf: (row: Row) => Entry): Entry[] {
   const entries: Entry[] = [];
   let bytes = 0;
@@ -67,7 +67,7 @@ export function fitToPage<Row, Entry>(rows: readonly Row[], limit: number, entry
   return entries;
 }
 
-/** A list with its filter, paged by a number that only goes up: newest first, whatever is added meanwhile. */
+/** Pages a list by an increasing number, newest first. Entries added meanwhile do not shift the pages. */
 export class Paging {
   private readonly cursors: Cursors;
 
@@ -76,13 +76,13 @@ export class Paging {
   }
 
   /** @throws CodedError `invalid-cursor` for everything that is not a cursor of this list */
-  bounds({ limit = maxLimit, cursor }: PageRequested): PageBounds {
+  bounds({ limit = maxLimit, cursor }: PageRequest): PageBounds {
     return { before: cursor === undefined ? Number.MAX_SAFE_INTEGER : this.cursors.positionIn(cursor, isPosition), limit };
   }
 
   /**
-   * The page of `rows`, which were read one more than the limit so that a next page is known of. It also ends at about
-   * 512 KiB of JSON; at least one entry fits.
+   * Returns a page of at most `limit` entries and about 512 KiB of JSON, but at least one entry.
+   * @param rows up to one row more than the limit, which shows whether there is a next page
    */
   page<Row, Entry>(
     rows: readonly Row[],
@@ -99,7 +99,7 @@ export class Paging {
 const isText = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && !value.includes('\0') && value.isWellFormed();
 
-/** A list with its filter, in the order of a text that no two entries share, such as a name. */
+/** Pages a list in the order of a unique text, such as a name. */
 export class TextPaging {
   private readonly cursors: Cursors;
 
@@ -108,11 +108,11 @@ export class TextPaging {
   }
 
   /** @throws CodedError `invalid-cursor` for everything that is not a cursor of this list */
-  bounds({ limit = maxLimit, cursor }: PageRequested): TextPageBounds {
+  bounds({ limit = maxLimit, cursor }: PageRequest): TextPageBounds {
     return { after: cursor === undefined ? '' : this.cursors.positionIn(cursor, isText), limit };
   }
 
-  /** The page of `rows`, which were read one more than the limit. It also ends at about 512 KiB of JSON. */
+  /** Like `Paging.page`. */
   page<Row, Entry>(
     rows: readonly Row[],
     { limit }: Pick<TextPageBounds, 'limit'>,

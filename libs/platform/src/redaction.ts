@@ -1,39 +1,45 @@
 import { CodedError } from './errors.js';
-/** Names whose values must never reach a log, however they are spelt: `password`, `apiKey`, `api_key`, `accessToken`, … */
+
+/** Field names whose values must never reach a log, in any spelling: `password`, `apiKey`, `api_key`, `accessToken`, … */
 const secretName = /pass(word|wd|phrase)|secret|token|authorization|cookie|credential|api[-_]?key|private[-_]?key|^key$|^ur[il]$/i;
 
 const censored = '[redacted]';
 const maxDepth = 6;
 
-/** Names of fields are few, and each stands in very many lines. */
-const judgedNames = new Map<string, boolean>();
-const maxJudgedNames = 1_000;
+/** Caches the test of each field name: there are few names, and each occurs in very many lines. */
+const secretNames = new Map<string, boolean>();
+const maxSecretNames = 1_000;
 
 function isSecretName(name: string): boolean {
-  const known = judgedNames.get(name);
+  const known = secretNames.get(name);
   if (known !== undefined) return known;
   const isSecret = secretName.test(name);
-  if (judgedNames.size < maxJudgedNames) judgedNames.set(name, isSecret);
+  if (secretNames.size < maxSecretNames) secretNames.set(name, isSecret);
   return isSecret;
 }
 
-/** Connection strings carry passwords, and drivers put them into messages; a query string may hold a key. */
+/**
+ * Masks the credentials of connection strings, which drivers put into their messages, and the secret parameters of query strings.
+ */
 export function withoutCredentials(text: string): string {
-  // Most texts of a log can hold neither, and a line is written for every request.
+  // Skips the regular expressions for most texts: a line is logged for every request.
   if (!text.includes('=') && !text.includes('://')) return text;
   return text
     .replaceAll(/([a-z][a-z0-9+.-]*:\/\/)[^\s'"<>]*@/gi, '$1…@')
     .replaceAll(/((?:api_key|password|token|secret)=)[^&\s'"]+/gi, `$1${censored}`);
 }
 
-/** Why something failed, in one line for operators. Several failed addresses of one host have a code and no message. */
+/**
+ * Returns the reason of a failure in one line for operators. Falls back to the code: Node's error for a host with several
+ * unreachable addresses has no message.
+ */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return withoutCredentials(String(error));
   const { code } = error as { readonly code?: unknown };
   return withoutCredentials(error.message === '' && typeof code === 'string' ? code : error.message);
 }
 
-/** What of an error is worth a line: neither the rows that Postgres adds nor the parameters that TypeORM adds. */
+/** Returns the loggable fields of an error. Drops what drivers add: Postgres attaches rows, TypeORM attaches parameters. */
 export function errorFields(error: unknown): unknown {
   if (!(error instanceof Error)) return redacted(error);
   const { code } = error as { code?: unknown };
@@ -41,7 +47,7 @@ export function errorFields(error: unknown): unknown {
     type: error.name,
     ...((typeof code === 'string' || typeof code === 'number') && { code }),
     message: withoutCredentials(error.message),
-    // A coded error was meant: where it was thrown says nothing that its code does not.
+    // A coded error is deliberate: its stack adds nothing to its code.
     ...(error.stack !== undefined && !(error instanceof CodedError) && { stack: withoutCredentials(error.stack) }),
     ...(error.cause !== undefined && { cause: causeOf(error.cause) }),
     ...(error instanceof AggregateError && { errors: error.errors.slice(0, 5).map(causeOf) }),
@@ -54,7 +60,7 @@ function causeOf(cause: unknown): unknown {
   return withoutCredentials(typeof code === 'string' ? `${code}: ${cause.message}` : cause.message);
 }
 
-/** A copy of the fields of a log entry with nothing secret in it, at any depth. */
+/** Returns a copy of a log entry's fields with all secrets masked, at any depth. */
 export function redacted(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return withoutCredentials(value);
   if (typeof value === 'bigint') return String(value);

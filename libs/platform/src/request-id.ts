@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-const sane = /^[A-Za-z0-9._-]{1,128}$/;
+const acceptable = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** The client's own id for its request when it is sane, else a new one of ours. To be asked once for each request. */
+/**
+ * Returns the client's `X-Request-Id` if it has 1 to 128 characters of `A-Z a-z 0-9 . _ -`, else a new UUID.
+ * Call it once per request: every call may generate another id.
+ */
 export function requestIdOf(request: Pick<IncomingMessage, 'headers'>): string {
   const given = request.headers['x-request-id'];
-  return typeof given === 'string' && sane.test(given) ? given : randomUUID();
+  return typeof given === 'string' && acceptable.test(given) ? given : randomUUID();
 }

@@ -1,22 +1,22 @@
 /** A form as a page shows it. */
-export interface ShownForm {
+export interface PageForm {
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
   /** Values of its buttons by their names: `action=login`. */
   readonly buttons: readonly string[];
 }
 
-export interface Shown {
+export interface BrowserPage {
   readonly status: number;
   readonly url: string;
   readonly headers: Headers;
   readonly text: string;
-  readonly forms: readonly ShownForm[];
+  readonly forms: readonly PageForm[];
 }
 
 /** Where a redirect left the site: to the application. */
-export interface Left {
-  readonly left: URL;
+export interface ExternalRedirect {
+  readonly location: URL;
 }
 
 /**
@@ -33,12 +33,12 @@ export class Browser {
     public servedAt: string = origin,
   ) {}
 
-  open(address: string): Promise<Shown | Left> {
+  open(address: string): Promise<BrowserPage | ExternalRedirect> {
     return this.request('GET', address);
   }
 
   /** Sends a form of a page with what was typed in, by the button of this name and value. */
-  submit(page: Shown, button: string, typed: Readonly<Record<string, string>> = {}): Promise<Shown | Left> {
+  submit(page: BrowserPage, button: string, typed: Readonly<Record<string, string>> = {}): Promise<BrowserPage | ExternalRedirect> {
     const form = page.forms.find(({ buttons }) => buttons.includes(button));
     if (!form) throw new Error(`no form of ${page.url} has the button ${button}:\n${page.text}`);
     const [name = '', value = ''] = button.split('=');
@@ -65,17 +65,17 @@ export class Browser {
       },
       ...(body && { body }),
     });
-    for (const cookie of response.headers.getSetCookie()) this.keep(cookie);
+    for (const cookie of response.headers.getSetCookie()) this.storeCookie(cookie);
     return response;
   }
 
-  private async request(method: string, address: string, body?: URLSearchParams): Promise<Shown | Left> {
+  private async request(method: string, address: string, body?: URLSearchParams): Promise<BrowserPage | ExternalRedirect> {
     let url = new URL(address, this.origin);
     let response = await this.send(method, url.href, { body });
     for (let hops = 0; response.status >= 300 && response.status < 400; hops++) {
       if (hops === 10) throw new Error(`${url.href} redirects in circles`);
       url = new URL(response.headers.get('location') ?? '', url);
-      if (url.origin !== this.origin) return { left: url };
+      if (url.origin !== this.origin) return { location: url };
       response = await this.send('GET', url.href);
     }
     const text = await response.text();
@@ -89,7 +89,7 @@ export class Browser {
       .join('; ');
   }
 
-  private keep(setCookie: string): void {
+  private storeCookie(setCookie: string): void {
     const [pair = '', ...attributes] = setCookie.split(/; */);
     const name = pair.slice(0, pair.indexOf('='));
     const attribute = (wanted: string): string | undefined =>
@@ -107,7 +107,7 @@ const unescaped = (text: string): string => text.replaceAll(/&(?:amp|lt|gt|quot|
 const attributeOf = (tag: string, name: string): string =>
   unescaped(new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1] ?? '');
 
-const formsIn = (text: string): ShownForm[] =>
+const formsIn = (text: string): PageForm[] =>
   [...text.matchAll(/<form([^>]*)>([\s\S]*?)<\/form>/g)].map(([, tag = '', content = '']) => ({
     action: attributeOf(tag, 'action'),
     fields: Object.fromEntries(
@@ -119,13 +119,13 @@ const formsIn = (text: string): ShownForm[] =>
   }));
 
 /** A page of the site; anything else fails with what came instead. */
-export function shown(answer: Shown | Left): Shown {
-  if ('left' in answer) throw new Error(`a page was expected, and the browser was sent to ${answer.left.href}`);
+export function expectPage(answer: BrowserPage | ExternalRedirect): BrowserPage {
+  if ('location' in answer) throw new Error(`a page was expected, and the browser was sent to ${answer.location.href}`);
   return answer;
 }
 
 /** The address of the application that the browser was sent to. */
-export function left(answer: Shown | Left): URL {
-  if (!('left' in answer)) throw new Error(`${answer.status} at ${answer.url}:\n${answer.text}`);
-  return answer.left;
+export function expectRedirect(answer: BrowserPage | ExternalRedirect): URL {
+  if (!('location' in answer)) throw new Error(`${answer.status} at ${answer.url}:\n${answer.text}`);
+  return answer.location;
 }

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { Browser, left, shown } from '@plant-shop/testing/browser';
+import { Browser, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import * as oauth from 'oauth4webapi';
 import { createPlant, type Customer, fresh, gatewayUrl, login, newCustomer, ok, placeOrder, problem, send, staff } from './shop.js';
 
@@ -149,9 +149,9 @@ describe('"Authorize" on /docs', () => {
     }).toString();
     const { username, password } = await newCustomer();
     const browser = new Browser(gatewayUrl());
-    const consent = shown(await browser.submit(shown(await browser.open(address.href)), 'action=login', { username, password }));
+    const consent = expectPage(await browser.submit(expectPage(await browser.open(address.href)), 'action=login', { username, password }));
     // The address that it is led back to is one of the shop's own.
-    const back = shown(await browser.submit(consent, 'action=allow'));
+    const back = expectPage(await browser.submit(consent, 'action=allow'));
     const at = { client_id: clientId };
     const parameters = oauth.validateAuthResponse(server, at, new URL(back.url), state);
     const response = await oauth.authorizationCodeGrantRequest(server, at, oauth.None(), parameters, redirectUri, verifier, options);
@@ -171,8 +171,8 @@ describe('"Authorize" on /docs', () => {
       code_challenge_method: 'S256',
     }).toString();
     const browser = new Browser(gatewayUrl());
-    const page = shown(await browser.open(address.href));
-    const back = left(await browser.submit(shown(await browser.submit(page, 'action=login', await newCustomer().then(({ username, password }) => ({ username, password })))), 'action=allow'));
+    const page = expectPage(await browser.open(address.href));
+    const back = expectRedirect(await browser.submit(expectPage(await browser.submit(page, 'action=login', await newCustomer().then(({ username, password }) => ({ username, password })))), 'action=allow'));
     expect(back.href).toMatch(redirectUri);
     expect(back.searchParams.get('code')).toBeTruthy();
   });

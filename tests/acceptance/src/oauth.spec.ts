@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { Browser, left, shown } from '@plant-shop/testing/browser';
+import { Browser, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { type Customer, fresh, gatewayUrl, newCustomer, ok, problem, send, staff, until } from './shop.js';
@@ -56,8 +56,8 @@ async function begin(config: openid.Configuration, scope: string, more: Record<s
 /** What a person does in a browser: logs in, reads, allows. */
 async function travel(address: URL, { username, password }: Pick<Customer, 'username' | 'password'>): Promise<URL> {
   const browser = new Browser(gatewayUrl());
-  const consent = shown(await browser.submit(shown(await browser.open(address.href)), 'action=login', { username, password }));
-  return left(await browser.submit(consent, 'action=allow'));
+  const consent = expectPage(await browser.submit(expectPage(await browser.open(address.href)), 'action=login', { username, password }));
+  return expectRedirect(await browser.submit(consent, 'action=allow'));
 }
 
 const admin = { username: 'admin', password: 'admin-password' };
@@ -113,17 +113,17 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     const customer = await newCustomer();
     const { address, checks } = await begin(config, 'write:orders write:plants openid');
     const browser = new Browser(gatewayUrl());
-    const login = shown(await browser.open(address.href));
+    const login = expectPage(await browser.open(address.href));
     expect(login.text).toContain('Garden planner');
     const { username, password } = customer;
-    const consent = shown(await browser.submit(login, 'action=login', { username, password }));
+    const consent = expectPage(await browser.submit(login, 'action=login', { username, password }));
     expect(consent.text).toMatch(/It asks to:[\s\S]*Place and cancel own orders[\s\S]*Not given[\s\S]*Add, change and delete plants/);
     for (const page of [login, consent]) {
       expect(page.headers.get('content-security-policy')).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
       expect(page.headers.get('x-frame-options')).toBe('DENY');
       expect(page.headers.get('cache-control')).toContain('no-store');
     }
-    const tokens = await openid.authorizationCodeGrant(config, left(await browser.submit(consent, 'action=allow')), checks);
+    const tokens = await openid.authorizationCodeGrant(config, expectRedirect(await browser.submit(consent, 'action=allow')), checks);
     expect(tokens.scope?.split(' ')).not.toContain('write:plants');
     expect(tokens.claims()?.sub).toMatch(/^[0-9a-f-]{36}$/);
     await problem(send('POST', '/v3/plant', { as: { bearer: tokens.access_token }, json: plant }), 403, 'forbidden');

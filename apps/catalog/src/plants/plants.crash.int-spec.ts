@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type Plant } from '@plant-shop/contracts/catalog';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
-import { atEveryPoint, crashLimitMs, type Outcome, type Stage } from '@plant-shop/testing/crash/every-point';
+import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs, type Outcome } from '@plant-shop/testing/crash/every-point';
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
@@ -12,7 +12,7 @@ const creator = { subject: 'user-1', permissions: [], shown: [] };
 
 describe('whatever the catalog loses while it works, and whenever it dies', () => {
   let shop: CatalogHarness;
-  let stage: Stage;
+  let stage: CrashTestbed;
   beforeAll(async () => {
     shop = await CatalogHarness.start({ replicas: 0 });
     stage = await shop.crashStage();
@@ -53,16 +53,16 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
   it('a plant is created once, with its stock, and the same Idempotency-Key tells which', async () => {
     await atEveryPoint(stage, {
       name: 'create a plant',
-      atLeast: 16,
+      minCalls: 16,
       given: () => Promise.resolve({ name: `Ficus ${randomUUID()}`, key: randomUUID() }),
       when: (victim, given, withinMs) => createBy(victim.caller, given, withinMs),
-      before: async ({ name }, outcome) => {
+      immediately: async ({ name }, outcome) => {
         const [plant] = await plantsNamed(name);
         expectTruth(outcome, plant !== undefined);
         // Once it is answered, it can be ordered.
         if (outcome.kind === 'answered') expect(isListed(outcome.answer.plant.id)).toBe(true);
       },
-      finally: async (given, outcome) => {
+      eventually: async (given, outcome) => {
         const [committed] = await plantsNamed(given.name);
         const again = await createBy(shop.caller.client, given);
         if (outcome.kind === 'answered') expect(again.plant).toEqual(outcome.answer.plant);
@@ -72,7 +72,7 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
         await settle();
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 
   const remove = (client: RpcClient, plantId: number, withinMs = 10_000) =>
     client.call(catalog.deletePlant, { plantId }, contextFor(creator, withinMs));
@@ -81,27 +81,27 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
   it('a plant that may go is gone in both places in the end', async () => {
     await atEveryPoint(stage, {
       name: 'delete a plant',
-      atLeast: 10,
+      minCalls: 10,
       given: async () => ({ plantId: (await shop.create()).id }),
       when: (victim, { plantId }, withinMs) => remove(victim.caller, plantId, withinMs),
-      before: async ({ plantId }, outcome) => {
+      immediately: async ({ plantId }, outcome) => {
         expectTruth(outcome, !(await isThere(plantId)) && !isListed(plantId));
         // Nothing happened is meant for good: it does not happen by itself later.
         if (outcome.kind !== 'refused' || outcome.code !== 'unavailable') return;
         expect(await shop.database.query('SELECT 1 FROM stock_intents')).toEqual([]);
       },
-      finally: async ({ plantId }) => {
+      eventually: async ({ plantId }) => {
         expect([{ plantId }, 'plant-not-found']).toContainEqual(await outcomeOf(remove(shop.caller.client, plantId)));
         await settle();
         expect([await isThere(plantId), isListed(plantId)]).toEqual([false, false]);
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 
   it('a plant with open orders stays in both places in the end', async () => {
     await atEveryPoint(stage, {
       name: 'delete a plant that must stay',
-      atLeast: 12,
+      minCalls: 12,
       given: async () => {
         const { id: plantId } = await shop.create();
         shop.store.openOrders.set(plantId, [11]);
@@ -111,11 +111,11 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
         const outcome = await outcomeOf(remove(victim.caller, plantId, withinMs));
         expect(['plant-has-pending-orders', 'unavailable', 'outcome-unknown']).toContain(outcome);
       },
-      finally: async ({ plantId }) => {
+      eventually: async ({ plantId }) => {
         expect(await outcomeOf(remove(shop.caller.client, plantId))).toBe('plant-has-pending-orders');
         await settle();
         expect([await isThere(plantId), isListed(plantId)]).toEqual([true, true]);
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 });

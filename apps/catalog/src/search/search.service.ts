@@ -69,7 +69,7 @@ export class SearchService {
         tx.send('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
         return work(tx);
       },
-      { keepsPlans: true },
+      { useGenericPlans: true },
     );
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type ImportLineResult } from '@plant-shop/contracts/catalog';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
-import { atEveryPoint, crashLimitMs, type Stage } from '@plant-shop/testing/crash/every-point';
+import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/testing/crash/every-point';
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { CatalogHarness } from '../catalog.spec.fixture.js';
@@ -11,7 +11,7 @@ const staff = { subject: 'user-1', permissions: [], shown: [] };
 
 describe('wherever an import is killed', () => {
   let shop: CatalogHarness;
-  let stage: Stage;
+  let stage: CrashTestbed;
   beforeAll(async () => {
     shop = await CatalogHarness.start({ replicas: 0 });
     stage = await shop.crashStage();
@@ -28,7 +28,7 @@ describe('wherever an import is killed', () => {
   it('sent again, it leaves what it would have left at once, and plants that can be ordered', async () => {
     await atEveryPoint(stage, {
       name: 'import plants',
-      atLeast: 12,
+      minCalls: 12,
       given: async () => {
         const from = 10_000 + 100 * given++;
         const plants = Array.from({ length: 4 }, (_, n) => ({ id: from + n, name: `Imported ${from}`, tags: [{ name: `of ${from}` }], quantity: 3 }));
@@ -36,7 +36,7 @@ describe('wherever an import is killed', () => {
         return plants.map((one) => JSON.stringify({ ...one, status: 'available' }));
       },
       when: (victim, lines, withinMs) => importBy(victim.caller, lines, withinMs),
-      finally: async (lines) => {
+      eventually: async (lines) => {
         await shop.database.query('UPDATE stock_intents SET next_try_at = now()');
         const again = await importBy(shop.caller.client, lines);
         expect(again.every((one) => 'result' in one)).toBe(true);
@@ -50,5 +50,5 @@ describe('wherever an import is killed', () => {
         expect(await shop.disagreements()).toEqual([]);
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 });

@@ -4,7 +4,7 @@ import { catalog } from '@plant-shop/contracts/catalog';
 import { uuidPattern } from '@plant-shop/contracts/fields';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
-import type { AuditRequested } from '@plant-shop/platform/audit/audit-log';
+import type { AuditLogRequest } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Services } from '../http/services.js';
@@ -19,7 +19,7 @@ const maxLimit = 1_000;
 export class AuditPages {
   constructor(private readonly services: Services) {}
 
-  async send(request: FastifyRequest, reply: FastifyReply, asked: AuditRequested): Promise<void> {
+  async send(request: FastifyRequest, reply: FastifyReply, asked: AuditLogRequest): Promise<void> {
     const wanted = asked.subject === undefined ? [undefined] : await this.subjectsOf(request, asked.subject);
     const parts = await Promise.all(
       wanted.flatMap((subject) => {

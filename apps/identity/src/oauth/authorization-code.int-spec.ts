@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { left, shown } from '@plant-shop/testing/browser';
+import { expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { type Asked, redirectUri, TestOAuth } from './oauth.spec.fixture.js';
 
@@ -23,7 +23,7 @@ describe('OAuth 2.0 authorization code', () => {
   const refused = (error: string): object => ({ error });
   /** The application's request, answered to the application. */
   async function answerTo(asked: Asked): Promise<URLSearchParams> {
-    const { search, hash } = left(await oauth.browser().open(asked.url));
+    const { search, hash } = expectRedirect(await oauth.browser().open(asked.url));
     return new URLSearchParams(search || hash.slice(1));
   }
 
@@ -68,7 +68,7 @@ describe('OAuth 2.0 authorization code', () => {
       ['no address', { redirect_uri: undefined }],
       ['an unknown client', { client_id: 'nobody' }],
     ])('refuses %s, and sends nobody there', async (_, changed) => {
-      const page = shown(await oauth.browser().open((await oauth.request(client, changed)).url));
+      const page = expectPage(await oauth.browser().open((await oauth.request(client, changed)).url));
       expect(page.status).toBe(400);
       expect(page.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
       expect(page.headers.get('content-type')).toContain('text/html');
@@ -101,10 +101,10 @@ describe('OAuth 2.0 authorization code', () => {
     it('without anything that the user may do leads to access_denied', async () => {
       const browser = oauth.browser();
       const asked = await oauth.request(client, { scope: 'write:plants' });
-      const login = shown(await browser.open(asked.url));
-      const consent = shown(await browser.submit(login, 'action=login', credentials(user)));
+      const login = expectPage(await browser.open(asked.url));
+      const consent = expectPage(await browser.submit(login, 'action=login', credentials(user)));
       expect(consent.forms.flatMap(({ buttons }) => buttons)).not.toContain('action=allow');
-      const back = left(await browser.submit(consent, 'action=deny'));
+      const back = expectRedirect(await browser.submit(consent, 'action=deny'));
       expect(back.searchParams.get('error')).toBe('access_denied');
     });
 
@@ -115,7 +115,7 @@ describe('OAuth 2.0 authorization code', () => {
         owner: user.username,
         scopes: ['write:orders'],
       });
-      expect(shown(await oauth.browser().open((await oauth.request(alone)).url)).status).toBe(400);
+      expect(expectPage(await oauth.browser().open((await oauth.request(alone)).url)).status).toBe(400);
     });
   });
 
@@ -123,9 +123,9 @@ describe('OAuth 2.0 authorization code', () => {
     it('is remembered in the browser, for other applications as well', async () => {
       const browser = oauth.browser();
       await oauth.authorize(browser, await oauth.request(client), user);
-      expect(left(await browser.open((await oauth.request(client)).url)).searchParams.has('code')).toBe(true);
+      expect(expectRedirect(await browser.open((await oauth.request(client)).url)).searchParams.has('code')).toBe(true);
       const other = await oauth.register({ name: 'Another one' });
-      expect(shown(await browser.open((await oauth.request(other)).url)).text).toContain('Another one');
+      expect(expectPage(await browser.open((await oauth.request(other)).url)).text).toContain('Another one');
     });
 
     it.each([
@@ -135,10 +135,10 @@ describe('OAuth 2.0 authorization code', () => {
       const browser = oauth.browser();
       await oauth.authorize(browser, await oauth.request(client, { scope: 'openid write:orders' }), user);
       if ('max_age' in changed) await new Promise((resolve) => setTimeout(resolve, 1_100));
-      const page = shown(await browser.open((await oauth.request(client, changed)).url));
+      const page = expectPage(await browser.open((await oauth.request(client, changed)).url));
       expect(page.text).toContain('Log in to the plant shop');
-      const consent = shown(await browser.submit(page, 'action=login', credentials(user)));
-      expect(left(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
+      const consent = expectPage(await browser.submit(page, 'action=login', credentials(user)));
+      expect(expectRedirect(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
     it('is remembered without what was allowed to an application that any program on the machine could pose as', async () => {
@@ -147,31 +147,31 @@ describe('OAuth 2.0 authorization code', () => {
       const browser = oauth.browser();
       const to = { redirect_uri: redirectUris[0] };
       await oauth.authorize(browser, await oauth.request(local, to), user);
-      const page = shown(await browser.open((await oauth.request(local, to)).url));
+      const page = expectPage(await browser.open((await oauth.request(local, to)).url));
       expect(page.text).toContain('to act for you?');
-      expect(left(await browser.submit(page, 'action=allow')).searchParams.has('code')).toBe(true);
-      const unseen = left(await browser.open((await oauth.request(local, { ...to, prompt: 'none' })).url));
+      expect(expectRedirect(await browser.submit(page, 'action=allow')).searchParams.has('code')).toBe(true);
+      const unseen = expectRedirect(await browser.open((await oauth.request(local, { ...to, prompt: 'none' })).url));
       expect(unseen.searchParams.get('error')).toBe('consent_required');
     });
 
     it('with prompt=consent asks what may be done once more', async () => {
       const browser = oauth.browser();
       await oauth.authorize(browser, await oauth.request(client), user);
-      const page = shown(await browser.open((await oauth.request(client, { prompt: 'consent' })).url));
-      expect(left(await browser.submit(page, 'action=allow')).searchParams.has('code')).toBe(true);
+      const page = expectPage(await browser.open((await oauth.request(client, { prompt: 'consent' })).url));
+      expect(expectRedirect(await browser.submit(page, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
     it('can be changed for that of somebody else on the way', async () => {
       const browser = oauth.browser();
       const asked = await oauth.request(client);
-      const login = shown(await browser.open(asked.url));
-      const consent = shown(await browser.submit(login, 'action=login', credentials(user)));
-      const again = shown(await browser.submit(consent, 'action=switch'));
+      const login = expectPage(await browser.open(asked.url));
+      const consent = expectPage(await browser.submit(login, 'action=login', credentials(user)));
+      const again = expectPage(await browser.submit(consent, 'action=switch'));
       expect(again.text).toContain('Log in to the plant shop');
       const other = await oauth.shop.enter();
-      const theirs = shown(await browser.submit(again, 'action=login', credentials(other)));
+      const theirs = expectPage(await browser.submit(again, 'action=login', credentials(other)));
       expect(theirs.text).toContain(other.username);
-      const tokens = await oauth.redeem(client, asked, left(await browser.submit(theirs, 'action=allow')));
+      const tokens = await oauth.redeem(client, asked, expectRedirect(await browser.submit(theirs, 'action=allow')));
       expect(decodeJwt(tokens.access_token).sub).toBe(other.userId);
     });
 
@@ -179,8 +179,8 @@ describe('OAuth 2.0 authorization code', () => {
       const { username } = await oauth.shop.register();
       const tryAs = async (name: string): Promise<{ status: number; headers: Headers; text: string }> => {
         const browser = oauth.browser();
-        const login = shown(await browser.open((await oauth.request(client)).url));
-        return shown(await browser.submit(login, 'action=login', { username: name, password: 'wrong-guess' }));
+        const login = expectPage(await browser.open((await oauth.request(client)).url));
+        return expectPage(await browser.submit(login, 'action=login', { username: name, password: 'wrong-guess' }));
       };
       for (const name of [username, 'nobody-at-all']) {
         const page = await tryAs(name);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
-import { type Browser, left, shown } from '@plant-shop/testing/browser';
+import { type Browser, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import { decodeJwt } from 'jose';
 import { TestOAuth } from './oauth.spec.fixture.js';
 
@@ -84,16 +84,16 @@ describe('OAuth 2.0 between replicas whose clocks differ', () => {
     const browser: Browser = oauth.browser();
     const asked = await oauth.request(client);
     hostAhead(first);
-    const login = shown(await browser.open(asked.url));
+    const login = expectPage(await browser.open(asked.url));
     hostAhead(second);
-    const consent = shown(await browser.submit(login, 'action=login', { username: user.username, password: user.password }));
+    const consent = expectPage(await browser.submit(login, 'action=login', { username: user.username, password: user.password }));
     expect(consent.status).toBe(200);
     hostAhead(first);
-    const back = left(await browser.submit(consent, 'action=allow'));
+    const back = expectRedirect(await browser.submit(consent, 'action=allow'));
     expect(back.searchParams.get('code')).toEqual(expect.any(String));
     hostAhead(second);
     // The login of before is remembered: no page is shown for what was allowed.
-    expect(left(await browser.open((await oauth.request(client)).url)).searchParams.get('code')).toEqual(expect.any(String));
+    expect(expectRedirect(await browser.open((await oauth.request(client)).url)).searchParams.get('code')).toEqual(expect.any(String));
   });
 
   it.each([tenMinutes, -tenMinutes])('cookies of the pages of a replica %d s ahead end after the half hour that the page is good for', async (ahead) => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
-import { shown } from '@plant-shop/testing/browser';
+import { expectPage } from '@plant-shop/testing/browser';
 import { fake, startFake } from '@plant-shop/testing/service';
 import { decodeJwt } from 'jose';
 import { manager } from '../identity.spec.fixture.js';
@@ -141,7 +141,7 @@ describe('what users have granted by OAuth 2.0', () => {
       const asked = await oauth.request(own);
       const tokens = await oauth.redeem(own, asked, await oauth.authorize(browser, asked, whose));
       const begun = await oauth.request(own, { prompt: 'consent' });
-      const consent = shown(await browser.open(begun.url));
+      const consent = expectPage(await browser.open(begun.url));
       const head = await oauth.head();
       await end(whose, own);
       const { grant_id: grantId } = decodeJwt(tokens.access_token);
@@ -150,9 +150,9 @@ describe('what users have granted by OAuth 2.0', () => {
       await expect(oauth.refresh(own, tokens.refresh_token ?? '')).rejects.toBeDefined();
       // Neither does a page that was open, nor the browser's login, bring anything any more.
       const then = await browser.submit(consent, 'action=allow');
-      expect('left' in then && then.left.searchParams.has('code')).toBe(false);
+      expect('location' in then && then.location.searchParams.has('code')).toBe(false);
       const again = await browser.open((await oauth.request(own)).url);
-      expect('left' in again && again.left.searchParams.has('code')).toBe(false);
+      expect('location' in again && again.location.searchParams.has('code')).toBe(false);
     });
 
     it('with the owner of a client that acts alone as well', async () => {

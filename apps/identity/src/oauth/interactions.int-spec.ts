@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Browser, left, type Shown, shown } from '@plant-shop/testing/browser';
+import { type Browser, expectRedirect, type BrowserPage, expectPage } from '@plant-shop/testing/browser';
 import { until } from '@plant-shop/testing/until';
 import { testEnvironment } from '../identity.spec.fixture.js';
 import { runEntry } from '../process.spec.fixture.js';
@@ -20,13 +20,13 @@ describe('the pages of OAuth 2.0', () => {
   });
   afterAll(() => oauth.shop.stop());
 
-  const open = async (browser: Browser, changed: Record<string, string> = {}): Promise<Shown> =>
-    shown(await browser.open((await oauth.request(client, changed)).url));
+  const open = async (browser: Browser, changed: Record<string, string> = {}): Promise<BrowserPage> =>
+    expectPage(await browser.open((await oauth.request(client, changed)).url));
   const typed = (): Record<string, string> => ({ username: user.username, password: user.password });
-  const loggedIn = async (browser: Browser): Promise<Shown> =>
-    shown(await browser.submit(await open(browser), 'action=login', typed()));
+  const loggedIn = async (browser: Browser): Promise<BrowserPage> =>
+    expectPage(await browser.submit(await open(browser), 'action=login', typed()));
   /** The form of a page as somebody else would send it. */
-  const post = (browser: Browser, page: Shown, fields: Record<string, string>, headers = {}): Promise<Response> => {
+  const post = (browser: Browser, page: BrowserPage, fields: Record<string, string>, headers = {}): Promise<Response> => {
     const { action, fields: own } = page.forms[0]!;
     return browser.send('POST', action, { body: new URLSearchParams({ ...own, ...fields }), headers });
   };
@@ -34,7 +34,7 @@ describe('the pages of OAuth 2.0', () => {
   it('can be read and used without a script, in a language that they name, with labels and one heading', async () => {
     const browser = oauth.browser();
     const login = await open(browser, { login_hint: 'ada' });
-    const consent = shown(await browser.submit(login, 'action=login', typed()));
+    const consent = expectPage(await browser.submit(login, 'action=login', typed()));
     for (const { text } of [login, consent]) {
       expect(text).toMatch(/^<!doctype html>\n<html lang="en">/);
       expect(text).toMatch(/<title>[^<]+<\/title>/);
@@ -128,7 +128,7 @@ describe('the pages of OAuth 2.0', () => {
       const login = await open(browser);
       expect((await post(browser, login, { action: 'allow' })).status).toBe(403);
       expect((await post(browser, login, { action: 'destroy' })).status).toBe(403);
-      const consent = shown(await browser.submit(login, 'action=login', typed()));
+      const consent = expectPage(await browser.submit(login, 'action=login', typed()));
       expect((await post(browser, consent, { action: 'login', ...typed() })).status).toBe(403);
       // The first page has had its answer.
       expect((await post(browser, login, { action: 'login', ...typed() })).status).toBe(400);
@@ -153,16 +153,16 @@ describe('the pages of OAuth 2.0', () => {
       const browser = oauth.browser();
       const page = await loggedIn(browser);
       await oauth.shop.sql.query(`UPDATE oauth_payloads SET expires_at = now() WHERE model = 'Interaction'`);
-      const answer = shown(await browser.submit(page, 'action=allow'));
+      const answer = expectPage(await browser.submit(page, 'action=allow'));
       expect(answer.status).toBe(400);
       expect(answer.text).toContain('This page has expired');
     });
   });
 
   describe('that are open twice in one browser', () => {
-    const twice = async (browser: Browser): Promise<[Shown, Shown]> => [await open(browser), await open(browser)];
-    const logIn = async (browser: Browser, page: Shown, as: User): Promise<Shown> =>
-      shown(await browser.submit(page, 'action=login', { username: as.username, password: as.password }));
+    const twice = async (browser: Browser): Promise<[BrowserPage, BrowserPage]> => [await open(browser), await open(browser)];
+    const logIn = async (browser: Browser, page: BrowserPage, as: User): Promise<BrowserPage> =>
+      expectPage(await browser.submit(page, 'action=login', { username: as.username, password: as.password }));
 
     it.each(['the same user', 'somebody else'])('let %s log in on each; the last login counts', async (who) => {
       const browser = oauth.browser();
@@ -172,8 +172,8 @@ describe('the pages of OAuth 2.0', () => {
       const consent = await logIn(browser, other, last);
       expect(consent.text).toContain(`logged in as <strong>${last.username}</strong>`);
       // The first page shows the login that has ended with it.
-      expect(shown(await browser.submit(before, 'action=allow')).text).toContain('This page has expired');
-      expect(left(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
+      expect(expectPage(await browser.submit(before, 'action=allow')).text).toContain('This page has expired');
+      expect(expectRedirect(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
     it('tell who logged in at the same moment as somebody else what to do, and leave the first one be', async () => {
@@ -185,13 +185,13 @@ describe('the pages of OAuth 2.0', () => {
         await post(browser, pages[1], { action: 'login', username: last.username, password: last.password }),
       ];
       const [first, second] = [
-        shown(await browser.open(answers[0]!.headers.get('location') ?? '')),
-        shown(await browser.open(answers[1]!.headers.get('location') ?? '')),
+        expectPage(await browser.open(answers[0]!.headers.get('location') ?? '')),
+        expectPage(await browser.open(answers[1]!.headers.get('location') ?? '')),
       ];
       expect(first.text).toContain(`logged in as <strong>${user.username}</strong>`);
       expect(second).toMatchObject({ status: 409, forms: [] });
       expect(second.text).toContain('Go back to the application and start again.');
-      expect(left(await browser.submit(first, 'action=allow')).searchParams.has('code')).toBe(true);
+      expect(expectRedirect(await browser.submit(first, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
     it('let the same user log in on both at the same moment', async () => {
@@ -201,19 +201,19 @@ describe('the pages of OAuth 2.0', () => {
       const answers = [];
       for (const page of pages) answers.push(await post(browser, page, { action: 'login', ...typed() }));
       for (const { headers } of answers) {
-        expect(shown(await browser.open(headers.get('location') ?? '')).text).toContain('Allow');
+        expect(expectPage(await browser.open(headers.get('location') ?? '')).text).toContain('Allow');
       }
     });
   });
 
   describe('ask for what is then granted, and for nothing else', () => {
-    const grantedBy = async (browser: Browser, asked: Asked, page: Shown): Promise<string[]> => {
-      const back = left(await browser.submit(page, 'action=allow'));
+    const grantedBy = async (browser: Browser, asked: Asked, page: BrowserPage): Promise<string[]> => {
+      const back = expectRedirect(await browser.submit(page, 'action=allow'));
       return ((await oauth.redeem(client, asked, back)).scope ?? '').split(' ').sort();
     };
-    const consentTo = async (browser: Browser, asked: Asked, who: User): Promise<Shown> => {
-      const login = shown(await browser.open(asked.url));
-      return shown(await browser.submit(login, 'action=login', { username: who.username, password: who.password }));
+    const consentTo = async (browser: Browser, asked: Asked, who: User): Promise<BrowserPage> => {
+      const login = expectPage(await browser.open(asked.url));
+      return expectPage(await browser.submit(login, 'action=login', { username: who.username, password: who.password }));
     };
     const setRole = (who: User, role: string) =>
       oauth.shop.sql.query('UPDATE users SET role = $2 WHERE user_id = $1', [who.userId, role]);
@@ -234,7 +234,7 @@ describe('the pages of OAuth 2.0', () => {
       const page = await consentTo(browser, asked, clerk);
       expect(page.text).toContain('which your account may not do');
       await setRole(clerk, 'staff');
-      const again = shown(await browser.submit(page, 'action=allow'));
+      const again = expectPage(await browser.submit(page, 'action=allow'));
       expect(again.status).toBe(200);
       expect(again.text).not.toContain('which your account may not do');
       expect(await grantedBy(browser, asked, again)).toEqual(['write:orders', 'write:plants']);
@@ -246,10 +246,10 @@ describe('the pages of OAuth 2.0', () => {
       const asked = await oauth.request(client, { scope: 'write:orders write:plants' });
       const page = await consentTo(browser, asked, clerk);
       await setRole(clerk, 'customer');
-      const less = shown(await browser.submit(page, 'action=allow'));
+      const less = expectPage(await browser.submit(page, 'action=allow'));
       expect(less.text).toContain('which your account may not do');
       await oauth.shop.sql.query(`UPDATE oauth_clients SET name = 'Another name' WHERE client_id = $1`, [client.clientId]);
-      const renamed = shown(await browser.submit(less, 'action=allow'));
+      const renamed = expectPage(await browser.submit(less, 'action=allow'));
       expect(renamed.text).toContain('Another name');
       expect(await grantedBy(browser, asked, renamed)).toEqual(['write:orders']);
     });
@@ -287,7 +287,7 @@ describe('the pages of OAuth 2.0', () => {
     expect(first.status).toBe(303);
     const resume = first.headers.get('location') ?? '';
     expect(resume).toMatch(/^http:\/\/shop\.test\/oauth\/authorize\//);
-    const back = left(await browser.open(resume));
+    const back = expectRedirect(await browser.open(resume));
     expect(back.origin).toBe('https://app.example');
     expect(Object.fromEntries(back.searchParams)).toMatchObject({ error: 'access_denied', iss: 'http://shop.test' });
   });
@@ -295,8 +295,8 @@ describe('the pages of OAuth 2.0', () => {
   it('send the answer by a form where the application wants it so, with no other script than the one that sends it', async () => {
     const browser = oauth.browser();
     const login = await open(browser, { response_mode: 'form_post' });
-    const consent = shown(await browser.submit(login, 'action=login', typed()));
-    const page = shown(await browser.submit(consent, 'action=allow'));
+    const consent = expectPage(await browser.submit(login, 'action=login', typed()));
+    const page = expectPage(await browser.submit(consent, 'action=allow'));
     const [, script = ''] = /<script>([\s\S]*)<\/script>/.exec(page.text) ?? [];
     const hash = createHash('sha256').update(script).digest('base64');
     expect(page.headers.get('content-security-policy')).toContain(`'sha256-${hash}'`);
@@ -315,16 +315,16 @@ describe('the pages of OAuth 2.0', () => {
       return jwks.keys.length;
     };
     await until(async () => (await signing()) === 2);
-    expect(left(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
+    expect(expectRedirect(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
     // The login is remembered, too.
-    expect(left(await browser.open((await oauth.request(client)).url)).searchParams.has('code')).toBe(true);
+    expect(expectRedirect(await browser.open((await oauth.request(client)).url)).searchParams.has('code')).toBe(true);
   });
 
   it('of somebody else cannot be opened by their address', async () => {
     const page = await open(oauth.browser());
     const other = oauth.browser();
     await open(other);
-    expect(shown(await other.open(page.url)).status).toBe(400);
+    expect(expectPage(await other.open(page.url)).status).toBe(400);
   });
 
   it('of the library itself are not there', async () => {
@@ -343,7 +343,7 @@ describe('the pages of OAuth 2.0', () => {
     );
     expect(rows).toHaveLength(1);
     await oauth.shop.sql.query('DELETE FROM sessions WHERE id = $1', [rows[0]!.id]);
-    expect(shown(await browser.open((await oauth.request(client)).url)).text).toContain('Log in to the plant shop');
+    expect(expectPage(await browser.open((await oauth.request(client)).url)).text).toContain('Log in to the plant shop');
   });
 
   describe('for a page of the shop itself', () => {
@@ -360,7 +360,7 @@ describe('the pages of OAuth 2.0', () => {
       expect(await opened(whose.userId)).toBe(2);
       expect((await logOut(browser)).status).toBe(204);
       expect(await opened(whose.userId)).toBe(1);
-      expect(shown(await browser.open((await oauth.request(client)).url)).text).toContain('Log in to the plant shop');
+      expect(expectPage(await browser.open((await oauth.request(client)).url)).text).toContain('Log in to the plant shop');
       expect((await logOut(browser)).status).toBe(204);
       expect(await other.open((await oauth.request(client)).url)).toHaveProperty('left');
     });
@@ -385,7 +385,7 @@ describe('the pages of OAuth 2.0', () => {
       await oauth.shop.sql.query('UPDATE oauth_clients SET redirect_uris = $2 WHERE client_id = $1', [clientId, [redirectUri]]);
       const browser = oauth.browser();
       const request = async (): Promise<string> => (await oauth.request(client, { client_id: clientId, redirect_uri: redirectUri })).url;
-      const allowed = shown(await browser.submit(shown(await browser.open(await request())), 'action=login', typed()));
+      const allowed = expectPage(await browser.submit(expectPage(await browser.open(await request())), 'action=login', typed()));
       // The address of this page is the shop's own, so the browser would follow it: what counts is where it is sent.
       await browser.submit(allowed, 'action=allow').catch(() => undefined);
       const again = await browser.send('GET', await request());

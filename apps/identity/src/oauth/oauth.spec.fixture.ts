@@ -1,6 +1,6 @@
 import { identity } from '@plant-shop/contracts/identity';
 import type { CreatedOAuthClient, NewOAuthClient } from '@plant-shop/contracts/identity.oauth';
-import { Browser, left, shown } from '@plant-shop/testing/browser';
+import { Browser, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import * as oauth from 'oauth4webapi';
 import type { IdentityOptions } from '../options.js';
 import { manager, type Registered, TestIdentity } from '../identity.spec.fixture.js';
@@ -69,10 +69,10 @@ export class TestOAuth {
 
   /** Logs in, allows, and comes back to the application. */
   async authorize(browser: Browser, asked: Asked, user: Registered): Promise<URL> {
-    const login = shown(await browser.open(asked.url));
+    const login = expectPage(await browser.open(asked.url));
     const typed = { username: user.username, password: user.password };
-    const consent = shown(await browser.submit(login, 'action=login', typed));
-    return left(await browser.submit(consent, 'action=allow'));
+    const consent = expectPage(await browser.submit(login, 'action=login', typed));
+    return expectRedirect(await browser.submit(consent, 'action=allow'));
   }
 
   async redeem(client: CreatedOAuthClient, asked: Asked, back: URL): Promise<oauth.TokenEndpointResponse> {

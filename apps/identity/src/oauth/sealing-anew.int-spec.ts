@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
-import { left, shown } from '@plant-shop/testing/browser';
+import { expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import { until } from '@plant-shop/testing/until';
 import { manager, type Replica, testEnvironment, testSecret } from '../identity.spec.fixture.js';
 import { runEntry } from '../process.spec.fixture.js';
@@ -51,12 +51,12 @@ describe('IDENTITY_SECRET is changed', () => {
       askOnly(one);
       const asked = await oauth.request(client);
       browser.servedAt = at(one);
-      const login = shown(await browser.open(asked.url));
+      const login = expectPage(await browser.open(asked.url));
       browser.servedAt = at(other);
-      const consent = shown(await browser.submit(login, 'action=login', { username: user.username, password: user.password }));
+      const consent = expectPage(await browser.submit(login, 'action=login', { username: user.username, password: user.password }));
       expect(consent.text).toContain('Place and cancel own orders');
       browser.servedAt = at(one);
-      const back = left(await browser.submit(consent, 'action=allow'));
+      const back = expectRedirect(await browser.submit(consent, 'action=allow'));
       askOnly(other);
       const made = await oauth.redeem(client, asked, back);
       askOnly(one);

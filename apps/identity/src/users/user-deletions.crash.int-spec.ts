@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
 import type { RpcClient } from '@plant-shop/platform/rpc/client';
-import { atEveryPoint, crashLimitMs, type Outcome, type Stage } from '@plant-shop/testing/crash/every-point';
+import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs, type Outcome } from '@plant-shop/testing/crash/every-point';
 import { contextFor, fake, startFake } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 
 describe('whatever identity loses while it deletes a user, and whenever it dies', () => {
   let shop: TestIdentity;
-  let stage: Stage;
+  let stage: CrashTestbed;
   let fakeStore: { stop: () => Promise<void> };
   /** As the store has them: who may order no more, and whose orders are open. */
   const closed = new Set<string>();
@@ -56,11 +56,11 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
   it('the user is gone in the end, for all, with one entry in the log of revocations', async () => {
     await atEveryPoint(stage, {
       name: 'delete a user',
-      atLeast: 12,
+      minCalls: 12,
       given: () => shop.enter(),
       when: (victim, { username }, withinMs) => remove(victim.caller, username, withinMs),
-      before: ({ userId }, outcome) => expectTruth(outcome, userId),
-      finally: async ({ username, userId, token }) => {
+      immediately: ({ userId }, outcome) => expectTruth(outcome, userId),
+      eventually: async ({ username, userId, token }) => {
         const again = await outcomeOf(remove(shop.caller.client, username));
         expect([{ username }, 'user-not-found']).toContainEqual(again);
         await settle(userId);
@@ -69,12 +69,12 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
         await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 
   it('a user with open orders stays, and can log in to cancel them', async () => {
     await atEveryPoint(stage, {
       name: 'delete a user who must stay',
-      atLeast: 12,
+      minCalls: 12,
       given: async () => {
         const user = await shop.enter();
         openOrders.set(user.userId, [5]);
@@ -84,7 +84,7 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
         const outcome = await outcomeOf(remove(victim.caller, username, withinMs));
         expect(['user-has-open-orders', 'unavailable', 'outcome-unknown']).toContain(outcome);
       },
-      finally: async ({ username, password, userId, token }) => {
+      eventually: async ({ username, password, userId, token }) => {
         await expect(remove(shop.caller.client, username)).rejects.toMatchObject({ code: 'user-has-open-orders', details: { orders: [5] } });
         await settle(userId);
         expect([await isThere(userId), closed.has(userId)]).toEqual([true, false]);
@@ -92,5 +92,5 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
         await expect(shop.login(username, password)).resolves.toMatchObject({ token: expect.any(String) });
       },
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 });

@@ -70,9 +70,9 @@ describe('connections that can resume', () => {
   it('a replica that is full takes what comes all the same, and is not ready for more', async () => {
     const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '20' });
     const caller = await TestCaller.connect(shop.nats.url);
-    const roomOf = async (): Promise<string | undefined> => (await replica.service.readiness.report({ forMore: true })).checks['room'];
+    const roomOf = async (): Promise<string | undefined> => (await replica.service.readiness.report({ includeCapacity: true })).checks['room'];
     const clients = await replica.openedMany(18, 'api_key=key');
-    await until(async () => (await replica.service.readiness.report({ forMore: true })).ready);
+    await until(async () => (await replica.service.readiness.report({ includeCapacity: true })).ready);
     expect(await replica.metric('stream_full')).toBe(0);
     clients.push(await replica.opened());
     expect(await roomOf()).toBe('full: 19 of 20 connections');

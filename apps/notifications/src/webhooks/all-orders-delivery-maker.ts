@@ -84,7 +84,7 @@ export class AllOrdersDeliveryMaker extends BackgroundLoop {
       const { count, causes } = await enqueueForAll(tx, cursors, { rows, looksPerRow, window: windowOf(first.endpoints) });
       if (count > 0) tracing?.causedBy(causes);
       return { count, nextLook: findNextLook(tx) };
-    }, { keepsPlans: true });
+    }, { useGenericPlans: true });
     return { count, nextLookMs: nextLook() };
   }
 }

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { atEveryPoint, crashLimitMs, type Stage } from '@plant-shop/testing/crash/every-point';
-import { troubleHttp } from '@plant-shop/testing/crash/http';
-import type { Victim } from '@plant-shop/testing/crash/replica';
+import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/testing/crash/every-point';
+import { injectHttpFaults } from '@plant-shop/testing/crash/http';
+import type { CrashableReplica } from '@plant-shop/testing/crash/replica';
 import { Run } from '@plant-shop/testing/crash/run';
 import { until } from '@plant-shop/testing/until';
 import { Agent } from 'undici';
@@ -24,12 +24,12 @@ describe.each([
   { sees: 'the own orders', role: 'webhooks', principal: customer(1), maker: DeliveryMaker },
 ])('whatever replicas of the role $role lose while they work, and whenever they die, with an endpoint that sees $sees', ({ role, principal, maker }) => {
   let shop: TestWebhooks;
-  let stage: Stage;
+  let stage: CrashTestbed;
   let receiver: Receiver;
   let settleHttp: () => void;
   let orders = 0;
   beforeAll(async () => {
-    settleHttp = troubleHttp(Agent);
+    settleHttp = injectHttpFaults(Agent);
     receiver = await Receiver.start();
     shop = await TestWebhooks.start({ replicas: 0 });
     stage = await shop.crashStage({ timeScale, attemptLimitMs, leaseMs: 1_000, limits }, { NOTIFICATIONS_ROLE: role });
@@ -76,45 +76,45 @@ describe.each([
     return Promise.resolve(shop.happenUnheard({ orderId }, { orderId, newStatus: 'delivered' }));
   };
   const nothing = (): Promise<void> => Promise.resolve();
-  const logged = ({ app }: Victim): Promise<unknown> => new Run().within(() => app.get(OrderEvents).follower.run());
+  const logged = ({ app }: CrashableReplica): Promise<unknown> => new Run().within(() => app.get(OrderEvents).follower.run());
 
   // Logging does not depend on what an endpoint sees.
   if (maker === DeliveryMaker) it('an event is logged once, in its place', async () => {
     await atEveryPoint(stage, {
       name: 'ingest events',
-      atLeast: 9,
+      minCalls: 9,
       given: nothing,
-      due: happen,
+      makeDue: happen,
       when: async ({ app }) => {
         // It tells the other replicas of what follows on the events that it has.
         if (role === 'both') await new Run().within(() => app.get(LogTail).catchUp());
         await app.get(OrderEvents).follower.run();
       },
-      finally: expectAllDelivered,
+      eventually: expectAllDelivered,
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 
   it('an event of the log makes one delivery, in its place', async () => {
     await atEveryPoint(stage, {
       name: 'make deliveries',
-      atLeast: 6,
+      minCalls: 6,
       given: nothing,
-      due: happen,
+      makeDue: happen,
       when: async (victim) => {
         await logged(victim);
         await victim.app.get<BackgroundLoop>(maker).run();
       },
-      finally: expectAllDelivered,
+      eventually: expectAllDelivered,
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 
   // Nor does sending.
   if (maker === DeliveryMaker) it('a webhook is sent at least once, with the same id and bytes', async () => {
     await atEveryPoint(stage, {
       name: 'deliver a webhook',
-      atLeast: 10,
+      minCalls: 10,
       given: nothing,
-      due: happen,
+      makeDue: happen,
       when: async (victim) => {
         await logged(victim);
         await new Run().within(() => victim.app.get<BackgroundLoop>(maker).run());
@@ -122,7 +122,7 @@ describe.each([
         await worker.fetch();
         await until(() => worker.isIdle);
       },
-      finally: expectAllDelivered,
+      eventually: expectAllDelivered,
     });
-  }, crashLimitMs);
+  }, crashTestTimeoutMs);
 });

@@ -63,7 +63,7 @@ export class DeliveryMaker extends BackgroundLoop {
       if (!stretch) return undefined;
       if (tracing) tracing.causedBy(await findCauses(tx, stretch));
       return enqueueOwn(tx, stretch, rows);
-    }, { keepsPlans: true });
+    }, { useGenericPlans: true });
     return made?.();
   }
 }

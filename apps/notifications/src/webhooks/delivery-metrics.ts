@@ -2,7 +2,7 @@ import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShut
 import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
-import { gauge, sizes } from '@plant-shop/platform/service/metrics';
+import { gauge, sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Counter, Registry } from 'prom-client';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
@@ -49,7 +49,7 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
       labelNames: ['outcome'],
       registers: [registry],
     });
-    this.recorded = sizes(registry, 'webhook_batch_outcomes', 'Outcomes of attempts that were written down together');
+    this.recorded = sizeHistogram(registry, 'webhook_batch_outcomes', 'Outcomes of attempts that were written down together');
     gauge(registry, 'webhook_deliveries_pending', 'Deliveries to enabled endpoints that have not ended', () => this.backlog.pending);
     gauge(registry, 'webhook_deliveries_waiting', 'Deliveries that would be under way if there were more replicas: due now, and within the limits of their endpoint', () => this.backlog.waiting);
     gauge(registry, 'webhook_attempts_limit', 'POSTs that the replica has under way at most', () => placesFor(webhooks.inFlight));

@@ -93,7 +93,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.fetch(), logger);
     this.renewing = new BackgroundLoop({ name: 'renew leases of webhooks', intervalMs: webhooks.leaseMs * renewal }, () => this.renew(), logger);
     this.queue = new FairQueue(webhooks.inFlight, waitingPerAttempt);
-    this.results = new Batcher<Done, boolean>({ name: 'record webhook outcomes', count: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.recordSurely(batch));
+    this.results = new Batcher<Done, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.recordSurely(batch));
     metrics.watchInFlight(() => this.underWay.size);
   }
 
@@ -170,7 +170,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
         }),
       );
       return { turns, claimed, secrets };
-    }, { keepsPlans: true });
+    }, { useGenericPlans: true });
     const endpoints = this.endpointsOf(turns.map(({ turn }) => turn), secrets);
     const jobs = claimed.flatMap((one) => {
       const endpoint = endpoints.get(one.webhookId);
@@ -298,7 +298,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
       const written = recordOutcomes(tx, batch.map(({ outcome }) => outcome));
       noteHealth(tx, health, limits);
       return { written, failing: exhausted.length === 0 ? [] : await findFailing(tx, exhausted, failingMs) };
-    }, { keepsPlans: true });
+    }, { useGenericPlans: true });
     const ids = written();
     const gone = batch.flatMap(({ job, sent }) => (isGone(sent) ? [job.claimed.webhookId] : []));
     await this.disable(gone, 'gone');

@@ -13,7 +13,7 @@ import { Nats } from '@plant-shop/platform/nats';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { Service } from '@plant-shop/platform/service/service';
-import { Stage } from '@plant-shop/testing/crash/every-point';
+import { CrashTestbed } from '@plant-shop/testing/crash/every-point';
 import { startNats, type TestNats } from '@plant-shop/testing/nats';
 import { createDatabase, type TestDatabase } from '@plant-shop/testing/postgres';
 import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
@@ -122,8 +122,8 @@ export class TestWebhooks {
   }
 
   /** For tests that let replicas die; to be stopped by the test. */
-  crashStage(options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<Stage> {
-    return Stage.of('notifications', this.nats.url, (one) => this.startOn(one, options, variables));
+  crashStage(options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<CrashTestbed> {
+    return CrashTestbed.start('notifications', this.nats.url, (one) => this.startOn(one, options, variables));
   }
 
   private startOn(service: Service, options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<unknown> {

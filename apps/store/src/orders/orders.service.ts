@@ -15,7 +15,7 @@ import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/an
 import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { sizes } from '@plant-shop/platform/service/metrics';
+import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { shareCustomers } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
@@ -100,8 +100,8 @@ export class OrdersService {
   ) {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
-    const onBatch = sizes(metrics, 'store_batch_orders', 'Orders that were placed together');
-    const lanes = { name: 'place orders', count: options.placingLanes, maxBatch, gathers: true, onBatch };
+    const onBatch = sizeHistogram(metrics, 'store_batch_orders', 'Orders that were placed together');
+    const lanes = { name: 'place orders', lanes: options.placingLanes, maxBatch, lingers: true, onBatch };
     this.lanes = new Batcher<PlaceRequest, Answer>(
       lanes,
       dropExpired<PlaceRequest, Answer>('store', async (batch) => {
@@ -269,7 +269,7 @@ export async function placeBatch(
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
   const placed: Traced<Placed>[] = [];
   const results = entries.map((entry) =>
-    answers.settle(entry.idempotency, () => {
+    answers.answerOnce(entry.idempotency, () => {
       const stock = stockLeft.get(entry.plantId) ?? unknownPlant;
       const facts = { stock, isCustomerClosed: closedCustomers.has(entry.ownerId), isIdTaken: takenIds.has(entry.id) };
       const step = place(entry, facts, { at, due });

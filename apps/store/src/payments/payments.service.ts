@@ -10,7 +10,7 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { sizes } from '@plant-shop/platform/service/metrics';
+import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
@@ -53,9 +53,9 @@ export class PaymentsService {
     metrics: Registry,
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
   ) {
-    const onBatch = sizes(metrics, 'store_batch_payments', 'Payment reports that were taken together');
+    const onBatch = sizeHistogram(metrics, 'store_batch_payments', 'Payment reports that were taken together');
     this.lanes = new Batcher<ReportRequest, Answer>(
-      { name: 'take payments', count: 1, maxBatch, onBatch },
+      { name: 'take payments', lanes: 1, maxBatch, onBatch },
       dropExpired<ReportRequest, Answer>('store', (batch) => this.takeAll(batch)),
     );
   }
@@ -84,7 +84,7 @@ export class PaymentsService {
   }
 
   private async takeAll(batch: readonly ReportRequest[]): Promise<PaymentResult[]> {
-    const results = await this.database.transaction((tx) => takePayments(tx, batch, this.options.checkout), { keepsPlans: true });
+    const results = await this.database.transaction((tx) => takePayments(tx, batch, this.options.checkout), { useGenericPlans: true });
     this.feed.appended();
     return results;
   }
@@ -105,7 +105,7 @@ export async function takePayments(
     findPayments(tx, reports),
   ]);
   const taken: Taken = { payments: new Payments(known), approved: [], owed: [] };
-  const results = reports.map((report) => answers.settle(report.idempotency, () => take(tx, report, locked, taken, policy)));
+  const results = reports.map((report) => answers.answerOnce(report.idempotency, () => take(tx, report, locked, taken, policy)));
   writeStatusChanges(tx, locked, taken.approved);
   savePayments(tx, taken.payments.fresh);
   await writeOwed(tx, locked.at, taken.owed);

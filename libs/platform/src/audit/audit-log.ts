@@ -1,18 +1,18 @@
 import type { Database, Statement, Transaction } from '../postgres/database.js';
 import { Page } from '../rpc/answer.js';
 import type { RpcContext } from '../rpc/context.js';
-import type { PageRequested } from '../paging.js';
+import type { PageRequest } from '../paging.js';
 import { auditCursor, boundsOf } from './audit-cursor.js';
 
-// The table `audit_log` is part of each service's own schema (see its migrations): an entry commits with the effect that it
-// tells of, or not at all. Why, and what keeps it append-only: docs/decisions/audit-log.md.
+// The table `audit_log` is part of each service's own schema (see its migrations), so an entry commits together with the change that
+// it records. docs/decisions/audit-log.md explains why, and how the table is kept append-only.
 
-/** Whom an entry names. */
+/** The actor that an entry names. */
 export interface Actor {
   readonly requestId: string;
-  /** Absent: nobody who showed a credential. It was an operator's command, or carries on what one began. */
+  /** Undefined if no credential was presented: for an operator's command, or background work that continues one. */
   readonly subject?: string;
-  /** The kinds of credential that were shown. */
+  /** The kinds of credential that were presented. */
   readonly credentials: readonly string[];
 }
 
@@ -25,11 +25,11 @@ export interface AuditEntry {
   readonly requestId: string;
   readonly subject?: string;
   readonly credentials: readonly string[];
-  /** The id of what it was done to. */
+  /** The id of the resource that the operation changed. */
   readonly target: string;
 }
 
-export interface AuditRequested extends PageRequested {
+export interface AuditLogRequest extends PageRequest {
   readonly subject?: string;
   readonly operation?: string;
 }
@@ -52,13 +52,12 @@ export const actorOf = ({ requestId, principal }: Pick<RpcContext, 'requestId' |
   credentials: principal?.shown ?? [],
 });
 
-/** An operator, who has the server and shows no credential. */
+/** Returns the actor of an operator's command, which runs on the server without a credential. */
 export const operator = (requestId: string): Actor => ({ requestId, credentials: [] });
 
 /**
- * Writes down who did what. Called beside the write that it belongs to, in its transaction; where an answer is saved for an
- * Idempotency-Key, inside `once`, since what is only repeated takes no effect. Nobody waits for it: an entry that cannot be
- * written fails the transaction.
+ * Appends an audit entry. Call it in the transaction of the change; with an Idempotency-Key inside `runOnce`, since a repeated
+ * request changes nothing. The caller does not wait: if the entry cannot be written, the transaction fails.
  */
 export function audit(
   tx: Transaction,
@@ -75,7 +74,7 @@ const appendAll: Statement = {
          SELECT $1, $2, $3, $4::text[], target FROM unnest($5::text[]) WITH ORDINALITY AS t (target, n) ORDER BY n`,
 };
 
-/** Like `audit`, for several things that one request did the same to. */
+/** Like `audit`, for one operation that changed several resources. */
 export function auditAll(
   tx: Transaction,
   { requestId, subject, credentials }: Actor,
@@ -87,13 +86,13 @@ export function auditAll(
 }
 
 /**
- * One service's entries, newest first.
+ * Returns a page of one service's entries, newest first.
  * @throws CodedError `invalid-cursor`
  */
 export async function readAuditLog(
   database: Pick<Database, 'query'>,
   service: string,
-  { subject, operation, limit = maxLimit, cursor }: AuditRequested,
+  { subject, operation, limit = maxLimit, cursor }: AuditLogRequest,
 ): Promise<Page<AuditEntry>> {
   const { before, beforeId } = boundsOf(service, cursor);
   const rows = await database.query<AuditRow>(

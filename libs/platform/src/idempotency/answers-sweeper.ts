@@ -7,7 +7,7 @@ import { sweepSavedAnswers } from './saved-answers.js';
 
 const batch = 1_000;
 
-/** Deletes saved answers past their time; a provider of every service that saves some. */
+/** Deletes expired saved answers. Every service that saves answers provides it. */
 @Injectable()
 export class AnswersSweeper extends BackgroundLoop {
   constructor(database: Database, @InjectLogger() logger: Logger) {

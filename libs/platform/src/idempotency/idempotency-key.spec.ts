@@ -6,13 +6,13 @@ const key = (changes: { subject?: string; key?: string; operation?: string; payl
   new IdempotencyKey(changes.subject ?? 'ada', changes.key ?? 'key-1', changes.operation ?? 'store.placeOrder', changes.payload ?? payload);
 
 describe('an Idempotency-Key', () => {
-  it('is the same for the same principal, and another one for another principal', () => {
+  it('has one identity per principal', () => {
     expect(key().id).toBe(key().id);
     expect(key().id).not.toBe(key({ subject: 'grace' }).id);
     expect(key().id).not.toBe(key({ key: 'key-2' }).id);
   });
 
-  it('opens what it sealed, and nothing else does', () => {
+  it('decrypts what it encrypted, and no other key does', () => {
     const answer = { value: { id: 7 }, facts: { version: 1 } };
     const sealed = key().seal(answer);
     expect(key().open(key().fingerprint, sealed)).toEqual(answer);
@@ -31,15 +31,16 @@ describe('an Idempotency-Key', () => {
     expect(() => key().open(other.fingerprint, other.seal({}))).toThrow(expect.objectContaining({ code: 'idempotency-key-reused' }));
   });
 
-  it('answers a request that was said in other bytes, where they are known', () => {
-    const [asBefore, asNow] = [Buffer.from('as before'), Buffer.from('as now')];
-    const saved = key().forRequest(asBefore);
+  it('answers a request whose answer was saved under another known serialisation', () => {
+    const [old, current] = [Buffer.from('old'), Buffer.from('current')];
+    const saved = key().forRequest(old);
     const sealed = saved.seal('answer');
-    expect(key().forRequest(asNow, [asBefore]).open(saved.fingerprint, sealed)).toBe('answer');
-    expect(() => key().forRequest(asNow).open(saved.fingerprint, sealed)).toThrow(expect.objectContaining({ code: 'idempotency-key-reused' }));
+    const reused = expect.objectContaining({ code: 'idempotency-key-reused' });
+    expect(key().forRequest(current, [old]).open(saved.fingerprint, sealed)).toBe('answer');
+    expect(() => key().forRequest(current).open(saved.fingerprint, sealed)).toThrow(reused);
   });
 
-  it('stores nothing that shows the key, the request or the answer', () => {
+  it('stores neither the key nor the request nor the answer in readable form', () => {
     const one = key({ key: 'canary-key', payload: Buffer.from('{"password":"canary-body"}') });
     const stored = Buffer.concat([one.hash, one.fingerprint, one.seal({ token: 'canary-answer' })]).toString('latin1');
     expect(stored).not.toContain('canary');

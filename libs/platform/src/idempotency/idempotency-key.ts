@@ -6,13 +6,13 @@ const nonceBytes = 12;
 const tagBytes = 16;
 
 /**
- * A client's Idempotency-Key together with what it was sent for. Nothing of it that is stored can be read without the key
- * itself: its hash, a fingerprint of the request keyed by it, and the answer encrypted under it.
+ * A client's Idempotency-Key and the request that it was sent with. The database stores the key's hash, an HMAC of the request and
+ * the encrypted answer, both under the key: without the key, a reader of the database learns nothing about the request.
  */
 export class IdempotencyKey {
-  /** What the row is found by: the same key of another principal is another. */
+  /** Identifies the row. Includes the principal: two principals may use the same key. */
   readonly hash: Buffer;
-  /** Operation and payload: the key may not be used for anything else. */
+  /** HMAC of operation and payload: the key may only be repeated with the same request. */
   readonly fingerprint: Buffer;
   private readonly otherFingerprints: readonly Buffer[];
   private readonly answerKey: Buffer;
@@ -22,22 +22,22 @@ export class IdempotencyKey {
     private readonly key: string,
     private readonly operation: string,
     payload: Uint8Array,
-    sameIn: readonly Uint8Array[] = [],
+    alternatives: readonly Uint8Array[] = [],
   ) {
     this.hash = createHash('sha256').update(`${subject}\n${key}`).digest();
     const fingerprintOf = (bytes: Uint8Array): Buffer => createHmac('sha256', key).update(`request\n${operation}\n`).update(bytes).digest();
     this.fingerprint = fingerprintOf(payload);
-    this.otherFingerprints = sameIn.map(fingerprintOf);
+    this.otherFingerprints = alternatives.map(fingerprintOf);
     this.answerKey = createHmac('sha256', key).update(`answer\n${subject}`).digest();
   }
 
   /**
-   * The same key, standing for a request that its payload does not tell: one that ends what earlier calls began names them
-   * by an id, which is another one when the whole is repeated. `request` holds what has to be the same then.
-   * @param sameIn what else may have been said for the same request when it was answered
+   * Returns the same key with a fingerprint of `request` instead of the payload. For a call that completes earlier ones, whose payload
+   * holds an id that differs when the whole sequence is repeated.
+   * @param alternatives other serialisations under which the answer to the same request may have been saved
    */
-  forRequest(request: Uint8Array, sameIn: readonly Uint8Array[] = []): IdempotencyKey {
-    return new IdempotencyKey(this.subject, this.key, this.operation, request, sameIn);
+  forRequest(request: Uint8Array, alternatives: readonly Uint8Array[] = []): IdempotencyKey {
+    return new IdempotencyKey(this.subject, this.key, this.operation, request, alternatives);
   }
 
   /** The hash as text: equal for the same key of the same principal. */
@@ -45,18 +45,22 @@ export class IdempotencyKey {
     return this.hash.toString('hex');
   }
 
-  /** For an advisory lock: twins wait for each other, and now and then a stranger with the same 64 bits. */
+  /** The id of an advisory lock: requests with the same key wait for each other, and rarely those of another key with the same 64 bits. */
   get lockId(): string {
     return this.hash.readBigInt64BE(0).toString();
   }
 
+  /** Encrypts an answer under the key (AES-256-GCM). */
   seal(answer: unknown): Buffer {
     const nonce = randomBytes(nonceBytes);
     const cipher = createCipheriv(algorithm, this.answerKey, nonce);
     return Buffer.concat([nonce, cipher.update(JSON.stringify(answer)), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** @throws CodedError `idempotency-key-reused` when the row was written for another request */
+  /**
+   * Decrypts a saved answer.
+   * @throws CodedError `idempotency-key-reused` when the answer was saved for another request
+   */
   open(fingerprint: Buffer, sealed: Buffer): unknown {
     if (![this.fingerprint, ...this.otherFingerprints].some((one) => one.equals(fingerprint))) throw keyReused();
     const decipher = createDecipheriv(algorithm, this.answerKey, sealed.subarray(0, nonceBytes));
@@ -70,5 +74,5 @@ export class IdempotencyKey {
 const keyReused = (): CodedError =>
   new CodedError(
     'idempotency-key-reused',
-    'This Idempotency-Key was used for another request. Use a new key for each request, and the same only to repeat it.',
+    'This Idempotency-Key was already used for a different request. Use a new key for each request, and the same key only to repeat it.',
   );

@@ -3,8 +3,8 @@ import type { Statement, Transaction } from '../postgres/database.js';
 import { type ResponseMeta, unwrapResponse, Replayed } from '../rpc/answer.js';
 import type { IdempotencyKey } from './idempotency-key.js';
 
-// The table `idempotency_keys` is part of each service's own schema (see its migrations): a row commits with the effect
-// that it stands for, or not at all. Refusals are not saved; they are judged anew.
+// The table `idempotency_keys` is part of each service's own schema (see its migrations), so a saved answer commits together with the
+// effect of its request. Refusals are not saved: a repeated request is decided again.
 
 const lifetime = `interval '24 hours'`;
 
@@ -26,29 +26,39 @@ const insert: Statement = {
       SET fingerprint = excluded.fingerprint, answer = excluded.answer, expires_at = excluded.expires_at`,
 };
 
+/** The encrypted content of `idempotency_keys.answer`. */
+interface SealedAnswer {
+  readonly value: unknown;
+  readonly facts: ResponseMeta;
+}
+
 interface SavedRow {
   readonly hash: Buffer;
   readonly fingerprint: Buffer;
   readonly answer: Buffer;
 }
 
-/** What is saved under some keys, all of which this transaction holds from now on. */
+/** The saved answers of some keys. */
 export class SavedAnswers {
-  private readonly given: SavedRow[] = [];
+  /** Answers that `write` will save. */
+  private readonly unsaved: SavedRow[] = [];
 
   private constructor(private readonly rows: Map<string, SavedRow>) {}
 
-  /** Waits for twins that are under way: what they did is seen, or they did nothing. The first locks of a transaction. */
+  /**
+   * Locks the keys until the transaction ends and reads their saved answers. Waits for running requests with the same keys, so that
+   * their answers are seen. These must be the first locks of a transaction.
+   */
   static async lock(tx: Transaction, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
     if (keys.length === 0) return new SavedAnswers(new Map());
     tx.send(lock, [[...new Set(keys.map((key) => key.lockId))]]);
-    // A new statement: the one above may have waited, and its snapshot is older than its wait.
+    // A separate statement: the one above may have waited for the locks, and its snapshot is older than that wait.
     return SavedAnswers.read(tx, keys);
   }
 
   /**
-   * What is saved at this moment, without waiting for twins: so that work that is dear and belongs in no transaction is not
-   * done for a request that is only repeated. What then takes effect, `once` decides.
+   * Reads saved answers without locking. Spares a repeated request expensive work that must not run in a transaction; `runOnce` still
+   * decides whether the request takes effect.
    */
   static async peek(database: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
     if (keys.length === 0) return new SavedAnswers(new Map());
@@ -56,28 +66,27 @@ export class SavedAnswers {
   }
 
   /**
-   * The answer that an earlier request with this key got.
+   * Returns the answer to an earlier request with this key.
    * @throws CodedError `idempotency-key-reused`
    */
   of(key: IdempotencyKey): Replayed | undefined {
     const row = this.rows.get(key.id);
     if (!row) return undefined;
-    const { value, facts } = key.open(row.fingerprint, row.answer) as { value: unknown; facts: ResponseMeta };
-    return new Replayed(value, facts);
+    const { value, facts: meta } = key.open(row.fingerprint, row.answer) as SealedAnswer;
+    return new Replayed(value, meta);
   }
 
   /**
-   * `once` for one request of a batch, whose requests are decided one after the other: `write` saves what is answered here, and
-   * later requests of the batch with the same key get it.
+   * Like `runOnce`, for one request of a batch. Later requests of the batch with the same key get its answer; `write` saves it.
    * @param work throws a CodedError to refuse the request; refusals are not saved
-   * @returns refusals, those of the key included, instead of throwing them: they concern no other request of the batch
+   * @returns the answer, or the refusal (also `idempotency-key-reused`) instead of throwing it, since it affects no other request
    */
-  settle<T extends object>(key: IdempotencyKey | undefined, work: () => T): T | Replayed | CodedError {
+  answerOnce<T extends object>(key: IdempotencyKey | undefined, work: () => T): T | Replayed | CodedError {
     try {
       const repeated = key && this.of(key);
       if (repeated) return repeated;
       const answer = work();
-      if (key) this.keep(key, answer);
+      if (key) this.add(key, answer);
       return answer;
     } catch (error) {
       if (error instanceof CodedError) return error;
@@ -85,22 +94,23 @@ export class SavedAnswers {
     }
   }
 
-  /** Saves what `settle` and `keep` were given, in the transaction of its effects. */
+  /** Saves the answers of `answerOnce` and `add`, in the transaction of their effects. */
   write(tx: Transaction): void {
-    if (this.given.length === 0) return;
+    if (this.unsaved.length === 0) return;
     tx.send(insert, [
-      this.given.map((row) => row.hash),
-      this.given.map((row) => row.fingerprint),
-      this.given.map((row) => row.answer),
+      this.unsaved.map((row) => row.hash),
+      this.unsaved.map((row) => row.fingerprint),
+      this.unsaved.map((row) => row.answer),
     ]);
   }
 
-  /** Keeps the answer for later requests with the same key. */
-  keep(key: IdempotencyKey, answer: unknown): void {
-    const { value, meta: facts } = unwrapResponse(answer);
-    const row = { hash: key.hash, fingerprint: key.fingerprint, answer: key.seal({ value, facts }) };
+  /** Adds an answer, for later requests with the same key. */
+  add(key: IdempotencyKey, answer: unknown): void {
+    const { value, meta } = unwrapResponse(answer);
+    const sealed: SealedAnswer = { value, facts: meta };
+    const row = { hash: key.hash, fingerprint: key.fingerprint, answer: key.seal(sealed) };
     this.rows.set(key.id, row);
-    this.given.push(row);
+    this.unsaved.push(row);
   }
 
   private static async read(reader: Pick<Transaction, 'query'>, keys: readonly IdempotencyKey[]): Promise<SavedAnswers> {
@@ -110,8 +120,8 @@ export class SavedAnswers {
 }
 
 /**
- * Does `work` once for a key, however often it is asked for: a repeated request gets the saved answer. Without a key it is
- * just done. Call it first in a transaction.
+ * Runs `work` once per key: a repeated request gets the saved answer. Without a key, runs `work` and saves nothing. Must be the first
+ * call in a transaction.
  * @throws CodedError `idempotency-key-reused`
  */
 export async function runOnce<T extends object>(
@@ -124,14 +134,14 @@ export async function runOnce<T extends object>(
   const repeated = answers.of(key);
   if (repeated) return repeated;
   const answer = await work();
-  // A refusal that `work` returns, so that something else commits, is not saved either.
+  // `work` returns a refusal instead of throwing it so that its other changes commit. It is not saved either.
   if (answer instanceof CodedError) return answer;
-  answers.keep(key, answer);
+  answers.add(key, answer);
   answers.write(tx);
   return answer;
 }
 
-/** Deletes at most `limit` rows that are past their time; answers how many. */
+/** Deletes at most `limit` expired rows. @returns the number of deleted rows */
 export function sweepSavedAnswers(tx: Transaction, limit: number): Promise<number> {
   return tx.execute(
     `DELETE FROM idempotency_keys WHERE hash IN (

@@ -1,20 +1,20 @@
-/** Where a database is, and whose word for its certificate counts. */
+/** A database's address and the CAs that its server certificate is verified with. */
 export interface DatabaseAddress {
   readonly url: string;
-  /** File with certificates of authorities (PEM). Absent or empty: as the address itself says (`sslmode`). */
+  /** CA file (PEM). If absent or empty, `sslmode` of the URL decides. */
   readonly ca?: string;
 }
 
-/** The settings of a service that say where its database is. */
+/** The settings of a service's database connection. */
 export interface DatabaseConfig {
   readonly databaseUrl: string;
   readonly databaseCa: string;
 }
 
 /**
- * The address as the driver takes it. With authorities of its own it talks to nobody but a server that has a certificate of
- * theirs for its host, whatever else the address says. The driver reads the file at each connection: authorities are renewed
- * while we run, and those of CloudNativePG every three months.
+ * Returns the connection string for the driver. With a CA file, the driver only connects to a server that presents a certificate
+ * from one of these CAs for its host (`verify-full`), whatever TLS parameters the URL has. The driver reads the file at each
+ * connection, so CAs can be renewed while the process runs (CloudNativePG renews its own every three months).
  */
 export function addressOf({ url, ca }: DatabaseAddress): string {
   if (!ca) return url;

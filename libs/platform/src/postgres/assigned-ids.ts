@@ -1,11 +1,11 @@
-/** A statement that draws more ids than this takes long enough to be noticed. */
+/** Upper bound of one draw: a larger statement would run noticeably long. */
 const maxDrawn = 16_384;
 
 /**
- * Draws ids from a sequence until at least `count` of them are free. Clients may choose ids as well, and may have taken
- * a long run of the next ones: each draw is twice as large as the last, so a run of n taken ids costs log n round trips.
- * @param blockSize how many ids one value of the sequence stands for
- * @param drawFree draws so many values and returns the ids that are free
+ * Draws ids from a sequence until at least `count` of them are free. Clients may also choose ids, so a long run of the next ids
+ * may be taken. Each draw is twice as large as the last: a run of n taken ids costs log n round trips.
+ * @param blockSize number of ids per sequence value
+ * @param drawFree draws the given number of sequence values and returns the ids that are free
  */
 export async function drawFreeIds(
   { count, blockSize = 1 }: { readonly count: number; readonly blockSize?: number },

@@ -9,8 +9,8 @@ import { traceStatements } from './sql-spans.js';
 import { StallWatch, type WatchedConnection } from './stall-watch.js';
 import { type DatabasePhase, isConnectionError, isRetryable, translateDatabaseError } from './sqlstate.js';
 
-// bigint arrives as text by default. Ours are bounded to safe integers by CHECK constraints; another one is a defect
-// that must not be rounded.
+// By default bigint arrives as text. CHECK constraints bound ours to safe integers; any other value is a defect and must not be
+// rounded.
 pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is beyond the integers that a number holds`);
@@ -23,67 +23,67 @@ export interface DatabaseSettings extends DatabaseAddress {
   readonly poolSize: number;
   /** Folder of the numbered `.sql` files. */
   readonly migrations: URL;
-  /** Tables whose access is plain reading and writing of rows. A service without any does not load TypeORM. */
+  /** Entities of tables with plain reads and writes of rows. A service without entities does not load TypeORM. */
   readonly entities?: readonly EntityClass[];
 }
 
 /** A class with TypeORM's `@Entity`. */
 export type EntityClass<Row extends ObjectLiteral = ObjectLiteral> = new () => Row;
 
-/** A statement with a name is prepared once per connection: planning a batch costs more than running it. */
+/** A named statement, which is prepared once per connection: planning a batch costs more than running it. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * What repositories take as their first argument: the braces of `Database.transaction` are its extent. Statements are sent
- * when they are asked for and carried out in that order: who asks for several before waiting pays one round trip.
+ * A transaction, which repositories take as their first argument. It extends over the callback of `Database.transaction`. Statements
+ * are sent at once and executed in that order: several statements without an await between them cost one round trip.
  */
 export interface Transaction {
-  /** Rows of one statement. */
+  /** Returns the rows of a statement. */
   query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]>;
-  /** Rows changed by one statement. */
+  /** Returns the number of rows that a statement changed. */
   execute(statement: Statement | string, values?: readonly unknown[]): Promise<number>;
-  /** One statement whose outcome nobody waits for: when it fails, so does the transaction. COMMIT may follow it at once. */
+  /** Sends a statement without waiting for its outcome. If it fails, the transaction fails. COMMIT may follow it at once. */
   send(statement: Statement | string, values?: readonly unknown[]): void;
-  /** Like `send`, for rows that nobody needs before the commit. @returns what gives them after it */
+  /** Like `send`, for rows that are only needed after the commit. @returns a function that returns the rows once committed */
   later<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): () => Row[];
-  /** TypeORM's repository of an entity. Its statements are part of this transaction, in order with those of `query`. */
+  /** Returns TypeORM's repository of an entity. Its statements are part of this transaction, in order with those of `query`. */
   repository<Row extends ObjectLiteral>(entity: EntityClass<Row>): Repository<Row>;
 }
 
-/** Of a pool, at this moment. */
+/** The current use of a connection pool. */
 export interface PoolUse {
-  /** Most connections that it opens. */
+  /** Maximum number of connections. */
   readonly size: number;
   readonly busy: number;
   readonly idle: number;
-  /** Callers that wait for a connection. */
+  /** Number of callers that wait for a connection. */
   readonly waiting: number;
-  /** Connections dropped so far because they stalled. */
+  /** Total number of connections that were dropped because they stalled. */
   readonly stalled: number;
 }
 
 const attempts = 5;
 
-/** By default the pool waits for ever, and so would every request behind a dead database. */
+/** By default the pool waits forever for a connection, and so would every request while the database is unreachable. */
 const connectLimit = { connectionTimeoutMillis: 3_000, keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
 
 const statementLimits = {
   statement_timeout: 15_000,
   lock_timeout: 8_000,
   idle_in_transaction_session_timeout: 5_000,
-  // For a server that no longer keeps its own limits: stopped, or cut off.
+  // For a server that no longer enforces its own limits, because it is stopped or unreachable.
   query_timeout: 20_000,
 };
 
 const serverSettings = {
-  // Compiling a statement takes Postgres most of a second, and it does so where it guesses badly how many rows there are (a
-  // table of one row that was never analysed). None of ours runs long enough to pay for it.
+  // JIT compilation takes most of a second, and happens when Postgres misestimates the number of rows (a table of one row that was
+  // never analysed). None of our statements runs long enough to benefit from it.
   jit: 'off',
-  // Within about five seconds the server undoes the transaction of a host that vanished, which would hold its row locks until
-  // TCP gives up (two hours when idle), and ends a statement whose client has gone.
+  // Within about five seconds the server rolls back the transaction of a vanished host, whose row locks it would otherwise hold until
+  // TCP gives up (two hours when idle), and cancels a statement whose client is gone.
   tcp_keepalives_idle: 2,
   tcp_keepalives_interval: 1,
   tcp_keepalives_count: 3,
@@ -97,18 +97,18 @@ const options = Object.entries(serverSettings)
 
 export interface TransactionOptions {
   /**
-   * For a few statements that are run many times a second: Postgres plans each once on a connection, for any values, and by its
-   * indexes. Left to itself it plans nearly every time anew where it guesses that arrays hold ten values and they hold two, and
-   * keeps a plan that reads a whole table, made when that was empty, until it is next analysed (docs/decisions/batches.md).
+   * Uses generic plans and no sequential scans, for a few statements that run many times a second. Postgres then plans each statement
+   * once per connection. By default it plans nearly every execution, because it estimates arrays at ten values when they hold two; and
+   * a sequential scan that was planned while a table was empty stays until the table is analysed (docs/decisions/batches.md).
    */
-  readonly keepsPlans?: boolean;
+  readonly useGenericPlans?: boolean;
 }
 
-const beginKeepingPlans = 'BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off';
+const beginWithGenericPlans = 'BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off';
 
-/** A service's own database: one pool of connections, and SQL. */
+/** A service's database, accessed with SQL through one connection pool. */
 export class Database {
-  /** Sends each statement on a connection of its own, outside any transaction. */
+  /** Sends each statement outside any transaction, on any connection of the pool. */
   private readonly manager: EntityManager | undefined;
 
   private constructor(
@@ -121,14 +121,14 @@ export class Database {
     this.manager = entities?.manager((text, values) => this.run(text, values), { inTransaction: false });
   }
 
-  /** Answers when it can be reached. @throws whatever the driver says when it cannot */
+  /** Opens the pool and checks that the database is reachable. @throws the driver's error if it is not */
   static async connect(settings: DatabaseSettings, logger: Logger): Promise<Database> {
     const { url, applicationName, poolSize } = settings;
     const address = { connectionString: addressOf(settings), application_name: applicationName };
     const pool = new pg.Pool({
       ...address,
       max: poolSize,
-      // Statements are sent without waiting for the answers to those before.
+      // Sends a statement without waiting for the results of earlier ones.
       pipeline: true,
       ...connectLimit,
       ...statementLimits,
@@ -148,15 +148,15 @@ export class Database {
   }
 
   /**
-   * Runs `work` in one READ COMMITTED transaction, again (at most 5 times) when Postgres undid it for a deadlock. No
-   * network call belongs inside.
-   * @throws CodedError `unavailable` when the database is away or too busy (nothing happened), `outcome-unknown` when the
+   * Runs `work` in one READ COMMITTED transaction, and again when Postgres rolled it back because of a deadlock, at most 5 times in
+   * all. `work` must make no network calls.
+   * @throws CodedError `unavailable` when the database is unreachable or overloaded (nothing happened); `outcome-unknown` when the
    * connection was lost or stalled during COMMIT
    */
-  async transaction<T>(work: (tx: Transaction) => Promise<T>, { keepsPlans = false }: TransactionOptions = {}): Promise<T> {
+  async transaction<T>(work: (tx: Transaction) => Promise<T>, { useGenericPlans = false }: TransactionOptions = {}): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.onConnection((connection) => once(connection, keepsPlans ? beginKeepingPlans : 'BEGIN', work, this.entities, this.logger));
+        return await this.onConnection((connection) => runTransaction(connection, useGenericPlans ? beginWithGenericPlans : 'BEGIN', work, this.entities, this.logger));
       } catch (error) {
         if (!isRetryable(error)) throw error;
         if (attempt >= attempts) throw unavailable('The database', error);
@@ -166,15 +166,15 @@ export class Database {
   }
 
   /**
-   * Rows of one statement outside any transaction of ours.
-   * @throws CodedError `unavailable`; `outcome-unknown` when the connection was lost under a statement that may change
-   * something, since it commits by itself
+   * Returns the rows of a statement outside any transaction.
+   * @throws CodedError `unavailable`; `outcome-unknown` when the connection was lost during a statement that may change rows, since it
+   * is committed automatically
    */
   async query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]> {
     return (await this.run<Row>(statement, values)).rows;
   }
 
-  /** TypeORM's repository of an entity, outside any transaction: each statement commits by itself, and fails as in `query`. */
+  /** Returns TypeORM's repository of an entity, outside any transaction. Its statements behave like those of `query`. */
   repository<Row extends ObjectLiteral>(entity: EntityClass<Row>): Repository<Row> {
     return repositoryOf(this.manager, entity);
   }
@@ -194,25 +194,24 @@ export class Database {
     await this.query('SELECT 1');
   }
 
-  /** Names of the migrations that were run. Two at the same time wait for each other. */
+  /** Runs pending migrations. Concurrent runs wait for each other. @returns the names of the migrations that it ran */
   async migrate(): Promise<string[]> {
     return Database.migrate(this.settings, this.logger);
   }
 
   /**
-   * Like the method, on a connection of its own without the limits of requests: building an index takes its time.
-   * @param serviceRole the role that the service runs as, if that is not the one in `settings`
+   * Runs pending migrations on a separate connection without the time limits of requests, since building an index may take long.
+   * @param serviceRole the role that the service runs as, if it is not the one in `settings`
    */
   static async migrate(settings: DatabaseSettings, logger: Logger, serviceRole?: string): Promise<string[]> {
-    // TypeORM is large, and only whoever migrates needs it.
+    // Imported here because TypeORM is large, and a running service does not need it.
     const { runMigrations } = await import('./migrations.js');
     return runMigrations(settings, logger, { extra: connectLimit, ...(serviceRole !== undefined && { serviceRole }) });
   }
 
-  /** Whether this build has migrations that the database lacks: a service with such a gap is not ready. */
+  /** Whether this build has migrations that the database lacks. A service is not ready while it has. */
   async hasPendingMigrations(): Promise<boolean> {
-    // TypeORM's own question creates its table when there is none: a service that starts beside its migration job would
-    // make that job fail.
+    // TypeORM's own check creates its table if there is none, which would make a migration job that runs at the same time fail.
     const [table] = await this.query<{ name: string | null }>(`SELECT to_regclass('migrations')::text AS name`);
     const rows = table?.name ? await this.query<{ name: string }>('SELECT name FROM migrations') : [];
     const done = new Set(rows.map(({ name }) => name));
@@ -229,19 +228,19 @@ export class Database {
     return { size: this.settings.poolSize, busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount, stalled: this.watch.dropped };
   }
 
-  /** A connection that is of no more use is taken out of the pool instead of being given back. */
+  /** Runs `work` on a connection. Removes the connection from the pool if it was lost. */
   private async onConnection<T>(work: (connection: WatchedConnection) => Promise<T>): Promise<T> {
     const client = await this.takeClient();
     const connection = this.watch.of(client);
     let lost: Error | undefined;
-    // A connection that ends while nobody listens would end the process.
+    // Without a listener, the error of a lost connection would end the process.
     const onError = (error: Error): void => {
       lost = error;
     };
     client.on('error', onError);
     try {
       const result = await work(connection);
-      connection.provenAt = performance.now();
+      connection.lastActiveAt = performance.now();
       return result;
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
@@ -258,7 +257,7 @@ export class Database {
       for (;;) {
         const client = await this.pool.connect();
         const connection = this.watch.of(client);
-        if (!this.watch.suspects(connection)) return client;
+        if (!this.watch.maySuspect(connection)) return client;
         connection.close();
         client.release(true);
       }
@@ -268,7 +267,7 @@ export class Database {
   }
 }
 
-/** What failed on a connection, and how far it had come. */
+/** An error on a connection, with the phase in which it occurred. */
 class Failed extends Error {
   constructor(
     readonly phase: DatabasePhase,
@@ -279,8 +278,8 @@ class Failed extends Error {
   }
 }
 
-/** One attempt. BEGIN goes out with the first statement, COMMIT with those that `send` sent last. */
-async function once<T>(
+/** Runs one attempt of a transaction. Pipelines BEGIN with the first statement, and COMMIT with the last ones that `send` sent. */
+async function runTransaction<T>(
   connection: WatchedConnection,
   begin: string,
   work: (tx: Transaction) => Promise<T>,
@@ -299,7 +298,7 @@ async function once<T>(
     );
     sent.push(outcome);
     return () => {
-      if (!rows) throw new Error('These rows are there after the commit.');
+      if (!rows) throw new Error('These rows are available only after the commit.');
       return rows;
     };
   };
@@ -311,16 +310,16 @@ async function once<T>(
     send('COMMIT');
     const outcomes = await Promise.all(sent);
     const { command } = outcomes.at(-1) as { command: string };
-    if (command !== 'COMMIT') throw new Error('A statement failed, its error was caught, and Postgres undid the transaction.');
+    if (command !== 'COMMIT') throw new Error('Postgres rolled the transaction back, because a statement failed and its error was caught.');
     return result;
   } catch (error) {
-    // Statements after one that failed say no more than that.
+    // The first failure is the cause; statements after it fail only because of it.
     const cause = failure ?? error;
     throw new Failed(phase, cause, isConnectionError(cause) || !(await rollBack(connection, logger)));
   }
 }
 
-/** @returns whether it worked; if not, the connection is of no more use */
+/** Rolls back. @returns whether it succeeded; if not, the connection cannot be used any more */
 async function rollBack(connection: WatchedConnection, logger: Logger): Promise<boolean> {
   try {
     await connection.query('ROLLBACK');
@@ -337,7 +336,7 @@ function transactionOn(
   later: Transaction['later'],
   entities: Entities | undefined,
 ): Transaction {
-  // Few transactions use an entity, so the manager is made on first use.
+  // Few transactions use an entity, so the manager is created at its first use.
   let manager: EntityManager | undefined;
   return {
     query: async <Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]) =>
@@ -352,7 +351,7 @@ function transactionOn(
   };
 }
 
-/** TypeORM takes 20 MB and 0.2 s of CPU, so only a service with entities loads it. */
+/** Creates the entities. Only a service that has some loads TypeORM, which takes 20 MB and 0.2 s of CPU. */
 async function entitiesOn(pool: Pool, { entities = [] }: DatabaseSettings, logger: Logger): Promise<Entities | undefined> {
   if (entities.length === 0) return undefined;
   const { Entities } = await import('./entities.js');
@@ -369,6 +368,6 @@ const toQuery = (statement: Statement | string, values?: readonly unknown[]): pg
   ...(values && { values: values as unknown[] }),
 });
 
-/** A WITH may hold an INSERT, so it does not count as reading. */
+/** Whether a statement only reads. A statement with WITH may contain an INSERT, so it does not count as reading. */
 const onlyReads = (statement: Statement | string): boolean =>
   /^\s*(--[^\n]*\n\s*)*SELECT\b/i.test(typeof statement === 'string' ? statement : statement.text);

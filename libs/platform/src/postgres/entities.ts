@@ -7,10 +7,10 @@ import type { Logger } from '../logging.js';
 import type { EntityClass } from './database.js';
 import { TypeOrmLogger } from './typeorm-logger.js';
 
-/** What TypeORM needs of a connection: it sends every statement through this. */
+/** Sends one statement: all that TypeORM needs of a connection. */
 export type SendStatement = (text: string, values?: unknown[]) => Promise<pg.QueryResult>;
 
-/** TypeORM's data source for a pool that `Database` owns. */
+/** TypeORM's data source on the pool of a `Database`. */
 export class Entities {
   private constructor(private readonly dataSource: DataSource) {}
 
@@ -35,13 +35,13 @@ export class Entities {
   }
 }
 
-/** TypeORM calls it with `new`, and gets what it returns. */
+/** A constructor that returns the given pool: TypeORM calls it with `new`. */
 const givenPool = (pool: pg.Pool) =>
   function (): pg.Pool {
     return pool;
   };
 
-/** `createdAt` is the column `created_at`. */
+/** Maps the property `createdAt` to the column `created_at`. */
 class SnakeCaseColumns extends DefaultNamingStrategy {
   override columnName(property: string, given: string | undefined): string {
     return given ?? snakeCase(property);
@@ -52,11 +52,11 @@ class BorrowedConnection extends PostgresQueryRunner {
   constructor(driver: PostgresDriver, send: SendStatement, inTransaction: boolean) {
     super(driver, 'master');
     this.databaseConnection = { query: send };
-    // Without it TypeORM refuses row locks and would begin a transaction for `save` and `remove`.
+    // Otherwise TypeORM refuses row locks, and begins a transaction for `save` and `remove`.
     this.isTransactionActive = inTransaction;
   }
 
-  /** Throws the driver's own error: TypeORM's holds the statement's parameters, and hides the error's class. */
+  /** Throws the driver's error instead of TypeORM's, which holds the statement's parameters and hides the error's class. */
   override query(...statement: Parameters<PostgresQueryRunner['query']>): ReturnType<PostgresQueryRunner['query']> {
     return super.query(...statement).catch((error: unknown) => {
       throw error instanceof QueryFailedError ? error.driverError : error;

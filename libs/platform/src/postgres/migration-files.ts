@@ -2,12 +2,15 @@ import { readdir, readFile } from 'node:fs/promises';
 
 /** One numbered file: `<13 digits>-<what>.sql`. */
 export interface MigrationFile {
-  /** As TypeORM keeps it in its table: it reads the order from the digits at the end. */
+  /** The name in TypeORM's table: `<what><13 digits>`. TypeORM orders migrations by the digits at the end. */
   readonly name: string;
   readonly file: string;
 }
 
-/** In the order of their numbers. */
+/**
+ * Lists the `.sql` files of a folder, in the order of their numbers.
+ * @throws Error for a file that is not named `<13 digits>-<what>.sql`
+ */
 export async function listMigrations(folder: URL): Promise<MigrationFile[]> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort();
   return files.map((file) => {

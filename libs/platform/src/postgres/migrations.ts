@@ -5,7 +5,7 @@ import { reasonOf } from '../redaction.js';
 import { addressOf } from './address.js';
 import type { DatabaseSettings } from './database.js';
 import { listMigrations, type MigrationFile, readMigration } from './migration-files.js';
-import { grantAhead, grantAll } from './service-role.js';
+import { grantDefaults, grantExisting } from './service-role.js';
 import { isConnectionError, sqlStateOf } from './sqlstate.js';
 import { TypeOrmLogger } from './typeorm-logger.js';
 
@@ -32,10 +32,10 @@ export async function runMigrations(
     await runner.query(`SET lock_timeout = '8s'`);
     const executor = new MigrationExecutor(dataSource, runner);
     executor.transaction = 'each';
-    const isOther = serviceRole !== undefined && (await grantAhead(runner, serviceRole));
+    const isOther = serviceRole !== undefined && (await grantDefaults(runner, serviceRole));
     const done = await executor.executePendingMigrations();
-    if (isOther) await inTransaction(runner, () => grantAll(runner, serviceRole));
-    await forgetOldEntries(runner);
+    if (isOther) await inTransaction(runner, () => grantExisting(runner, serviceRole));
+    await deleteOldAuditEntries(runner);
     return done.map((migration) => migration.name);
   } finally {
     await runner.release();
@@ -99,7 +99,7 @@ async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Pr
 }
 
 /** Nobody but the owner may, and the owner is nowhere else. See the table's own migration. */
-async function forgetOldEntries(runner: QueryRunner): Promise<void> {
+async function deleteOldAuditEntries(runner: QueryRunner): Promise<void> {
   const [table] = (await runner.query(`SELECT to_regclass('audit_log')::text AS name`)) as { name: string | null }[];
   if (table?.name) await runner.query(`DELETE FROM audit_log WHERE at < now() - interval '400 days'`);
 }

@@ -1,31 +1,31 @@
 import type { Transaction } from './database.js';
 import { onlyRow } from './rows.js';
 
-// Only the owner may alter a sequence, so the two functions `hold_sequence` and `restart_sequence` are part of the schema of
-// each service that raises some (see their migrations).
+// Only a sequence's owner may alter it, and a service does not own its tables. The functions `hold_sequence` and
+// `restart_sequence` are therefore part of the schema of each service that raises sequences (see the migrations).
 
-/** A sequence that must draw nothing that is known elsewhere. */
+/** A sequence that must not draw a number that is in use elsewhere, for example in another service's restored database. */
 export interface SequenceToRaise {
-  /** Its name, as it stands in a migration. */
+  /** Its name in the migration. */
   readonly sequence: string;
-  /** The highest number of it that is known. */
+  /** The highest number known to be in use. */
   readonly known: number;
-  /** How far beyond it goes on, if it has to be raised at all: for numbers that were drawn and are known to nobody here. */
+  /** How many numbers to skip above `known` if the sequence has to be raised, for numbers that were drawn but are unknown here. */
   readonly margin: number;
 }
 
 export interface RaisedSequence {
   readonly sequence: string;
-  /** What it would have drawn next. */
+  /** The next number before raising. */
   readonly from: number;
-  /** What it draws next. */
+  /** The next number after raising. */
   readonly to: number;
 }
 
 /**
- * Raises a sequence that would draw a number that is known. Nobody draws from it until the transaction ends: between a
- * look and `setval`, others could draw beyond what it is set to, and get the same numbers again.
- * @returns undefined when it is beyond all that is known
+ * Raises a sequence whose next number is not above `known`. Holds the sequence until the transaction ends: between a
+ * read and `setval`, other sessions could draw numbers above the new value, which would then be drawn twice.
+ * @returns undefined when the sequence is already above `known`
  */
 export async function raiseSequence(
   tx: Transaction,
@@ -34,7 +34,7 @@ export async function raiseSequence(
 ): Promise<RaisedSequence | undefined> {
   const { sequence, known, margin } = wanted;
   if ((await nextOf(tx, sequence)) > known) return undefined;
-  // Changes nothing, and waits for all that drew from it and have not committed yet.
+  // Changes nothing, but waits for all transactions that drew from the sequence and have not committed yet.
   if (!dryRun) await tx.query('SELECT hold_sequence($1)', [sequence]);
   const from = await nextOf(tx, sequence);
   if (from > known) return undefined;

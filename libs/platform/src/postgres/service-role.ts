@@ -5,7 +5,7 @@ import type { QueryRunner } from 'typeorm';
 // what is append-only stays so whatever the service does (docs/decisions/audit-log.md).
 
 /** What the service's own role may not change: entries are appended, and what was migrated is the owner's to say. */
-const lessThanAll: Readonly<Record<string, string>> = { audit_log: 'SELECT, INSERT', migrations: 'SELECT' };
+const restrictedTables: Readonly<Record<string, string>> = { audit_log: 'SELECT, INSERT', migrations: 'SELECT' };
 
 /** Objects of one kind that the present role owns, written as SQL wants them. */
 const ownedSql = `
@@ -29,7 +29,7 @@ export const roleOf = (url: string): string => {
  * Before migrations: what they make is the service's to use from its first moment.
  * @returns false for a service that runs as the owner: there is nobody to grant anything to
  */
-export async function grantAhead(runner: QueryRunner, role: string): Promise<boolean> {
+export async function grantDefaults(runner: QueryRunner, role: string): Promise<boolean> {
   const [{ user, schema, database }] = (await runner.query(
     'SELECT current_user AS "user", quote_ident(current_schema()) AS schema, quote_ident(current_database()) AS database',
   )) as [{ user: string; schema: string; database: string }];
@@ -43,11 +43,11 @@ export async function grantAhead(runner: QueryRunner, role: string): Promise<boo
 }
 
 /** After migrations: also what was there before the role was, and no more than it may have. */
-export async function grantAll(runner: QueryRunner, role: string): Promise<void> {
+export async function grantExisting(runner: QueryRunner, role: string): Promise<void> {
   const to = pg.escapeIdentifier(role);
   for (const { name, written, isSequence } of (await runner.query(ownedSql)) as Owned[]) {
-    const privileges = isSequence ? 'USAGE, SELECT' : (lessThanAll[name] ?? 'SELECT, INSERT, UPDATE, DELETE');
-    if (name in lessThanAll) await runner.query(`REVOKE ALL ON ${written} FROM ${to}`);
+    const privileges = isSequence ? 'USAGE, SELECT' : (restrictedTables[name] ?? 'SELECT, INSERT, UPDATE, DELETE');
+    if (name in restrictedTables) await runner.query(`REVOKE ALL ON ${written} FROM ${to}`);
     await runner.query(`GRANT ${privileges} ON ${isSequence ? 'SEQUENCE ' : ''}${written} TO ${to}`);
   }
 }

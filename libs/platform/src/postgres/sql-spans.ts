@@ -4,8 +4,8 @@ import { failureOf, tracing } from '../telemetry/tracing.js';
 type Query = (...args: unknown[]) => unknown;
 
 /**
- * While tracing is on, every statement of a connection becomes a span of what it is run for, whoever runs it, BEGIN
- * and COMMIT, too. By name or by what it does to which table, never with its text or its parameters.
+ * While tracing is on, makes every statement on the pool's connections, including BEGIN and COMMIT, a child span of the active
+ * span. A span shows the statement's name, or its verb and table; never its text or parameters.
  */
 export function traceStatements(pool: Pool, url: string): void {
   if (!tracing) return;
@@ -17,7 +17,7 @@ export function traceStatements(pool: Pool, url: string): void {
 }
 
 function run(query: Query, args: unknown[], database: string): unknown {
-  // Without a span above it, it is a poll or a probe.
+  // A statement outside any span is a poll or a probe.
   if (!tracing?.active || typeof args.at(-1) === 'function') return query(...args);
   const name = summaryOf(args[0]);
   if (name === undefined) return query(...args);
@@ -34,7 +34,7 @@ function run(query: Query, args: unknown[], database: string): unknown {
   return result;
 }
 
-/** A statement's name, or its verb and table; undefined for what is no statement but a cursor or a copy. */
+/** Returns a statement's name, or its verb and table; undefined for a cursor or a COPY stream. */
 export function summaryOf(statement: unknown): string | undefined {
   if (typeof statement !== 'string') {
     const { name, text } = (statement ?? {}) as { readonly name?: unknown; readonly text?: unknown };
@@ -43,7 +43,7 @@ export function summaryOf(statement: unknown): string | undefined {
   }
   const sql = statement.replaceAll(/--[^\n]*/g, ' ').trim();
   const verb = /^\w+/.exec(sql)?.[0].toUpperCase() ?? 'statement';
-  // A subquery among the columns names its own table first.
+  // Removes subqueries: one among the columns would come before the statement's own FROM.
   const outer = verb === 'SELECT' ? sql.replaceAll(/\([^()]*\)/g, ' ') : sql;
   const table = tableIn(outer) ?? tableIn(sql);
   return table === undefined ? verb : `${verb} ${table}`;

@@ -8,14 +8,14 @@ const codeOf = (error: unknown, during: DatabasePhase): string => {
   return translated instanceof CodedError ? translated.code : 'unchanged';
 };
 
-describe('an error of the database', () => {
+describe('a database error', () => {
   it.each([
     ['a server that shuts down', sql('57P01')],
     ['a server that crashed', sql('57P02')],
     ['a reset connection', Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })],
     ['a connection that ended', new Error('Connection terminated unexpectedly')],
     ['a server that no longer answers', new Error('Query read timeout')],
-  ])('that is %s means: nothing happened, unless it was at a COMMIT', (_what, error) => {
+  ])('(%s) is unavailable, or outcome-unknown at a COMMIT', (_what, error) => {
     expect(codeOf(error, 'connect')).toBe('unavailable');
     expect(codeOf(error, 'work')).toBe('unavailable');
     expect(codeOf(error, 'commit')).toBe('outcome-unknown');
@@ -26,31 +26,31 @@ describe('an error of the database', () => {
     ['a lock that took too long', sql('55P03')],
     ['a full disk', sql('53100')],
     ['too many connections', sql('53300')],
-    ['a server that only reads, after a failover', sql('25006')],
-    ['a connection that was known to be dead', new Error('Client has encountered a connection error and is not queryable')],
-  ])('that is %s means at any time: nothing happened', (_what, error) => {
+    ['a read-only server, after a failover', sql('25006')],
+    ['a connection known to be dead', new Error('Client has encountered a connection error and is not queryable')],
+  ])('(%s) is unavailable at any time, also at a COMMIT', (_what, error) => {
     expect(codeOf(error, 'work')).toBe('unavailable');
     expect(codeOf(error, 'commit')).toBe('unavailable');
   });
 
-  it('before there is a connection means that nothing happened, whatever it is', () => {
+  it('without a connection is always unavailable', () => {
     expect(codeOf(sql('28P01'), 'connect')).toBe('unavailable');
     expect(codeOf(new Error('anything'), 'connect')).toBe('unavailable');
   });
 
   it.each([sql('23505'), sql('22003'), sql('42601'), new Error('a defect'), new CodedError('order-not-found', 'x')])(
-    'stays what it is when it is about the statement: %s',
+    'of the statement itself is not translated: %s',
     (error) => {
       expect(codeOf(error, 'work')).toBe(error instanceof CodedError ? 'order-not-found' : 'unchanged');
       expect(translateDatabaseError(error, 'commit')).toBe(error);
     },
   );
 
-  it('can be retried after a deadlock or a failed serialisation only', () => {
+  it('is retryable after a deadlock or a serialisation failure only', () => {
     expect(['40P01', '40001', '23505', '57P01'].map((code) => isRetryable(sql(code)))).toEqual([true, true, false, false]);
   });
 
-  it('is the fault of its data in classes 22 and 23 only', () => {
+  it('is a data error in classes 22 and 23 only', () => {
     expect(['22003', '23505', '40P01', '42601'].map((code) => isDataError(sql(code)))).toEqual([true, true, false, false]);
     expect(isDataError(new Error('x'))).toBe(false);
   });

@@ -4,9 +4,9 @@ import pg, { type ClientConfig, type PoolClient, type QueryConfig, type QueryRes
 import type { Logger } from '../logging.js';
 
 /** How often busy connections are looked at. */
-const lookEveryMs = 250;
+const sampleEveryMs = 250;
 /** Silence under a statement that is worth a question: healthy statements rarely take longer. */
-const patienceMs = 1_000;
+const silenceLimitMs = 1_000;
 /** A value larger than this may be on its way for longer: both kernels hold megabytes that are sent for us, and not there yet. */
 const largeBytes = 256 * 1024;
 /** The slowest network on which a large statement is not taken for a stall. */
@@ -30,7 +30,7 @@ const endingSql = `
   WHERE pid = ANY($1) AND wait_event_type = 'Client' AND usename = current_user AND application_name = current_setting('application_name')`;
 
 /** The driver's own parts of a connection, of which its types say nothing. */
-type Driven = PoolClient & { readonly connection: { readonly stream: Stream }; readonly processID: number };
+type DriverClient = PoolClient & { readonly connection: { readonly stream: Stream }; readonly processID: number };
 
 /** Node's own count of the bytes of a socket that the kernel has not taken yet: its types do not have it. */
 type Stream = Socket & { readonly _handle?: { readonly writeQueueSize?: number } };
@@ -54,10 +54,10 @@ const largeBytesOf = (statement: QueryConfig | string): number =>
 /** A connection of the pool, and what it has to show for being alive. */
 export class WatchedConnection {
   /** When it last finished its work or was made (`performance.now()`). */
-  provenAt = performance.now();
+  lastActiveAt = performance.now();
   /** Since when it has owed us an answer without moving a byte; absent when it is idle or talks. */
   silentSince: number | undefined;
-  private owed = 0;
+  private pendingQueries = 0;
   /** Of the large values in the statements that it owes answers to. */
   private bytes = 0;
   private moved = 0;
@@ -68,12 +68,12 @@ export class WatchedConnection {
 
   /** The server's number for it. */
   get pid(): number {
-    return (this.client as Driven).processID;
+    return (this.client as DriverClient).processID;
   }
 
   query<Row extends QueryResultRow>(statement: QueryConfig | string): Promise<QueryResult<Row>> {
     const bytes = largeBytesOf(statement);
-    this.owed++;
+    this.pendingQueries++;
     this.bytes += bytes;
     const settled = bytes === 0 ? this.settled : () => this.settle(bytes);
     const answer = this.client.query<Row>(statement);
@@ -82,28 +82,28 @@ export class WatchedConnection {
   }
 
   private settle(bytes: number): void {
-    this.owed--;
+    this.pendingQueries--;
     this.bytes -= bytes;
   }
 
-  look(now: number): void {
-    const { stream } = (this.client as Driven).connection;
+  sample(now: number): void {
+    const { stream } = (this.client as DriverClient).connection;
     // `writableLength` counts a large statement as unsent until its last byte has gone.
     const unsent = stream._handle?.writeQueueSize ?? stream.writableLength;
     const moved = stream.bytesRead + stream.bytesWritten - unsent;
-    if (this.owed === 0 || moved !== this.moved) this.silentSince = undefined;
+    if (this.pendingQueries === 0 || moved !== this.moved) this.silentSince = undefined;
     else this.silentSince ??= now;
     this.moved = moved;
   }
 
   /** Whether its silence may be a large statement on its way. */
   isSending(now: number): boolean {
-    return this.bytes > 0 && now - (this.silentSince ?? now) < patienceMs + this.bytes / slowestBytesPerMs;
+    return this.bytes > 0 && now - (this.silentSince ?? now) < silenceLimitMs + this.bytes / slowestBytesPerMs;
   }
 
   /** Closes it at once: the driver's own end waits for the server. */
   close(reason?: Error): void {
-    (this.client as Driven).connection.stream.destroy(reason);
+    (this.client as DriverClient).connection.stream.destroy(reason);
   }
 }
 
@@ -132,7 +132,7 @@ export class StallWatch {
   ) {
     pool.on('connect', (client) => this.connections.set(client, new WatchedConnection(client)));
     pool.on('remove', (client) => this.connections.delete(client));
-    this.timer = setInterval(() => this.look(), lookEveryMs).unref();
+    this.timer = setInterval(() => this.check(), sampleEveryMs).unref();
   }
 
   of(client: PoolClient): WatchedConnection {
@@ -142,21 +142,21 @@ export class StallWatch {
   }
 
   /** Whether an idle connection may have stalled with others. */
-  suspects(connection: WatchedConnection): boolean {
-    return connection.provenAt < this.suspectBefore;
+  maySuspect(connection: WatchedConnection): boolean {
+    return connection.lastActiveAt < this.suspectBefore;
   }
 
   stop(): void {
     clearInterval(this.timer);
   }
 
-  private look(): void {
+  private check(): void {
     const now = performance.now();
-    for (const connection of this.connections.values()) connection.look(now);
+    for (const connection of this.connections.values()) connection.sample(now);
     if (this.inquiring || now < this.quietUntil) return;
     const silent = [...this.connections.values()].filter((one) => one.silentSince !== undefined && !one.isSending(now));
     const isOverdue = (one: WatchedConnection): boolean =>
-      now - (one.silentSince ?? now) >= patienceMs || this.suspects(one);
+      now - (one.silentSince ?? now) >= silenceLimitMs || this.maySuspect(one);
     // One that is overdue has all that are silent tested.
     if (!silent.some(isOverdue)) return;
     this.inquiring = true;
@@ -175,7 +175,7 @@ export class StallWatch {
       const now = performance.now();
       const waiting = new Set(rows.map(({ pid }) => pid));
       const stalled = silent.filter((one) => {
-        one.look(now);
+        one.sample(now);
         return waiting.has(one.pid) && one.silentSince === since.get(one);
       });
       if (stalled.length === 0) this.quietUntil = now + inquiryPauseMs;
@@ -184,7 +184,7 @@ export class StallWatch {
       this.logger.warn({ err: error, connections: silent.length }, 'database connections are silent, and it cannot be asked about them');
     } finally {
       // The driver's own end would wait for a server that may not answer.
-      (inquiry as unknown as Driven).connection.stream.destroy();
+      (inquiry as unknown as DriverClient).connection.stream.destroy();
     }
   }
 

@@ -1,18 +1,18 @@
 import type { Logger as TypeOrmLogging } from 'typeorm';
 import type { Logger } from '../logging.js';
 
-/** TypeORM's own words as lines of our log. Statements and their parameters stay out of it: they hold people's data. */
+/** Writes TypeORM's messages to our log. Leaves out statements and their parameters, which hold personal data. */
 export class TypeOrmLogger implements TypeOrmLogging {
   constructor(private readonly logger: Logger) {}
 
   logQuery(): void {
-    // see the class
+    // Statements are never logged, see above.
   }
   logQueryError(): void {
-    // thrown as well, to whoever asked
+    // The caller gets the error.
   }
   logQuerySlow(): void {
-    // measured by Postgres (pg_stat_statements)
+    // Postgres measures it (pg_stat_statements).
   }
   logSchemaBuild(message: string): void {
     this.logger.debug(message);

@@ -1,16 +1,16 @@
-/** What travels beside an answer's payload. */
+/** Metadata that travels beside an answer's payload. */
 export interface ResponseMeta {
-  /** The version of the resource in the payload; it becomes an entity tag. */
+  /** The version of the resource in the payload. It becomes an entity tag. */
   readonly version?: number;
-  /** The cursor of the next page, where the payload is a list that goes on; it becomes a `Link` header. */
+  /** The cursor of the next page, if the list has one. It becomes a `Link` header. */
   readonly next?: string;
-  /** The payload is what an earlier request with the same Idempotency-Key was answered. */
+  /** The payload is the answer to an earlier request with the same Idempotency-Key. */
   readonly replayed?: true;
-  /** What was read is exact for as long as the owner's present stamps have this one among them: for caches. */
+  /** For caches: the payload is up to date as long as the owning service still lists this stamp. */
   readonly stamp?: string;
 }
 
-/** An answer with something beside it. */
+/** An answer with metadata. */
 abstract class Annotated<T> {
   protected constructor(
     readonly value: T,
@@ -18,11 +18,11 @@ abstract class Annotated<T> {
   ) {}
 }
 
-/** Value and facts of whatever a handler returned; a bare answer has none. */
+/** Returns the value and the metadata of a handler's result; a bare answer has no metadata. */
 export const unwrapResponse = (answer: unknown): { readonly value: unknown; readonly meta: ResponseMeta } =>
   answer instanceof Annotated ? answer : { value: answer, meta: {} };
 
-/** A state of one resource. */
+/** The state of one resource, with its version. */
 export class Versioned<T> extends Annotated<T> {
   constructor(value: T, version: number, stamp?: string) {
     super(value, { version, ...(stamp !== undefined && { stamp }) });
@@ -36,14 +36,14 @@ export class Page<T> extends Annotated<readonly T[]> {
   }
 }
 
-/** The answer that an earlier request with the same Idempotency-Key got. */
+/** The answer to an earlier request with the same Idempotency-Key. */
 export class Replayed extends Annotated<unknown> {
-  constructor(value: unknown, facts: ResponseMeta) {
-    super(value, { ...facts, replayed: true });
+  constructor(value: unknown, meta: ResponseMeta) {
+    super(value, { ...meta, replayed: true });
   }
 }
 
-/** What a handler returns: the answer, bare or with what travels beside it. */
+/** What a handler returns: the answer, bare or with metadata. */
 export type HandlerResult<Answer> =
   | Answer
   | Versioned<Answer>

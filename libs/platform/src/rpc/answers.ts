@@ -6,8 +6,8 @@ import type { Operation } from './operation.js';
 type Handler<Payload, Answer> = (payload: Payload, context: RpcContext) => Promise<HandlerResult<Answer>>;
 
 /**
- * Nest's `@MessagePattern` for an operation of a contract; the handler gets the payload and the context. The compiler holds the handler against the contract,
- * and the transport validates the payload against the operation's class before the handler runs.
+ * Nest's `@MessagePattern` for an operation of a contract. The handler gets the payload and the context. The compiler checks its
+ * signature against the contract; the transport validates the payload against the operation's class before the handler runs.
  */
 export const Answers =
   <Payload, Answer>(operation: Operation<Payload, Answer>) =>

@@ -1,72 +1,72 @@
-/** The offset between two processes' clocks is measured again after this time, while frames come. */
+/** Age at which a measurement is repeated, while frames arrive. */
 const remeasureAfterMs = 30_000;
-/** For this long after a measurement, a frame that looks late is late: at most one measurement a second for them. */
+/** For this long after a measurement, a frame that looks late is not measured again: late frames cause at most one measurement a second. */
 const recentMs = 1_000;
-/** What two clocks may drift apart between two measurements: 1,000 parts per million, and room for rounding. */
+/** Drift between two measurements: 1,000 parts per million, plus rounding. */
 const driftMs = 100;
 
 /**
- * How one caller's process clock relates to ours: own reading minus the caller's reading of the same moment, kept as an
- * upper bound. Every frame bounds it: it was sent before it was read. A measurement bounds it from both sides: the
- * caller read its clock after we asked and before we heard.
+ * Bounds the offset of one caller's process clock: our reading minus the caller's reading at the same moment. Every frame gives an
+ * upper bound, since it was sent before it was read. A measurement gives both bounds, since the caller read its clock after we sent
+ * the request and before we received the reply.
  *
- * With an upper bound, a frame's age is never overestimated: clocks that differ drop nothing. It is underestimated by at
- * most the round trip of the measurement, so a call begins at most that much after its deadline.
+ * The offset in use is the upper bound. It never overestimates a frame's age, so differing clocks never drop a call. It
+ * underestimates the age by at most the measurement's round trip, so a call starts at most that long after its deadline.
  */
 export class CallerClock {
-  private most = Infinity;
-  private least = -Infinity;
-  /** The upper bound by the frames since the last time that `most` was replaced. */
-  private mostSince = Infinity;
+  private upperBound = Infinity;
+  private lowerBound = -Infinity;
+  /** The upper bound from the frames since `upperBound` was last replaced. */
+  private recentUpperBound = Infinity;
   private replacedAt = -Infinity;
   private checkedAt = -Infinity;
 
   /**
-   * Takes a frame's send time as a bound.
-   * @param now when it was read, by our clock
-   * @param sent when it was sent, by the caller's clock
-   * @param deadline its earliest deadline, by the caller's clock
-   * @returns whether the frame can be judged by `offsetMs`. Not before the first measurement; nor when the frame looks
-   *   late or seems to be sent in the future, which may mean that one of the hosts was suspended
+   * Bounds the offset with a frame's send time.
+   * @param now when the frame was read, by our clock
+   * @param sent when the frame was sent, by the caller's clock
+   * @param deadline the frame's earliest deadline, by the caller's clock
+   * @returns whether `offsetMs` is reliable enough for this frame. False before the first measurement, and when the frame looks late
+   *   or seems to come from the future, since one of the hosts may have been suspended
    */
-  hear(now: number, sent: number, deadline: number): boolean {
+  observe(now: number, sent: number, deadline: number): boolean {
     const offset = now - sent;
-    if (offset < this.mostSince) this.mostSince = offset;
-    const isPossible = offset >= this.least;
-    if (isPossible && offset < this.most) this.most = offset;
+    if (offset < this.recentUpperBound) this.recentUpperBound = offset;
+    const isPossible = offset >= this.lowerBound;
+    if (isPossible && offset < this.upperBound) this.upperBound = offset;
     if (this.checkedAt === -Infinity) return false;
-    return (isPossible && deadline + this.most > now) || now - this.checkedAt < recentMs;
+    return (isPossible && deadline + this.upperBound > now) || now - this.checkedAt < recentMs;
   }
 
-  /** Own clock minus the caller's, at most. */
+  /** Upper bound of our clock minus the caller's, in milliseconds. */
   get offsetMs(): number {
-    return this.most;
+    return this.upperBound;
   }
 
   needsMeasuring(now: number): boolean {
     return now - this.checkedAt >= remeasureAfterMs;
   }
 
-  /** The caller's clock showed `reading` between the moments `asked` and `heard` of ours. */
-  measured(asked: number, reading: number, heard: number): void {
-    this.replace(heard - reading, heard);
-    this.least = asked - reading - driftMs;
-    this.checkedAt = heard;
+  /** Records that the caller's clock showed `reading` at some time between `sentAt` and `receivedAt` of our clock. */
+  recordMeasurement(sentAt: number, reading: number, receivedAt: number): void {
+    this.replace(receivedAt - reading, receivedAt);
+    this.lowerBound = sentAt - reading - driftMs;
+    this.checkedAt = receivedAt;
   }
 
   /**
-   * The caller does not tell its clock: it is of the release before, or paused. The freshest frame counts as sent when it was
-   * read. Bounds older than one to two intervals are forgotten, since a caller of the release before follows its host's
-   * clock.
+   * Records that the caller did not reply with its clock: it runs the previous release, or is paused. The freshest frame then counts
+   * as sent when it was read. Bounds older than one to two intervals are dropped, since a caller of the previous release follows its
+   * host's clock, which may be set.
    */
-  unanswered(now: number): void {
-    if (this.least === -Infinity && now - this.replacedAt >= remeasureAfterMs) this.replace(this.mostSince, now);
+  recordNoReply(now: number): void {
+    if (this.lowerBound === -Infinity && now - this.replacedAt >= remeasureAfterMs) this.replace(this.recentUpperBound, now);
     this.checkedAt = now;
   }
 
   private replace(most: number, now: number): void {
-    this.most = most;
-    this.mostSince = Infinity;
+    this.upperBound = most;
+    this.recentUpperBound = Infinity;
     this.replacedAt = now;
   }
 }

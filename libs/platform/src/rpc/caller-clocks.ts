@@ -6,34 +6,34 @@ import { checkClockReading, type ClockReading, decodeFrame, encodeFrame, frameKi
 import { processNow } from './process-clock.js';
 import { callerOf, clockReadingsPrefix, clockRequestSubject } from './subjects.js';
 
-/** How long an answer is waited for: steps of this process's running time. */
-const patienceSteps = 5;
+/** Timeout of a clock request, counted in steps during which this process ran. */
+const timeoutSteps = 5;
 const stepMs = 50;
-/** A longer round trip bounds the offset loosely: it is tried again. */
-const maxRoundTripMs = patienceSteps * stepMs;
+/** A longer round trip bounds the offset too loosely, so the measurement is repeated. */
+const maxRoundTripMs = timeoutSteps * stepMs;
 const maxAttempts = 3;
-const silenceMs = 120_000;
-/** By how much the time of day of two hosts may differ: what docs/reliability.md promises. */
+const forgetAfterMs = 120_000;
+/** The largest difference between two hosts' time of day that docs/reliability.md allows. */
 const maxSkewMs = 600_000;
 
-/** A caller's reading, when it was heard; `gone`: nobody listens there any more; `silent`: no answer came. */
-type Reply = { readonly reading: ClockReading; readonly heard: number } | 'gone' | 'silent';
+/** A caller's clock reading and when it was received; `gone`: the caller has no subscription any more; `timeout`: no reply. */
+type Reply = { readonly reading: ClockReading; readonly receivedAt: number } | 'gone' | 'timeout';
 
-/** What is known of one caller process. */
+/** One caller process. */
 export interface Caller {
   readonly prefix: string;
   readonly clock: CallerClock;
-  heardAt: number;
+  lastSeenAt: number;
   measuring: Promise<void> | undefined;
-  /** The process has ended or lost its connection: it waits for no answer. */
+  /** The process has ended or lost its connection, so it waits for no answer. */
   isGone: boolean;
-  /** Its host's time of day minus ours. */
+  /** The caller's time of day minus ours. */
   skewMs: number | undefined;
 }
 
 /**
- * The clocks of the processes that call this one, each with the measured offset from ours. A caller is asked for its
- * clock at its first frame, then every 30 s while frames come, and before a frame is refused as late.
+ * The clocks of the processes that call this one, each with its measured offset from ours. Measures a caller's clock at its first
+ * frame, then every 30 s while frames arrive, and before refusing a frame as late.
  */
 export class CallerClocks {
   private readonly callers = new Map<string, Caller>();
@@ -58,31 +58,31 @@ export class CallerClocks {
     this.listener?.stop();
   }
 
-  /** The caller, after a silence like one that was never heard. */
+  /** Returns the caller with this prefix. After two minutes without a frame it counts as a new one. */
   of(prefix: string, now: number): Caller {
     const known = this.callers.get(prefix);
-    if (known && now - known.heardAt < silenceMs) {
-      known.heardAt = now;
+    if (known && now - known.lastSeenAt < forgetAfterMs) {
+      known.lastSeenAt = now;
       return known;
     }
-    for (const [key, { heardAt }] of this.callers) if (now - heardAt >= silenceMs) this.callers.delete(key);
-    const caller: Caller = { prefix, clock: new CallerClock(), heardAt: now, measuring: undefined, isGone: false, skewMs: undefined };
+    for (const [key, { lastSeenAt: heardAt }] of this.callers) if (now - heardAt >= forgetAfterMs) this.callers.delete(key);
+    const caller: Caller = { prefix, clock: new CallerClock(), lastSeenAt: now, measuring: undefined, isGone: false, skewMs: undefined };
     this.callers.set(prefix, caller);
     return caller;
   }
 
-  /** Resolves when the caller's clock has been measured, or cannot be; one measurement at a time. */
+  /** Measures the caller's clock, one measurement at a time. Resolves also when the caller does not reply. */
   measure(caller: Caller): Promise<void> {
     caller.measuring ??= this.measureNow(caller).finally(() => (caller.measuring = undefined));
     return caller.measuring;
   }
 
-  /** By how many milliseconds the time of day of a service's hosts is ahead of ours: the largest difference of each service. */
+  /** Returns by how many milliseconds each calling service's time of day is ahead of ours: the largest difference of its processes. */
   skews(): Map<string, number> {
     const skews = new Map<string, number>();
     const now = processNow();
-    for (const { prefix, skewMs, heardAt } of this.callers.values()) {
-      if (skewMs === undefined || now - heardAt >= silenceMs) continue;
+    for (const { prefix, skewMs, lastSeenAt: heardAt } of this.callers.values()) {
+      if (skewMs === undefined || now - heardAt >= forgetAfterMs) continue;
       const service = callerOf(prefix);
       if (Math.abs(skewMs) >= Math.abs(skews.get(service) ?? 0)) skews.set(service, skewMs);
     }
@@ -91,26 +91,26 @@ export class CallerClocks {
 
   private async measureNow(caller: Caller): Promise<void> {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
-      const asked = processNow();
+      const sentAt = processNow();
       const reply = await this.ask(caller.prefix);
       if (reply === 'gone') {
-        // Should its connection come back, it is measured like one that was never heard.
+        // If its connection comes back, it is measured like a new caller.
         caller.isGone = true;
         this.callers.delete(caller.prefix);
         return;
       }
-      if (reply === 'silent') break;
-      const { reading, heard } = reply;
-      if (heard - asked > maxRoundTripMs && attempt < maxAttempts) continue;
-      caller.clock.measured(asked, reading.clock, heard);
-      // Their reading was taken half-way, give or take half of the round trip.
-      this.noteSkew(caller, reading.wall - (Date.now() - (processNow() - asked) + (heard - asked) / 2));
+      if (reply === 'timeout') break;
+      const { reading, receivedAt } = reply;
+      if (receivedAt - sentAt > maxRoundTripMs && attempt < maxAttempts) continue;
+      caller.clock.recordMeasurement(sentAt, reading.clock, receivedAt);
+      // Assumes that the caller read its clock halfway through the round trip; the error is at most half of it.
+      this.recordSkew(caller, reading.wall - (Date.now() - (processNow() - sentAt) + (receivedAt - sentAt) / 2));
       return;
     }
-    caller.clock.unanswered(processNow());
+    caller.clock.recordNoReply(processNow());
   }
 
-  private noteSkew(caller: Caller, skewMs: number): void {
+  private recordSkew(caller: Caller, skewMs: number): void {
     const wasFar = Math.abs(caller.skewMs ?? 0) > maxSkewMs;
     const isFar = Math.abs(skewMs) > maxSkewMs;
     caller.skewMs = skewMs;
@@ -123,10 +123,10 @@ export class CallerClocks {
   private ask(prefix: string): Promise<Reply> {
     const request = String(++this.lastRequest);
     return new Promise((resolve) => {
-      let stepsLeft = patienceSteps;
-      // Several timers: after a pause of this process the first is overdue, and the answer is read before the next.
+      let stepsLeft = timeoutSteps;
+      // Several short timers: after a pause of this process only the first is overdue, and a reply is read before the next one.
       const step = (): void => {
-        if (--stepsLeft === 0) settle('silent');
+        if (--stepsLeft === 0) settle('timeout');
         else timer = setTimeout(step, stepMs);
       };
       let timer = setTimeout(step, stepMs);
@@ -142,16 +142,16 @@ export class CallerClocks {
         });
       } catch (error) {
         this.logger.warn({ err: error, peer: callerOf(prefix) }, 'clock not asked for');
-        settle('silent');
+        settle('timeout');
       }
     });
   }
 
   private receive(message: Msg): void {
-    const heard = processNow();
+    const receivedAt = processNow();
     const settle = this.waiting.get(message.subject.slice(this.prefix.length + 1));
     if (!settle) return;
-    // The server itself answers a request that nobody listens for: an empty message with status 503.
+    // No responders: the NATS server replies with an empty message and status 503.
     if (message.data.length === 0 && message.headers?.code === 503) {
       settle('gone');
       return;
@@ -160,6 +160,6 @@ export class CallerClocks {
     const reading = entries[0]?.meta;
     if (kind !== frameKinds.clockReading || !reading) return;
     checkClockReading(reading);
-    settle({ reading, heard });
+    settle({ reading, receivedAt });
   }
 }

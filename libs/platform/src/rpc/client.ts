@@ -18,16 +18,16 @@ import {
 } from './frame.js';
 import type { Operation } from './operation.js';
 import { processNow } from './process-clock.js';
-import { beginCall, endWith } from './rpc-spans.js';
+import { beginClientSpan, endWhenSettled } from './rpc-spans.js';
 import { tracing } from '../telemetry/tracing.js';
 import { answersPrefix, callsSubject, isClockReadingsSubject } from './subjects.js';
 
 const flushBytes = 512 * 1024;
-/** Longer than healthy reads take, and short enough for somebody who waits. */
-const readPatienceMs = 1_500;
+/** Longer than a healthy read takes, and short enough for a waiting user. */
+const readRetryAfterMs = 1_500;
 const flushEntries = 256;
 
-/** An answer as it came over the wire, for callers that pass it on without looking into it. */
+/** An answer as received, for callers that forward its payload without parsing it. */
 export interface RawAnswer extends ResponseMeta {
   /** UTF-8 JSON. */
   readonly payload: Uint8Array;
@@ -38,7 +38,7 @@ interface PendingCall {
   readonly resolve: (answer: RawAnswer) => void;
   readonly reject: (error: CodedError) => void;
   readonly timer: NodeJS.Timeout;
-  /** The frame that it was sent in; absent while it waits for the end of its turn. */
+  /** The frame that it was sent in; undefined while it is in the outbox. */
   frame?: string;
 }
 
@@ -57,23 +57,23 @@ type ErrorFor = (operation: Operation<unknown, unknown>) => CodedError;
 
 const notSent: ErrorFor = (operation) => unavailable(operation.service);
 
-/** A lost answer: a read can be asked again, a write may have taken effect. */
+/** For a lost answer: a read can be repeated, a write may have taken effect. */
 const lostAnswer: ErrorFor = (operation) =>
   operation.effect === 'read' ? unavailable(operation.service) : outcomeUnknown(operation.service);
 
 const noBytes = new Uint8Array(0);
 
 /**
- * Calls other services: one reply inbox per process, and one frame for all calls that one turn of the event loop makes
- * to one service. A call alone is a frame of one and waits only for the end of its turn.
+ * Calls other services. Uses one reply inbox per process, and one frame for all calls that one turn of the event loop makes to one
+ * service. A single call is sent in a frame of one entry at the end of its turn.
  *
- * Why not `nc.request` or Nest's client: 52–198 µs of CPU a call against 4 µs coalesced (docs/decisions/transport.md).
+ * `nc.request` and Nest's client take 52–198 µs of CPU per call; a coalesced call takes 4 µs (docs/decisions/transport.md).
  */
 export class RpcClient {
   private readonly prefix: string;
   private readonly inbox: Listener;
   private readonly pending = new Map<number, PendingCall>();
-  /** The calls of each frame that have no answer yet. */
+  /** The unanswered calls of each frame. */
   private readonly frames = new Map<string, Set<number>>();
   private readonly outboxes = new Map<string, Outbox>();
   private lastId = 0;
@@ -84,16 +84,14 @@ export class RpcClient {
     private readonly nats: Nats,
     service: string,
     private readonly logger: Logger,
-    /** Told of each frame how many calls are in it. */
+    /** Called for each frame with its number of calls. */
     private readonly onFrame?: (calls: number) => void,
   ) {
     this.prefix = answersPrefix(service);
     this.inbox = nats.listen(`${this.prefix}.*`, (message) => this.receive(message));
   }
 
-  /**
-   * @throws CodedError whatever the service answers, `unavailable` (surely nothing happened), `outcome-unknown`
-   */
+  /** @throws CodedError the service's own error; `unavailable` (nothing happened); `outcome-unknown` */
   async call<Payload, Answer>(
     operation: Operation<Payload, Answer>,
     payload: Payload,
@@ -103,16 +101,16 @@ export class RpcClient {
     return JSON.parse(Buffer.from(answer.payload).toString('utf8')) as Answer;
   }
 
-  /** Like `call`, for a payload that its owner has yet to validate and an answer that is passed on as bytes. */
+  /** Like `call`, for an unvalidated payload, and an answer that the caller forwards as bytes. */
   callRaw(
     operation: Operation<unknown, unknown>,
     payload: unknown,
     context: RpcContext,
     idempotencyKey?: string,
   ): Promise<RawAnswer> {
-    const span = tracing && beginCall(operation, context.traceparent);
+    const span = tracing && beginClientSpan(operation, context.traceparent);
     if (!span) return this.ask(operation, payload, context, idempotencyKey);
-    return endWith(span, this.ask(operation, payload, context.within(span.traceparent), idempotencyKey));
+    return endWhenSettled(span, this.ask(operation, payload, context.withSpan(span.traceparent), idempotencyKey));
   }
 
   private async ask(
@@ -123,23 +121,23 @@ export class RpcClient {
   ): Promise<RawAnswer> {
     const send = (): SentCall => this.send(operation, payload, context, idempotencyKey);
     const first = send();
-    const isAskedOnceMore = operation.effect === 'read' && context.deadline.leftMs > readPatienceMs;
-    return isAskedOnceMore ? this.askOnceMore(first, send) : first.answer;
+    const mayRetry = operation.effect === 'read' && context.deadline.leftMs > readRetryAfterMs;
+    return mayRetry ? this.retryLateRead(first, send) : first.answer;
   }
 
   /**
-   * A frame that was sent to a process while it died is lost without a trace. A read whose answer is late is asked once
-   * more, of whoever takes calls now; the first outcome counts. A write never is.
+   * Sends a read a second time, to any replica, when its answer is late, since a frame sent to a dying process is lost without an
+   * error. The first outcome counts. Writes are never repeated.
    */
-  private async askOnceMore(first: SentCall, send: () => SentCall): Promise<RawAnswer> {
+  private async retryLateRead(first: SentCall, send: () => SentCall): Promise<RawAnswer> {
     let second: SentCall | undefined;
     let timer: NodeJS.Timeout | undefined;
-    const askAgain = async (): Promise<RawAnswer> => (second = send()).answer;
-    const late = new Promise<RawAnswer>((resolve) => {
-      timer = setTimeout(() => resolve(askAgain()), readPatienceMs);
+    const retry = async (): Promise<RawAnswer> => (second = send()).answer;
+    const retried = new Promise<RawAnswer>((resolve) => {
+      timer = setTimeout(() => resolve(retry()), readRetryAfterMs);
     });
     try {
-      return await Promise.race([first.answer, late]);
+      return await Promise.race([first.answer, retried]);
     } finally {
       clearTimeout(timer);
       this.remove(first.id);
@@ -173,14 +171,14 @@ export class RpcClient {
       throw new CodedError('payload-too-large', 'The request is larger than a service takes.');
     }
     const answer = new Promise<RawAnswer>((resolve, reject) => {
-      const timer = setTimeout(() => this.end(id), Math.ceil(budgetMs));
+      const timer = setTimeout(() => this.expire(id), Math.ceil(budgetMs));
       this.pending.set(id, { operation, resolve, reject, timer });
       this.enqueue(operation.service, id, entry);
     });
     return { id, answer };
   }
 
-  /** Calls under way. */
+  /** Number of unanswered calls. */
   get inFlight(): number {
     return this.pending.size;
   }
@@ -188,7 +186,7 @@ export class RpcClient {
   close(): void {
     this.closed = true;
     this.inbox.stop();
-    for (const id of [...this.pending.keys()]) this.end(id);
+    for (const id of [...this.pending.keys()]) this.expire(id);
   }
 
   private get canSend(): boolean {
@@ -221,7 +219,7 @@ export class RpcClient {
     }
     const frame = String(++this.lastFrame);
     const ids = new Set<number>();
-    // A call may have ended with its deadline while it waited here.
+    // Skips calls whose deadline passed while they were in the outbox.
     const entries = outbox.entries.filter((_, n) => {
       const id = outbox.ids[n] ?? 0;
       const call = this.pending.get(id);
@@ -245,26 +243,26 @@ export class RpcClient {
 
   private receive(message: Msg): void {
     const frame = message.subject.slice(this.prefix.length + 1);
-    // The server itself answers a frame that nobody listens for: an empty message with status 503.
+    // No responders: the NATS server replies with an empty message and status 503.
     if (message.data.length === 0 && message.headers?.code === 503) {
       this.failFrame(frame, notSent);
       return;
     }
-    // What is not understood leaves its calls pending: they end with their deadlines, since their outcome is unknown.
+    // The outcome of calls is unknown if their answer cannot be parsed: they stay pending until their deadlines.
     const { kind, entries } = decodeFrame<Partial<AnswerMeta>>(message.data);
-    if (kind === frameKinds.answers) for (const entry of entries) this.take(entry, frame);
+    if (kind === frameKinds.answers) for (const entry of entries) this.receiveAnswer(entry, frame);
     else if (kind === frameKinds.refusal) this.refuse(entries[0], frame);
-    else if (kind === frameKinds.clockRequest) this.tellClock(message.reply);
+    else if (kind === frameKinds.clockRequest) this.sendClockReading(message.reply);
   }
 
-  /** A service that we call measures how our clock relates to its own (caller-clocks.ts). */
-  private tellClock(reply: string | undefined): void {
+  /** Answers a called service that measures our clock's offset (caller-clocks.ts). */
+  private sendClockReading(reply: string | undefined): void {
     if (reply === undefined || !isClockReadingsSubject(reply)) return;
     const reading = encodeEntry({ clock: processNow(), wall: Date.now() });
     this.nats.connection.publish(reply, encodeFrame(frameKinds.clockReading, [reading]));
   }
 
-  private take({ meta, payload }: Entry<Partial<AnswerMeta>>, frame: string): void {
+  private receiveAnswer({ meta, payload }: Entry<Partial<AnswerMeta>>, frame: string): void {
     try {
       checkAnswerMeta(meta);
       this.settle(meta, payload);
@@ -280,19 +278,19 @@ export class RpcClient {
     if (error) this.failFrame(frame, () => toCodedError(error));
   }
 
-  private settle({ id, error, ...facts }: AnswerMeta, payload: Uint8Array): void {
+  private settle({ id, error, ...meta }: AnswerMeta, payload: Uint8Array): void {
     const call = id === undefined ? undefined : this.remove(id);
     if (!call) return;
     if (error) call.reject(toCodedError(error));
-    else call.resolve({ payload, ...facts });
+    else call.resolve({ payload, ...meta });
   }
 
   private failFrame(frame: string, error: ErrorFor): void {
     for (const id of [...(this.frames.get(frame) ?? [])]) this.fail(id, error);
   }
 
-  /** The end of waiting. */
-  private end(id: number): void {
+  /** Fails a call at its deadline, or when the client closes. */
+  private expire(id: number): void {
     this.fail(id, this.pending.get(id)?.frame === undefined ? notSent : lostAnswer);
   }
 

@@ -4,28 +4,28 @@ import type { Deadline } from './deadline.js';
 import type { Principal } from './principal.js';
 
 /**
- * What travels with a request from service to service: on whose behalf, under which request id and until when.
- * A handler passes its own context on to the calls that it makes, so one deadline bounds the whole chain.
+ * The context that travels with a request from service to service: principal, request id and deadline. A handler passes its context
+ * to the calls that it makes, so one deadline bounds the whole chain.
  */
 export class RpcContext {
   constructor(
     readonly requestId: string,
     readonly deadline: Deadline,
     readonly principal?: Principal,
-    /** W3C Trace Context: the span that calls made with this context are part of; absent when it is not traced. */
+    /** W3C Trace Context: the parent span of calls made with this context; undefined when the request is not traced. */
     readonly traceparent?: string,
-    /** Of the call that is being carried out; it is not passed on. */
+    /** The Idempotency-Key of the call that is being handled. It is not passed on to other services. */
     readonly idempotency?: IdempotencyKey,
   ) {}
 
-  /** @throws CodedError `internal` when the caller sent no principal: the gateway asks for a credential first */
+  /** @throws CodedError `internal` when the call has no principal: the gateway should have required a credential */
   get caller(): Principal {
     if (this.principal === undefined) throw new CodedError('internal', 'This operation needs a principal.');
     return this.principal;
   }
 
-  /** The same for a part of the work that has a span of its own. */
-  within(traceparent: string): RpcContext {
+  /** Returns this context with another parent span. */
+  withSpan(traceparent: string): RpcContext {
     return new RpcContext(this.requestId, this.deadline, this.principal, traceparent, this.idempotency);
   }
 

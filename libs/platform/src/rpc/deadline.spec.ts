@@ -3,21 +3,21 @@ import { Deadline, maxTimerMs } from './deadline.js';
 import { processNow } from './process-clock.js';
 
 describe('a deadline', () => {
-  it('has its budget left, less the fraction of a millisecond that does not travel', () => {
+  it('leaves its budget, rounded down to whole milliseconds', () => {
     const { leftMs } = Deadline.in(60_000);
     expect(leftMs).toBeLessThanOrEqual(60_000);
     expect(leftMs).toBeGreaterThan(30_000);
     expect(Number.isInteger(Deadline.in(1.5).at)).toBe(true);
   });
 
-  it('is past when its budget is used up or was never there', () => {
+  it('is past when its budget is used up, zero or negative', () => {
     expect(Deadline.in(0).isPast).toBe(true);
     expect(Deadline.in(-5).leftMs).toBe(0);
     expect(Deadline.at(processNow() - 1).isPast).toBe(true);
     expect(Deadline.at(-Infinity).isPast).toBe(true);
   });
 
-  it.each([-3_600_000, 3_600_000])('is where it was when the host sets its clock by %i ms', (step) => {
+  it.each([-3_600_000, 3_600_000])('does not move when the host sets its clock by %i ms', (step) => {
     const deadline = Deadline.in(60_000);
     const wall = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + step);
     try {
@@ -29,12 +29,12 @@ describe('a deadline', () => {
     }
   });
 
-  it('never leaves more than a timer can wait: a longer one would fire at once', () => {
+  it('never leaves more than the longest timer delay: a longer timer would fire at once', () => {
     expect(Deadline.in(Infinity).leftMs).toBeLessThanOrEqual(maxTimerMs);
     expect(Deadline.at(Number.MAX_SAFE_INTEGER).leftMs).toBeLessThanOrEqual(maxTimerMs);
   });
 
-  it('is refused when its budget is no number', () => {
+  it('is refused when its budget is NaN', () => {
     expect(() => Deadline.in(Number.NaN)).toThrow(RangeError);
   });
 });

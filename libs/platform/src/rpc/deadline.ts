@@ -1,21 +1,21 @@
 import { processNow } from './process-clock.js';
 
-/** What a timer of Node can wait; one that is asked for more fires at once. */
+/** The longest delay of a Node timer, in milliseconds. A longer one fires at once. */
 export const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Until when an answer is of use, as a reading of this process's clock. It travels as that reading; the receiver converts
- * it by the offset that it measured between the two clocks (caller-clock.ts).
+ * The time until which an answer is useful, as a reading of this process's clock. It is sent as that reading; the receiver converts
+ * it with the measured offset between the two clocks (caller-clock.ts).
  */
 export class Deadline {
-  /** Whole milliseconds of the process clock: short on the wire. */
+  /** Process clock, rounded down to whole milliseconds: short on the wire. */
   readonly at: number;
 
   private constructor(at: number) {
     this.at = Math.floor(Math.min(at, processNow() + maxTimerMs));
   }
 
-  /** @throws RangeError when the budget is not a number: such a deadline would never be past */
+  /** @throws RangeError when the budget is NaN: such a deadline would never pass */
   static in(budgetMs: number): Deadline {
     return Deadline.at(processNow() + budgetMs);
   }
@@ -26,7 +26,7 @@ export class Deadline {
     return new Deadline(at);
   }
 
-  /** Milliseconds left, 0 when it is past. */
+  /** Remaining milliseconds; 0 once the deadline has passed. */
   get leftMs(): number {
     return Math.max(0, this.at - processNow());
   }

@@ -47,7 +47,7 @@ const codeOf = (work: () => unknown): string => {
 };
 
 describe('a frame', () => {
-  it('is these bytes, in this release and every later one of version 1', () => {
+  it('has exactly these bytes in every release with frame version 1', () => {
     const frame = encodeFrame(frameKinds.calls, [encodeEntry(call, json({ plantId: 1 }))]);
     expect(frame.toString('latin1')).toBe(
       'RP\x01\x01\0\0\0\x01' +
@@ -57,7 +57,7 @@ describe('a frame', () => {
     );
   });
 
-  it('comes back as it was sent, whatever is in it', () => {
+  it('is decoded to what was encoded, for any content', () => {
     const anyEntries = fc.array(fc.tuple(anyCall, fc.uint8Array({ maxLength: 64 })), { maxLength: 5 });
     fc.assert(
       fc.property(fc.constantFrom<FrameKind>(1, 2, 3), anyEntries, (kind, entries) => {
@@ -71,40 +71,40 @@ describe('a frame', () => {
     );
   });
 
-  it('is read from the middle of a larger buffer, as sockets deliver it', () => {
+  it('is decoded from the middle of a larger buffer, as sockets deliver it', () => {
     const frame = frameOf({ a: 1 }, { b: 2 });
     const buffer = Buffer.concat([Buffer.from('before'), frame, Buffer.from('after')]);
     expect(decodeFrame(buffer.subarray(6, 6 + frame.length)).entries).toHaveLength(2);
   });
 
-  it('may carry members that this release does not know', () => {
+  it('may have members that this release does not know', () => {
     const entry = encodeEntry({ ...call, invented: { later: true } } as CallMeta, json({}));
     const [decoded] = decodeFrame<Partial<CallMeta>>(encodeFrame(frameKinds.calls, [entry])).entries;
     expect(() => checkCallMeta(decoded!.meta)).not.toThrow();
   });
 });
 
-describe('what is not a frame', () => {
+describe('a malformed frame', () => {
   const frame = frameOf({ a: 1 }, { b: 2 });
 
   it.each([
-    ['nothing', Buffer.alloc(0)],
+    ['no bytes', Buffer.alloc(0)],
     ['less than a header', frame.subarray(0, 7)],
-    ['other magic', Buffer.concat([Buffer.from('XX'), frame.subarray(2)])],
+    ['another magic number', Buffer.concat([Buffer.from('XX'), frame.subarray(2)])],
     ['another version', Buffer.concat([frame.subarray(0, 2), Buffer.from([2]), frame.subarray(3)])],
     ['a cut-off entry header', frame.subarray(0, 12)],
     ['a cut-off payload', frame.subarray(0, frame.length - 1)],
     ['bytes after the last entry', Buffer.concat([frame, Buffer.from([0])])],
-    ['a count beyond its entries', Buffer.concat([frame.subarray(0, 4), Buffer.from([255, 255, 255, 255]), frame.subarray(8)])],
-    ['a length beyond its bytes', Buffer.concat([frame.subarray(0, 8), Buffer.from([255, 255, 255, 255]), frame.subarray(12)])],
-    ['metadata that is no JSON', encodeFrame(1, [{ meta: Buffer.from('{'), payload: json({}), length: 11 }])],
+    ['a count larger than its entries', Buffer.concat([frame.subarray(0, 4), Buffer.from([255, 255, 255, 255]), frame.subarray(8)])],
+    ['a length larger than its bytes', Buffer.concat([frame.subarray(0, 8), Buffer.from([255, 255, 255, 255]), frame.subarray(12)])],
+    ['metadata that is not JSON', encodeFrame(1, [{ meta: Buffer.from('{'), payload: json({}), length: 11 }])],
     ['metadata that is a list', encodeFrame(1, [{ meta: Buffer.from('[]'), payload: json({}), length: 12 }])],
     ['metadata that is null', encodeFrame(1, [{ meta: Buffer.from('null'), payload: json({}), length: 14 }])],
   ])('is refused: %s', (_what, bytes) => {
     expect(codeOf(() => decodeFrame(bytes))).toBe('malformed-frame');
   });
 
-  it('is refused with a code and never with another error, for any bytes', () => {
+  it('is refused with its code and no other error, for any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         expect(codeOf(() => decodeFrame(bytes))).toBe('malformed-frame');
@@ -112,7 +112,7 @@ describe('what is not a frame', () => {
     );
   });
 
-  it('is refused with a code or read, for any frame with bytes changed', () => {
+  it('is refused with its code or decoded, for any changed bytes of a valid frame', () => {
     const change = fc.tuple(fc.nat(frame.length - 1), fc.nat(255));
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 4 }), (changes) => {
@@ -130,17 +130,17 @@ describe('what is not a frame', () => {
 
 describe('the metadata of a call', () => {
   it.each([
-    ['an id that is no integer', { ...call, id: 1.5 }],
-    ['an id as text', { ...call, id: '7' }],
+    ['an id that is not an integer', { ...call, id: 1.5 }],
+    ['a text id', { ...call, id: '7' }],
     ['no operation', { ...call, op: undefined }],
     ['no request id', { ...call, request: 5 }],
     ['no budget', { ...call, budgetMs: null }],
     ['no deadline', { ...call, deadline: '2026-01-01' }],
-    ['a traceparent that is no text', { ...call, traceparent: 5 }],
-    ['an Idempotency-Key that is no text', { ...call, idempotencyKey: 5 }],
+    ['a traceparent that is not text', { ...call, traceparent: 5 }],
+    ['an Idempotency-Key that is not text', { ...call, idempotencyKey: 5 }],
     ['a principal without permissions', { ...call, principal: { subject: 'a', shown: [] } }],
     ['a principal that is null', { ...call, principal: null }],
-    ['permissions that are no texts', { ...call, principal: { subject: 'a', permissions: [5], shown: [] } }],
+    ['permissions that are not texts', { ...call, principal: { subject: 'a', permissions: [5], shown: [] } }],
   ])('is refused with %s', (_what, meta) => {
     expect(codeOf(() => checkCallMeta(meta as Partial<CallMeta>))).toBe('malformed-frame');
   });
@@ -148,17 +148,17 @@ describe('the metadata of a call', () => {
 
 describe('the metadata of an answer', () => {
   it.each([
-    ['an id as text', { id: '7' }],
-    ['a version that is no integer', { id: 7, version: 1.5 }],
-    ['a cursor that is no text', { id: 7, next: 5 }],
+    ['a text id', { id: '7' }],
+    ['a version that is not an integer', { id: 7, version: 1.5 }],
+    ['a cursor that is not text', { id: 7, next: 5 }],
     ['an error that is null', { id: 7, error: null }],
     ['an error without a code', { id: 7, error: { message: 'm' } }],
-    ['details that are no object', { id: 7, error: { code: 'c', message: 'm', details: 5 } }],
+    ['details that are not an object', { id: 7, error: { code: 'c', message: 'm', details: 5 } }],
   ])('is refused with %s', (_what, meta) => {
     expect(codeOf(() => checkAnswerMeta(meta as Partial<AnswerMeta>))).toBe('malformed-frame');
   });
 
-  it('needs nothing but the id', () => {
+  it('requires only the id', () => {
     expect(codeOf(() => checkAnswerMeta({ id: 7 }))).toBe('none');
   });
 });

@@ -2,19 +2,19 @@ import { CodedError, type ErrorDetails } from '../errors.js';
 import type { ResponseMeta } from './answer.js';
 import type { Principal } from './principal.js';
 
-// The wire format, documented for other languages in libs/contracts/README.md. All integers are big endian.
+// The wire format, documented for other languages in libs/contracts/README.md. All integers are big-endian.
 //
 //   frame  = "RP" version:u8 kind:u8 count:u32 entry{count}
 //   entry  = metaLength:u32 payloadLength:u32 meta:UTF-8 JSON payload:UTF-8 JSON
 //
-// A reader ignores members of `meta` that it does not know: that is how adjacent releases stay compatible.
+// A reader ignores unknown members of `meta`, which keeps adjacent releases compatible.
 
 const frameVersion = 1;
 const magic = 0x52_50;
 const headerLength = 8;
 const entryHeaderLength = 8;
 
-/** NATS carries 1 MiB; what is left over is for its headers and for the frame's. */
+/** NATS carries 1 MiB per message; the rest is for its headers and the frame's. */
 export const maxEntryBytes = 900 * 1024;
 
 export const frameKinds = { calls: 1, answers: 2, refusal: 3, clockRequest: 4, clockReading: 5 } as const;
@@ -22,25 +22,25 @@ export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
 
 /** Metadata of one call. */
 export interface CallMeta {
-  /** Chosen by the caller, unique in its process; the answer carries it back. */
+  /** Chosen by the caller, unique in its process. The answer repeats it. */
   readonly id: number;
   readonly op: string;
   readonly request: string;
   readonly traceparent?: string;
   readonly principal?: Principal;
-  /** The client's Idempotency-Key, for the service that does the work. */
+  /** The client's Idempotency-Key, for the service that handles the call. */
   readonly idempotencyKey?: string;
-  /** Milliseconds that were left when it was sent. */
+  /** Milliseconds left when the call was sent. */
   readonly budgetMs: number;
-  /** When none is left: a reading of the caller's process clock (process-clock.ts). */
+  /** The deadline by the caller's process clock (process-clock.ts). */
   readonly deadline: number;
 }
 
-/** What a caller answers to a request for its clock. */
+/** A caller's reply to a clock request. */
 export interface ClockReading {
-  /** Its process clock, in milliseconds: the one that deadlines are readings of. */
+  /** Its process clock in milliseconds, the one that its deadlines refer to. */
   readonly clock: number;
-  /** Its host's time of day, in milliseconds since the epoch: to be compared, never to be relied on. */
+  /** Its host's time of day in milliseconds since the epoch. Only for comparing hosts, never for deadlines. */
   readonly wall: number;
 }
 
@@ -50,7 +50,7 @@ export interface WireError {
   readonly details?: ErrorDetails;
 }
 
-/** Metadata of one answer; `id` is absent in a refusal, which answers the frame as a whole. */
+/** Metadata of one answer. `id` is absent in a refusal, which answers a whole frame. */
 export interface AnswerMeta extends ResponseMeta {
   readonly id?: number;
   readonly error?: WireError;
@@ -63,7 +63,7 @@ export interface Entry<Meta> {
 
 const emptyPayload = new Uint8Array(0);
 
-/** An entry with its metadata already as bytes, so that its size is known before a frame is chosen for it. */
+/** An entry whose metadata is already serialised, so that its size is known before it is added to a frame. */
 export interface EncodedEntry {
   readonly meta: Buffer;
   readonly payload: Uint8Array;
@@ -95,7 +95,7 @@ export function encodeFrame(kind: FrameKind, entries: readonly EncodedEntry[]): 
 
 const malformed = (why: string): CodedError => new CodedError('malformed-frame', `The frame is malformed: ${why}.`);
 
-/** @throws CodedError `malformed-frame` for anything that is not exactly one frame of this version */
+/** @throws CodedError `malformed-frame` unless the data is exactly one frame of this version */
 export function decodeFrame<Meta>(data: Uint8Array): { kind: number; entries: Entry<Meta>[] } {
   const frame = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   if (frame.length < headerLength) throw malformed('it is shorter than its header');
@@ -125,7 +125,7 @@ function parseMeta(text: string, n: number): object {
     const meta: unknown = JSON.parse(text);
     if (typeof meta === 'object' && meta !== null && !Array.isArray(meta)) return meta;
   } catch {
-    // answered below, like metadata that is JSON but no object
+    // Refused below, like JSON metadata that is not an object.
   }
   throw malformed(`the metadata of entry ${n} is not a JSON object`);
 }
@@ -138,7 +138,7 @@ function isPrincipal(value: unknown): boolean {
   return typeof subject === 'string' && isListOfTexts(permissions) && isListOfTexts(shown);
 }
 
-/** @throws CodedError `malformed-frame` when what every call must carry is missing or of another type */
+/** @throws CodedError `malformed-frame` when a required member is missing, or a member has the wrong type */
 export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta {
   if (
     !Number.isSafeInteger(meta.id) ||
@@ -157,7 +157,7 @@ export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta
   }
 }
 
-/** @throws CodedError `malformed-frame` for an answer that its caller could not be given */
+/** @throws CodedError `malformed-frame` when a member has the wrong type */
 export function checkAnswerMeta(meta: Partial<AnswerMeta>): asserts meta is AnswerMeta {
   const { id, version, next, stamp, error } = meta;
   if (id !== undefined && !Number.isSafeInteger(id)) throw malformed('the id of an answer is no integer');
@@ -167,7 +167,7 @@ export function checkAnswerMeta(meta: Partial<AnswerMeta>): asserts meta is Answ
   if (error !== undefined && !isWireError(error)) throw malformed('an error needs code and message');
 }
 
-/** @throws CodedError `malformed-frame` when a reading is missing or no number */
+/** @throws CodedError `malformed-frame` when a reading is missing or not a number */
 export function checkClockReading(meta: Partial<ClockReading>): asserts meta is ClockReading {
   if (!Number.isFinite(meta.clock) || !Number.isFinite(meta.wall)) throw malformed('a clock reading needs clock and wall');
 }

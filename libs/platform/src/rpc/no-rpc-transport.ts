@@ -1,6 +1,6 @@
 import { type CustomTransportStrategy, Server } from '@nestjs/microservices';
 
-/** The transport of an app that answers no calls. */
+/** The transport of an app that handles no RPC calls. */
 export class NoRpcTransport extends Server implements CustomTransportStrategy {
   listen(callback: () => void): void {
     callback();
@@ -11,10 +11,10 @@ export class NoRpcTransport extends Server implements CustomTransportStrategy {
   }
 
   on(): never {
-    throw new Error('NoCalls has no events of its own');
+    throw new Error('NoRpcTransport has no events');
   }
 
   unwrap(): never {
-    throw new Error('NoCalls has no connection');
+    throw new Error('NoRpcTransport has no connection');
   }
 }

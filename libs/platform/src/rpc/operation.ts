@@ -1,38 +1,38 @@
 import type { ClassConstructor } from 'class-transformer';
 
-/** What one service answers to others. The one name runs from the HTTP handler to the log field `rpc`. */
+/** One operation that a service offers to others. Its name is the same everywhere, from the HTTP handler to the log field `rpc`. */
 export interface Operation<Payload, Answer> {
   readonly service: string;
   readonly name: string;
-  /** `<service>.<name>`, as Nest's pattern and in logs. */
+  /** `<service>.<name>`: Nest's pattern, also used in logs. */
   readonly pattern: string;
-  /** Validated by the answering service before its controller sees it. */
+  /** The class of the payload. The called service validates the payload before its controller runs. */
   readonly payload: ClassConstructor<Payload & object>;
   /** A lost answer to a `read` is `unavailable`; a lost answer to a `write` is `outcome-unknown`. */
   readonly effect: 'read' | 'write';
-  /** What it may refuse, beside `invalid-input` and what the mechanisms answer by themselves. */
+  /** The codes that it may throw, apart from `invalid-input` and the other platform codes. */
   readonly errors: readonly string[];
-  /** The answer is a state of one resource, with its version beside it. */
+  /** Whether the answer is the state of one resource, with a version. */
   readonly versioned: boolean;
-  /** Type only: what the promise of a call resolves to. */
+  /** Only for its type: what a call resolves to. */
   readonly answer?: Answer;
 }
 
-interface Promises<Code extends string> {
+interface OperationOptions<Code extends string> {
   readonly errors?: readonly Code[];
   readonly versioned?: boolean;
 }
 
-/** For operations that ask nothing more than their name. */
+/** The payload class of operations without a payload. */
 export class NoPayload {}
 
 type Declare<Code extends string> = <Answer>() => <Payload extends object>(
   name: string,
   payload: ClassConstructor<Payload>,
-  promises?: Promises<Code>,
+  options?: OperationOptions<Code>,
 ) => Operation<Payload, Answer>;
 
-/** Declares operations: `read<Answer>()('name', PayloadClass, { errors })`. Called once per contract file. */
+/** Returns functions that declare a service's operations: `read<Answer>()('name', PayloadClass, { errors })`. */
 export function operationsOf<Code extends string = never>(
   service: string,
 ): { readonly read: Declare<Code>; readonly write: Declare<Code> } {
@@ -42,7 +42,7 @@ export function operationsOf<Code extends string = never>(
     <Payload extends object>(
       name: string,
       payload: ClassConstructor<Payload>,
-      { errors = [], versioned = false }: Promises<Code> = {},
+      { errors = [], versioned = false }: OperationOptions<Code> = {},
     ): Operation<Payload, Answer> => ({
       service,
       name,

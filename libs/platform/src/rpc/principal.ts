@@ -1,8 +1,8 @@
-/** On whose behalf a call is made: made by the gateway from credentials, carried unchanged from service to service. */
+/** The account on whose behalf a call is made. The gateway derives it from credentials; services pass it on unchanged. */
 export interface Principal {
-  /** The identifier of the acting account (a UUID); never used again after the account is gone. */
+  /** The account's id (a UUID). It is never reused after the account is deleted. */
   readonly subject: string;
   readonly permissions: readonly string[];
-  /** The kinds of credential that were shown. Some rules ask for one in person, whatever the permissions are. */
+  /** The kinds of credential that the client presented. Some rules require a personal one, whatever the permissions are. */
   readonly shown: readonly string[];
 }

@@ -1,9 +1,9 @@
-/** Milliseconds since the epoch by the host's clock as it stood when this process started. */
+/** The host's time of day when this process started, in milliseconds since the epoch. */
 const origin = performance.timeOrigin;
 
 /**
- * The process clock: milliseconds that advance with the monotonic clock, from the time of day at which this process
- * started. Setting the host's clock does not move it. Two processes' clocks differ by a constant, apart from drift
- * (parts per million) and a host that is suspended.
+ * Returns the process clock in milliseconds: it starts at the host's time of day and advances with the monotonic clock, so
+ * setting the host's clock does not move it. Two processes' clocks differ by a constant, except for drift (parts per million) and
+ * suspended hosts.
  */
 export const processNow = (): number => origin + performance.now();

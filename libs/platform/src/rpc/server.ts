@@ -25,7 +25,7 @@ import {
 } from './frame.js';
 import type { Operation } from './operation.js';
 import { processNow } from './process-clock.js';
-import { beginAnswer, endWithCode } from './rpc-spans.js';
+import { beginServerSpan, endWithCode } from './rpc-spans.js';
 import { callsSubject, isAnswersSubject, prefixOf } from './subjects.js';
 import { parseJson, validated } from './validation.js';
 
@@ -134,25 +134,25 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     }
     const now = processNow();
     const caller = this.clocks.of(prefixOf(reply), now);
-    const canBeJudged = caller.clock.hear(now, lastSent(calls), firstDeadline(calls));
-    if (canBeJudged || this.waiting >= this.options.maxInFlight) this.beginAll(reply, calls, caller, now);
-    else void this.beginMeasured(reply, calls, caller, now);
+    const canBeJudged = caller.clock.observe(now, lastSent(calls), firstDeadline(calls));
+    if (canBeJudged || this.waiting >= this.options.maxInFlight) this.startAll(reply, calls, caller, now);
+    else void this.startWhenMeasured(reply, calls, caller, now);
     if (caller.clock.needsMeasuring(now)) void this.clocks.measure(caller);
   }
 
-  private async beginMeasured(reply: string, calls: readonly Entry<CallMeta>[], caller: Caller, readAt: number): Promise<void> {
+  private async startWhenMeasured(reply: string, calls: readonly Entry<CallMeta>[], caller: Caller, readAt: number): Promise<void> {
     this.waiting += calls.length;
     await this.clocks.measure(caller);
     this.waiting -= calls.length;
-    this.beginAll(reply, calls, caller, readAt);
+    this.startAll(reply, calls, caller, readAt);
   }
 
-  private beginAll(reply: string, calls: readonly Entry<CallMeta>[], caller: Caller, readAt: number): void {
-    for (const call of calls) this.begin(reply, call, caller.isGone ? neverInTime : ownDeadline(call.meta, caller.clock, readAt));
+  private startAll(reply: string, calls: readonly Entry<CallMeta>[], caller: Caller, readAt: number): void {
+    for (const call of calls) this.start(reply, call, caller.isGone ? expired : localDeadline(call.meta, caller.clock, readAt));
   }
 
-  private begin(reply: string, call: Entry<CallMeta>, deadline: Deadline): void {
-    const span = tracing && beginAnswer(this.options.service, this.nameOf(call.meta.op), call.meta.traceparent);
+  private start(reply: string, call: Entry<CallMeta>, deadline: Deadline): void {
+    const span = tracing && beginServerSpan(this.options.service, this.nameOf(call.meta.op), call.meta.traceparent);
     if (span) void span.run(() => this.answer(reply, call, deadline, span));
     else void this.answer(reply, call, deadline);
   }
@@ -163,7 +163,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     let entry: EncodedEntry;
     this.running++;
     try {
-      entry = encodeAnswer(meta.id, await this.carryOut(meta, payload, deadline, span?.traceparent ?? meta.traceparent));
+      entry = encodeAnswer(meta.id, await this.execute(meta, payload, deadline, span?.traceparent ?? meta.traceparent));
     } catch (error) {
       const wire = toWireError(error);
       code = wire.code;
@@ -189,7 +189,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     }
   }
 
-  private async carryOut(meta: CallMeta, payload: Uint8Array, deadline: Deadline, traceparent: string | undefined): Promise<unknown> {
+  private async execute(meta: CallMeta, payload: Uint8Array, deadline: Deadline, traceparent: string | undefined): Promise<unknown> {
     if (this.inFlight > this.options.maxInFlight) throw overloaded(this.options.service);
     // Nobody waits for it any more, and whoever asked may have been told so: carrying it out now would be a ghost.
     if (deadline.isPast) throw unavailable(this.options.service);
@@ -250,10 +250,10 @@ export class RpcServer extends Server implements CustomTransportStrategy {
 }
 
 /** For the calls of a process that has ended: nobody waits for their answers. */
-const neverInTime = Deadline.at(-Infinity);
+const expired = Deadline.at(-Infinity);
 
 /** The call's deadline by our clock; never more than its budget from when it was read, whatever the caller's clock says. */
-const ownDeadline = ({ deadline, budgetMs }: CallMeta, clock: CallerClock, readAt: number): Deadline =>
+const localDeadline = ({ deadline, budgetMs }: CallMeta, clock: CallerClock, readAt: number): Deadline =>
   Deadline.at(Math.min(deadline + clock.offsetMs, readAt + budgetMs));
 
 /** When the last call of a frame was encoded, by the caller's clock. */

@@ -4,26 +4,26 @@ const instance = (): string => randomBytes(9).toString('base64url');
 
 // The permissions of deploy/nats/nats.conf are written for these shapes.
 
-/** Where a service takes frames of calls, in a queue group of its own name. */
+/** The subject on which a service receives frames of calls, in a queue group named after the service. */
 export const callsSubject = (service: string): string => `rpc.${service}`;
 
-/** Where one process gets its answers: `<prefix>.<frame>`. */
+/** The prefix of one process's reply subjects: `<prefix>.<frame>`. */
 export const answersPrefix = (service: string): string => `reply.${service}.${instance()}`;
 
-/** Where a caller is asked for its clock: heard with its answers. */
+/** The subject of clock requests to a caller. The caller's reply inbox includes it. */
 export const clockRequestSubject = (prefix: string): string => `${prefix}.clock`;
 
-/** Where one process of a service is told its callers' clocks: `<prefix>.<request>`. */
+/** The prefix on which one process of a service receives its callers' clock readings: `<prefix>.<request>`. */
 export const clockReadingsPrefix = (service: string): string => `clock.${service}.${instance()}`;
 
-/** A caller tells its clock nowhere else, whatever reply subject a request for it names. */
+/** Whether a caller may send its clock reading to this subject, which the clock request names as its reply subject. */
 export const isClockReadingsSubject = (subject: string): boolean => /^clock(\.[\w-]+){3}$/.test(subject);
 
-/** A responder publishes nowhere else, whatever reply subject a caller names. */
+/** Whether a service may send answers to this subject, which the call names as its reply subject. */
 export const isAnswersSubject = (subject: string): boolean => /^reply(\.[\w-]+){3}$/.test(subject);
 
-/** The caller's process that a reply subject belongs to. */
+/** Returns the prefix of a reply subject, which identifies the calling process. */
 export const prefixOf = (subject: string): string => subject.slice(0, subject.lastIndexOf('.'));
 
-/** The service that a caller's process belongs to. */
+/** Returns the service that a calling process belongs to. */
 export const callerOf = (prefix: string): string => prefix.split('.')[1] ?? '';

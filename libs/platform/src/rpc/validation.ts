@@ -4,7 +4,7 @@ import { CodedError, type FieldError, invalidInput } from '../errors.js';
 import { compiledValidatorOf } from './compiled-validator.js';
 import { NoPayload } from './operation.js';
 
-/** Levels of objects and lists: 16 for what a client sent, one for the payload around it. */
+/** Maximum nesting of objects and lists: 16 levels for the client's value, one for the payload around it. */
 const maxDepth = 17;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -13,71 +13,70 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const pointerPart = (name: string): string => `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
 
 /**
- * The value without what means nothing: `null` in an optional field is absent, at every depth (elements of lists are
- * kept), and so is a member named `constructor`, which class-transformer would call.
- * @throws CodedError `invalid-input` for `__proto__` and for deeper nesting than anything of ours has, before the recursion
- * of class-transformer and class-validator meets it
+ * Returns the value without `null` members, which count as absent (list elements stay), and without members named
+ * `constructor`, which class-transformer would call; at every depth.
+ * @throws CodedError `invalid-input` for `__proto__` and for nesting beyond `maxDepth`, before class-transformer and
+ * class-validator recurse into it
  */
-function withoutNoise(value: unknown, pointer = '', depth = 1): unknown {
+function normalised(value: unknown, pointer = '', depth = 1): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > maxDepth) throw invalidInput([{ pointer: '', detail: `must be nested at most ${maxDepth - 1} levels deep` }]);
-  if (Array.isArray(value)) return value.map((one, n) => withoutNoise(one, `${pointer}/${n}`, depth + 1));
-  const kept: Record<string, unknown> = {};
+  if (Array.isArray(value)) return value.map((one, n) => normalised(one, `${pointer}/${n}`, depth + 1));
+  const members: Record<string, unknown> = {};
   for (const [key, one] of Object.entries(value)) {
     if (key === '__proto__') throw invalidInput([{ pointer: `${pointer}/__proto__`, detail: 'is not a name of a field' }]);
     if (one === null || key === 'constructor') continue;
-    kept[key] = typeof one === 'object' ? withoutNoise(one, pointer + pointerPart(key), depth + 1) : one;
+    members[key] = typeof one === 'object' ? normalised(one, pointer + pointerPart(key), depth + 1) : one;
   }
-  return kept;
+  return members;
 }
 
-function faultsOf(errors: readonly ValidationError[], parent = ''): FieldError[] {
+function fieldErrorsOf(errors: readonly ValidationError[], parent = ''): FieldError[] {
   return errors.flatMap((error) => {
     const pointer = parent + pointerPart(error.property);
     const own = Object.values(error.constraints ?? {}).map((detail) => ({ pointer, detail }));
-    return [...own, ...faultsOf(error.children ?? [], pointer)];
+    return [...own, ...fieldErrorsOf(error.children ?? [], pointer)];
   });
 }
 
 /**
- * The library gathers the rules of a class anew for every object, going through all classes that it knows. They do not
- * change once a class is there, and we use no groups: they are gathered once.
+ * Caches the rules of each class. The library collects them again for every object, by searching all classes that it knows. They do
+ * not change after a class is defined, and we use no groups.
  */
-function gatherRulesOnce(): void {
+function cacheRules(): void {
   const storage = getMetadataStorage();
-  const gather = storage.getTargetValidationMetadatas.bind(storage);
-  const gathered = new Map<unknown, ReturnType<typeof gather>>();
+  const collect = storage.getTargetValidationMetadatas.bind(storage);
+  const cached = new Map<unknown, ReturnType<typeof collect>>();
   storage.getTargetValidationMetadatas = (target, ...rest) => {
-    let rules = gathered.get(target);
+    let rules = cached.get(target);
     if (!rules) {
-      rules = gather(target, ...rest);
-      gathered.set(target, rules);
+      rules = collect(target, ...rest);
+      cached.set(target, rules);
     }
     return rules;
   };
 }
-gatherRulesOnce();
+cacheRules();
 
 /**
- * A payload as an instance of its class, with nothing in it that the class does not declare. Types are never
- * converted: "7" is not 7.
- * @throws CodedError `invalid-input` with a pointer for each fault
+ * Returns a payload as an instance of its class, without undeclared members. Never converts types: "7" is not 7.
+ * @throws CodedError `invalid-input` with a pointer for each invalid field
  */
 export function validated<T extends object>(type: ClassConstructor<T>, value: unknown): T {
   if (!isObject(value)) throw invalidInput([{ pointer: '', detail: 'must be a JSON object' }]);
-  // class-validator takes an object of a class without rules for one that it was not told about.
+  // class-validator treats an object whose class has no rules as an unknown value.
   if ((type as unknown) === NoPayload) return new type();
   return compiledValidatorOf(type)(value) ?? validatedByLibrary(type, value);
 }
 
 /**
- * The verdict of class-validator on an object, without the quick path.
- * @throws CodedError `invalid-input` with a pointer for each fault
+ * Validates an object with class-validator, without the compiled validator.
+ * @throws CodedError `invalid-input` with a pointer for each invalid field
  */
 export function validatedByLibrary<T extends object>(type: ClassConstructor<T>, value: object): T {
-  const instance = plainToInstance(type, withoutNoise(value), { enableImplicitConversion: false });
+  const instance = plainToInstance(type, normalised(value), { enableImplicitConversion: false });
   const errors = validateSync(instance, { whitelist: true, forbidUnknownValues: true, stopAtFirstError: true });
-  if (errors.length > 0) throw invalidInput(faultsOf(errors));
+  if (errors.length > 0) throw invalidInput(fieldErrorsOf(errors));
   return instance;
 }
 

@@ -27,7 +27,7 @@ export function operationDurations(registry: Registry): Histogram<'operation' | 
 }
 
 /** How many things were done together, each time. @returns what notes one */
-export function sizes(registry: Registry, name: string, help: string): (count: number) => void {
+export function sizeHistogram(registry: Registry, name: string, help: string): (count: number) => void {
   const histogram = new Histogram({ name, help, buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512], registers: [registry] });
   return (count) => histogram.observe(count);
 }

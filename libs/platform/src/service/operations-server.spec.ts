@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import type { Server } from 'node:http';
 import { createMetrics, gauge } from './metrics.js';
-import { listenForOperations } from './operations-server.js';
+import { startOperationsServer } from './operations-server.js';
 import { Readiness } from './readiness.js';
 
 describe('the operations port', () => {
@@ -18,7 +18,7 @@ describe('the operations port', () => {
 
   beforeEach(async () => {
     readiness = new Readiness();
-    server = await listenForOperations({ host: '127.0.0.1', port: 0 }, readiness, metrics);
+    server = await startOperationsServer({ host: '127.0.0.1', port: 0 }, readiness, metrics);
   });
   afterEach(async () => {
     server.close();
@@ -63,6 +63,6 @@ describe('the operations port', () => {
 
   it('names the setting of a port that is taken', async () => {
     const taken = { host: '127.0.0.1', port: port() };
-    await expect(listenForOperations(taken, readiness, metrics)).rejects.toThrow(`OPS_PORT: cannot listen on 127.0.0.1:${taken.port}`);
+    await expect(startOperationsServer(taken, readiness, metrics)).rejects.toThrow(`OPS_PORT: cannot listen on 127.0.0.1:${taken.port}`);
   });
 });

@@ -7,7 +7,7 @@ import type { Readiness } from './readiness.js';
  * `/livez` (this process runs its event loop), `/readyz` (it should get work, and has room for it) and `/metrics`, on a port that is not
  * reachable for customers.
  */
-export async function listenForOperations(
+export async function startOperationsServer(
   address: { readonly host: string; readonly port: number },
   readiness: Readiness,
   metrics: Registry,
@@ -17,7 +17,7 @@ export async function listenForOperations(
     [
       '/readyz',
       async () => {
-        const report = await readiness.report({ forMore: true });
+        const report = await readiness.report({ includeCapacity: true });
         return { status: report.ready ? 200 : 503, type: 'application/json', body: JSON.stringify(report) };
       },
     ],

@@ -39,10 +39,10 @@ describe('readiness', () => {
   it('is gone for more, and only for that, while there is no room', async () => {
     const readiness = new Readiness();
     readiness.require('nats', () => undefined);
-    readiness.requireRoom('room', () => {
+    readiness.requireCapacity('room', () => {
       throw new Error('full');
     });
-    await expect(readiness.report({ forMore: true })).resolves.toEqual({ ready: false, checks: { nats: 'ok', room: 'full' } });
+    await expect(readiness.report({ includeCapacity: true })).resolves.toEqual({ ready: false, checks: { nats: 'ok', room: 'full' } });
     await expect(readiness.report()).resolves.toEqual({ ready: true, checks: { nats: 'ok' } });
   });
 

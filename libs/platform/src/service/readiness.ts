@@ -12,7 +12,7 @@ export interface ReadinessReport {
 /** Whether a process should get work now: every check passes and it is not shutting down. */
 export class Readiness {
   private readonly checks = new Map<string, Check>();
-  private readonly roomChecks = new Map<string, Check>();
+  private readonly capacityChecks = new Map<string, Check>();
   private readonly limitMs: number;
   private draining = false;
 
@@ -29,8 +29,8 @@ export class Readiness {
    * Whether there is room for more. A full process does its work, and only `/readyz` of its own operations port, which balancers ask, says that it
    * is not ready for more.
    */
-  requireRoom(name: string, check: Check): void {
-    this.roomChecks.set(name, check);
+  requireCapacity(name: string, check: Check): void {
+    this.capacityChecks.set(name, check);
   }
 
   /** From now on not ready: the first phase of every shutdown. */
@@ -38,9 +38,9 @@ export class Readiness {
     this.draining = true;
   }
 
-  /** @param forMore asks whether it should get new clients, too */
-  async report({ forMore = false }: { readonly forMore?: boolean } = {}): Promise<ReadinessReport> {
-    const asked = [...this.checks, ...(forMore ? this.roomChecks : [])];
+  /** @param includeCapacity asks whether it should get new clients, too */
+  async report({ includeCapacity = false }: { readonly includeCapacity?: boolean } = {}): Promise<ReadinessReport> {
+    const asked = [...this.checks, ...(includeCapacity ? this.capacityChecks : [])];
     const results = await Promise.all(asked.map(async ([name, check]) => [name, await this.outcome(check)] as const));
     const checks = { ...Object.fromEntries(results), ...(this.draining && { shutdown: 'draining' }) };
     return { ready: Object.values(checks).every((one) => one === 'ok'), checks };

@@ -11,8 +11,8 @@ import { NoRpcTransport } from '../rpc/no-rpc-transport.js';
 import { RpcErrorsFilter } from '../rpc/rpc-errors.filter.js';
 import { RpcServer } from '../rpc/server.js';
 import { startTracing, tracing } from '../telemetry/tracing.js';
-import { createMetrics, gauge, operationDurations, peerClockSkew, poolUse, sizes } from './metrics.js';
-import { listenForOperations } from './operations-server.js';
+import { createMetrics, gauge, operationDurations, peerClockSkew, poolUse, sizeHistogram } from './metrics.js';
+import { startOperationsServer } from './operations-server.js';
 import { infrastructureModule } from './infrastructure.module.js';
 import { Readiness } from './readiness.js';
 import type { serviceSettings } from './settings.js';
@@ -49,11 +49,11 @@ export function configOrExit<S extends Settings>(
 export class Service {
   readonly readiness = new Readiness();
   readonly metrics: Registry;
-  private readonly entrances: ShutdownPhase[] = [];
-  private readonly exits: ShutdownPhase[] = [];
+  private readonly beforeClosePhases: ShutdownPhase[] = [];
+  private readonly closePhases: ShutdownPhase[] = [];
   private readonly stopped = new AbortController();
   private stopping: Promise<void> | undefined;
-  private up = false;
+  private isStarted = false;
   private ownsProcess = false;
 
   private constructor(
@@ -79,14 +79,14 @@ export class Service {
     tracing?.logTo((text) => logger.warn({ reason: text }, 'spans not sent'));
     service.handleSignals();
     service.ownsProcess = true;
-    await service.comeUp();
+    await service.startUp();
     return service;
   }
 
   /** For tests, which run several in one process and stop them themselves. */
   static async embedded(name: string, config: ServiceConfig): Promise<Service> {
     const service = new Service(name, config, createLogger(name, config.logLevel));
-    await service.comeUp();
+    await service.startUp();
     return service;
   }
 
@@ -172,22 +172,22 @@ export class Service {
 
   /** All that it offers can be reached: from now on it may be ready. `answer` and `run` say so themselves. */
   started(): void {
-    this.up = true;
+    this.isStarted = true;
   }
 
   /** A phase that runs while connections are still there, in the order of registration. */
   beforeClose(phase: ShutdownPhase): void {
-    this.entrances.push(phase);
+    this.beforeClosePhases.push(phase);
   }
 
   /** A phase that runs after all of `beforeClose`, the last one registered first. */
   onClose(phase: ShutdownPhase): void {
-    this.exits.unshift(phase);
+    this.closePhases.unshift(phase);
   }
 
   stop(): Promise<void> {
     this.stopped.abort(new Error('stopped while starting'));
-    this.stopping ??= this.goDown();
+    this.stopping ??= this.runShutdown();
     return this.stopping;
   }
 
@@ -207,19 +207,19 @@ export class Service {
     });
   }
 
-  private async comeUp(): Promise<void> {
+  private async startUp(): Promise<void> {
     const { config, logger } = this;
     this.readiness.require('start', () => {
-      if (!this.up) throw new Error('still starting');
+      if (!this.isStarted) throw new Error('still starting');
     });
     this.readiness.require('nats', () => {
       const nats = this.nats as Nats | undefined;
       if (!nats?.isUp) throw new Error('not connected');
       const refused = nats.refusedSubjects;
       if (refused.length > 0) throw new Error(`its accounts do not let us hear ${refused.join(', ')}`);
-      if (!nats.isHearing) throw new Error('subscriptions not confirmed yet');
+      if (!nats.hasConfirmedSubscriptions) throw new Error('subscriptions not confirmed yet');
     });
-    this.operations = await listenForOperations(
+    this.operations = await startOperationsServer(
       { host: config.opsHost, port: config.opsPort },
       this.readiness,
       this.metrics,
@@ -234,18 +234,18 @@ export class Service {
       logger,
       this.stopped.signal,
     );
-    const onFrame = sizes(this.metrics, 'rpc_frame_calls', 'Calls to another service that went in one message');
+    const onFrame = sizeHistogram(this.metrics, 'rpc_frame_calls', 'Calls to another service that went in one message');
     this.rpc = new RpcClient(this.nats, this.name, logger, onFrame);
     gauge(this.metrics, 'rpc_calls_in_flight', 'Calls to other services under way', () => this.rpc.inFlight);
   }
 
-  private async goDown(): Promise<void> {
+  private async runShutdown(): Promise<void> {
     this.logger.info('stopping');
     await shutDown(
       [
         { name: 'readiness off', limitMs: 100, run: () => this.readiness.drain() },
-        ...this.entrances,
-        ...this.exits,
+        ...this.beforeClosePhases,
+        ...this.closePhases,
         {
           name: 'close nats',
           limitMs: 1_500,

@@ -17,7 +17,7 @@ import { parseTraceParent } from '@opentelemetry/core';
 import { detectResources, resourceAttributesEnvDetector, resourceFromAttributes, serviceNameEnvDetector } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type Sampler, SamplingDecision, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
 import { RunSpans } from './run-spans.js';
-import { configuredSampler, isRun, isSampled, SamplerByLinks } from './sampler.js';
+import { configuredSampler, backgroundRunKey, isSampled, SamplerByLinks } from './sampler.js';
 import type { TracingSettings } from './tracing.settings.js';
 import type { OpenSpan, SpanAttributes, SpanStart, Traceparent, Tracing } from './tracing.js';
 
@@ -35,7 +35,7 @@ const kinds: Readonly<Record<SpanStart['kind'], SpanKind>> = {
 const maxLinks = 1_024;
 
 /** Which span is under way, wherever code is: SQL and log lines find theirs by it. */
-const underWay = new AsyncLocalStorage<TracedSpan>();
+const activeSpan = new AsyncLocalStorage<TracedSpan>();
 
 export class OpenTelemetry implements Tracing {
   private readonly tracer: Tracer;
@@ -87,7 +87,7 @@ export class OpenTelemetry implements Tracing {
 
   beginRun(name: string): OpenSpan {
     const options = { kind: SpanKind.INTERNAL };
-    const span = this.tracer.startSpan(name, options, ROOT_CONTEXT.setValue(isRun, true));
+    const span = this.tracer.startSpan(name, options, ROOT_CONTEXT.setValue(backgroundRunKey, true));
     const { traceId } = span.spanContext();
     const { decision } = this.configured.shouldSample(ROOT_CONTEXT, traceId, name, SpanKind.INTERNAL, {}, []);
     this.runs.hold(traceId, decision === SamplingDecision.RECORD_AND_SAMPLED);
@@ -95,14 +95,14 @@ export class OpenTelemetry implements Tracing {
   }
 
   causedBy(causes: readonly Traceparent[]): void {
-    const span = underWay.getStore();
+    const span = activeSpan.getStore();
     if (!span) return;
     span.link(causes);
     this.runs.keep(span.traceId, contextsOf(causes).some(isSampled));
   }
 
   get active(): OpenSpan | undefined {
-    return underWay.getStore();
+    return activeSpan.getStore();
   }
 
   logTo(warn: (text: string) => void): void {
@@ -152,7 +152,7 @@ class TracedSpan implements OpenSpan {
   }
 
   run<T>(work: () => T): T {
-    return underWay.run(this, work);
+    return activeSpan.run(this, work);
   }
 
   end(failure?: string): void {
@@ -175,7 +175,7 @@ async function exporterFor(protocol: TracingSettings['protocol']): Promise<SpanE
 /** The context of a parent elsewhere or, where none is named, of what is under way here. */
 function contextOf(parent: Traceparent): Context {
   if (parent === undefined || parent === null) {
-    const here = underWay.getStore();
+    const here = activeSpan.getStore();
     return here ? trace.setSpan(ROOT_CONTEXT, here.span) : ROOT_CONTEXT;
   }
   const [remote] = contextsOf([parent]);

@@ -2,7 +2,7 @@ import { ROOT_CONTEXT, type Span, SpanStatusCode, trace } from '@opentelemetry/a
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { RunSpans } from './run-spans.js';
-import { configuredSampler, isRun, SamplerByLinks } from './sampler.js';
+import { configuredSampler, backgroundRunKey, SamplerByLinks } from './sampler.js';
 import { tracingSettings } from './tracing.settings.js';
 
 const settings = tracingSettings({ OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }).settings!;
@@ -21,7 +21,7 @@ describe('what is traced of background work', () => {
   const names = (): string[] => exporter.getFinishedSpans().map(({ name }) => name);
   /** A run with one statement in it. */
   const run = (isSampled: boolean, within: (span: Span) => void): void => {
-    const span = tracer.startSpan('run', {}, ROOT_CONTEXT.setValue(isRun, true));
+    const span = tracer.startSpan('run', {}, ROOT_CONTEXT.setValue(backgroundRunKey, true));
     runs.hold(span.spanContext().traceId, isSampled);
     within(span);
     tracer.startSpan('statement', {}, trace.setSpan(ROOT_CONTEXT, span)).end();

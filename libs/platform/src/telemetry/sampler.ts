@@ -11,7 +11,7 @@ import {
 import type { TracingSettings } from './tracing.settings.js';
 
 /** In the context of a background run: what becomes of it is decided when it is over (`RunSpans`). */
-export const isRun = createContextKey('background run');
+export const backgroundRunKey = createContextKey('background run');
 
 export const isSampled = ({ traceFlags }: { readonly traceFlags: number }): boolean => (traceFlags & TraceFlags.SAMPLED) !== 0;
 
@@ -32,7 +32,7 @@ export class SamplerByLinks implements Sampler {
 
   shouldSample(...asked: Parameters<Sampler['shouldSample']>): SamplingResult {
     const [context, , , , , links] = asked as [Context, string, string, never, never, Link[]];
-    const isTaken = context.getValue(isRun) === true || links.some((link) => isSampled(link.context));
+    const isTaken = context.getValue(backgroundRunKey) === true || links.some((link) => isSampled(link.context));
     return isTaken ? { decision: SamplingDecision.RECORD_AND_SAMPLED } : this.configured.shouldSample(...asked);
   }
 

@@ -1,163 +1,168 @@
 import { CodedError } from '@plant-shop/platform/errors';
-import { Replica, type Start, Victim } from './replica.js';
-import { type Call, Run, type Strike } from './run.js';
+import { CrashableReplica, Replica, type Start } from './replica.js';
+import { type InjectedFault, type OutgoingCall, Run } from './run.js';
 
-/** A hundred executions and more, of processes that come up and die: like any limit here, it finds what hangs. */
-export const crashLimitMs = 600_000;
+/** Timeout of a test with more than a hundred executions, which start and crash processes. It only has to catch hanging tests. */
+export const crashTestTimeoutMs = 600_000;
 
-/** Enough to learn in; and what a caller waits for an answer that may have been lost. */
-const patient = 30_000;
-const impatient = 1_500;
+/** Budget of a run without a fault. */
+const normalBudgetMs = 30_000;
+/** Budget of a run with a fault, whose answer may be lost. */
+const faultBudgetMs = 1_500;
 
-/** What whoever asked for it came to know. */
+/** The outcome that the caller saw. */
 export type Outcome<Answer> =
   | { readonly kind: 'answered'; readonly answer: Answer }
   | { readonly kind: 'refused'; readonly code: string }
-  /** The process was gone before it said anything. */
+  /** The process crashed before it answered. */
   | { readonly kind: 'silence' };
 
 export interface UseCase<Given, Answer> {
   readonly name: string;
-  /** Fewer calls than these mean that they are not counted rightly. */
-  readonly atLeast: number;
-  /** Something new to do it to, each time. */
+  /** Lower bound of the number of outgoing calls: fewer mean that not all calls are recorded. */
+  readonly minCalls: number;
+  /** Creates the preconditions of one execution. */
   given(): Promise<Given>;
-  /** What makes it due, once no other replica can be faster. */
-  due?(given: Given): Promise<unknown>;
-  when(victim: Victim, given: Given, withinMs: number): Promise<Answer>;
-  /** What must hold as soon as the outcome is known, before anything goes on by itself. */
-  before?(given: Given, outcome: Outcome<Answer>): Promise<void>;
-  /** What must hold in the end, with replicas that go on; told also whether the client may ask again. */
-  finally(given: Given, outcome: Outcome<Answer>): Promise<void>;
+  /** Makes the work due, for work that the survivor's background loops would otherwise do first. The survivor is paused by then. */
+  makeDue?(given: Given): Promise<unknown>;
+  /** Executes the use case on a replica. */
+  when(replica: CrashableReplica, given: Given, withinMs: number): Promise<Answer>;
+  /** Checks what must hold as soon as the outcome is known, before any background work resumes. */
+  immediately?(given: Given, outcome: Outcome<Answer>): Promise<void>;
+  /** Checks what must hold in the end, while the survivor runs. Depending on the outcome, it may repeat the request. */
+  eventually(given: Given, outcome: Outcome<Answer>): Promise<void>;
 }
 
-/** A service with a replica that suffers, always a new one, and one that goes on. */
-export class Stage {
-  private readonly victims = new Set<Victim>();
-  private readonly leftovers: Promise<unknown>[] = [];
+/** A service with a surviving replica, and replicas that crash one after the other. */
+export class CrashTestbed {
+  private readonly replicas = new Set<CrashableReplica>();
+  private readonly pendingStops: Promise<unknown>[] = [];
 
   private constructor(
     readonly survivor: Replica,
-    private readonly startVictim: () => Promise<Victim>,
+    private readonly startReplica: () => Promise<CrashableReplica>,
   ) {}
 
-  static async of(name: string, natsUrl: string, start: Start): Promise<Stage> {
-    return new Stage(await Replica.start(name, natsUrl, start), () => Victim.start(name, natsUrl, start));
+  static async start(name: string, natsUrl: string, start: Start): Promise<CrashTestbed> {
+    return new CrashTestbed(await Replica.start(name, natsUrl, start), () => CrashableReplica.start(name, natsUrl, start));
   }
 
-  async newVictim(): Promise<Victim> {
-    const victim = await this.startVictim();
-    this.victims.add(victim);
-    return victim;
+  async newReplica(): Promise<CrashableReplica> {
+    const replica = await this.startReplica();
+    this.replicas.add(replica);
+    return replica;
   }
 
-  /** The process of the victim is gone; nobody waits for its memory to be cleared away. */
-  bury(victim: Victim, run?: Run): void {
-    this.victims.delete(victim);
-    this.leftovers.push(victim.kill(run));
+  /** Ends a replica abruptly, without waiting until its memory is freed. */
+  discard(replica: CrashableReplica, run?: Run): void {
+    this.replicas.delete(replica);
+    this.pendingStops.push(replica.kill(run));
   }
 
   async stop(): Promise<void> {
-    for (const victim of this.victims) this.bury(victim);
-    await Promise.all([this.survivor.stop(), ...this.leftovers]);
+    for (const replica of this.replicas) this.discard(replica);
+    await Promise.all([this.survivor.stop(), ...this.pendingStops]);
   }
 }
 
 /**
- * Executes a use case once to learn which calls leave the process, then again and again: at each of them, once for each
- * thing that can become of it. The replica that suffers it does nothing by itself; afterwards another one goes on.
- * @returns how many calls there are, and how many executions that made
+ * Executes a use case once to record its outgoing calls, then once more for each call and each fault that can be injected into it.
+ * Each time the surviving replica finishes what the faulty one left, and the use case's checks run.
+ * @returns the number of outgoing calls, and the number of executions with a fault
  */
 export async function atEveryPoint<Given, Answer>(
-  stage: Stage,
+  testbed: CrashTestbed,
   useCase: UseCase<Given, Answer>,
 ): Promise<{ readonly points: number; readonly runs: number }> {
-  const { survivor } = stage;
-  // Another use case may have ended with a failure.
+  const { survivor } = testbed;
+  // A failed use case before this one may have left it paused.
   survivor.resume();
-  let victim: Victim | undefined;
+  let replica: CrashableReplica | undefined;
 
   const execute = async (run: Run): Promise<void> => {
     const given = await useCase.given();
-    victim ??= await warmed(stage, useCase);
+    replica ??= await warmedUp(testbed, useCase);
     await survivor.pause();
-    await useCase.due?.(given);
-    const outcome = await outcomeOf(run, victim, useCase, given);
-    if (run.isDead) {
-      stage.bury(victim, run);
-      victim = undefined;
+    await useCase.makeDue?.(given);
+    const outcome = await outcomeOf(run, replica, useCase, given);
+    if (run.hasCrashed) {
+      testbed.discard(replica, run);
+      replica = undefined;
     }
-    await useCase.before?.(given, outcome);
+    await useCase.immediately?.(given, outcome);
     survivor.resume();
-    await useCase.finally(given, outcome);
+    await useCase.eventually(given, outcome);
   };
 
-  const calls = await learn(execute);
-  if (calls.length < useCase.atLeast) {
-    throw new Error(`${useCase.name} makes ${calls.length} calls, which cannot be all: ${calls.map(({ what }) => what).join(', ')}`);
+  const calls = await recordCalls(execute);
+  if (calls.length < useCase.minCalls) {
+    throw new Error(`${useCase.name} makes only ${calls.length} calls, expected at least ${useCase.minCalls}: ${descriptionsOf(calls)}`);
   }
   let runs = 0;
-  for (const strike of strikesOn(calls)) {
-    const run = new Run(strike);
-    const what = `${useCase.name}: call ${strike.at} of ${calls.length} (${calls[strike.at - 1]?.what ?? ''}) ${strike.fate}`;
+  for (const injected of faultsIn(calls)) {
+    const run = new Run(injected);
+    const { at, fault } = injected;
+    const point = `${useCase.name}: call ${at} of ${calls.length} (${calls[at - 1]?.description ?? ''}) ${fault}`;
     try {
       await execute(run);
     } catch (error) {
-      throw new Error(`${what}: ${(error as Error).message}`, { cause: error });
+      throw new Error(`${point}: ${(error as Error).message}`, { cause: error });
     }
-    if (!run.isStruck) throw new Error(`${what}: that call was not made this time, but ${run.calls.map((call) => call.what).join(', ')}`);
+    if (!run.wasInjected) throw new Error(`${point}: this run did not make that call, but ${descriptionsOf(run.calls)}`);
     runs++;
   }
-  if (victim) stage.bury(victim);
+  if (replica) testbed.discard(replica);
   process.stdout.write(`      ${useCase.name}: ${calls.length} crash points, ${runs} failures recovered from\n`);
   return { points: calls.length, runs };
 }
 
-/** The first execution of a process connects, prepares and draws ids for many to come. */
-async function warmed<Given, Answer>(stage: Stage, useCase: UseCase<Given, Answer>): Promise<Victim> {
-  const victim = await stage.newVictim();
+/** Starts a replica and executes the use case once: only the first execution connects, prepares statements and draws a block of ids. */
+async function warmedUp<Given, Answer>(testbed: CrashTestbed, useCase: UseCase<Given, Answer>): Promise<CrashableReplica> {
+  const replica = await testbed.newReplica();
   const given = await useCase.given();
-  await stage.survivor.pause();
-  await useCase.due?.(given);
-  const answer = await new Run().within(() => useCase.when(victim, given, patient));
-  stage.survivor.resume();
-  await useCase.finally(given, { kind: 'answered', answer });
-  return victim;
+  await testbed.survivor.pause();
+  await useCase.makeDue?.(given);
+  const answer = await new Run().within(() => useCase.when(replica, given, normalBudgetMs));
+  testbed.survivor.resume();
+  await useCase.eventually(given, { kind: 'answered', answer });
+  return replica;
 }
 
-async function learn(execute: (run: Run) => Promise<void>): Promise<readonly Call[]> {
+async function recordCalls(execute: (run: Run) => Promise<void>): Promise<readonly OutgoingCall[]> {
   const [first, second] = [new Run(), new Run()];
   await execute(first);
   await execute(second);
-  const [before, after] = [first, second].map((run) => run.calls.map(({ what }) => what).join(', '));
-  if (before !== after) throw new Error(`Two executions made other calls: ${before} / ${after}`);
+  const [before, after] = [first, second].map((run) => descriptionsOf(run.calls));
+  if (before !== after) throw new Error(`Two executions made different calls: ${before} / ${after}`);
   return second.calls;
 }
 
-function* strikesOn(calls: readonly Call[]): Generator<Strike> {
-  // Those that a process survives first: it can go on with the next.
-  for (const [n, { fates }] of calls.entries()) {
-    for (const fate of fates) if (fate !== 'is the last') yield { at: n + 1, fate };
+const descriptionsOf = (calls: readonly OutgoingCall[]): string => calls.map(({ description }) => description).join(', ');
+
+function* faultsIn(calls: readonly OutgoingCall[]): Generator<InjectedFault> {
+  // Crashes come last: after any other fault the replica can be used again.
+  for (const [n, { faults }] of calls.entries()) {
+    for (const fault of faults) if (fault !== 'crashes the process') yield { at: n + 1, fault };
   }
-  for (const [n, { fates }] of calls.entries()) {
-    if (fates.includes('is the last')) yield { at: n + 1, fate: 'is the last' };
+  for (const [n, { faults }] of calls.entries()) {
+    if (faults.includes('crashes the process')) yield { at: n + 1, fault: 'crashes the process' };
   }
 }
 
 async function outcomeOf<Given, Answer>(
   run: Run,
-  victim: Victim,
+  replica: CrashableReplica,
   useCase: UseCase<Given, Answer>,
   given: Given,
 ): Promise<Outcome<Answer>> {
-  const asked = run.within(() => useCase.when(victim, given, run.willBeStruck ? impatient : patient)).then(
+  const answered = run.within(() => useCase.when(replica, given, run.hasFault ? faultBudgetMs : normalBudgetMs)).then(
     (answer): Outcome<Answer> => ({ kind: 'answered', answer }),
     (error: unknown): Outcome<Answer> => {
       if (error instanceof CodedError) return { kind: 'refused', code: error.code };
       throw error;
     },
   );
-  const outcome = await Promise.race([asked, run.death.then((): Outcome<Answer> => ({ kind: 'silence' }))]);
-  if (outcome.kind === 'silence') asked.catch(() => undefined);
+  const outcome = await Promise.race([answered, run.crashed.then((): Outcome<Answer> => ({ kind: 'silence' }))]);
+  if (outcome.kind === 'silence') answered.catch(() => undefined);
   return outcome;
 }

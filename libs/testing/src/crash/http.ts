@@ -1,6 +1,6 @@
-import { type Fate, Run } from './run.js';
+import { type Fault, Run } from './run.js';
 
-// The parts of undici's dispatcher that matter here, which this package does not depend on.
+// The parts of undici's dispatcher that are used here. This package does not depend on undici.
 interface Handler {
   onRequestStart?(controller: unknown, context: unknown): void;
   onResponseStart?(controller: unknown, status: number, headers: unknown, message?: string): void;
@@ -12,24 +12,24 @@ interface Dispatcher {
   dispatch(options: object, handler: Handler): boolean;
 }
 
-const fates: readonly Fate[] = ['fails', 'loses its answer', 'is never answered', 'is the last'];
+const faults: readonly Fault[] = ['fails', 'loses its answer', 'is never answered', 'crashes the process'];
 
 /**
- * All that is sent over HTTP by a class of dispatchers, in the hands of a test.
- * @returns puts it back
+ * Injects faults into all HTTP requests of a class of dispatchers.
+ * @returns a function that restores the class
  */
-export function troubleHttp(dispatchers: { readonly prototype: Dispatcher }): () => void {
+export function injectHttpFaults(dispatchers: { readonly prototype: Dispatcher }): () => void {
   const { prototype } = dispatchers;
   const original = Object.getOwnPropertyDescriptor(prototype, 'dispatch');
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with the dispatcher it was called on
+  // eslint-disable-next-line @typescript-eslint/unbound-method -- called with its own dispatcher below
   const { dispatch } = prototype;
   prototype.dispatch = function (this: Dispatcher, options, handler) {
     const run = Run.current;
     if (!run) return dispatch.call(this, options, handler);
-    if (run.isDead) return true;
-    const fate = run.meet({ what: 'POST', fates });
-    if (fate === undefined) return dispatch.call(this, options, handler);
-    if (fate === 'fails') {
+    if (run.hasCrashed) return true;
+    const fault = run.faultFor({ description: 'POST', faults });
+    if (fault === undefined) return dispatch.call(this, options, handler);
+    if (fault === 'fails') {
       setImmediate(() => handler.onResponseError?.(undefined, Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })));
       return true;
     }
@@ -38,8 +38,8 @@ export function troubleHttp(dispatchers: { readonly prototype: Dispatcher }): ()
       onResponseStart: () => undefined,
       onResponseData: () => undefined,
       onResponseEnd: (controller) => {
-        if (fate === 'is the last') run.end();
-        if (fate !== 'loses its answer') return;
+        if (fault === 'crashes the process') run.crash();
+        if (fault !== 'loses its answer') return;
         handler.onResponseError?.(controller, Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }));
       },
       onResponseError: (controller, error) => handler.onResponseError?.(controller, error),

@@ -2,20 +2,20 @@ import type { Nats } from '@plant-shop/platform/nats';
 import { encodeEntry, encodeFrame, frameKinds } from '@plant-shop/platform/rpc/frame';
 import { processNow } from '@plant-shop/platform/rpc/process-clock';
 import { clockRequestSubject } from '@plant-shop/platform/rpc/subjects';
-import { type Fate, Run } from './run.js';
+import { type Fault, Run } from './run.js';
 
-// Nobody takes answers here. Clock requests are answered, as by a caller that lives: calls of one that has ended are dropped.
-const nowherePrefix = 'reply.nobody.nobody';
-const nowhere = `${nowherePrefix}.1`;
+// Discards the answers sent here, but answers clock requests: a service drops the calls of a process that has ended.
+const unusedReplyPrefix = 'reply.nobody.nobody';
+const unusedReply = `${unusedReplyPrefix}.1`;
 
-const callFates: readonly Fate[] = ['fails', 'loses its answer', 'is never answered', 'is the last'];
-/** Nothing is waited for: an answer, or news of what was committed. */
-const messageFates: readonly Fate[] = ['fails', 'is never answered', 'is the last'];
+const callFaults: readonly Fault[] = ['fails', 'loses its answer', 'is never answered', 'crashes the process'];
+/** For messages without a reply: answers, and announcements of committed changes. */
+const messageFaults: readonly Fault[] = ['fails', 'is never answered', 'crashes the process'];
 
-/** All that one service sends over NATS, in the hands of a test. */
-export function troubleNats({ connection }: Nats): void {
+/** Injects faults into all messages that one service publishes. */
+export function injectNatsFaults({ connection }: Nats): void {
   const publish = connection.publish.bind(connection);
-  connection.subscribe(clockRequestSubject(nowherePrefix), {
+  connection.subscribe(clockRequestSubject(unusedReplyPrefix), {
     callback: (_error, { reply }) => {
       const reading = encodeEntry({ clock: processNow(), wall: Date.now() });
       if (reply !== undefined) publish(reply, encodeFrame(frameKinds.clockReading, [reading]));
@@ -27,23 +27,23 @@ export function troubleNats({ connection }: Nats): void {
       publish(subject, data, options);
       return;
     }
-    if (run.isDead) return;
+    if (run.hasCrashed) return;
     const isCall = subject.startsWith('rpc.');
-    const what = subject.startsWith('reply.') ? 'answer' : subject;
-    switch (run.meet({ what, fates: isCall ? callFates : messageFates })) {
+    const description = subject.startsWith('reply.') ? 'answer' : subject;
+    switch (run.faultFor({ description, faults: isCall ? callFaults : messageFaults })) {
       case undefined:
         publish(subject, data, options);
         break;
       case 'fails':
         throw new Error('not connected');
       case 'loses its answer':
-        publish(subject, data, { ...options, reply: nowhere });
+        publish(subject, data, { ...options, reply: unusedReply });
         break;
       case 'is never answered':
         break;
-      case 'is the last':
+      case 'crashes the process':
         publish(subject, data, options);
-        run.end();
+        run.crash();
     }
   };
 }

@@ -1,53 +1,53 @@
 import type { Socket } from 'node:net';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import type pg from 'pg';
-import { type Fate, Run } from './run.js';
+import { type Fault, Run } from './run.js';
 
 type Client = pg.PoolClient & { readonly connection: { readonly stream: Socket } };
 type Query = (query: pg.QueryConfig) => Promise<unknown>;
 
-const statementFates: readonly Fate[] = ['fails', 'loses its answer', 'is never answered', 'is the last'];
-/** Long enough for the server to have done what it was told. */
-const patienceMs = 100;
+const statementFaults: readonly Fault[] = ['fails', 'loses its answer', 'is never answered', 'crashes the process'];
+/** Time in which the server has surely executed the statement. */
+const serverWorkMs = 100;
 
-/** All that one service asks its database, in the hands of a test. */
-export class TroubledDatabase {
-  private readonly known = new Set<Client>();
+/** Injects faults into all statements of one service. */
+export class FaultyDatabase {
+  private readonly clients = new Set<Client>();
   private inUse = 0;
-  private opened: Promise<void> = Promise.resolve();
-  private open: () => void = () => undefined;
-  private isGone = false;
+  private resumed: Promise<void> = Promise.resolve();
+  private resolveResumed: () => void = () => undefined;
+  private isCut = false;
 
   constructor(database: Database) {
-    // eslint-disable-next-line @typescript-eslint/dot-notation -- private to all others; so its type is still known here
+    // eslint-disable-next-line @typescript-eslint/dot-notation -- reads a private member with its type
     const pool = database['pool'];
     const connect = pool.connect.bind(pool) as () => Promise<Client>;
-    pool.connect = (() => this.take(connect)) as typeof pool.connect;
+    pool.connect = (() => this.acquire(connect)) as typeof pool.connect;
   }
 
-  /** What no use case led to waits from now on; resolves when nothing of it is under way. */
+  /** Blocks background work from getting a connection. Resolves when no connection is in use. */
   async pause(): Promise<void> {
-    this.opened = new Promise((resolve) => (this.open = resolve));
+    this.resumed = new Promise((resolve) => (this.resolveResumed = resolve));
     while (this.inUse > 0) await new Promise((resolve) => setTimeout(resolve, 2));
   }
 
   resume(): void {
-    this.open();
+    this.resolveResumed();
   }
 
-  /** As when the process is gone: the server undoes what was not committed. */
+  /** Destroys all connections, as the end of the process would: the server rolls back what was not committed. */
   cut(): void {
-    this.isGone = true;
-    this.open();
-    for (const client of this.known) client.connection.stream.destroy();
+    this.isCut = true;
+    this.resume();
+    for (const client of this.clients) client.connection.stream.destroy();
   }
 
-  private async take(connect: () => Promise<Client>): Promise<Client> {
+  private async acquire(connect: () => Promise<Client>): Promise<Client> {
     const run = Run.current;
-    if (!run) await this.opened;
-    if (run?.isDead) return run.never();
-    if (this.isGone) throw new Error('this process is gone');
-    if (run?.meet({ what: 'connect', fates: ['fails'] }) === 'fails') {
+    if (!run) await this.resumed;
+    if (run?.hasCrashed) return run.hangUntilReleased();
+    if (this.isCut) throw new Error('this process has crashed');
+    if (run?.faultFor({ description: 'connect', faults: ['fails'] }) === 'fails') {
       throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     }
     const client = await connect();
@@ -57,48 +57,48 @@ export class TroubledDatabase {
       this.inUse--;
       release(error);
     };
-    if (!this.known.has(client)) this.watch(client);
+    if (!this.clients.has(client)) this.instrument(client);
     return client;
   }
 
-  private watch(client: Client): void {
-    this.known.add(client);
+  private instrument(client: Client): void {
+    this.clients.add(client);
     client.on('error', () => undefined);
-    client.once('end', () => this.known.delete(client));
+    client.once('end', () => this.clients.delete(client));
     const query = client.query.bind(client) as Query;
-    const line = new Line(client);
+    const connection = new ClientConnection(client);
     client.query = ((given: string | pg.QueryConfig) => {
-      const asked = typeof given === 'string' ? { text: given } : given;
+      const statement = typeof given === 'string' ? { text: given } : given;
       const run = Run.current;
-      return run ? ask(run, line, query, asked) : query(asked);
+      return run ? queryWithFaults(run, connection, query, statement) : query(statement);
     }) as typeof client.query;
   }
 }
 
 /**
- * The way to the server. Statements go out without waiting for the answers to those before; of what comes after one that is
- * struck, nothing does, or the server might still be at it while the test looks.
+ * A connection to the server. Statements are pipelined, but none is sent after a statement with a fault: the server might still be
+ * executing it while the test checks the outcome.
  */
-class Line {
-  private fallSilent!: (error: Error) => void;
-  /** Rejects when the process gives up a connection that says nothing any more. */
-  readonly silence = new Promise<never>((_, reject) => (this.fallSilent = reject));
-  isStruck = false;
+class ClientConnection {
+  private rejectTimedOut!: (error: Error) => void;
+  /** Rejects when the stalled connection times out. */
+  readonly timedOut = new Promise<never>((_, reject) => (this.rejectTimedOut = reject));
+  isFaulty = false;
   readonly closed: Promise<unknown>;
 
   constructor(private readonly client: Client) {
-    this.silence.catch(() => undefined);
+    this.timedOut.catch(() => undefined);
     this.closed = new Promise((resolve) => client.connection.stream.once('close', resolve));
   }
 
-  /** What the driver does after 20 s, in its own words. */
-  goSilent(): void {
+  /** Stops reading, and times out like the driver, but after 100 ms instead of 20 s. */
+  stall(): void {
     const { stream } = this.client.connection;
     stream.pause();
     setTimeout(() => {
-      this.fallSilent(new Error('Query read timeout'));
+      this.rejectTimedOut(new Error('Query read timeout'));
       stream.destroy();
-    }, patienceMs);
+    }, serverWorkMs);
   }
 
   async cut(): Promise<void> {
@@ -107,25 +107,26 @@ class Line {
   }
 }
 
-async function ask(run: Run, line: Line, query: Query, asked: pg.QueryConfig): Promise<unknown> {
-  if (run.isDead) return run.never();
-  const fate = run.meet({ what: shortOf(asked.name ?? asked.text), fates: statementFates });
-  if (fate === undefined && line.isStruck) await line.closed;
-  if (fate !== undefined) line.isStruck = true;
-  if (fate === 'fails') await line.cut();
-  if (fate === 'is the last') run.isDead = true;
-  const sent = query(asked);
-  if (fate === 'is never answered') line.goSilent();
-  const answer = await Promise.race([sent, line.silence]);
-  if (fate === 'is the last') run.end();
-  if (fate === 'loses its answer') {
-    await line.cut();
+async function queryWithFaults(run: Run, connection: ClientConnection, query: Query, statement: pg.QueryConfig): Promise<unknown> {
+  if (run.hasCrashed) return run.hangUntilReleased();
+  const fault = run.faultFor({ description: shortText(statement.name ?? statement.text), faults: statementFaults });
+  if (fault === undefined && connection.isFaulty) await connection.closed;
+  if (fault !== undefined) connection.isFaulty = true;
+  if (fault === 'fails') await connection.cut();
+  if (fault === 'crashes the process') run.hasCrashed = true;
+  const sent = query(statement);
+  if (fault === 'is never answered') connection.stall();
+  const answer = await Promise.race([sent, connection.timedOut]);
+  if (fault === 'crashes the process') run.crash();
+  if (fault === 'loses its answer') {
+    await connection.cut();
     throw new Error('Connection terminated unexpectedly');
   }
-  // Another call may have been the last, meanwhile.
-  return hasEnded(run) ? run.never() : answer;
+  // Another call may have crashed the process meanwhile.
+  return hasCrashed(run) ? run.hangUntilReleased() : answer;
 }
 
-const hasEnded = (run: Run): boolean => run.isDead;
+/** Reads the flag again: TypeScript assumes that it is still false. */
+const hasCrashed = (run: Run): boolean => run.hasCrashed;
 
-const shortOf = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().slice(0, 60);
+const shortText = (text: string): string => text.replaceAll(/\s+/g, ' ').trim().slice(0, 60);

@@ -1,45 +1,47 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * What becomes of one call that leaves the process: it fails before it took effect; it takes effect and its answer is lost
- * with the connection; nobody answers, until the process' own time limit; it takes effect and is the last thing that the
- * process ever does.
+ * A fault injected into one outgoing call:
+ * - `fails`: the call fails before it takes effect.
+ * - `loses its answer`: it takes effect, and its answer is lost with the connection.
+ * - `is never answered`: no answer arrives until the caller's own timeout.
+ * - `crashes the process`: it takes effect, and the process does nothing after it.
  */
-export type Fate = 'fails' | 'loses its answer' | 'is never answered' | 'is the last';
+export type Fault = 'fails' | 'loses its answer' | 'is never answered' | 'crashes the process';
 
-/** A call that left the process, by what it is for people, and what can become of its kind. */
-export interface Call {
-  readonly what: string;
-  readonly fates: readonly Fate[];
+/** A call that leaves the process: a description for error messages, and the faults that can be injected into this kind of call. */
+export interface OutgoingCall {
+  readonly description: string;
+  readonly faults: readonly Fault[];
 }
 
-export interface Strike {
-  /** Which call of the run, from 1. */
+export interface InjectedFault {
+  /** The number of the call in the run, from 1. */
   readonly at: number;
-  readonly fate: Fate;
+  readonly fault: Fault;
 }
 
 const current = new AsyncLocalStorage<Run>();
 
 /**
- * One execution of a use case. Whatever it leads to, across promises and turns of the event loop, belongs to it; what the
- * same process does by itself meanwhile does not.
+ * One execution of a use case. It includes everything in the use case's asynchronous context, across promises and turns of the
+ * event loop, but no background work of the same process.
  */
 export class Run {
-  readonly calls: Call[] = [];
-  isStruck = false;
-  isDead = false;
-  private die!: () => void;
-  /** Resolves when the process is gone. */
-  readonly death = new Promise<void>((resolve) => (this.die = resolve));
+  readonly calls: OutgoingCall[] = [];
+  wasInjected = false;
+  hasCrashed = false;
+  private resolveCrashed!: () => void;
+  /** Resolves when the process crashes. */
+  readonly crashed = new Promise<void>((resolve) => (this.resolveCrashed = resolve));
 
-  constructor(private readonly strike?: Strike) {}
+  constructor(private readonly fault?: InjectedFault) {}
 
-  get willBeStruck(): boolean {
-    return this.strike !== undefined;
+  get hasFault(): boolean {
+    return this.fault !== undefined;
   }
 
-  /** Undefined for what no use case led to. */
+  /** The run of the current asynchronous context; undefined in background work. */
   static get current(): Run | undefined {
     return current.getStore();
   }
@@ -48,31 +50,34 @@ export class Run {
     return current.run(this, work);
   }
 
-  /** A call is about to be made. @returns what is to become of it; undefined: what becomes of all */
-  meet(call: Call): Fate | undefined {
+  /** Records a call that is about to be made. @returns the fault to inject into it, if any */
+  faultFor(call: OutgoingCall): Fault | undefined {
     this.calls.push(call);
-    if (this.calls.length !== this.strike?.at) return undefined;
-    this.isStruck = true;
-    return this.strike.fate;
+    if (this.calls.length !== this.fault?.at) return undefined;
+    this.wasInjected = true;
+    return this.fault.fault;
   }
 
-  private clear!: () => void;
-  private readonly cleared = new Promise<void>((resolve) => (this.clear = resolve));
+  private resolveReleased!: () => void;
+  private readonly released = new Promise<void>((resolve) => (this.resolveReleased = resolve));
 
-  /** From here on nothing of this execution reaches the outside. */
-  end(): void {
-    this.isDead = true;
-    this.die();
+  /** Simulates the end of the process: nothing of this run leaves it any more. */
+  crash(): void {
+    this.hasCrashed = true;
+    this.resolveCrashed();
   }
 
-  /** What a process waits for that is gone. It fails once the process has lost all connections, so that its loops end. */
-  async never(): Promise<never> {
-    await this.cleared;
-    throw new Error('this process is gone');
+  /**
+   * Hangs, like any work of a crashed process. Rejects after `release`, when the process has lost all its connections, so that its
+   * loops end.
+   */
+  async hangUntilReleased(): Promise<never> {
+    await this.released;
+    throw new Error('this process has crashed');
   }
 
-  /** All connections are lost. */
-  bury(): void {
-    this.clear();
+  /** Ends everything that hangs, once the crashed process has lost its connections. */
+  release(): void {
+    this.resolveReleased();
   }
 }

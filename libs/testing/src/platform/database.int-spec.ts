@@ -116,9 +116,9 @@ describe('a database', () => {
       const database = await connect({ poolSize: 1 });
       const settings = (tx: Pick<Transaction, 'query'>): Promise<object[]> =>
         tx.query(`SELECT current_setting('plan_cache_mode') AS plans, current_setting('enable_seqscan') AS scans`);
-      expect(await database.transaction(settings, { keepsPlans: true })).toEqual([{ plans: 'force_generic_plan', scans: 'off' }]);
+      expect(await database.transaction(settings, { useGenericPlans: true })).toEqual([{ plans: 'force_generic_plan', scans: 'off' }]);
       expect(await database.transaction(settings)).toEqual([{ plans: 'auto', scans: 'on' }]);
-      const failing = database.transaction((tx) => insert(tx, 40, -1), { keepsPlans: true });
+      const failing = database.transaction((tx) => insert(tx, 40, -1), { useGenericPlans: true });
       await expect(failing).rejects.toMatchObject({ code: '23514' });
       expect(await settings(database)).toEqual([{ plans: 'auto', scans: 'on' }]);
       expect(await boxes(40)).toBe(0);

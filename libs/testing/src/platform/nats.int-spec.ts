@@ -8,7 +8,7 @@ import { startNats, type TestNats } from '../nats.js';
 import { startProxy } from '../proxy.js';
 import { contextFor } from '../service.js';
 import { until } from '../until.js';
-import { Customer, Gate, look, silent, work, Workshop } from './workshop.js';
+import { Gate, readJob, silentLogger, StubService, TestClient, writeJob } from './stub-service.js';
 
 const codeOf = (call: Promise<unknown>): Promise<string> =>
   call.then(
@@ -28,17 +28,17 @@ afterEach(async () => {
 
 describe('while the NATS server is away', () => {
   let nats: TestNats;
-  let customer: Customer;
-  let workshop: Workshop;
+  let caller: TestClient;
+  let service: StubService;
   let worked: string[];
   let gate: Gate;
   beforeEach(async () => {
     worked = [];
     gate = new Gate();
     nats = closing(await startNats(), (one) => one.stop());
-    workshop = closing(
-      await Workshop.open(nats.url, {
-        work: async ({ name }) => {
+    service = closing(
+      await StubService.start(nats.url, {
+        writeJob: async ({ name }) => {
           worked.push(name);
           if (name === 'slow') await gate.passed;
           return { done: name };
@@ -46,13 +46,13 @@ describe('while the NATS server is away', () => {
       }),
       (one) => one.close(),
     );
-    customer = closing(await Customer.arrive(nats.url), (one) => one.leave());
+    caller = closing(await TestClient.connect(nats.url), (one) => one.close());
   });
   const call = (name: string, budgetMs?: number): Promise<string> =>
-    codeOf(customer.client.call(work, { name }, contextFor(undefined, budgetMs)));
+    codeOf(caller.client.call(writeJob, { name }, contextFor(undefined, budgetMs)));
   const away = async (): Promise<void> => {
     await nats.stop();
-    await until(() => !customer.nats.isUp && !workshop.nats.isUp);
+    await until(() => !caller.nats.isUp && !service.nats.isUp);
   };
   const back = async (): Promise<void> => {
     await nats.restart();
@@ -63,7 +63,7 @@ describe('while the NATS server is away', () => {
     await away();
     const started = performance.now();
     expect(await call('a')).toBe('unavailable');
-    expect(await codeOf(customer.client.call(look, { name: 'a' }, contextFor()))).toBe('unavailable');
+    expect(await codeOf(caller.client.call(readJob, { name: 'a' }, contextFor()))).toBe('unavailable');
     expect(performance.now() - started).toBeLessThan(2_000);
     await back();
     expect(await call('b')).toBe('answered');
@@ -89,7 +89,7 @@ describe('while the NATS server is away', () => {
 
   it('a call made in the turn in which it goes away is unavailable and never carried out', async () => {
     const gone = (async () => {
-      for await (const status of customer.nats.connection.status()) if (status.type === 'disconnect') return;
+      for await (const status of caller.nats.connection.status()) if (status.type === 'disconnect') return;
     })();
     const calls: Promise<string>[] = [];
     const pump = setInterval(() => calls.push(call(`n${calls.length}`, 400)), 1);
@@ -163,7 +163,7 @@ describe('a connection', () => {
 
   it('goes on reading after a listener failed', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
-    const connection = closing(await Nats.connect({ url: nats.url, name: 'test' }, silent()), (one) => one.close(1_000));
+    const connection = closing(await Nats.connect({ url: nats.url, name: 'test' }, silentLogger()), (one) => one.close(1_000));
     const heard: string[] = [];
     connection.listen('news', (message) => {
       heard.push(message.string());
@@ -179,7 +179,7 @@ describe('a connection', () => {
       `authorization { users: [{ user: "a", password: "a", permissions: { subscribe: ${subjects}, publish: ">" } }] }`;
     const nats = closing(await startNats({ config: users('["other"]') }), (one) => one.stop());
     const settings = { url: nats.url, name: 'test', user: 'a', password: 'a' };
-    const connection = closing(await Nats.connect(settings, silent()), (one) => one.close(1_000));
+    const connection = closing(await Nats.connect(settings, silentLogger()), (one) => one.close(1_000));
     const heard: string[] = [];
     connection.listen('news', (message) => heard.push(message.string()), { queue: 'test' });
     await until(() => connection.refusedSubjects.includes('news'));
@@ -194,25 +194,25 @@ describe('a connection', () => {
   it('leaves a server that vanished with full buffers behind it, and finds it again', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
-    const customer = closing(
-      await Customer.arrive(`nats://127.0.0.1:${proxy.port}`, { pingIntervalMs: 150 }),
-      (one) => one.leave(),
+    const caller = closing(
+      await TestClient.connect(`nats://127.0.0.1:${proxy.port}`, { pingIntervalMs: 150 }),
+      (one) => one.close(),
     );
     proxy.stall();
-    for (let n = 0; n < 40; n++) customer.nats.connection.publish('rpc.workshop', Buffer.alloc(900_000));
-    await until(() => !customer.nats.isUp);
-    expect(await codeOf(customer.client.call(work, { name: 'a' }, contextFor()))).toBe('unavailable');
-    await until(() => customer.nats.isUp);
-    closing(await Workshop.open(nats.url), (one) => one.close());
-    await until(async () => (await codeOf(customer.client.call(work, { name: 'a' }, contextFor()))) === 'answered');
+    for (let n = 0; n < 40; n++) caller.nats.connection.publish('rpc.stub', Buffer.alloc(900_000));
+    await until(() => !caller.nats.isUp);
+    expect(await codeOf(caller.client.call(writeJob, { name: 'a' }, contextFor()))).toBe('unavailable');
+    await until(() => caller.nats.isUp);
+    closing(await StubService.start(nats.url), (one) => one.close());
+    await until(async () => (await codeOf(caller.client.call(writeJob, { name: 'a' }, contextFor()))) === 'answered');
   });
 
   it('that stalls is left, and made anew, within the 5 s that are promised', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
-    closing(await Workshop.open(nats.url), (one) => one.close());
-    const customer = closing(await Customer.arrive(`nats://127.0.0.1:${proxy.port}`), (one) => one.leave());
-    const call = (): Promise<string> => codeOf(customer.client.call(work, { name: 'a' }, contextFor(undefined, 300)));
+    closing(await StubService.start(nats.url), (one) => one.close());
+    const caller = closing(await TestClient.connect(`nats://127.0.0.1:${proxy.port}`), (one) => one.close());
+    const call = (): Promise<string> => codeOf(caller.client.call(writeJob, { name: 'a' }, contextFor(undefined, 300)));
     await until(async () => (await call()) === 'answered');
     proxy.stall();
     const from = performance.now();
@@ -223,7 +223,7 @@ describe('a connection', () => {
 
   it('closes within its limit when the server says nothing any more', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
-    const connection = await Nats.connect({ url: nats.url, name: 'test' }, silent());
+    const connection = await Nats.connect({ url: nats.url, name: 'test' }, silentLogger());
     connection.listen('news', () => undefined);
     await connection.connection.flush();
     await nats.pause();
@@ -245,7 +245,7 @@ describe('a connection', () => {
       },
     });
     await listener.flush();
-    const connection = await Nats.connect({ url: nats.url, name: 'test' }, silent());
+    const connection = await Nats.connect({ url: nats.url, name: 'test' }, silentLogger());
     for (let n = 0; n < 1_000; n++) connection.connection.publish('news', 'x');
     await connection.close(5_000);
     await until(() => heard === 1_000);
@@ -254,20 +254,20 @@ describe('a connection', () => {
 
 describe('an ordered end', () => {
   let nats: TestNats;
-  let customer: Customer;
+  let caller: TestClient;
   beforeEach(async () => {
     nats = closing(await startNats(), (one) => one.stop());
-    customer = closing(await Customer.arrive(nats.url), (one) => one.leave());
+    caller = closing(await TestClient.connect(nats.url), (one) => one.close());
   });
   const call = (name: string, context: RpcContext = contextFor()): Promise<string> =>
-    codeOf(customer.client.call(work, { name }, context));
+    codeOf(caller.client.call(writeJob, { name }, context));
 
   it('answers what is under way, and refuses what comes later as unavailable, at once', async () => {
     const gate = new Gate();
     const worked: string[] = [];
-    const workshop = closing(
-      await Workshop.open(nats.url, {
-        work: async ({ name }) => {
+    const service = closing(
+      await StubService.start(nats.url, {
+        writeJob: async ({ name }) => {
           worked.push(name);
           await gate.passed;
         },
@@ -276,10 +276,10 @@ describe('an ordered end', () => {
     );
     const underWay = call('under way');
     await until(() => worked.length === 1);
-    await workshop.server.stopAccepting();
+    await service.server.stopAccepting();
     expect(await call('late')).toBe('unavailable');
-    expect(await workshop.server.finish(50)).toBe(1);
-    const finished = workshop.server.finish(10_000);
+    expect(await service.server.finish(50)).toBe(1);
+    const finished = service.server.finish(10_000);
     gate.open();
     expect(await finished).toBe(0);
     expect(await underWay).toBe('answered');
@@ -288,13 +288,13 @@ describe('an ordered end', () => {
 
   it('carries out what was already on its way when it stopped accepting', async () => {
     const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
-    const workshop = closing(await Workshop.open(`nats://127.0.0.1:${proxy.port}`), (one) => one.close());
+    const service = closing(await StubService.start(`nats://127.0.0.1:${proxy.port}`), (one) => one.close());
     proxy.deafen();
     const onItsWay = call('x');
     // The turn ends, the frame leaves, and the server has handed it to the replica before it answers this.
     await new Promise((resolve) => setImmediate(resolve));
-    await customer.nats.connection.flush();
-    const stopped = workshop.server.stopAccepting();
+    await caller.nats.connection.flush();
+    const stopped = service.server.stopAccepting();
     proxy.hear();
     await stopped;
     expect(await onItsWay).toBe('answered');
@@ -305,7 +305,7 @@ describe('an ordered end', () => {
       await new Promise((resolve) => setTimeout(resolve, 10));
       return { done: 'x' };
     };
-    const replicas = [await Workshop.open(nats.url, { work: slowly }), await Workshop.open(nats.url, { work: slowly })];
+    const replicas = [await StubService.start(nats.url, { writeJob: slowly }), await StubService.start(nats.url, { writeJob: slowly })];
     closing(replicas[1]!, (one) => one.close());
     const calls: Promise<string>[] = [];
     const pump = setInterval(() => {

@@ -6,48 +6,48 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { NoPayload, operationsOf } from '@plant-shop/platform/rpc/operation';
 import { startNats, type TestNats } from '../nats.js';
 import { contextFor } from '../service.js';
-import { Customer, Gate, look, work, Workshop } from './workshop.js';
+import { Gate, readJob, StubService, TestClient, writeJob } from './stub-service.js';
 
 const job = { name: 'a' };
 const principal = { subject: '5f0d…', permissions: ['write:orders'], shown: ['session'] };
 
 describe('a call', () => {
   let nats: TestNats;
-  let customer: Customer;
-  let workshop: Workshop | undefined;
-  const open: typeof Workshop.open = async (...args) => (workshop = await Workshop.open(...args));
+  let caller: TestClient;
+  let service: StubService | undefined;
+  const open: typeof StubService.start = async (...args) => (service = await StubService.start(...args));
 
   beforeAll(async () => {
     nats = await startNats();
-    customer = await Customer.arrive(nats.url);
+    caller = await TestClient.connect(nats.url);
   });
   afterEach(async () => {
-    await workshop?.close();
-    workshop = undefined;
+    await service?.close();
+    service = undefined;
   });
   afterAll(async () => {
-    await customer.leave();
+    await caller.close();
     await nats.stop();
   });
 
   it('to nobody is unavailable at once, since surely nothing happened', async () => {
     const started = performance.now();
-    await expect(customer.client.call(look, job, contextFor())).rejects.toMatchObject({ code: 'unavailable' });
-    await expect(customer.client.call(work, job, contextFor())).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(caller.client.call(readJob, job, contextFor())).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(caller.client.call(writeJob, job, contextFor())).rejects.toMatchObject({ code: 'unavailable' });
     expect(performance.now() - started).toBeLessThan(5_000);
   });
 
   it('that is never answered ends with its budget: a write as outcome-unknown, a read as unavailable', async () => {
     const gate = new Gate();
-    await open(nats.url, { look: () => gate.passed, work: () => gate.passed });
+    await open(nats.url, { readJob: () => gate.passed, writeJob: () => gate.passed });
     const started = performance.now();
     await Promise.all([
-      expect(customer.client.call(work, job, contextFor(undefined, 300))).rejects.toMatchObject({ code: 'outcome-unknown' }),
-      expect(customer.client.call(look, job, contextFor(undefined, 300))).rejects.toMatchObject({ code: 'unavailable' }),
+      expect(caller.client.call(writeJob, job, contextFor(undefined, 300))).rejects.toMatchObject({ code: 'outcome-unknown' }),
+      expect(caller.client.call(readJob, job, contextFor(undefined, 300))).rejects.toMatchObject({ code: 'unavailable' }),
     ]);
     expect(performance.now() - started).toBeGreaterThanOrEqual(299);
     expect(performance.now() - started).toBeLessThan(5_000);
-    expect(customer.client.inFlight).toBe(0);
+    expect(caller.client.inFlight).toBe(0);
     gate.open();
   });
 
@@ -55,12 +55,12 @@ describe('a call', () => {
     const asked = { look: 0, work: 0 };
     const never = new Promise<void>(() => undefined);
     await open(nats.url, {
-      look: ({ name }) => (++asked.look === 1 ? never : { seen: name }),
-      work: () => (++asked.work, never),
+      readJob: ({ name }) => (++asked.look === 1 ? never : { seen: name }),
+      writeJob: () => (++asked.work, never),
     });
     const [seen, worked] = await Promise.allSettled([
-      customer.client.call(look, job, contextFor(undefined, 8_000)),
-      customer.client.call(work, job, contextFor(undefined, 4_000)),
+      caller.client.call(readJob, job, contextFor(undefined, 8_000)),
+      caller.client.call(writeJob, job, contextFor(undefined, 4_000)),
     ]);
     expect(seen).toEqual({ status: 'fulfilled', value: { seen: 'a' } });
     expect(worked).toMatchObject({ reason: { code: 'outcome-unknown' } });
@@ -69,23 +69,23 @@ describe('a call', () => {
 
   it('without any budget left is not sent', async () => {
     let worked = 0;
-    await open(nats.url, { work: () => ++worked });
-    await expect(customer.client.call(work, job, contextFor(undefined, 0))).rejects.toMatchObject({ code: 'unavailable' });
-    await customer.client.call(look, job, contextFor());
+    await open(nats.url, { writeJob: () => ++worked });
+    await expect(caller.client.call(writeJob, job, contextFor(undefined, 0))).rejects.toMatchObject({ code: 'unavailable' });
+    await caller.client.call(readJob, job, contextFor());
     expect(worked).toBe(0);
   });
 
   it('that is delivered after its deadline is never carried out: its caller was told that the outcome is unknown', async () => {
     const worked: string[] = [];
-    await open(nats.url, { work: ({ name }) => worked.push(name) });
+    await open(nats.url, { writeJob: ({ name }) => worked.push(name) });
     await nats.pause();
     try {
-      const ghost = customer.client.call(work, { name: 'ghost' }, contextFor(undefined, 300));
+      const ghost = caller.client.call(writeJob, { name: 'ghost' }, contextFor(undefined, 300));
       await expect(ghost).rejects.toMatchObject({ code: 'outcome-unknown' });
     } finally {
       nats.resume();
     }
-    await customer.client.call(work, { name: 'in time' }, contextFor());
+    await caller.client.call(writeJob, { name: 'in time' }, contextFor());
     expect(worked).toEqual(['in time']);
   });
 
@@ -95,7 +95,7 @@ describe('a call', () => {
     await open(
       nats.url,
       {
-        work: async () => {
+        writeJob: async () => {
           begun++;
           await gate.passed;
           return { done: 'x' };
@@ -103,7 +103,7 @@ describe('a call', () => {
       },
       { maxInFlight: 2 },
     );
-    const calls = [1, 2, 3, 4, 5].map(() => customer.client.call(work, job, contextFor()));
+    const calls = [1, 2, 3, 4, 5].map(() => caller.client.call(writeJob, job, contextFor()));
     const refused = await Promise.allSettled(calls.slice(2));
     expect(refused.map((one) => one.status === 'rejected' && (one.reason as CodedError).code)).toEqual(
       Array<string>(3).fill('overloaded'),
@@ -111,24 +111,24 @@ describe('a call', () => {
     expect(begun).toBe(2);
     gate.open();
     await expect(Promise.all(calls.slice(0, 2))).resolves.toHaveLength(2);
-    await expect(customer.client.call(work, job, contextFor())).resolves.toEqual({ done: 'x' });
+    await expect(caller.client.call(writeJob, job, contextFor())).resolves.toEqual({ done: 'x' });
   });
 
   it('is not delayed by a slow one in the same frame', async () => {
     const gate = new Gate();
-    await open(nats.url, { look: async ({ name }) => (name === 'slow' ? (await gate.passed, { seen: 'slow' }) : { seen: name }) });
-    const slow = customer.client.call(look, { name: 'slow' }, contextFor());
-    const fast = ['b', 'c', 'd'].map((name) => customer.client.call(look, { name }, contextFor()));
+    await open(nats.url, { readJob: async ({ name }) => (name === 'slow' ? (await gate.passed, { seen: 'slow' }) : { seen: name }) });
+    const slow = caller.client.call(readJob, { name: 'slow' }, contextFor());
+    const fast = ['b', 'c', 'd'].map((name) => caller.client.call(readJob, { name }, contextFor()));
     await expect(Promise.all(fast)).resolves.toEqual([{ seen: 'b' }, { seen: 'c' }, { seen: 'd' }]);
-    expect(customer.client.inFlight).toBe(1);
+    expect(caller.client.inFlight).toBe(1);
     gate.open();
     await expect(slow).resolves.toEqual({ seen: 'slow' });
   });
 
   it('that the service refuses keeps code, text and details of the error', async () => {
     const refusal = new CodedError('insufficient-glue', 'Bring your own.', { available: 3, errors: [{ pointer: '/name', detail: 'x' }] });
-    await open(nats.url, { work: () => Promise.reject(refusal) });
-    await expect(customer.client.call(work, job, contextFor())).rejects.toMatchObject({
+    await open(nats.url, { writeJob: () => Promise.reject(refusal) });
+    await expect(caller.client.call(writeJob, job, contextFor())).rejects.toMatchObject({
       code: 'insufficient-glue',
       message: 'Bring your own.',
       details: { available: 3, errors: [{ pointer: '/name', detail: 'x' }] },
@@ -136,8 +136,8 @@ describe('a call', () => {
   });
 
   it('that meets a defect learns nothing of its text', async () => {
-    await open(nats.url, { work: () => Promise.reject(new Error('relation "canary" does not exist')) });
-    const error: unknown = await customer.client.call(work, job, contextFor()).catch((reason: unknown) => reason);
+    await open(nats.url, { writeJob: () => Promise.reject(new Error('relation "canary" does not exist')) });
+    const error: unknown = await caller.client.call(writeJob, job, contextFor()).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'internal', details: {} });
     expect(String(error)).not.toContain('canary');
   });
@@ -145,59 +145,59 @@ describe('a call', () => {
   it('keeps the code of an error whose details cannot travel, and fails no neighbour with it', async () => {
     const details = { bigint: { n: 1n }, huge: { list: Array(200_000).fill('1234567890') } };
     await open(nats.url, {
-      work: ({ name }) => Promise.reject(new CodedError('refused', 'No.', details[name as keyof typeof details])),
+      writeJob: ({ name }) => Promise.reject(new CodedError('refused', 'No.', details[name as keyof typeof details])),
     });
-    const calls = ['bigint', 'huge'].map((name) => customer.client.call(work, { name }, contextFor()));
-    const neighbour = customer.client.call(look, { name: 'b' }, contextFor());
+    const calls = ['bigint', 'huge'].map((name) => caller.client.call(writeJob, { name }, contextFor()));
+    const neighbour = caller.client.call(readJob, { name: 'b' }, contextFor());
     for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'refused', message: 'No.' });
     await expect(neighbour).resolves.toEqual({ seen: 'b' });
   });
 
   it('with a payload that is not of its class is refused before the handler sees it', async () => {
     let worked = 0;
-    await open(nats.url, { work: () => ++worked });
-    await expect(customer.client.call(work, { name: 5 } as never, contextFor())).rejects.toMatchObject({
+    await open(nats.url, { writeJob: () => ++worked });
+    await expect(caller.client.call(writeJob, { name: 5 } as never, contextFor())).rejects.toMatchObject({
       code: 'invalid-input',
       details: { errors: [{ pointer: '/name', detail: 'must be text' }] },
     });
-    await expect(customer.client.callRaw(work, Buffer.from('{"name":'), contextFor())).rejects.toMatchObject({ code: 'invalid-input' });
+    await expect(caller.client.callRaw(writeJob, Buffer.from('{"name":'), contextFor())).rejects.toMatchObject({ code: 'invalid-input' });
     expect(worked).toBe(0);
   });
 
   it('of an operation that the service does not have says so', async () => {
     await open(nats.url);
-    const unknown = operationsOf('workshop').read()('constructor', NoPayload);
-    await expect(customer.client.call(unknown, {}, contextFor())).rejects.toMatchObject({ code: 'unknown-operation' });
+    const unknown = operationsOf('stub').read()('constructor', NoPayload);
+    await expect(caller.client.call(unknown, {}, contextFor())).rejects.toMatchObject({ code: 'unknown-operation' });
   });
 
   it('carries version and cursor beside the answer', async () => {
-    await open(nats.url, { look: () => new Page(['a', 'b'], 'after-b'), work: () => new Versioned({ done: 'a' }, 7) });
-    const page = await customer.client.callRaw(look, job, contextFor());
+    await open(nats.url, { readJob: () => new Page(['a', 'b'], 'after-b'), writeJob: () => new Versioned({ done: 'a' }, 7) });
+    const page = await caller.client.callRaw(readJob, job, contextFor());
     expect(Buffer.from(page.payload).toString()).toBe('["a","b"]');
     expect([page.version, page.next]).toEqual([undefined, 'after-b']);
-    const versioned = await customer.client.callRaw(work, job, contextFor());
+    const versioned = await caller.client.callRaw(writeJob, job, contextFor());
     expect(Buffer.from(versioned.payload).toString()).toBe('{"done":"a"}');
     expect([versioned.version, versioned.next]).toEqual([7, undefined]);
   });
 
   it('passes bytes on as they are, in both directions', async () => {
     const bytes = Buffer.from('{ "name" :\n"ä" }');
-    await open(nats.url, { look: () => bytes });
-    const answer = await customer.client.callRaw(look, Buffer.from('{"name": "x", "unknown": [1, 2]}'), contextFor());
+    await open(nats.url, { readJob: () => bytes });
+    const answer = await caller.client.callRaw(readJob, Buffer.from('{"name": "x", "unknown": [1, 2]}'), contextFor());
     expect(Buffer.from(answer.payload)).toEqual(bytes);
   });
 
   it('larger than a frame carries is refused before it is sent', async () => {
     await open(nats.url);
-    await expect(customer.client.call(work, { name: 'x'.repeat(950_000) }, contextFor())).rejects.toMatchObject({
+    await expect(caller.client.call(writeJob, { name: 'x'.repeat(950_000) }, contextFor())).rejects.toMatchObject({
       code: 'payload-too-large',
     });
-    await expect(customer.client.call(work, { name: 'x'.repeat(800_000) }, contextFor())).resolves.toBeDefined();
+    await expect(caller.client.call(writeJob, { name: 'x'.repeat(800_000) }, contextFor())).resolves.toBeDefined();
   });
 
   it('whose answer is larger than a frame carries is a defect, and fails no neighbour', async () => {
-    await open(nats.url, { look: ({ name }) => ({ seen: name === 'big' ? 'x'.repeat(950_000) : name }) });
-    const calls = ['big', 'b'].map((name) => customer.client.call(look, { name }, contextFor()));
+    await open(nats.url, { readJob: ({ name }) => ({ seen: name === 'big' ? 'x'.repeat(950_000) : name }) });
+    const calls = ['big', 'b'].map((name) => caller.client.call(readJob, { name }, contextFor()));
     await expect(calls[0]).rejects.toMatchObject({ code: 'internal' });
     await expect(calls[1]).resolves.toEqual({ seen: 'b' });
   });
@@ -205,14 +205,14 @@ describe('a call', () => {
   it('that a handler makes is bounded by what is left of its own, and made on behalf of the same caller', async () => {
     let seen: RpcContext | undefined;
     await open(nats.url, {
-      work: async (_, context) => customer.client.call(look, { name: 'nested' }, context),
-      look: ({ name }, context) => {
+      writeJob: async (_, context) => caller.client.call(readJob, { name: 'nested' }, context),
+      readJob: ({ name }, context) => {
         seen = context;
         return { seen: name };
       },
     });
     const outer = new RpcContext('request-1', Deadline.in(5_000), principal, '00-aaaa-bbbb-01');
-    await expect(customer.client.call(work, job, outer)).resolves.toEqual({ seen: 'nested' });
+    await expect(caller.client.call(writeJob, job, outer)).resolves.toEqual({ seen: 'nested' });
     expect(seen).toMatchObject({ requestId: 'request-1', principal, traceparent: '00-aaaa-bbbb-01' });
     expect(seen?.caller).toEqual(principal);
     expect(seen?.has('write:orders')).toBe(true);
@@ -222,27 +222,27 @@ describe('a call', () => {
   });
 
   it('without a principal is a defect of the caller where the operation needs one', async () => {
-    await open(nats.url, { work: (_, context) => context.caller });
-    await expect(customer.client.call(work, job, contextFor())).rejects.toMatchObject({ code: 'internal' });
+    await open(nats.url, { writeJob: (_, context) => context.caller });
+    await expect(caller.client.call(writeJob, job, contextFor())).rejects.toMatchObject({ code: 'internal' });
   });
 
   it('made in the turn in which its client closes is not sent, and one under way ends as outcome-unknown', async () => {
     const gate = new Gate();
     const worked: string[] = [];
     await open(nats.url, {
-      work: async ({ name }) => {
+      writeJob: async ({ name }) => {
         worked.push(name);
         await gate.passed;
       },
     });
-    const leaving = await Customer.arrive(nats.url);
-    const underWay = leaving.client.call(work, { name: 'under way' }, contextFor());
-    await customer.client.call(look, job, contextFor());
-    const late = leaving.client.call(work, { name: 'late' }, contextFor());
-    await leaving.leave();
+    const leaving = await TestClient.connect(nats.url);
+    const underWay = leaving.client.call(writeJob, { name: 'under way' }, contextFor());
+    await caller.client.call(readJob, job, contextFor());
+    const late = leaving.client.call(writeJob, { name: 'late' }, contextFor());
+    await leaving.close();
     await expect(underWay).rejects.toMatchObject({ code: 'outcome-unknown' });
     await expect(late).rejects.toMatchObject({ code: 'unavailable' });
-    await customer.client.call(look, job, contextFor());
+    await caller.client.call(readJob, job, contextFor());
     expect(worked).toEqual(['under way']);
     gate.open();
   });

@@ -16,7 +16,7 @@ import { createDatabase } from '../postgres.js';
 import { startProxy } from '../proxy.js';
 import { TestCaller, testConfig } from '../service.js';
 import { until } from '../until.js';
-import { Gate, type Job, work } from './workshop.js';
+import { Gate, type Job, writeJob } from './stub-service.js';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -32,7 +32,7 @@ describe('a service', () => {
 
   @Controller()
   class WorkController implements OnApplicationShutdown {
-    @Answers(work)
+    @Answers(writeJob)
     async work({ name }: Job): Promise<{ done: string }> {
       events.push(`began ${name}`);
       await gate.passed;
@@ -55,7 +55,7 @@ describe('a service', () => {
     closers.push(() => caller.close(), () => nats.stop());
   });
   const embedded = async (): Promise<Service> => {
-    const service = await Service.embedded('workshop', { ...testConfig(nats.url), opsPort });
+    const service = await Service.embedded('stub', { ...testConfig(nats.url), opsPort });
     closers.unshift(() => service.stop());
     return service;
   };
@@ -71,26 +71,26 @@ describe('a service', () => {
     expect(await readyz()).toEqual({ status: 503, checks: { start: 'still starting', nats: 'ok' } });
     await service.answer(WorkshopModule, { maxInFlight: 10 });
     expect(await isReady()).toBe(true);
-    await expect(caller.call(readinessOf('workshop'), {})).resolves.toEqual({ ready: true, checks: { start: 'ok', nats: 'ok' } });
+    await expect(caller.call(readinessOf('stub'), {})).resolves.toEqual({ ready: true, checks: { start: 'ok', nats: 'ok' } });
   });
 
   it('starts although NATS goes away while it is told where to listen', async () => {
     const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
     closers.push(() => proxy.stop());
-    const service = await Service.embedded('workshop', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
+    const service = await Service.embedded('stub', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
     closers.unshift(() => service.stop());
     // What it says from now on never arrives: it leaves this connection for another one.
     proxy.stall();
     await service.answer(WorkshopModule, { maxInFlight: 10 });
     await until(isReady);
     gate.open();
-    await expect(caller.call(work, { name: 'a' })).resolves.toEqual({ done: 'a' });
+    await expect(caller.call(writeJob, { name: 'a' })).resolves.toEqual({ done: 'a' });
   });
 
   it('is ready after a reconnection only when NATS knows again what it listens to', async () => {
     const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
     closers.push(() => proxy.stop());
-    const service = await Service.embedded('workshop', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
+    const service = await Service.embedded('stub', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
     closers.unshift(() => service.stop());
     await service.answer(WorkshopModule, { maxInFlight: 10 });
     gate.open();
@@ -99,7 +99,7 @@ describe('a service', () => {
     proxy.drop();
     await until(async () => !(await isReady()));
     await until(isReady);
-    await expect(caller.call(work, { name: 'a' })).resolves.toEqual({ done: 'a' });
+    await expect(caller.call(writeJob, { name: 'a' })).resolves.toEqual({ done: 'a' });
   });
 
   it('is not ready while NATS is away, and ready again after its return', async () => {
@@ -113,24 +113,24 @@ describe('a service', () => {
   it('counts what it answers by operation and code', async () => {
     await (await embedded()).answer(WorkshopModule, { maxInFlight: 10 });
     gate.open();
-    await caller.call(work, { name: 'a' });
-    await caller.call(work, { name: 5 } as never).catch(() => undefined);
+    await caller.call(writeJob, { name: 'a' });
+    await caller.call(writeJob, { name: 5 } as never).catch(() => undefined);
     const metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`, { headers: { connection: 'close' } })).text();
-    expect(metrics).toContain('rpc_operation_duration_seconds_count{service="workshop",operation="work",code="ok"} 1');
-    expect(metrics).toContain('rpc_operation_duration_seconds_count{service="workshop",operation="work",code="invalid-input"} 1');
-    expect(metrics).toContain('rpc_in_flight{service="workshop"} 0');
+    expect(metrics).toContain('rpc_operation_duration_seconds_count{service="stub",operation="writeJob",code="ok"} 1');
+    expect(metrics).toContain('rpc_operation_duration_seconds_count{service="stub",operation="writeJob",code="invalid-input"} 1');
+    expect(metrics).toContain('rpc_in_flight{service="stub"} 0');
   });
 
   it('goes down in order: not ready, nothing new, calls finished, background work stopped, connections closed', async () => {
     const service = await embedded();
     await service.answer(WorkshopModule, { maxInFlight: 10 });
     service.beforeClose({ name: 'mark', limitMs: 100, run: () => void events.push('before connections close') });
-    const underWay = caller.call(work, { name: 'a' });
+    const underWay = caller.call(writeJob, { name: 'a' });
     await until(() => events.length === 1);
     const stopped = service.stop().then(() => events.push('stopped'));
     await until(async () => (await readyz()).checks['shutdown'] === 'draining');
     await until(async () => {
-      const late = caller.call(work, { name: 'late' }).catch((error: unknown) => (error as { code: string }).code);
+      const late = caller.call(writeJob, { name: 'late' }).catch((error: unknown) => (error as { code: string }).code);
       return (await Promise.race([late, new Promise((resolve) => setTimeout(resolve, 200))])) === 'unavailable';
     });
     gate.open();
@@ -150,7 +150,7 @@ describe('a service', () => {
     closers.push(() => test.drop(), () => rm(empty, { recursive: true }), () => rm(folder, { recursive: true }));
     const settings: DatabaseSettings = {
       url: test.url,
-      applicationName: 'workshop',
+      applicationName: 'stub',
       poolSize: 2,
       migrations: pathToFileURL(`${folder}/`),
     };
@@ -168,7 +168,7 @@ describe('a service', () => {
     const url = `postgres://someone:canary@127.0.0.1:${await freePort()}/x`;
     const waiting = service.useDatabase({
       url,
-      applicationName: 'workshop',
+      applicationName: 'stub',
       poolSize: 1,
       migrations: new URL('.', import.meta.url),
     });

@@ -15,21 +15,21 @@ import fc from 'fast-check';
 import { startNats, type TestNats } from '../nats.js';
 import { contextFor } from '../service.js';
 import { until } from '../until.js';
-import { Customer, Gate, Job, look, work, Workshop } from './workshop.js';
+import { Gate, Job, readJob, StubService, TestClient, writeJob } from './stub-service.js';
 
 const entriesOf = (message: Msg): number => decodeFrame(message.data).entries.length;
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 let nats: TestNats;
 let raw: NatsConnection;
-let customer: Customer;
+let caller: TestClient;
 beforeAll(async () => {
   nats = await startNats();
   raw = await connect({ servers: nats.url });
-  customer = await Customer.arrive(nats.url);
+  caller = await TestClient.connect(nats.url);
 });
 afterAll(async () => {
-  await customer.leave();
+  await caller.close();
   await raw.close();
   await nats.stop();
 });
@@ -57,30 +57,30 @@ function tellClock(prefix: string): { stop: () => void } {
 }
 
 describe('on the wire', () => {
-  let workshop: Workshop;
+  let service: StubService;
   let calls: { messages: Msg[]; stop: () => void };
   let answers: { messages: Msg[]; stop: () => void };
   let gates: Map<string, Gate>;
 
   beforeEach(async () => {
     gates = new Map();
-    workshop = await Workshop.open(nats.url, {
-      look: async ({ name }) => {
+    service = await StubService.start(nats.url, {
+      readJob: async ({ name }) => {
         await gates.get(name)?.passed;
         return { seen: name };
       },
     });
-    calls = await overheard('rpc.workshop');
+    calls = await overheard('rpc.stub');
     answers = await overheard('reply.>', frameKinds.answers);
   });
   afterEach(async () => {
     calls.stop();
     answers.stop();
-    await workshop.close();
+    await service.close();
   });
   /** Calls in one turn; what the third party hears of it, it hears after the answers or before. */
   const lookAt = async (names: readonly string[]): Promise<number[]> => {
-    await Promise.all(names.map((name) => customer.client.call(look, { name }, contextFor())));
+    await Promise.all(names.map((name) => caller.client.call(readJob, { name }, contextFor())));
     await until(() => calls.messages.reduce((sum, one) => sum + entriesOf(one), 0) === names.length);
     return calls.messages.map(entriesOf);
   };
@@ -111,10 +111,10 @@ describe('on the wire', () => {
     const under: Promise<unknown>[] = [];
     for (const name of ['a', 'b', 'c']) {
       gates.set(name, gate);
-      under.push(customer.client.call(look, { name }, contextFor()));
+      under.push(caller.client.call(readJob, { name }, contextFor()));
       await new Promise((resolve) => setImmediate(resolve));
     }
-    await until(() => workshop.server.inFlight === 3);
+    await until(() => service.server.inFlight === 3);
     gate.open();
     await Promise.all(under);
     await until(() => calls.messages.length === 3 && answers.messages.length > 0);
@@ -124,19 +124,19 @@ describe('on the wire', () => {
   it('two callers never share a frame of answers', async () => {
     const gate = new Gate();
     gates.set('a', gate);
-    const other = await Customer.arrive(nats.url);
-    const under = [customer, other].map((one) => one.client.call(look, { name: 'a' }, contextFor()));
-    await until(() => workshop.server.inFlight === 2);
+    const other = await TestClient.connect(nats.url);
+    const under = [caller, other].map((one) => one.client.call(readJob, { name: 'a' }, contextFor()));
+    await until(() => service.server.inFlight === 2);
     gate.open();
     await Promise.all(under);
     await until(() => answers.messages.length === 2);
     expect(new Set(answers.messages.map((one) => one.subject.split('.')[2])).size).toBe(2);
-    await other.leave();
+    await other.close();
   });
 });
 
 describe('a service that is sent', () => {
-  let workshop: Workshop;
+  let service: StubService;
   let worked: string[];
   let frames = 0;
   let clock: { stop: () => void };
@@ -144,20 +144,20 @@ describe('a service that is sent', () => {
   beforeAll(async () => {
     worked = [];
     clock = tellClock('reply.gateway.raw');
-    workshop = await Workshop.open(nats.url, { work: ({ name }) => worked.push(name) });
+    service = await StubService.start(nats.url, { writeJob: ({ name }) => worked.push(name) });
   });
   afterAll(async () => {
     clock.stop();
-    await workshop.close();
+    await service.close();
   });
   afterEach(async () => {
     // Whatever came before, it goes on.
-    await expect(customer.client.call(look, { name: 'still there' }, contextFor())).resolves.toEqual({ seen: 'still there' });
+    await expect(caller.client.call(readJob, { name: 'still there' }, contextFor())).resolves.toEqual({ seen: 'still there' });
   });
 
   const meta = (changes: object = {}): CallMeta => ({
     id: 1,
-    op: 'work',
+    op: 'writeJob',
     request: 'r',
     budgetMs: 5_000,
     deadline: processNow() + 5_000,
@@ -172,7 +172,7 @@ describe('a service that is sent', () => {
     const answer = new Promise<Msg>((resolve) => {
       raw.subscribe(reply, { max: 1, callback: (_, message) => resolve(message) });
     });
-    raw.publish('rpc.workshop', bytes, { reply });
+    raw.publish('rpc.stub', bytes, { reply });
     const { kind, entries } = decodeFrame<AnswerMeta>((await answer).data);
     return { kind, codes: entries.map((entry) => entry.meta.error?.code) };
   }
@@ -219,7 +219,7 @@ describe('a service that is sent', () => {
   });
 
   it('a frame with bytes changed refuses it or answers each call', async () => {
-    const frame = callFrame(meta(), meta({ id: 2, op: 'look' }));
+    const frame = callFrame(meta(), meta({ id: 2, op: 'readJob' }));
     const change = fc.tuple(fc.nat(frame.length - 1), fc.nat(255));
     await fc.assert(
       fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 3 }), async (changes) => {
@@ -237,15 +237,15 @@ describe('a service that is sent', () => {
   it('a call without a reply subject, or one where no caller listens, says nothing there', async () => {
     const before = worked.length;
     const elsewhere = await overheard('*.>');
-    raw.publish('rpc.workshop', callFrame(meta()));
-    for (const reply of ['_INBOX.x', 'store.feed', 'rpc.workshop', 'reply.short', 'reply.a.b.c.d']) {
-      raw.publish('rpc.workshop', callFrame(meta()), { reply });
+    raw.publish('rpc.stub', callFrame(meta()));
+    for (const reply of ['_INBOX.x', 'store.feed', 'rpc.stub', 'reply.short', 'reply.a.b.c.d']) {
+      raw.publish('rpc.stub', callFrame(meta()), { reply });
     }
-    await customer.client.call(look, { name: 'x' }, contextFor());
+    await caller.client.call(readJob, { name: 'x' }, contextFor());
     await until(() => elsewhere.messages.some((one) => one.subject.startsWith('reply.gateway.')));
     elsewhere.stop();
     const subjects = elsewhere.messages.map((one) => one.subject.replace(/^(reply\.gateway)\..*/, '$1'));
-    expect(new Set(subjects)).toEqual(new Set(['rpc.workshop', 'reply.gateway']));
+    expect(new Set(subjects)).toEqual(new Set(['rpc.stub', 'reply.gateway']));
     expect(worked).toHaveLength(before);
   });
 });
@@ -268,7 +268,7 @@ describe('a caller that is answered', () => {
   });
   afterAll(() => subscription.unsubscribe());
   const good = ({ id }: CallMeta): Uint8Array => encodeFrame(frameKinds.answers, [encodeEntry({ id }, json({ fine: true }))]);
-  const asked = (): Promise<unknown> => customer.client.call(ask, { name: 'x' }, contextFor(undefined, 2_000));
+  const asked = (): Promise<unknown> => caller.client.call(ask, { name: 'x' }, contextFor(undefined, 2_000));
 
   it.each<[string, (call: CallMeta) => Uint8Array]>([
     ['nothing', () => Buffer.alloc(0)],
@@ -298,6 +298,6 @@ describe('a caller that is answered', () => {
   it('with a refusal of its frame learns the code of it', async () => {
     answer = () => [encodeFrame(frameKinds.refusal, [encodeEntry({ error: { code: 'malformed-frame', message: 'version 2' } })])];
     await expect(asked()).rejects.toMatchObject({ code: 'malformed-frame' });
-    await expect(customer.client.call(work, { name: 'x' }, contextFor())).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(caller.client.call(writeJob, { name: 'x' }, contextFor())).rejects.toMatchObject({ code: 'unavailable' });
   });
 });

@@ -28,49 +28,49 @@ class Whole {
   @IsString({ each: true })
   converted?: string[];
 }
-const accept = compiledValidatorOf(Whole);
+const validate = compiledValidatorOf(Whole);
 
-describe('the quick path of validation', () => {
-  it('makes instances of what is plainly right', () => {
-    const whole = accept({ number: 9, tags: ['a'], part: { name: 'b' } });
+describe('a compiled validator', () => {
+  it('returns an instance for a valid value', () => {
+    const whole = validate({ number: 9, tags: ['a'], part: { name: 'b' } });
     expect(whole).toBeInstanceOf(Whole);
     expect(whole?.part).toBeInstanceOf(Part);
     expect(JSON.parse(JSON.stringify(whole))).toEqual({ number: 9, tags: ['a'], part: { name: 'b' } });
   });
 
-  it('takes null in an optional field as absent', () => {
-    expect(JSON.stringify(accept({ number: 1, tags: null }))).toBe('{"number":1}');
+  it('treats null in an optional field as absent', () => {
+    expect(JSON.stringify(validate({ number: 1, tags: null }))).toBe('{"number":1}');
   });
 
   it.each([
     ['a rule is broken', { number: 10 }],
     ['an element breaks a rule', { number: 1, tags: ['a', 5] }],
-    ['an object within breaks a rule', { number: 1, part: { name: 5 } }],
-    ['an object stands where none may', { number: 1, tags: [{}] }],
-    ['something is missing', { tags: [] }],
-    ['something required is null', { number: null }],
+    ['a nested object breaks a rule', { number: 1, part: { name: 5 } }],
+    ['an object stands where none is allowed', { number: 1, tags: [{}] }],
+    ['a required field is missing', { tags: [] }],
+    ['a required field is null', { number: null }],
     ['a field is not declared', { number: 1, isAdmin: true }],
     ['a member would change the prototype', JSON.parse('{"number":1,"__proto__":{}}') as unknown],
     ['class-transformer would convert a field', { number: 1, converted: 'a' }],
-    ['it is a list', [{ number: 1 }]],
-    ['it is nothing', null],
-  ])('leaves the verdict to class-validator when %s', (_when, value) => expect(accept(value)).toBeUndefined());
+    ['the value is a list', [{ number: 1 }]],
+    ['the value is null', null],
+  ])('leaves the decision to class-validator when %s', (_when, value) => expect(validate(value)).toBeUndefined());
 
-  it('refuses to be made for rules that depend on more than the value', () => {
+  it('throws for rules that depend on more than the value', () => {
     class Conditional {
       @ValidateIf(() => true)
       @IsInt()
       number: number;
     }
-    class Neighbourly {
+    class DependsOnObject {
       @ValidateBy({ name: 'neighbour', validator: { validate: (_value, args) => args?.object !== undefined } })
       number: number;
     }
-    class Lawless {
+    class WithoutRules {
       number: number;
     }
-    expect(() => compiledValidatorOf(Conditional)).toThrow(/does not know/);
-    expect(() => compiledValidatorOf(Neighbourly)({ number: 1 })).toThrow(/looks at its object/);
-    expect(() => compiledValidatorOf(Lawless)).toThrow(/no rules/);
+    expect(() => compiledValidatorOf(Conditional)).toThrow(/do not support/);
+    expect(() => compiledValidatorOf(DependsOnObject)({ number: 1 })).toThrow(/reads its object/);
+    expect(() => compiledValidatorOf(WithoutRules)).toThrow(/no rules/);
   });
 });

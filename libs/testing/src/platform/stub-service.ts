@@ -7,7 +7,7 @@ import { RpcServer, type RpcServerOptions } from '@plant-shop/platform/rpc/serve
 import { IsInt, IsOptional, IsString } from 'class-validator';
 import { of } from 'rxjs';
 
-// A service without a domain, for tests of the mechanisms: small enough to stop half-way.
+// A minimal service with two operations, for tests of the platform itself.
 
 export class Job {
   @IsString({ message: 'must be text' })
@@ -18,37 +18,37 @@ export class Job {
   size?: number;
 }
 
-const { read, write } = operationsOf('workshop');
-export const look = read<{ seen: string }>()('look', Job);
-export const work = write<{ done: string }>()('work', Job);
+const { read, write } = operationsOf('stub');
+export const readJob = read<{ seen: string }>()('readJob', Job);
+export const writeJob = write<{ done: string }>()('writeJob', Job);
 
 export type Handler = (job: Job, context: RpcContext) => unknown;
 
-export const silent = (): Logger => createLogger('test', 'silent');
+export const silentLogger = (): Logger => createLogger('test', 'silent');
 
-/** One replica: `look` and `work` with what the test makes of them. */
-export class Workshop {
+/** One replica of the service. A test may replace its two handlers. */
+export class StubService {
   private constructor(
     readonly nats: Nats,
     readonly server: RpcServer,
   ) {}
 
-  static async open(
+  static async start(
     url: string,
-    handlers: { readonly look?: Handler; readonly work?: Handler } = {},
+    handlers: { readonly readJob?: Handler; readonly writeJob?: Handler } = {},
     options: Partial<RpcServerOptions> = {},
-    logger = silent(),
-  ): Promise<Workshop> {
-    const nats = await Nats.connect({ url, name: 'workshop' }, logger);
-    const server = new RpcServer(nats, { service: 'workshop', maxInFlight: 1_000, ...options }, logger);
+    logger = silentLogger(),
+  ): Promise<StubService> {
+    const nats = await Nats.connect({ url, name: 'stub' }, logger);
+    const server = new RpcServer(nats, { service: 'stub', maxInFlight: 1_000, ...options }, logger);
     const add = (operation: Operation<Job, unknown>, handler: Handler): void => {
       const handle = async (job: unknown, context: unknown) => of(await handler(job as Job, context as RpcContext));
       server.addHandler(operation.pattern, handle, false, { operation });
     };
-    add(look, handlers.look ?? ((job) => ({ seen: job.name })));
-    add(work, handlers.work ?? ((job) => ({ done: job.name })));
+    add(readJob, handlers.readJob ?? ((job) => ({ seen: job.name })));
+    add(writeJob, handlers.writeJob ?? ((job) => ({ done: job.name })));
     await new Promise<void>((resolve) => server.listen(resolve));
-    return new Workshop(nats, server);
+    return new StubService(nats, server);
   }
 
   async close(): Promise<void> {
@@ -58,26 +58,26 @@ export class Workshop {
   }
 }
 
-/** Someone who calls, with the connection in reach of the test. */
-export class Customer {
+/** A caller whose NATS connection a test can reach, unlike that of `TestCaller`. */
+export class TestClient {
   private constructor(
     readonly nats: Nats,
     readonly client: RpcClient,
   ) {}
 
-  static async arrive(url: string, settings: Partial<NatsSettings> = {}): Promise<Customer> {
-    const logger = silent();
+  static async connect(url: string, settings: Partial<NatsSettings> = {}): Promise<TestClient> {
+    const logger = silentLogger();
     const nats = await Nats.connect({ url, name: 'gateway', ...settings }, logger);
-    return new Customer(nats, new RpcClient(nats, 'gateway', logger));
+    return new TestClient(nats, new RpcClient(nats, 'gateway', logger));
   }
 
-  async leave(): Promise<void> {
+  async close(): Promise<void> {
     this.client.close();
     await this.nats.close(1_000);
   }
 }
 
-/** A promise that the test ends when it wants to. */
+/** A promise that the test resolves by calling `open`. */
 export class Gate {
   readonly passed: Promise<void>;
   open!: () => void;
