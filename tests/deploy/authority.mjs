@@ -4,9 +4,9 @@ import { join } from 'node:path';
 
 const EC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-noenc'];
 
-/** Signs certificates of servers, as an operator's own authority does. */
+/** A test CA that issues server certificates. */
 export class Authority {
-  /** What clients are given: its certificate. */
+  /** The CA certificate, for clients. */
   file;
   #key;
 
@@ -21,7 +21,7 @@ export class Authority {
    * Replaces the certificate of a server and its key.
    * @param {{ crt: string, key: string }} files
    * @param {string} host
-   * @param {{ uid: number, gid: number } | undefined} owner who runs the server, when that is not us
+   * @param {{ uid: number, gid: number } | undefined} owner user of the server, unless it is this process's user
    */
   certify({ crt, key }, host, owner) {
     const about = ['-subj', `/CN=${host}`, '-addext', `subjectAltName=DNS:${host}`, '-addext', 'basicConstraints=critical,CA:FALSE'];

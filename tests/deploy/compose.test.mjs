@@ -11,14 +11,14 @@ import { SERVICES, textOf, yamlOf } from './services.mjs';
 import { faultsOf, imageSettingsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
 
 const text = textOf('docker-compose.yml');
-/** Compose's own. */
+/** Compose's built-in variables. */
 const formats = {
   duration: /^(\d+(\.\d+)?(us|ms|s|m|h))+$/,
   ports: /^([\d.]+:)?\d+(-\d+)?(:\d+(-\d+)?)?(\/(tcp|udp))?$/,
   expose: /^\d+(-\d+)?(\/(tcp|udp))?$/,
   subnet_ip_address: /^[\d.]+\/\d+$/,
 };
-/** Variables have their defaults, as without an .env. */
+/** With the defaults of all variables, as without an .env. */
 const file = filled({});
 const { services } = file;
 const ours = SERVICES.flatMap((service) => [service, `${service}-migrate`]).filter((name) => services[name]);
@@ -26,7 +26,7 @@ const others = Object.keys(services).filter((name) => !ours.includes(name));
 const migrates = (/** @type {string} */ service) => existsSync(join(ROOT, 'apps', service, 'migrations'));
 
 /**
- * The file as Compose reads it, its variables replaced.
+ * Returns docker-compose.yml with its variables substituted.
  * @param {Record<string, string>} variables
  * @returns {Record<string, any>}
  */
@@ -47,7 +47,7 @@ function filled(variables) {
 /** `NAME=value` lines. @param {string} content @returns {Record<string, string>} */
 const variablesOf = (content) => Object.fromEntries([...content.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]));
 
-test('docker-compose.yml is what the schema of the Compose specification wants', () => {
+test('docker-compose.yml matches the schema of the Compose specification', () => {
   const ajv = new Ajv2019({ strict: false, allErrors: true, formats });
   const isValid = ajv.compile(schema());
   assert.deepEqual(isValid(file) ? [] : isValid.errors, []);
@@ -59,8 +59,8 @@ test('docker-compose.yml is what the schema of the Compose specification wants',
 });
 
 /**
- * The newest of the specification's schemas that a package holds. Its parts name themselves as an older draft wanted it, and it
- * predates two members: the project's `name`, and the limit `pids` of `deploy.resources`.
+ * The newest published schema of the specification. Its `id` members follow an older draft, and it lacks two members: the project's
+ * `name`, and the limit `pids` of `deploy.resources`.
  */
 function schema() {
   const ignored = (/** @type {string} */ key, /** @type {unknown} */ value) => key === '$schema' || (key === 'id' && typeof value === 'string');
@@ -72,7 +72,7 @@ function schema() {
 
 const engine = await attempt('docker', ['compose', 'version']).catch(() => undefined);
 
-test('Compose itself takes docker-compose.yml, and builds each image once', { skip: engine?.code !== 0 && 'no docker compose here' }, async () => {
+test('Compose accepts docker-compose.yml and builds each image once', { skip: engine?.code !== 0 && 'no docker compose here' }, async () => {
   const compose = ['compose', '--file', 'docker-compose.yml', '--env-file', '.env.example', '--profile', 'observability'];
   const { code, output } = await attempt('docker', [...compose, 'config', '--format', 'json'], { cwd: ROOT });
   assert.equal(code, 0, output);
@@ -82,7 +82,7 @@ test('Compose itself takes docker-compose.yml, and builds each image once', { sk
   for (const [name, { deploy }] of Object.entries(read)) assert.equal(deploy.resources.limits.pids, services[name].deploy.resources.limits.pids, name);
 });
 
-test('each night the containers are run, with the official images', () => {
+test('nightly CI runs the containers with the official images', () => {
   const { containers } = yamlOf('.github/workflows/nightly.yml').jobs;
   assert.equal(containers.steps.at(-1).run, 'npm run --silent containers -- --check');
   assert.ok(existsSync(join(ROOT, JSON.parse(textOf('package.json')).scripts.containers.replace('exec node ', ''))));
@@ -90,20 +90,20 @@ test('each night the containers are run, with the official images', () => {
 
 describe('every container', () => {
   for (const [name, service] of Object.entries(services)) {
-    test(`${name}: has bounded CPU, memory, processes and logs, and an image named exactly`, () => {
+    test(`${name}: has bounded CPU, memory, processes and logs, and an exact image tag`, () => {
       const { limits } = service.deploy.resources;
       assert.ok(limits.memory && limits.pids);
-      assert.equal(limits.cpus, '1', 'a machine with one core refuses more');
+      assert.equal(limits.cpus, '1', 'an engine with one core refuses a higher limit');
       assert.equal(service.pids_limit, undefined, 'Compose refuses both pids_limit and limits under deploy');
       assert.deepEqual(service.logging, { driver: 'local', options: { 'max-size': '10m', 'max-file': '5' } });
       assert.match(service.image, /:(?!latest$)[\w.-]+$/);
     });
 
-    test(`${name}: an image of ours is never pulled`, () => {
+    test(`${name}: our own images are never pulled`, () => {
       assert.equal(service.pull_policy, ours.includes(name) ? 'never' : undefined);
     });
 
-    test(`${name}: gains no privilege, and writes only where it must`, () => {
+    test(`${name}: gains no privileges and writes only to declared paths`, () => {
       if (name === 'postgres') return;
       assert.deepEqual(service.cap_drop, ['ALL']);
       assert.deepEqual(service.security_opt, ['no-new-privileges:true']);
@@ -111,15 +111,15 @@ describe('every container', () => {
       assert.equal(service.privileged, undefined);
     });
 
-    test(`${name}: waits for what there is, in a way that can come true`, () => {
+    test(`${name}: waits only for existing services, on conditions that they can meet`, () => {
       for (const [other, { condition }] of Object.entries(/** @type {Record<string, any>} */ (service.depends_on ?? {}))) {
         assert.ok(services[other], other);
-        if (condition === 'service_healthy') assert.ok(services[other].healthcheck?.test, `${other} says how it is`);
+        if (condition === 'service_healthy') assert.ok(services[other].healthcheck?.test, `${other} has a health check`);
         if (condition === 'service_completed_successfully') assert.equal(services[other].restart, 'no');
       }
     });
 
-    test(`${name}: mounts files and secrets that there are`, () => {
+    test(`${name}: mounts only existing files and secrets`, () => {
       for (const mount of service.volumes ?? []) {
         const [source] = mount.split(':');
         assert.ok(source.startsWith('./') ? existsSync(join(ROOT, source)) : source in file['volumes'], source);
@@ -137,7 +137,7 @@ describe('every service', () => {
     const one = services[service];
     const migration = services[`${service}-migrate`];
 
-    test(`${service}: is built from its Dockerfile, and comes after NATS and its own migration`, () => {
+    test(`${service}: is built from its Dockerfile and starts after NATS and its own migration`, () => {
       assert.deepEqual(one.build, { context: '.', dockerfile: 'deploy/Dockerfile', args: { SERVICE: service, VERSION: 'dev' } });
       assert.equal(one.depends_on.nats.condition, 'service_healthy');
       assert.equal(migration !== undefined, migrates(service));
@@ -145,11 +145,11 @@ describe('every service', () => {
       assert.equal(one.depends_on[`${service}-migrate`].condition, 'service_completed_successfully');
       assert.equal(migration.depends_on.postgres.condition, 'service_healthy');
       assert.equal(migration.image, one.image);
-      assert.equal(migration.build, undefined, 'two builds of one tag collide');
+      assert.equal(migration.build, undefined, 'two builds of one tag would collide');
     });
 
     for (const profile of ['demo', 'production']) {
-      test(`${service}, ${profile}: its settings are ones that it knows, all that it needs, and usable`, async () => {
+      test(`${service}, ${profile}: its settings are known, complete and valid`, async () => {
         const chosen = profile === 'demo' ? {} : productionValues();
         const environment = (/** @type {string} */ name) => filled(chosen)['services'][name].environment;
         assert.deepEqual(faultsOf(await settingsOf(service), { ...(await imageSettingsOf(service)), ...environment(service) }), []);
@@ -163,7 +163,7 @@ describe('every service', () => {
     for (const service of SERVICES) {
       const { WEBHOOK_ALLOWED_TARGETS: targets, ...others } = /** @type {Record<string, string>} */ (demoDefaults[service]);
       for (const [variable, value] of Object.entries(others)) assert.equal(services[service].environment[variable], value, variable);
-      // In a container, localhost is the container: there, this machine has another name.
+      // Inside a container, localhost is the container itself; the host has another name.
       if (targets) {
         assert.equal(services[service].environment.WEBHOOK_ALLOWED_TARGETS, 'host.docker.internal:*');
         assert.deepEqual(services[service].extra_hosts, ['host.docker.internal:host-gateway']);
@@ -171,7 +171,7 @@ describe('every service', () => {
     }
   });
 
-  test('as in production, .env.example replaces every setting of the demo by the default of the service', async () => {
+  test('.env.example replaces every demo setting by the service\'s default, for production', async () => {
     const values = productionValues();
     for (const service of SERVICES) {
       const { settings } = await settingsOf(service);
@@ -184,7 +184,7 @@ describe('every service', () => {
     }
   });
 
-  /** As .env.example says it for production. */
+  /** The production settings that .env.example recommends. */
   function productionValues() {
     const values = variablesOf(textOf('.env.example').replaceAll(/^(?!# {3}).*$/gm, '').replaceAll(/^# {3}/gm, ''));
     assert.equal(values['NODE_ENV'], 'production');
@@ -192,32 +192,32 @@ describe('every service', () => {
   }
 });
 
-test('.env.example names every variable, with the value that holds without it', () => {
+test('.env.example lists every variable with its default', () => {
   const used = Object.fromEntries([...text.matchAll(/\$\{(\w+):?-([^}]*)\}/g)].map(([, name, fallback]) => [name, fallback]));
-  assert.equal([...text.matchAll(/\$\{/g)].length, [...text.matchAll(/\$\{\w+:?-[^}]*\}/g)].length, 'each has a default');
+  assert.equal([...text.matchAll(/\$\{/g)].length, [...text.matchAll(/\$\{\w+:?-[^}]*\}/g)].length, 'every variable has a default');
   assert.deepEqual(variablesOf(textOf('.env.example')), used);
 });
 
-test('only the gateway and the stream are reached from outside, and by default from this machine alone', () => {
+test('only the gateway and the stream publish ports, by default on this machine only', () => {
   const open = Object.keys(services).filter((name) => services[name].ports);
   assert.deepEqual(open.sort(), ['gateway', 'grafana', 'notifications', 'prometheus']);
   for (const name of open) for (const port of services[name].ports) assert.match(port, /^127\.0\.0\.1:/);
 });
 
-test('Postgres is reached by those who own a database, NATS by the services', () => {
+test('services with a database reach Postgres, and all services reach NATS', () => {
   const on = (/** @type {string} */ network) => Object.keys(services).filter((name) => services[name].networks.includes(network)).sort();
   assert.deepEqual(on('data'), ['postgres', ...SERVICES.filter(migrates).flatMap((name) => [name, `${name}-migrate`])].sort());
   for (const service of [...SERVICES, 'nats']) assert.ok(on('bus').includes(service), service);
   assert.deepEqual(Object.keys(file['networks']).filter((name) => !file['networks'][name].internal), ['front']);
 });
 
-test('Postgres is 17, and NATS new enough (CVE-2023-47090 and what came after)', () => {
+test('Postgres is version 17, and NATS is newer than CVE-2023-47090 and its successors', () => {
   assert.match(services.postgres.image, /^postgres:17\./);
   const [major = 0, minor = 0, patch = 0] = /^nats:(\d+)\.(\d+)\.(\d+)-alpine$/.exec(services.nats.image)?.slice(1).map(Number) ?? [];
   assert.ok(major * 1e6 + minor * 1e3 + patch >= 2_012_007, services.nats.image);
 });
 
-test('the profile for observability adds to the shop and changes nothing of it', () => {
+test('the observability profile adds services and changes none', () => {
   const added = Object.keys(services).filter((name) => services[name].profiles);
   assert.deepEqual(added.sort(), ['grafana', 'otel-collector', 'prometheus']);
   for (const service of [...ours, 'postgres', 'nats']) for (const name of added) assert.equal(services[service].depends_on?.[name], undefined);

@@ -1,24 +1,24 @@
 import { ofKind, podOf } from './policies.mjs';
 
-// How many connections a database may be asked for, against what it allows.
+// Compares the connections that all clients of a database may open with its limit.
 
 /** @typedef {import('./render.mjs').Manifest} Manifest */
 
-/** From SIGTERM to the end of a process that ends in order (libs/platform/src/service/service.ts), in seconds. */
+/** Maximum duration of a graceful shutdown (libs/platform/src/service/service.ts), in seconds. */
 const SHUTDOWN_S = 13;
 
-/** Beside its pool, a replica asks the server about silent connections on one of its own (libs/platform/src/postgres/stall-watch.ts). */
+/** The connection, outside the pool, on which a replica checks for stalls (libs/platform/src/postgres/stall-watch.ts). */
 const BESIDE_POOL = 1;
 
 /**
- * For everybody who is no replica: three that Postgres keeps for superusers, a migration Job, a command such as `set-role`, the operator's
- * probes and metrics, and a person with psql.
+ * Connections of other clients: three that Postgres reserves for superusers, a migration Job, a command such as `set-role`, the
+ * operator's probes and metrics, and psql.
  */
 export const RESERVED = 12;
 
 /**
- * The most pods of a Deployment at one time: the autoscaler's maximum, the surge of a release, and those that are ending meanwhile. A
- * release replaces a pod every `minReadySeconds` at the fastest, and each keeps its connections until it has ended.
+ * Returns the maximum number of concurrent pods of a Deployment: the autoscaler's maximum, the surge of a release, and pods that are
+ * terminating. A release replaces at most one pod every `minReadySeconds`, and a pod keeps its connections until it has terminated.
  * @param {Manifest} deployment @param {Manifest} autoscaler
  */
 export function mostPods(deployment, autoscaler) {
@@ -29,7 +29,7 @@ export function mostPods(deployment, autoscaler) {
 }
 
 /**
- * The connections that all pods of some manifests may open together, and those of everybody else.
+ * Returns the connections that the pods of some manifests and all other clients may open together.
  * @param {Manifest[]} manifests @param {(config: Record<string, string>) => number} poolSizeOf
  */
 export function mostConnections(manifests, poolSizeOf) {

@@ -19,12 +19,12 @@ import { settingsOf } from './settings.mjs';
 const { Client } = createRequire(join(ROOT, 'libs/platform/package.json'))('pg');
 const WITH_DATABASE = SERVICES.filter((service) => service !== 'gateway');
 const [program] = await renderers();
-const skip = program ? false : 'there is no kubectl to render with, and none could be fetched (Debian\'s kubernetes-client)';
+const skip = program ? false : 'no kubectl is installed, and none could be downloaded (Debian\'s kubernetes-client)';
 /** @param {string} folder */
 const render = async (folder) => (await program?.render(`deploy/${folder}`)) ?? [];
 const poolVariable = (/** @type {string} */ service) => `${service.toUpperCase()}_DATABASE_POOL_SIZE`;
 
-/** @param {string} service @returns {Promise<(config: Record<string, string>) => number>} what a replica with such settings opens at most */
+/** @param {string} service @returns {Promise<(config: Record<string, string>) => number>} returns the maximum number of connections of a replica with these settings */
 async function poolSizes(service) {
   const { databasePoolSize } = (await settingsOf(service)).settings;
   assert.ok(databasePoolSize);
@@ -34,7 +34,7 @@ async function poolSizes(service) {
 describe('connections to databases', () => {
   for (const service of WITH_DATABASE) {
     for (const overlay of OVERLAYS) {
-      test(`${service}, ${overlay}: its database allows what all replicas open, those of a release included`, { skip }, async () => {
+      test(`${service}, ${overlay}: the database accepts the connections of all replicas during a release`, { skip }, async () => {
         const most = mostConnections(await render(`${service}/overlays/${overlay}`), await poolSizes(service));
         const allowed = allowedConnections(await render(`postgres/overlays/${overlay}`), service);
         assert.ok(most <= allowed, `${most} connections at most, ${allowed} allowed`);
@@ -42,7 +42,7 @@ describe('connections to databases', () => {
     }
   }
 
-  test('notifications, production: its database allows what replicas of both roles open together', { skip }, async () => {
+  test('notifications, production: the database accepts the connections of replicas of both roles', { skip }, async () => {
     const poolSizeOf = await poolSizes('notifications');
     const each = await Promise.all(ROLES.map(async (role) => mostConnections(await render(`notifications/overlays/production-${role}`), poolSizeOf)));
     const most = each.reduce((sum, one) => sum + one - RESERVED, RESERVED);
@@ -50,7 +50,7 @@ describe('connections to databases', () => {
     assert.ok(most <= allowed, `${most} connections at most, ${allowed} allowed`);
   });
 
-  test('a larger pool, more replicas, a larger surge or a slower end count', { skip }, async () => {
+  test('pool size, replicas, surge and shutdown time all count', { skip }, async () => {
     const manifests = await render('store/overlays/production');
     const most = mostConnections(manifests, () => 10);
     assert.ok(mostConnections(manifests, () => 11) > most);
@@ -74,7 +74,7 @@ describe('the size of a pool', () => {
   after(() => servers?.stop());
 
   for (const service of WITH_DATABASE) {
-    test(`${service} opens as many connections as ${poolVariable(service)} says, and shows it as a metric`, async () => {
+    test(`${service} opens at most ${poolVariable(service)} connections, and exposes that limit as a metric`, async () => {
       const opsPort = await freePort();
       const env = {
         PATH: process.env['PATH'] ?? '',
@@ -107,7 +107,7 @@ describe('the size of a pool', () => {
   }
 });
 
-/** @param {string} url of the operations port @returns {Promise<string>} its metrics, once the pool is there */
+/** @param {string} url of the operations port @returns {Promise<string>} its metrics, once the pool exists */
 async function untilStarted(url) {
   for (const end = Date.now() + 20_000; ; await sleep(50)) {
     const metrics = await fetch(`${url}/metrics`).then((answer) => answer.text(), () => '');

@@ -3,9 +3,9 @@ import { textOf } from './services.mjs';
 /** @typedef {{ name: string, text: string }} Instruction */
 
 /**
- * The instructions of the Dockerfile by stage, for one service; lines that go on joined, comments gone.
+ * Parses the Dockerfile for one service: instructions by stage, continuation lines joined, comments removed.
  * @param {string} service
- * @returns {Instruction[][]} the first before any FROM, then one for each stage
+ * @returns {Instruction[][]} the first element precedes any FROM, then one per stage
  */
 export function stagesOf(service) {
   const lines = textOf('deploy/Dockerfile').replaceAll('${SERVICE}', service).replace(/^#.*\n/gm, '').replace(/\\\n\s*/g, '').split('\n').filter(Boolean);
@@ -19,40 +19,40 @@ export function stagesOf(service) {
   return stages;
 }
 
-/** The stage that others name so. @param {string} service @param {string} name @returns {Instruction[]} */
+/** Returns the stage with this name. @param {string} service @param {string} name @returns {Instruction[]} */
 export const stageOf = (service, name) => stagesOf(service).find((stage) => textsOf(stage, 'FROM').some((text) => text.endsWith(` AS ${name}`))) ?? [];
 
-/** The commands of a stage, without the mounts of BuildKit. @param {Instruction[]} stage */
+/** Returns the commands of a stage without BuildKit's mounts. @param {Instruction[]} stage */
 const commandsOf = (stage) => textsOf(stage, 'RUN').map((text) => text.replace(/^(--mount=\S+\s+)*/, ''));
 
 /** @param {Instruction[]} stage @param {string} name */
 export const textsOf = (stage, name) => stage.filter((one) => one.name === name).map(({ text }) => text);
 
-/** The variables that the image itself sets. @param {string} service @returns {Record<string, string>} */
+/** Returns the variables that the image sets. @param {string} service @returns {Record<string, string>} */
 export function environmentOf(service) {
   const pairs = textsOf(stagesOf(service).at(-1) ?? [], 'ENV').flatMap((text) => text.split(/\s+/));
   return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]));
 }
 
 /**
- * The arguments of the `pnpm … deploy` that makes a service's artefact, with another target.
+ * Returns the arguments of the `pnpm … deploy` that builds a service's artefact, with another target folder.
  * @param {string} service
  * @param {string} folder
  * @returns {string[]}
  */
 export function deployArguments(service, folder) {
   const [command, ...others] = commandsOf(stageOf(service, 'build')).filter((text) => /^pnpm .*\bdeploy\b/.test(text));
-  if (command === undefined || others.length > 0) throw new Error('deploy/Dockerfile has not exactly one "pnpm … deploy"');
+  if (command === undefined || others.length > 0) throw new Error('deploy/Dockerfile must contain exactly one "pnpm … deploy"');
   return command.split(' ').slice(1).map((word) => (word === '/artefact' ? folder : word));
 }
 
 /**
- * The shell command that takes out of a service's artefact what never runs, for an artefact elsewhere.
+ * Returns the shell command that removes unused files from a service's artefact, for another folder.
  * @param {string} service
  * @param {string} folder
  */
 export function pruneCommand(service, folder) {
   const [command, ...others] = commandsOf(stageOf(service, 'build')).filter((text) => /^find \/artefact .*-delete$/.test(text));
-  if (command === undefined || others.length > 0) throw new Error('deploy/Dockerfile has not exactly one "find /artefact … -delete"');
+  if (command === undefined || others.length > 0) throw new Error('deploy/Dockerfile must contain exactly one "find /artefact … -delete"');
   return command.replace('/artefact', `'${folder}'`);
 }

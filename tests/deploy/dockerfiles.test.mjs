@@ -14,7 +14,7 @@ describe('the Dockerfile', () => {
   const service = 'store';
   const run = stagesOf(service).at(-1) ?? [];
 
-  test('every stage is on the Node that the lock file pins', () => {
+  test('every stage uses the Node that the lock file pins', () => {
     const [, ...bases] = stagesOf(service).map((stage) => textsOf(stage, 'FROM').join());
     assert.deepEqual(bases, ['${NODE_IMAGE} AS manifests', '${NODE_IMAGE} AS packages', 'packages AS libs', 'libs AS console', 'libs AS build', '${NODE_IMAGE}']);
     const [argument] = textsOf(stagesOf(service)[0] ?? [], 'ARG');
@@ -25,7 +25,7 @@ describe('the Dockerfile', () => {
     for (const shared of ['manifests', 'packages', 'libs', 'console']) {
       const stages = SERVICES.map((one) => stageOf(one, shared));
       assert.ok(stages.every((stage) => stage.length > 1), shared);
-      // An argument that differs, declared in a stage or used there, and each image fetches and compiles its own.
+      // A build argument that differs would make each image fetch and compile separately.
       for (const stage of stages) {
         assert.deepEqual(stage, stages[0], shared);
         assert.deepEqual(textsOf(stage, 'ARG'), [], shared);
@@ -33,14 +33,14 @@ describe('the Dockerfile', () => {
     }
   });
 
-  test('its source files come after the packages, and those of other services never', () => {
+  test('its sources are copied after the packages, without those of other services', () => {
     assert.deepEqual(textsOf(stageOf(service, 'packages'), 'COPY'), ['--from=manifests /src ./']);
     assert.deepEqual(textsOf(stageOf(service, 'libs'), 'COPY'), ['tsconfig.base.json ./', 'libs libs']);
     assert.deepEqual(textsOf(stageOf(service, 'console'), 'COPY'), ['apps/console apps/console', 'tools/plants/csv.mjs tools/plants/csv.mjs']);
     assert.deepEqual(textsOf(stageOf(service, 'build'), 'COPY'), [`apps/${service} apps/${service}`, '--from=console /src/apps/console/dist apps/console/dist']);
   });
 
-  test('is built from the lock file, with the pinned pnpm and a store that is kept', () => {
+  test('is built from the lock file, with the pinned pnpm and a cached store', () => {
     const packages = stageOf(service, 'packages');
     const commands = [...textsOf(packages, 'RUN'), ...textsOf(stageOf(service, 'build'), 'RUN')];
     assert.ok(commands.some((text) => text.includes('packageManager')));
@@ -53,7 +53,7 @@ describe('the Dockerfile', () => {
     assert.deepEqual(deployArguments(service, '/elsewhere'), ['--filter', `@plant-shop/${service}`, 'deploy', '--prod', '/elsewhere']);
   });
 
-  test('what Node never reads is taken out, and nothing else', () => {
+  test('only files that Node never reads are removed', () => {
     const folder = mkdtempSync(join(tmpdir(), 'plant-shop-prune-'));
     const kept = ['dist/main.js', 'package.json', 'migrations/1.sql', 'node_modules/a/index.cjs', 'node_modules/a/index.mjs', 'node_modules/a/LICENSE', 'node_modules/map/a.json'];
     const gone = ['dist/main.js.map', 'dist/main.d.ts', 'node_modules/a/index.d.mts', 'node_modules/a/index.d.cts'];
@@ -67,7 +67,7 @@ describe('the Dockerfile', () => {
     assert.deepEqual(left.sort(), kept.sort());
   });
 
-  test('what runs is the artefact and Node, without a package manager, and not as root', () => {
+  test('the image runs the artefact on Node, without a package manager, as non-root', () => {
     assert.deepEqual(textsOf(run, 'COPY'), ['--from=build /artefact ./']);
     assert.match(textsOf(run, 'RUN').join(), /^rm -rf .*node_modules.*npm.*corepack/);
     assert.deepEqual(textsOf(run, 'USER'), ['10001:10001']);
@@ -78,19 +78,19 @@ describe('the Dockerfile', () => {
     assert.ok(names.indexOf('USER') > names.lastIndexOf('RUN'));
   });
 
-  test('what it sets is a setting of a service', async () => {
+  test('the variables that it sets are settings of a service', async () => {
     const known = (await Promise.all(SERVICES.map(imageSettingsOf))).flatMap((settings) => Object.keys(settings));
     assert.deepEqual(Object.keys(environmentOf(service)).filter((name) => !known.includes(name)), []);
   });
 
-  test('says whether it lives, and what it is', () => {
+  test('has a health check and labels', () => {
     assert.match(textsOf(run, 'HEALTHCHECK').join(), /^--interval=\S+ --timeout=\S+ --start-period=\S+ --retries=\d+ CMD \["node", "-e", ".*OPS_PORT.*\/livez.*"\]$/);
     const labels = textsOf(run, 'LABEL').join(' ');
     for (const label of ['title', 'description', 'licenses', 'version', 'revision']) assert.match(labels, new RegExp(`org\\.opencontainers\\.image\\.${label}="[^"]+"`));
     assert.ok(labels.includes(`licenses="${root.license}"`));
   });
 
-  test('the images hold no secret, and builds see no more than they read', () => {
+  test('images contain no secret, and the build context only what builds read', () => {
     const [first, ...rest] = textOf('.dockerignore').split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     assert.equal(first, '*');
     const allowed = rest.filter((line) => line.startsWith('!')).map((line) => line.slice(1));

@@ -11,11 +11,11 @@ import { configMapOf, OVERLAYS, ROLES, SERVICES, textOf, yamlOf } from './servic
 import { faultsOf, imageSettingsOf, migrationSettingsOf, settingsOf } from './settings.mjs';
 
 const programs = await renderers();
-const skip = programs.length > 0 ? false : 'there is no kubectl to render with, and none could be fetched (Debian\'s kubernetes-client)';
+const skip = programs.length > 0 ? false : 'no kubectl is installed, and none could be downloaded (Debian\'s kubernetes-client)';
 const [program] = programs;
-/** One by one, so that what is skipped is counted. @param {string} promise @param {() => unknown} run */
+/** Registers each check as its own test, so that skipped ones are counted. @param {string} promise @param {() => unknown} run */
 const check = (promise, run) => test(promise, { skip }, async () => void (await run()));
-for (const { name } of programs) console.log(`Manifests are rendered by ${name}`);
+for (const { name } of programs) console.log(`Rendering manifests with ${name}`);
 
 /** @typedef {import('./render.mjs').Manifest} Manifest */
 
@@ -50,17 +50,17 @@ const migrates = (/** @type {string} */ service) => existsSync(join(ROOT, 'apps'
 
 describe('every overlay', () => {
   for (const folder of folders) {
-    check(`${folder} is what the schemas of Kubernetes want`, () => {
+    check(`${folder} matches the schemas of Kubernetes`, () => {
       const faults = (rendered.get(folder) ?? []).map((one) => [`${one.kind} ${one.metadata.name}`, schemaFaults(one)]);
       assert.ok(faults.length > 0);
       assert.deepEqual(faults.filter(([, found]) => found?.length), []);
     });
 
-    test(`${folder} comes out of every kubectl alike`, { skip: programs.length > 1 ? false : 'there are no two kubectl to compare' }, async () => {
+    test(`${folder} renders identically with every kubectl`, { skip: programs.length > 1 ? false : 'only one kubectl is available' }, async () => {
       for (const other of programs.slice(1)) assert.deepEqual(byName(await other.render(folder)), byName(rendered.get(folder) ?? []), other.name);
     });
 
-    check(`${folder} shows no change when it is applied again: nothing is in it that the API server drops`, () => {
+    check(`${folder} is unchanged when it is applied again: it has no member that the API server drops`, () => {
       const isEmpty = (/** @type {unknown} */ value) => Array.isArray(value) && value.length === 0;
       const emptyIn = (/** @type {any} */ value, /** @type {string} */ path) => {
         if (isEmpty(value)) return [path];
@@ -71,14 +71,14 @@ describe('every overlay', () => {
       assert.deepEqual((rendered.get(folder) ?? []).flatMap((one) => emptyIn(one, `${one.kind} ${one.metadata.name}`)), []);
     });
 
-    check(`${folder} is all in one namespace`, () => {
+    check(`${folder} is in a single namespace`, () => {
       const namespace = folder.includes('/production') ? 'plant-shop' : 'plant-shop-dev';
       for (const { kind, metadata } of rendered.get(folder) ?? []) assert.equal(kind === 'Namespace' ? metadata.name : metadata.namespace, namespace);
     });
   }
 });
 
-/** The hash that ends a ConfigMap's name is another one in old versions. @param {Manifest[]} manifests */
+/** Removes the hash from ConfigMap names, which differs in old versions. @param {Manifest[]} manifests */
 function byName(manifests) {
   const [config] = ofKind(manifests, 'ConfigMap');
   const alike = JSON.parse(config ? JSON.stringify(manifests).replaceAll(config.metadata.name, 'config-hash') : JSON.stringify(manifests));
@@ -94,7 +94,7 @@ describe('every service', () => {
         });
       }
 
-      check(`${service}, ${overlay}: its settings are ones that it knows, all that it needs, and usable`, async () => {
+      check(`${service}, ${overlay}: its settings are known, complete and valid`, async () => {
         const manifests = manifestsOf(service, overlay);
         const settings = the(manifests, 'ConfigMap')['data'];
         assert.deepEqual(settings, configMapOf(service, overlay));
@@ -109,7 +109,7 @@ describe('every service', () => {
       });
     }
 
-    check(`${service}: what production changes is in force`, () => {
+    check(`${service}: the patches of production take effect`, () => {
       const manifests = manifestsOf(service, 'production');
       for (const workload of [...ofKind(manifests, 'Deployment'), ...ofKind(manifests, 'Job')]) {
         assert.match(podOf(workload).spec.containers[0].image, new RegExp(`^registry\\.example/plant-shop/${service}@sha256:`));
@@ -117,7 +117,7 @@ describe('every service', () => {
       assert.equal(the(manifests, 'ConfigMap')['data'].NODE_ENV, 'production');
     });
 
-    check(`${service}: what dev changes is in force, and nothing else of the patched ones is lost`, () => {
+    check(`${service}: the patches of dev take effect and remove nothing else`, () => {
       const manifests = manifestsOf(service, 'dev');
       const [container] = podOf(the(manifests, 'Deployment')).spec.containers;
       const [inProduction] = podOf(the(manifestsOf(service, 'production'), 'Deployment')).spec.containers;
@@ -135,7 +135,7 @@ describe('every service', () => {
   const byConnections = ['stream_connections', 'stream_send_lag_seconds_p95'];
   const byWebhooks = ['webhook_attempts_in_flight', 'webhook_deliveries_waiting'];
 
-  check('all scale by CPU, and notifications by what each role is there for, which it measures', () => {
+  check('all services scale by CPU, and notifications also by the metrics of its roles', () => {
     const signals = (/** @type {string} */ service, /** @type {string} */ overlay) =>
       the(manifestsOf(service, overlay), 'HorizontalPodAutoscaler')['spec'].metrics.map((/** @type {any} */ one) => one.resource?.name ?? (one.pods ?? one.object).metric.name);
     for (const service of SERVICES.filter((one) => one !== 'notifications')) assert.deepEqual(signals(service, 'production'), ['cpu']);
@@ -152,7 +152,7 @@ describe('every service', () => {
     }
   });
 
-  check('a number that is that of all replicas is asked for once and divided by them', () => {
+  check('a metric that covers all replicas is an Object metric, divided by their number', () => {
     for (const overlay of ['production', 'production-webhooks']) {
       const { metrics } = the(manifestsOf('notifications', overlay), 'HorizontalPodAutoscaler')['spec'];
       const { object } = metrics.find((/** @type {any} */ one) => one.type === 'Object');
@@ -164,14 +164,14 @@ describe('every service', () => {
     assert.match(rule.metricsQuery, /^max\(/);
   });
 
-  check('the selector of a Deployment that is released stays: the cluster refuses another', () => {
+  check('the selector of a released Deployment never changes, since clusters refuse that', () => {
     for (const service of SERVICES) {
       const { selector } = the(manifestsOf(service, 'production'), 'Deployment')['spec'];
       assert.deepEqual(selector.matchLabels, { 'app.kubernetes.io/name': service });
     }
   });
 
-  check('replicas of one role have what is their own: settings, pods, ways through the network', () => {
+  check('replicas of one role have their own settings, pods and network policies', () => {
     for (const role of ROLES) {
       const manifests = manifestsOf('notifications', `production-${role}`);
       const deployment = the(manifests, 'Deployment');
@@ -184,7 +184,7 @@ describe('every service', () => {
         the(manifests, 'NetworkPolicy', `notifications-${role}`)['spec'].podSelector.matchLabels,
       ];
       for (const selector of selectors) assert.deepEqual(selector, { 'app.kubernetes.io/name': 'notifications', 'app.kubernetes.io/component': role });
-      // All else is that of production: one image, one set of addresses.
+      // The rest comes from production: image and addresses.
       const [container] = podOf(deployment).spec.containers;
       const [ofBoth] = podOf(the(manifestsOf('notifications', 'production'), 'Deployment')).spec.containers;
       assert.deepEqual({ ...container, envFrom: '' }, { ...ofBoth, envFrom: '' });
@@ -199,7 +199,7 @@ describe('every service', () => {
 /** @param {any} container @returns {Record<string, string>} */
 const own = (container) => Object.fromEntries(container.env.map((/** @type {any} */ one) => [one.name, one.value]));
 
-describe('what clients come in by', () => {
+describe('ingress', () => {
   for (const folder of ingresses) {
     for (const [promise, policy] of Object.entries(ingressPolicies)) {
       check(`${folder}: ${promise}`, () => {
@@ -208,18 +208,18 @@ describe('what clients come in by', () => {
     }
   }
 
-  check('no service needs it: each overlay applies where there is no ingress controller', () => {
+  check('service overlays apply without an ingress controller', () => {
     for (const service of SERVICES) for (const overlay of OVERLAYS) assert.deepEqual(ofKind(manifestsOf(service, overlay), 'Ingress'), []);
   });
 
-  test('an NGINX lets the headers of credentials through, and writes no query down', () => {
+  test('NGINX forwards credential headers and logs no query string', () => {
     const { 'http-snippets': http, 'log-format': log } = yamlOf('deploy/ingress/nginx-values.yaml').controller.config.entries;
     assert.match(http, /^underscores_in_headers on;$/);
     assert.match(log, /\$uri\b/);
     assert.doesNotMatch(log, /\$(request|request_uri|args|query_string|arg_\w+|http_\w+)\b(?!_)/);
   });
 
-  check('certificates are asked for by an annotation, who asks is let in to prove it, and nothing else is another one then', () => {
+  check('with cert-manager, only an annotation, the issuer and a network policy for its solver are added', () => {
     const [plain = [], asking = []] = ingresses.map((folder) => rendered.get(folder));
     const entrances = ofKind(asking, 'Ingress');
     for (const { metadata, ...rest } of entrances) {
@@ -235,8 +235,8 @@ describe('what clients come in by', () => {
   });
 });
 
-describe('what services share', () => {
-  check('a namespace refuses pods that are not restricted, and lets nobody talk that has no policy', () => {
+describe('shared manifests', () => {
+  check('the namespace enforces the restricted profile and denies traffic by default', () => {
     for (const overlay of OVERLAYS) {
       const manifests = manifestsOf('shared', overlay);
       assert.equal(the(manifests, 'Namespace').metadata.labels?.['pod-security.kubernetes.io/enforce'], 'restricted');
@@ -244,7 +244,7 @@ describe('what services share', () => {
     }
   });
 
-  check('a database lets in its own service and nobody else', () => {
+  check('a database admits only its own service', () => {
     const databases = manifestsOf('postgres', 'production');
     for (const service of SERVICES.filter(migrates)) {
       const { bootstrap } = the(databases, 'Cluster', `${service}-db`)['spec'];
@@ -258,7 +258,7 @@ describe('what services share', () => {
     assert.equal(ofKind(databases, 'Cluster').length, SERVICES.filter(migrates).length);
   });
 
-  check('a database is talked to by its own authority alone, and NATS can be', () => {
+  check('services trust only their database\'s CA, and can use one for NATS', () => {
     for (const service of SERVICES) {
       for (const workload of [...ofKind(manifestsOf(service, 'production'), 'Deployment'), ...ofKind(manifestsOf(service, 'production'), 'Job')]) {
         const { containers: [container], volumes } = podOf(workload).spec;
@@ -285,8 +285,8 @@ describe('what services share', () => {
     }
   });
 
-  check('each call that services make has a way through the network', () => {
-    // Whoever may speak over NATS may knock at NATS; OAuth pages are the one call that goes without it.
+  check('network policies allow each call between services', () => {
+    // Calls go through NATS, except for the OAuth pages.
     for (const service of SERVICES) {
       const egress = the(manifestsOf(service, 'production'), 'NetworkPolicy', service)['spec'].egress;
       const reaches = (/** @type {string} */ label, /** @type {string} */ value, /** @type {number} */ port) =>
@@ -298,7 +298,7 @@ describe('what services share', () => {
     }
   });
 
-  check('no kustomization uses a field that old kubectl does not know or silently ignores', () => {
+  check('no kustomization uses a field that old kubectl rejects or silently ignores', () => {
     for (const folder of [...folders, ...[...SERVICES, 'shared', 'postgres'].map((name) => `deploy/${name}/base`)]) {
       assert.doesNotMatch(textOf(`${folder}/kustomization.yaml`), /^(labels|patches|components|replacements|commonLabels):/m, folder);
     }

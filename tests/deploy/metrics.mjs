@@ -4,21 +4,21 @@ import { filesBelow } from '../../tools/start/stamp.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { textOf } from './services.mjs';
 
-/** What Node's processes expose, as the library itself says. */
+/** The default metrics of the library. */
 const { collectDefaultMetrics, Registry } = createRequire(join(ROOT, 'libs/platform/package.json'))('prom-client');
 
-/** Names of all metrics that services expose: the default ones, and each name in a file that makes metrics. @returns {Set<string>} */
+/** Returns the names of all metrics that services expose: the default ones, and each name in a file that creates metrics. @returns {Set<string>} */
 export function exposedMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const sources = ['apps', 'libs'].flatMap((folder) => filesBelow(join(ROOT, folder), /(?<!spec)\.ts$/)).map((path) => textOf(path.slice(ROOT.length + 1)));
   const makers = sources.filter((text) => /from 'prom-client'|platform\/service\/metrics'|from '\.\/metrics\.js'/.test(text));
-  // Made as `new Counter({ name: '…'`, or by a function that takes the name as a text of its own.
+  // Created as `new Counter({ name: '…'`, or by a function that takes the name as an argument.
   const names = makers.flatMap((text) => [...text.matchAll(/(?:name: |\(|, |^\s*)'([a-z]+(?:_[a-z]+)+)'/gm)].map(([, name = '']) => name));
   return new Set([...registry.getMetricsAsArray().map((/** @type {{ name: string }} */ { name }) => name), ...names]);
 }
 
-/** Names of metrics in a query of Prometheus, without what histograms append. @param {string} query */
+/** Returns the metrics in a Prometheus query, without the suffixes of histograms. @param {string} query */
 export function metricsOf(query) {
   const bare = query
     .replaceAll(/"[^"]*"/g, '')

@@ -14,13 +14,13 @@ const folder = 'deploy/observability/grafana/dashboards';
 /** @type {{ alert: string, expr: string, labels: { severity: string }, annotations: { summary: string, runbook_url: string } }[]} */
 const rules = yamlOf('deploy/observability/rules/plant-shop.yml').groups.flatMap((/** @type {any} */ group) => group.rules);
 
-/** Of the exporter that the NATS chart brings (`-varz`, prefix `nats`). */
+/** Metrics of the NATS chart's exporter (`-varz`, prefix `nats`). */
 const ofNats = ['nats_varz_routes'];
 
 /** @param {string} query */
 const unknownIn = (query) => metricsOf(query).filter((name) => !exposed.has(name) && !ofNats.includes(name));
 
-/** As hosts of repositories make anchors of headings. @param {string} page */
+/** Returns the anchors that repository hosts derive from headings. @param {string} page */
 const anchorsOf = (page) =>
   [...textOf(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading.toLowerCase().replaceAll(/[^\w\- ]/g, '').replaceAll(' ', '-'));
 
@@ -30,7 +30,7 @@ function isThere(link) {
   return existsSync(join(ROOT, page)) && (anchor === undefined || anchorsOf(page).includes(anchor));
 }
 
-test('metrics are found in the sources and in queries', () => {
+test('metric names are found in sources and queries', () => {
   for (const name of ['http_request_duration_seconds', 'feed_follower_lag', 'store_orders_waiting', 'stream_held', 'rpc_in_flight', 'nodejs_eventloop_lag_p99_seconds']) {
     assert.ok(exposed.has(name), name);
   }
@@ -39,7 +39,7 @@ test('metrics are found in the sources and in queries', () => {
   assert.deepEqual(metricsOf(query), ['a_seconds', 'd_total', 'f']);
 });
 
-test('dashboards name only metrics that a service exposes', () => {
+test('dashboards use only metrics that a service exposes', () => {
   for (const { panels } of dashboards) {
     for (const { title, queries } of panels) for (const { expr } of queries) assert.deepEqual(unknownIn(expr), [], `${title}: ${expr}`);
   }
@@ -50,17 +50,17 @@ test('the files of the dashboards are current: otherwise run `npm run dashboards
   for (const one of dashboards) assert.equal(textOf(`${folder}/${one.uid}.json`), grafana(one));
 });
 
-test('alerts name only metrics that a service exposes, and a runbook that is there', () => {
+test('alerts use only exposed metrics, and link an existing runbook', () => {
   assert.ok(rules.length > 0);
   for (const { alert, expr, labels, annotations } of rules) {
     assert.deepEqual(unknownIn(expr), [], alert);
     assert.match(labels.severity, /^(page|ticket)$/, alert);
     assert.ok(annotations.summary, alert);
-    assert.ok(isThere(annotations.runbook_url), `${alert}: ${annotations.runbook_url} is not there`);
+    assert.ok(isThere(annotations.runbook_url), `${alert}: ${annotations.runbook_url} does not exist`);
   }
 });
 
-test('what the doctor and dashboards say of metrics, alerts and runbooks is there, too', () => {
+test('the doctor, the dashboards and the runbooks name only existing metrics, alerts and runbooks', () => {
   const alerts = rules.map(({ alert }) => alert);
   for (const { metric, todo } of LIMITS) assert.ok(exposed.has(metric) && isThere(todo), `${metric}: ${todo}`);
   const named = dashboards.flatMap(({ panels }) => panels.flatMap(({ says }) => [...says.matchAll(/[Aa]lert (\w+)/g)].map(([, alert]) => alert)));

@@ -1,17 +1,17 @@
 import { BlockList, isIPv6 } from 'node:net';
 
-// What every manifest of ours keeps to, beyond what schemas can say. Each policy answers with faults in words.
+// Policies for all manifests, beyond what schemas can express. Each returns violations in words.
 
 /** @typedef {import('./render.mjs').Manifest} Manifest */
 /**
  * @typedef {(manifests: Manifest[], about: { service: string, overlay: string, migrates: boolean, role?: string }) => string[]} Policy
- * role: of replicas that have one alone
+ * role: of the replicas, if they have only one
  */
 
-/** How long a service may take to end in order (libs/platform/src/service/service.ts), in seconds. */
+/** Maximum duration of a graceful shutdown (libs/platform/src/service/service.ts), in seconds. */
 const SHUTDOWN_S = 17;
 
-/** Where webhooks must never get. */
+/** Addresses that webhooks must never reach. */
 const INSIDE = [
   '10.1.2.3', '172.16.0.1', '172.31.255.254', '192.168.1.1', '100.64.0.1', '127.0.0.1', '169.254.169.254', '0.0.0.0', '192.0.0.8', '198.18.0.1', '224.0.0.1',
   '255.255.255.255', '::1', '::', 'fd00::1', 'fe80::1', 'ff02::1', '::ffff:10.1.2.3', '64:ff9b::a01:203', '2002:a01:203::1', '2001:db8::1', '2001::1',
@@ -21,7 +21,7 @@ const OUTSIDE = ['1.1.1.1', '93.184.215.14', '172.15.0.1', '172.32.0.1', '2606:4
 /** @param {Manifest[]} manifests @param {string} kind */
 export const ofKind = (manifests, kind) => manifests.filter((one) => one.kind === kind);
 
-/** @param {Manifest} manifest @returns {any} the template of its pods */
+/** @param {Manifest} manifest @returns {any} its pod template */
 export const podOf = (manifest) => manifest['spec'].template;
 
 /** @param {Manifest[]} manifests */
@@ -32,14 +32,14 @@ const selects = (selector, labels) => Object.entries(selector).every(([name, val
 
 /**
  * @param {Manifest} manifest
- * @param {Record<string, boolean>} wanted what ought to be, in words
+ * @param {Record<string, boolean>} wanted requirements in words, with whether they hold
  */
 export const unmet = ({ kind, metadata }, wanted) =>
   Object.entries(wanted).filter(([, holds]) => !holds).map(([what]) => `${kind} ${metadata.name}: ${what}`);
 
 /** @type {Record<string, Policy>} */
 export const policies = {
-  'a service has all its parts, once': (manifests, { service, migrates, role }) => {
+  'a service has each of its manifests exactly once': (manifests, { service, migrates, role }) => {
     const named = (/** @type {string} */ name) => (role === undefined ? name : `${name}-${role}`);
     const parts = ['ConfigMap', 'Deployment', 'HorizontalPodAutoscaler', 'PodDisruptionBudget', 'Service', 'ServiceAccount', 'NetworkPolicy'].map((kind) => `${kind} ${named(service)}`);
     const expected = [...parts, ...(migrates ? [`Job ${named(`${service}-migrate`)}`, `NetworkPolicy ${named(`${service}-migrate`)}`] : [])];
@@ -50,59 +50,59 @@ export const policies = {
     ];
   },
 
-  'pods keep to the restricted profile, and write nowhere but in /tmp': (manifests) =>
+  'pods meet the restricted profile and write only to /tmp': (manifests) =>
     workloads(manifests).flatMap((workload) => {
       const { spec } = podOf(workload);
       const user = spec.securityContext ?? {};
       const containers = [...spec.containers, ...(spec.initContainers ?? [])];
       const each = (/** @type {(container: any) => boolean} */ holds) => containers.every(holds);
       return unmet(workload, {
-        'is not root': user.runAsNonRoot === true && user.runAsUser > 0 && user.runAsGroup > 0 && each((one) => one.securityContext.runAsUser === undefined),
-        'has the seccomp profile of the runtime': user.seccompProfile?.type === 'RuntimeDefault',
-        'has no token of the API server': spec.automountServiceAccountToken === false,
-        'is not told of Services by variables, which would be settings': spec.enableServiceLinks === false,
-        'shares nothing of the host': !spec.hostNetwork && !spec.hostPID && !spec.hostIPC,
-        'mounts nothing of the host, and what can be written is bounded': (spec.volumes ?? []).every((/** @type {any} */ one) => one.projected || one.emptyDir?.sizeLimit),
-        'gains no privilege': each((one) => one.securityContext.allowPrivilegeEscalation === false && !one.securityContext.privileged),
-        'has no capability': each(({ securityContext: { capabilities } }) => capabilities.drop.join() === 'ALL' && !capabilities.add),
-        'has a root that cannot be written': each((one) => one.securityContext.readOnlyRootFilesystem === true),
+        'does not run as root': user.runAsNonRoot === true && user.runAsUser > 0 && user.runAsGroup > 0 && each((one) => one.securityContext.runAsUser === undefined),
+        'uses the runtime\'s seccomp profile': user.seccompProfile?.type === 'RuntimeDefault',
+        'mounts no API server token': spec.automountServiceAccountToken === false,
+        'gets no service-link variables, which would count as settings': spec.enableServiceLinks === false,
+        'shares no host namespace': !spec.hostNetwork && !spec.hostPID && !spec.hostIPC,
+        'mounts nothing from the host, and limits writable volumes': (spec.volumes ?? []).every((/** @type {any} */ one) => one.projected || one.emptyDir?.sizeLimit),
+        'cannot gain privileges': each((one) => one.securityContext.allowPrivilegeEscalation === false && !one.securityContext.privileged),
+        'has no capabilities': each(({ securityContext: { capabilities } }) => capabilities.drop.join() === 'ALL' && !capabilities.add),
+        'has a read-only root file system': each((one) => one.securityContext.readOnlyRootFilesystem === true),
         'mounts secrets read-only': each((one) => one.volumeMounts.every((/** @type {any} */ mount) => mount.mountPath === '/tmp' || mount.readOnly === true)),
-        'asks for CPU and memory, and is bounded in both': each(({ resources }) =>
+        'has requests and limits for CPU and memory': each(({ resources }) =>
           ['requests', 'limits'].every((what) => resources?.[what]?.cpu && resources[what].memory)),
       });
     }),
 
-  'images are named by digest in production, and never as the latest': (manifests, { service, overlay }) =>
+  'production images are pinned by digest, and no image is tagged latest': (manifests, { service, overlay }) =>
     workloads(manifests).flatMap((workload) =>
       podOf(workload).spec.containers.flatMap(({ image }) =>
         unmet(workload, {
-          [`${image} is the service's own`]: new RegExp(`(^|/)plant-shop/${service}[@:]`).test(image),
-          [`${image} is named exactly`]: overlay.startsWith('production') ? /@sha256:[0-9a-f]{64}$/.test(image) : /:(?!latest$)[\w.-]+$/.test(image),
+          [`${image} is the service's image`]: new RegExp(`(^|/)plant-shop/${service}[@:]`).test(image),
+          [`${image} is pinned`]: overlay.startsWith('production') ? /@sha256:[0-9a-f]{64}$/.test(image) : /:(?!latest$)[\w.-]+$/.test(image),
         }),
       ),
     ),
 
-  'a pod is asked how it is on its operations port, and ends in order': (manifests) =>
+  'pods are probed on the operations port and shut down gracefully': (manifests) =>
     ofKind(manifests, 'Deployment').flatMap((deployment) => {
       const { metadata, spec } = podOf(deployment);
       const [container] = spec.containers;
       const asks = (/** @type {any} */ probe, /** @type {string} */ path) => probe?.httpGet?.path === path && probe.httpGet.port === 'ops';
       const pause = Number(container.lifecycle?.preStop?.exec?.command?.[1] ?? 0);
       return unmet(deployment, {
-        'has its operations port at 9090': container.ports.some((/** @type {any} */ one) => one.name === 'ops' && one.containerPort === 9090),
-        'is started when it lives': asks(container.startupProbe, '/livez'),
-        'is killed when it no longer lives': asks(container.livenessProbe, '/livez'),
-        'gets work when it is ready': asks(container.readinessProbe, '/readyz'),
-        'waits before it ends': pause > 0,
-        'has time to end': spec.terminationGracePeriodSeconds >= pause + SHUTDOWN_S,
-        'is replaced only by one that is ready': deployment['spec'].strategy.rollingUpdate.maxUnavailable === 0,
-        'says no number of replicas, which is the autoscaler\'s': deployment['spec'].replicas === undefined,
+        'exposes the operations port 9090': container.ports.some((/** @type {any} */ one) => one.name === 'ops' && one.containerPort === 9090),
+        'has a startup probe on /livez': asks(container.startupProbe, '/livez'),
+        'has a liveness probe on /livez': asks(container.livenessProbe, '/livez'),
+        'has a readiness probe on /readyz': asks(container.readinessProbe, '/readyz'),
+        'waits before it shuts down': pause > 0,
+        'has time to shut down': spec.terminationGracePeriodSeconds >= pause + SHUTDOWN_S,
+        'is replaced only when its successor is ready': deployment['spec'].strategy.rollingUpdate.maxUnavailable === 0,
+        'leaves the number of replicas to the autoscaler': deployment['spec'].replicas === undefined,
         'is spread over zones and nodes': ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].every((key) =>
           (spec.topologySpreadConstraints ?? []).some((/** @type {any} */ one) => one.topologyKey === key && selects(one.labelSelector.matchLabels, metadata.labels))),
       });
     }),
 
-  'what selects pods selects those of the service, not those that migrate': (manifests) => {
+  'selectors match the service\'s pods but not its migration pods': (manifests) => {
     const [deployment] = ofKind(manifests, 'Deployment');
     if (deployment === undefined) return ['no Deployment'];
     const labels = podOf(deployment).metadata.labels;
@@ -110,14 +110,14 @@ export const policies = {
     const others = ofKind(manifests, 'Job').map((job) => podOf(job).metadata.labels);
     const only = (/** @type {Record<string, string>} */ selector) => selects(selector, labels) && !others.some((other) => selects(selector, other));
     return [
-      ...unmet(deployment, { 'owns its pods': only(deployment['spec'].selector.matchLabels) }),
+      ...unmet(deployment, { 'selects only its pods': only(deployment['spec'].selector.matchLabels) }),
       ...ofKind(manifests, 'Service').flatMap((one) =>
         unmet(one, {
-          'leads to the pods': only(one['spec'].selector),
-          'leads to ports that there are': one['spec'].ports.every((/** @type {any} */ port) => ports.includes(port.targetPort)),
+          'selects the pods': only(one['spec'].selector),
+          'targets existing ports': one['spec'].ports.every((/** @type {any} */ port) => ports.includes(port.targetPort)),
         })),
       ...ofKind(manifests, 'PodDisruptionBudget').flatMap((one) =>
-        unmet(one, { 'guards the pods': only(one['spec'].selector.matchLabels), 'lets nodes be emptied': one['spec'].maxUnavailable === 1 })),
+        unmet(one, { 'selects the pods': only(one['spec'].selector.matchLabels), 'allows draining nodes': one['spec'].maxUnavailable === 1 })),
       ...ofKind(manifests, 'HorizontalPodAutoscaler').flatMap((one) => {
         const { scaleTargetRef, minReplicas, maxReplicas } = one['spec'];
         return unmet(one, {
@@ -128,10 +128,10 @@ export const policies = {
     ];
   },
 
-  'a service outlives one of its pods in production': (manifests, { overlay }) =>
+  'in production, a service survives the loss of a pod': (manifests, { overlay }) =>
     ofKind(manifests, 'HorizontalPodAutoscaler').flatMap((one) => unmet(one, { 'has at least two replicas': !overlay.startsWith('production') || one['spec'].minReplicas >= 2 })),
 
-  'each pod has a policy that says whom it talks to': (manifests) =>
+  'each pod has exactly one network policy': (manifests) =>
     workloads(manifests).flatMap((workload) => {
       const labels = podOf(workload).metadata.labels;
       const own = ofKind(manifests, 'NetworkPolicy').filter((one) => selects(one['spec'].podSelector.matchLabels, labels));
@@ -140,28 +140,28 @@ export const policies = {
         ...own.flatMap((one) => {
           const rules = [...(one['spec'].ingress ?? []).map((/** @type {any} */ rule) => [rule.from, rule.ports]), ...(one['spec'].egress ?? []).map((/** @type {any} */ rule) => [rule.to, rule.ports])];
           return unmet(one, {
-            'is for both directions': one['spec'].policyTypes.join() === 'Ingress,Egress',
+            'covers both directions': one['spec'].policyTypes.join() === 'Ingress,Egress',
             'names peers and ports in each rule': rules.every(([peers, ports]) => peers?.length > 0 && ports?.length > 0),
-            'takes nobody for everybody': rules.every(([peers]) => (peers ?? []).every((/** @type {any} */ peer) => peer.ipBlock || peer.podSelector?.matchLabels || peer.namespaceSelector?.matchLabels)),
+            'has no empty peer, which would match everything': rules.every(([peers]) => (peers ?? []).every((/** @type {any} */ peer) => peer.ipBlock || peer.podSelector?.matchLabels || peer.namespaceSelector?.matchLabels)),
           });
         }),
       ];
     }),
 
-  'only notifications reaches beyond the cluster, and never addresses inside': (manifests) =>
+  'only notifications reaches outside the cluster, and no internal address': (manifests) =>
     ofKind(manifests, 'NetworkPolicy').flatMap((one) => {
       const rules = one['spec'].egress.filter((/** @type {any} */ rule) => (rule.to ?? []).some((/** @type {any} */ peer) => peer.ipBlock));
       const blocks = rules.flatMap((/** @type {any} */ rule) => rule.to.map((/** @type {any} */ peer) => peer.ipBlock));
-      if (!['notifications', 'notifications-webhooks'].includes(one.metadata.name)) return unmet(one, { 'reaches pods only': blocks.length === 0 });
+      if (!['notifications', 'notifications-webhooks'].includes(one.metadata.name)) return unmet(one, { 'reaches only pods': blocks.length === 0 });
       const reached = (/** @type {string} */ address) => blocks.some((/** @type {any} */ block) => covers([block.cidr], address) && !covers(block.except ?? [], address));
       return unmet(one, {
         ...Object.fromEntries(INSIDE.map((address) => [`does not reach ${address}`, !reached(address)])),
         ...Object.fromEntries(OUTSIDE.map((address) => [`reaches ${address}`, reached(address)])),
-        'speaks TLS': rules.every(({ ports }) => ports.every((/** @type {any} */ port) => [443, 8443].includes(port.port))),
+        'reaches only TLS ports': rules.every(({ ports }) => ports.every((/** @type {any} */ port) => [443, 8443].includes(port.port))),
       });
     }),
 
-  'each file that a variable names is mounted': (manifests) =>
+  'each file named by a variable is mounted': (manifests) =>
     workloads(manifests).flatMap((workload) => {
       const { spec } = podOf(workload);
       const mounted = spec.volumes
@@ -170,20 +170,20 @@ export const policies = {
         .flatMap((/** @type {any} */ source) => source.secret?.items ?? [])
         .map((/** @type {any} */ item) => `/run/secrets/shop/${item.path}`);
       const named = spec.containers[0].env.map((/** @type {any} */ one) => one.value);
-      return unmet(workload, { [`${named.join(' ')} are what is mounted`]: [...named].sort().join() === [...mounted].sort().join() });
+      return unmet(workload, { [`${named.join(' ')} match the mounted files`]: [...named].sort().join() === [...mounted].sort().join() });
     }),
 
-  'a release knows what comes first': (manifests) =>
+  'manifests are labelled with their release phase': (manifests) =>
     manifests.flatMap((one) =>
       unmet(one, {
         'is in its phase':
           one.metadata.labels?.['release-phase'] === (['ConfigMap', 'ServiceAccount', 'NetworkPolicy', 'Job'].includes(one.kind) ? 'prepare' : 'rollout'),
       })),
 
-  'no ConfigMap holds a secret': (manifests) =>
+  'no ConfigMap contains a secret': (manifests) =>
     ofKind(manifests, 'ConfigMap').flatMap((one) =>
       Object.entries(one['data']).flatMap(([name, value]) =>
-        unmet(one, { [`${name} is no secret`]: !/(PASSWORD|SECRET|TOKEN|DATABASE_URL|ACCESS_KEY)$/.test(name) && !/:\/\/[^/]*@/.test(value) }))),
+        unmet(one, { [`${name} is not a secret`]: !/(PASSWORD|SECRET|TOKEN|DATABASE_URL|ACCESS_KEY)$/.test(name) && !/:\/\/[^/]*@/.test(value) }))),
 };
 
 /** @param {string[]} networks @param {string} address */

@@ -7,7 +7,7 @@ import { cacheFolder } from '../../tools/start/system-user.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 
 /**
- * A program that makes manifests of a kustomization.
+ * A program that renders kustomizations.
  * @typedef {object} Renderer
  * @property {string} name with its version
  * @property {(folder: string) => Promise<Manifest[]>} render folder: from the root of the repository
@@ -16,9 +16,8 @@ import { ROOT } from '../../tools/start/toolchain.mjs';
 /** @typedef {Record<string, any> & { kind: string, metadata: { name: string, namespace?: string, labels?: Record<string, string> } }} Manifest */
 
 /**
- * The kubectl of this machine, if there is one, and the one of Debian 12, which is as old as one may meet: manifests are to come
- * out of both, and alike.
- * @returns {Promise<Renderer[]>} none where neither is there nor can be fetched
+ * Returns this machine's kubectl, if installed, and Debian 12's, the oldest supported one. Both must render the same manifests.
+ * @returns {Promise<Renderer[]>} empty if neither is available
  */
 export async function renderers() {
   const installed = (process.env['PATH'] ?? '').split(delimiter).filter(Boolean).map((folder) => join(folder, 'kubectl')).find((path) => existsSync(path));
@@ -44,7 +43,7 @@ async function rendererOf(binary) {
   };
 }
 
-/** Old ones write empty maps where new ones write nothing. @param {Manifest} manifest */
+/** Removes empty maps, which only old versions write. @param {Manifest} manifest */
 function normal(manifest) {
   const { annotations } = manifest.metadata;
   if (annotations !== undefined && Object.keys(annotations).length === 0) delete manifest.metadata.annotations;
@@ -53,7 +52,7 @@ function normal(manifest) {
 
 /** @param {string} binary @param {string[]} args */
 async function run(binary, args) {
-  // What kubectl says of fields that newer ones want otherwise goes to its standard error.
+  // Discards deprecation warnings on standard error.
   const { code, output } = await attempt('sh', ['-c', '"$0" "$@" 2>/dev/null', binary, ...args]);
   if (code !== 0) throw new Error(`${binary} ${args.join(' ')}: exit code ${code}; ${(await attempt(binary, args)).output}`);
   return output;

@@ -18,8 +18,8 @@ const models = {
 };
 
 /**
- * What the schemas of Kubernetes and its operators have against a manifest: wrong and missing fields, and, as an API server
- * that is asked to be strict, fields that nobody knows.
+ * Validates a manifest against the schemas of Kubernetes and its operators. Reports wrong, missing and, like an API server with
+ * strict validation, unknown fields.
  * @param {import('./render.mjs').Manifest} manifest
  * @returns {string[]}
  */
@@ -33,12 +33,12 @@ export function schemaFaults(manifest) {
   } catch (error) {
     return [/** @type {Error} */ (error).message];
   }
-  return pathsOf(manifest, '').filter((path) => !seen.has(path)).map((path) => `${path} is no field`);
+  return pathsOf(manifest, '').filter((path) => !seen.has(path)).map((path) => `${path} is not a field`);
 }
 
 /**
- * The schemas leave unknown fields alone, as the API does. But they look at every field that they know, so one they never looked
- * at is unknown.
+ * Wraps a value to record the fields that the validator reads. The schemas ignore unknown fields, as the API does, but read every
+ * known one, so a field that was never read is unknown.
  * @param {any} value @param {string} path @param {Set<string>} seen
  * @returns {any}
  */

@@ -15,7 +15,7 @@ after(() => rmSync(folder, { recursive: true }));
 /** @param {string} script from the root @param {string[]} args @param {NodeJS.ProcessEnv} [env] */
 const shell = (script, args, env = {}) => run('sh', [join(ROOT, script), ...args], { what: script, cwd: ROOT, env: { ...process.env, ...env } });
 
-/** A program of this name that tells how it was called, in the folder that is put in front of PATH. @param {string} name @param {string} body */
+/** Puts a fake program, such as one that prints its arguments, at the front of PATH. @param {string} name @param {string} body */
 function stand(name, body) {
   const bin = join(folder, `bin-${name}`);
   mkdirSync(bin, { recursive: true });
@@ -26,7 +26,7 @@ function stand(name, body) {
 
 const passwordVariables = [...new Set(textOf('deploy/nats/nats.conf').match(/\$\w+_PASSWORD/g))].map((name) => name.slice(1)).sort();
 
-test('every secret of docker-compose.yml is drawn once, and kept', async () => {
+test('every secret of docker-compose.yml is generated once and never replaced', async () => {
   const secrets = join(folder, 'secrets');
   await shell('deploy/compose/make-secrets.sh', [secrets]);
   assert.deepEqual(readdirSync(secrets).sort(), Object.keys(yamlOf('docker-compose.yml').secrets).sort());
@@ -41,7 +41,7 @@ test('every secret of docker-compose.yml is drawn once, and kept', async () => {
   assert.deepEqual(readdirSync(secrets).map((name) => readFileSync(join(secrets, name), 'utf8')), all);
 });
 
-test('NATS in a container gets every password that nats.conf asks for', async () => {
+test('NATS in a container gets every password that nats.conf needs', async () => {
   const secrets = join(folder, 'nats');
   await shell('deploy/compose/make-secrets.sh', [secrets]);
   const output = await shell('deploy/compose/nats.sh', ['--config', '/nats.conf'], { ...stand('nats-server', 'echo "$@"; env'), SECRETS: secrets });
@@ -52,7 +52,7 @@ test('NATS in a container gets every password that nats.conf asks for', async ()
   assert.deepEqual([...output.matchAll(/^(\w+_NATS_PASSWORD)=/gm)].map(([, name]) => name).sort(), passwordVariables);
 });
 
-test('the NATS chart gets every password that nats.conf asks for, from Secrets that there are', async () => {
+test('the NATS chart gets every password that nats.conf needs, from existing Secrets', async () => {
   const { container, config } = yamlOf('deploy/nats/values.yaml');
   assert.deepEqual(Object.keys(container.env).sort(), passwordVariables);
   for (const user of NATS_USERS) {
@@ -61,15 +61,15 @@ test('the NATS chart gets every password that nats.conf asks for, from Secrets t
   assert.deepEqual(config.merge, { accounts$include: 'accounts.conf' });
   assert.equal(config.jetstream.enabled, false);
   const [version] = /\d+\.\d+\.\d+/.exec(container.image.tag) ?? [];
-  assert.ok(yamlOf('docker-compose.yml').services.nats.image.includes(`:${version}-`), 'one version everywhere');
+  assert.ok(yamlOf('docker-compose.yml').services.nats.image.includes(`:${version}-`), 'the same version everywhere');
 });
 
-test('every Secret that a pod or NATS mounts is drawn, or made by the operator of the databases', async () => {
+test('every Secret that a pod or NATS mounts is created by secrets.sh or by the database operator', async () => {
   const drawn = parseAllDocuments(await shell('deploy/shared/secrets.sh', [])).map((document) => document.toJS());
   const values = drawn.map(({ stringData }) => stringData.password ?? stringData.secret);
   assert.equal(new Set(values).size, drawn.length);
   for (const value of values) assert.match(value, /^s[0-9a-f]{64}$/);
-  // Name and password are for CloudNativePG, which makes the role; the service mounts the whole address.
+  // CloudNativePG creates the role from username and password; the service mounts the whole URI.
   const roles = drawn.filter(({ type }) => type === 'kubernetes.io/basic-auth');
   for (const { metadata, stringData } of roles) {
     const service = metadata.name.replace(/-db-service$/, '');
@@ -95,7 +95,7 @@ test('every Secret that a pod or NATS mounts is drawn, or made by the operator o
   assert.deepEqual([...wanted].filter((one) => !byOperator.includes(one)).sort(), [...keys].sort());
 });
 
-test('a release migrates before it lets new pods in, and stops where something fails', async () => {
+test('a release migrates before it starts new pods, and stops at the first failure', async () => {
   const kubectl = stand('kubectl', 'case "$1 $2" in "get job/"*) echo "SuccessCriteriaMet Complete" ;; *) echo "kubectl $@" ;; esac');
   const said = async (/** @type {string} */ service) => (await shell('deploy/release.sh', [service, 'production'], kubectl)).trimEnd().split('\n');
   const overlay = `${join(ROOT, 'deploy')}/store/overlays/production`;
@@ -117,8 +117,8 @@ test('a release migrates before it lets new pods in, and stops where something f
   assert.deepEqual(output.trimEnd().split('\n'), ['delete', 'apply']);
 });
 
-test('a release ends with the log of a migration that failed, soon after it did', { timeout: 20_000 }, async () => {
-  // The Job runs when it is first asked about, ends its pods, and has failed.
+test('a release whose migration fails prints its log and ends soon after', { timeout: 20_000 }, async () => {
+  // The fake Job first runs, then ends its pods, then has failed.
   const asked = join(folder, 'asked');
   const kubectl = stand('kubectl', `
     case "$1 $2" in
@@ -137,8 +137,8 @@ test('a release ends with the log of a migration that failed, soon after it did'
   ]);
 });
 
-test('a release says what a migration waits for, each thing once', { timeout: 20_000 }, async () => {
-  // No pod is made; then its image is not to be had; then its container starts, runs and completes.
+test('a release prints each reason why a migration waits once', { timeout: 20_000 }, async () => {
+  // First no pod is created; then its image cannot be pulled; then its container starts, runs and completes.
   const asked = join(folder, 'asked-of-pods');
   const image = 'ImagePullBackOff: Back-off pulling image "plant-shop/store:1"';
   const kubectl = stand('kubectl', `

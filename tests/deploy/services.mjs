@@ -6,7 +6,7 @@ import { ROOT } from '../../tools/start/toolchain.mjs';
 
 export { SERVICES };
 export const OVERLAYS = /** @type {const} */ (['dev', 'production']);
-/** Of notifications: replicas that have one role each, which are released beside each other. */
+/** Roles of notifications whose replicas can be released separately. */
 export const ROLES = /** @type {const} */ (['stream', 'webhooks']);
 
 /** @typedef {import('../../tools/start/services.mjs').ServiceName} ServiceName */
@@ -16,14 +16,13 @@ export const ROLES = /** @type {const} */ (['stream', 'webhooks']);
 export const textOf = (path) => readFileSync(join(ROOT, path), 'utf8');
 
 /**
- * @param {string} path a YAML file, with anchors and merge keys as docker-compose.yml has them
+ * @param {string} path a YAML file; anchors and merge keys are resolved
  * @returns {any} its first document
  */
 export const yamlOf = (path) => parseAllDocuments(textOf(path), { merge: true })[0]?.toJS();
 
 /**
- * What a ConfigMap of a service holds, read from the kustomizations themselves; manifests.test.mjs sees that it is also what comes
- * out of them.
+ * Returns a service's ConfigMap from its kustomizations; manifests.test.mjs checks that rendering yields the same.
  * @param {ServiceName} service
  * @param {Overlay} overlay
  * @returns {Record<string, string>}

@@ -1,24 +1,24 @@
 import { ConfigError, readConfig } from '../../libs/platform/dist/config.js';
 import { environmentOf } from './dockerfile.mjs';
 
-// What services want to be told is read from their own config classes, never from a list here.
+// The settings are read from the services' config classes.
 
 const FILE = '_FILE';
 
-/** These never stand in a manifest themselves. */
+/** Settings that manifests may only reference as files. */
 const SECRET = /(PASSWORD|SECRET|TOKEN|DATABASE_URL|ACCESS_KEY)$/;
 
-/** Read by Node and the telemetry library themselves. */
+/** Variables of Node and OpenTelemetry. */
 const NOT_OURS = /^(NODE_OPTIONS|OTEL_[A-Z_]+)$/;
 
-/** A value for each secret, which only its file holds. @param {string} variable */
+/** Returns a placeholder for a secret, whose value is only in its file. @param {string} variable */
 const sampleOf = (variable) => (variable.endsWith('DATABASE_URL') ? 'postgresql://role:password@database/name' : `s${'0'.repeat(64)}`);
 
 /**
- * What is wrong with the variables that somebody sets for a process.
+ * Checks the variables of a process.
  * @param {{ settings: import('../../libs/platform/dist/config.js').Settings, together?: (config: any) => readonly string[] }} wanted
  * @param {Record<string, string>} given
- * @returns {string[]} faults in words, none when the process would start with them
+ * @returns {string[]} faults in words; empty if the process would start
  */
 export function faultsOf({ settings, together }, given) {
   const known = Object.values(settings).map(({ variable }) => variable);
@@ -28,9 +28,9 @@ export function faultsOf({ settings, together }, given) {
   for (const [name, value] of Object.entries(given)) {
     const isFile = name.endsWith(FILE);
     const variable = isFile ? name.slice(0, -FILE.length) : name;
-    if (typeof value !== 'string') faults.push(`${name} is no text`);
-    if (!known.includes(variable) && !NOT_OURS.test(variable)) faults.push(`${name} is no setting`);
-    if (SECRET.test(variable) && !isFile) faults.push(`${name} is a secret: give it as ${variable}${FILE}`);
+    if (typeof value !== 'string') faults.push(`${name} is not text`);
+    if (!known.includes(variable) && !NOT_OURS.test(variable)) faults.push(`${name} is not a setting`);
+    if (SECRET.test(variable) && !isFile) faults.push(`${name} is a secret: set it as ${variable}${FILE}`);
     environment[variable] = isFile ? sampleOf(variable) : value;
   }
   try {
@@ -44,14 +44,14 @@ export function faultsOf({ settings, together }, given) {
 
 /**
  * @param {string} service
- * @returns {Promise<Parameters<typeof faultsOf>[0]>} what its `main.ts` reads
+ * @returns {Promise<Parameters<typeof faultsOf>[0]>} the settings of its `main.ts`
  */
 export async function settingsOf(service) {
   const config = await import(`../../apps/${service}/dist/config.js`);
   return { settings: config[`${service}Settings`], together: config.faultsOf };
 }
 
-/** What the image sets for one of its five services; it sets the same for all. @param {string} service @returns {Promise<Record<string, string>>} */
+/** Returns the image's own variables that are settings of this service. @param {string} service @returns {Promise<Record<string, string>>} */
 export async function imageSettingsOf(service) {
   const known = Object.values((await settingsOf(service)).settings).map(({ variable }) => variable);
   return Object.fromEntries(Object.entries(environmentOf(service)).filter(([name]) => known.includes(name)));
@@ -59,7 +59,7 @@ export async function imageSettingsOf(service) {
 
 /**
  * @param {string} service
- * @returns {Promise<Parameters<typeof faultsOf>[0]>} what its `migrate.ts` reads
+ * @returns {Promise<Parameters<typeof faultsOf>[0]>} the settings of its `migrate.ts`
  */
 export async function migrationSettingsOf(service) {
   return { settings: (await import(`../../apps/${service}/dist/config.js`)).migrationSettings };

@@ -20,7 +20,7 @@ import { pinnedNode, ROOT } from '../../tools/start/toolchain.mjs';
 import { Authority } from './authority.mjs';
 import { SERVICES } from './services.mjs';
 
-// Services with a Postgres and a NATS server that take nobody without TLS, whose certificates an authority of the operator signed.
+// Services with Postgres and NATS servers that require TLS and have certificates of a private CA.
 
 const { Client } = createRequire(join(ROOT, 'libs/platform/package.json'))('pg');
 const DATABASES = SERVICES.filter((service) => service !== 'gateway');
@@ -28,7 +28,7 @@ const DATABASES = SERVICES.filter((service) => service !== 'gateway');
 const folder = mkdtempSync(join(tmpdir(), 'plant-shop-tls-'));
 const ours = new Authority(folder, 'ours');
 const stranger = new Authority(folder, 'stranger');
-/** What services are given: it may be replaced while they run. */
+/** The CA file of the services, which may be replaced while they run. */
 const known = join(folder, 'known.crt');
 /** @type {{ crt: string, key: string }} */
 let shown;
@@ -74,7 +74,7 @@ const environmentOf = (service, given) => ({
   ...given,
 });
 
-/** A real process of a service. @param {string} service @param {Record<string, string>} [given] */
+/** Starts a service process. @param {string} service @param {Record<string, string>} [given] */
 async function start(service, given = {}) {
   const port = await freePort();
   const env = environmentOf(service, { ...given, OPS_PORT: `${port}` });
@@ -106,22 +106,22 @@ async function becomes(read, wanted) {
   assert.match(last, wanted);
 }
 
-/** What a service says of a certificate that it does not take. */
+/** Matches a service's message about a rejected certificate. */
 const REFUSED = /self-signed certificate in certificate chain|unable to (verify the first|get local issuer) certificate|certificate signature failure/;
 
 describe('TLS inside', () => {
-  test('servers take nobody without it', async () => {
+  test('the servers refuse connections without TLS', async () => {
     await assert.rejects(new Client({ connectionString: databaseUrl('store') }).connect(), /no encryption/);
   });
 
-  test('schemas are migrated and all services are ready, by an authority of the operator', async () => {
+  test('with the CA, migrations run and all services become ready', async () => {
     for (const { code, output } of await Promise.all(DATABASES.map((service) => migrate(service)))) assert.equal(code, 0, output);
     const started = await Promise.all(SERVICES.map((service) => start(service)));
-    for (const { health } of started) await becomes(health, /^ok {5}\w+ \/readyz: has what it requires/);
+    for (const { health } of started) await becomes(health, /^ok {5}\w+ \/readyz: all its dependencies are ready/);
     await Promise.all(started.map(({ stop }) => stop()));
   });
 
-  test('the doctor looks at both, and says when it knows the authority not', async () => {
+  test('the doctor checks both servers, and reports an unknown CA', async () => {
     const looked = async (/** @type {string | undefined} */ ca) =>
       [...(await checkDatabases(ROOT, { store: databaseUrl('store') }, ca)), ...(await checkNats(ROOT, { ...servers.nats, url: natsUrl(), ca }))].map(line).join('\n');
     assert.doesNotMatch(await looked(known), /WRONG/);
@@ -130,8 +130,8 @@ describe('TLS inside', () => {
     assert.match(wrong, /WRONG {2}NATS: .*certificate/);
   });
 
-  for (const [what, authority] of /** @type {const} */ ([['signed by somebody else', 'stranger'], ['of an authority that nobody named', 'none']])) {
-    test(`a database whose certificate is ${what} gets no password, nor any statement`, async () => {
+  for (const [what, authority] of /** @type {const} */ ([['signed by another CA', 'stranger'], ['signed by a CA that is not configured', 'none']])) {
+    test(`a database whose certificate is ${what} gets no password and no statement`, async () => {
       const refusing = authority === 'none'
         ? { PGSSLROOTCERT: '', CATALOG_DATABASE_URL: `${databaseUrl('catalog')}?sslmode=verify-full` }
         : { PGSSLROOTCERT: stranger.file };
@@ -145,7 +145,7 @@ describe('TLS inside', () => {
       await catalog.stop();
     });
 
-    test(`a NATS server whose certificate is ${what} is not logged in to`, async () => {
+    test(`a NATS server whose certificate is ${what} gets no login`, async () => {
       const catalog = await start('catalog', { NATS_CA: authority === 'none' ? '' : stranger.file });
       await becomes(catalog.log, REFUSED);
       assert.match(await catalog.health(), /WRONG {2}catalog requires nats: not connected/);
@@ -153,7 +153,7 @@ describe('TLS inside', () => {
     });
   }
 
-  test('certificates for another host are refused, whoever signed them', async () => {
+  test('certificates for another host are rejected, even if the CA signed them', async () => {
     await serve(ours, 'another.example');
     const catalog = await start('catalog');
     await becomes(catalog.log, /does not match certificate's altnames.*nats not there yet/);
@@ -164,7 +164,7 @@ describe('TLS inside', () => {
     await serve(ours, 'localhost');
   });
 
-  test('an authority is replaced while services run, which do not end for it', async () => {
+  test('the CA can be replaced without restarting services', async () => {
     const [catalog, gateway] = [await start('catalog'), await start('gateway')];
     for (const { health } of [catalog, gateway]) await becomes(health, /^ok {5}\w+ \/readyz/);
     const next = new Authority(folder, 'next');
@@ -178,7 +178,7 @@ describe('TLS inside', () => {
   });
 });
 
-/** Both servers show another certificate from now on. NATS begins anew, so that nobody is left from before. @param {Authority} authority @param {string} host */
+/** Replaces the certificates of both servers. Restarts NATS, so that no earlier connection remains. @param {Authority} authority @param {string} host */
 async function serve(authority, host) {
   authority.certify(shown, host, postgresUser());
   process.kill(servers.postgres.mark?.pid ?? 0, 'SIGHUP');
@@ -189,7 +189,7 @@ async function serve(authority, host) {
   await natsReady(Number(new URL(servers.nats.url).port), AbortSignal.timeout(10_000));
 }
 
-/** Of the catalog with its database. */
+/** Closes the catalog's connections to its database. */
 async function cutConnections() {
   const client = new Client({ connectionString: `${databaseUrl('catalog')}?sslmode=verify-full&sslrootcert=${known}` });
   await client.connect();

@@ -8,8 +8,8 @@ import { attempt, run } from '../../tools/start/command.mjs';
 import { ROOT } from '../../tools/start/toolchain.mjs';
 import { SERVICES, textOf, yamlOf } from './services.mjs';
 
-// No GitHub is asked: the steps of the release workflow are run as bash would, in a repository of their own. docker, cosign and gh are
-// programs that note how they were called; git, node and the scripts are real.
+// Runs the steps of the release workflow by bash in a temporary repository, without GitHub. docker, cosign and gh are fakes that
+// record their arguments; git, node and the scripts are real.
 
 const folder = mkdtempSync(join(tmpdir(), 'plant-shop-workflows-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -17,7 +17,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const files = readdirSync(join(ROOT, '.github/workflows'));
 const release = yamlOf('.github/workflows/release.yml');
 
-test('workflows run actions of a commit, and may write only where a job says so', () => {
+test('workflows pin actions to commits, and only jobs grant write permissions', () => {
   for (const file of files) {
     const text = textOf(`.github/workflows/${file}`);
     const used = text.match(/uses: .*/g) ?? [];
@@ -27,11 +27,11 @@ test('workflows run actions of a commit, and may write only where a job says so'
   }
 });
 
-test('a release begins with the tag of any service, and of nothing else', () => {
+test('only a service tag starts a release', () => {
   assert.deepEqual(release.on, { push: { tags: SERVICES.map((service) => `${service}@*`) } });
 });
 
-test('CI runs everything on main, and for a pull request what its changes affect', async () => {
+test('CI runs everything on main, and the affected steps for a pull request', async () => {
   const { test: job } = yamlOf('.github/workflows/ci.yml').jobs;
   const [step] = job.steps.filter((/** @type {any} */ one) => one.run);
   assert.deepEqual(step.env, { BASE: '${{ github.event.pull_request.base.sha }}' });
@@ -45,7 +45,7 @@ test('CI runs everything on main, and for a pull request what its changes affect
 
 const digest = `sha256:${'5'.repeat(64)}`;
 
-/** A repository with an origin, in which this store was frozen as 3.2.1 and tagged. */
+/** A repository with an origin, in which the store was frozen as 3.2.1 and tagged. */
 async function repository() {
   const origin = join(folder, 'origin.git');
   const work = join(folder, 'work');
@@ -67,7 +67,7 @@ async function repository() {
   return { work, git, sha: (await git('rev-parse', 'HEAD')).trim() };
 }
 
-/** Programs that note their calls; docker leaves the digest of what it pushed. */
+/** Fakes that record their calls; docker also writes the digest of the pushed image. */
 function stands() {
   const bin = join(folder, 'bin');
   const calls = join(folder, 'calls');
@@ -87,8 +87,8 @@ while [ $# -gt 0 ]; do if [ "$1" = --metadata-file ]; then echo '{"containerimag
 }
 
 /**
- * Runs the commands of a job's steps, one after the other, and stops at the first that fails.
- * @param {any} job @param {Record<string, string>} known what expressions stand for, beside outputs of its own steps
+ * Runs the commands of a job's steps in order, up to the first that fails.
+ * @param {any} job @param {Record<string, string>} known values of expressions, besides outputs of its own steps
  * @param {{ cwd: string, env: NodeJS.ProcessEnv }} place
  */
 async function runJob(job, known, { cwd, env }) {
@@ -96,7 +96,7 @@ async function runJob(job, known, { cwd, env }) {
   const values = { ...known };
   const resolve = (/** @type {string} */ text) =>
     text.replaceAll(/\$\{\{ ([\w.-]+) \}\}/g, (_, name) => {
-      assert.ok(name in values, `nothing is known of ${name}`);
+      assert.ok(name in values, `no value for ${name}`);
       return values[name] ?? '';
     });
   for (const step of job.steps) {
@@ -112,7 +112,7 @@ async function runJob(job, known, { cwd, env }) {
   return { failed: undefined, output: '', outputs: Object.fromEntries(Object.entries(job.outputs ?? {}).map(([name, value]) => [name, resolve(/** @type {string} */ (value))])) };
 }
 
-test('a release builds, pushes, signs and attests one image, and writes its digest into the overlay of its service alone', async () => {
+test('a release builds, pushes, signs and attests one image, and writes its digest only into the overlay of its service', async () => {
   const { work, git, sha } = await repository();
   const { bin, calls } = stands();
   const env = {
@@ -163,7 +163,7 @@ test('a tag that is not on main is not released', async () => {
   assert.equal((await runJob(release.jobs.image, { 'github.token': 'token' }, { cwd: work, env })).failed, 'The tag is on main, and is the commit that was frozen for it');
 });
 
-test('an overlay takes the image of its own service, by digest', async () => {
+test('an overlay accepts only its own service\'s image, by digest', async () => {
   const { withImage } = await import('../../tools/release/publish.mjs');
   for (const service of SERVICES) {
     const text = textOf(`deploy/${service}/overlays/production/kustomization.yaml`);

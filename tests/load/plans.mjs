@@ -30,7 +30,7 @@ async function main() {
     console.log(usage);
     return 0;
   }
-  const shutdown = new Shutdown(/** @type {const} */ (['shop', 'temporary folder']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+  const shutdown = new Shutdown(/** @type {const} */ (['shop', 'temporary folder']), (step, error) => console.log(`Stopping (${step}): ${explain(error)}`));
   let code = 1;
   try {
     checkPlatform();

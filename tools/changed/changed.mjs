@@ -6,8 +6,8 @@ import { packageFolders } from '../start/stamp.mjs';
 
 /**
  * @param {string} root @param {string} since a commit
- * @returns {string[] | undefined} files that differ from it, from the root; nothing when git does not know it (a branch's first push, a
- *   rewritten one)
+ * @returns {string[] | undefined} files that differ from it, as paths from the root; undefined if git does not know the commit (the first
+ *   push of a branch, or rewritten history)
  */
 export function changedFiles(root, since) {
   const git = (/** @type {string[]} */ ...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
@@ -19,11 +19,11 @@ export function changedFiles(root, since) {
   return git('diff', '--name-only', '--no-renames', '-z', since, 'HEAD').split('\0').filter(Boolean);
 }
 
-/** Left out of images by `.dockerignore`, or about running them only. The console shares the rules of CSV with a tool. */
+/** Files that images do not contain (`.dockerignore`) or that only concern running them. The console uses the CSV rules of a tool. */
 const NOT_IN_IMAGES = /^(docs|releases|tests|tools(?!\/plants\/csv\.mjs$)|\.github|\.ci|deploy)\/|\.md$|(spec|\.spec\.fixture|\.fake)\.ts$|^(LICENSE|CODEOWNERS|\.gitignore|\.env\.example|docker-compose\.yml|eslint\.config\.js|jest\.(base|config)\.js)$/;
 
 /**
- * Services whose image would be another one. A file of unknown use counts for all of them.
+ * Returns the services whose image the files change. A file of unknown use counts for all.
  * @param {string} root
  * @param {readonly string[]} files that changed, from the root
  */
@@ -41,22 +41,22 @@ export function changedServices(root, files) {
 }
 
 /**
- * What a change can make fail: the steps of `npm test`, and the packages whose unit tests run.
+ * What a change can break: steps of `npm test`, and packages whose unit tests must run.
  * @typedef {object} Affected
  * @property {readonly string[]} steps
  * @property {readonly string[]} packages folders
  */
 
-/** Quick, and they read files of the whole repository. */
+/** Steps that are quick and read files of the whole repository. */
 const ALWAYS = /** @type {const} */ (['lint', 'tools', 'deploy']);
 
-/** They run the shop as a whole. */
+/** Steps that run the whole shop. */
 const WHOLE_SHOP = /** @type {const} */ (['acceptance', 'chaos', 'artefacts', 'console']);
 
-/** Packages with tests of their own beside the services and libs. */
+/** The steps of packages that only contain tests. */
 const STEP_OF_TESTS = /** @type {Record<string, readonly string[]>} */ ({ 'tests/acceptance': ['acceptance'], 'tests/chaos': ['chaos'], 'tests/deploy': ['artefacts'], 'tests/console': ['console'] });
 
-/** Files outside a package that its unit tests read, and the steps that read them. */
+/** Files outside packages, with the packages and steps whose tests read them. */
 const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([
   [/^docs\/api\/openapi\.json$/, { packages: ['apps/gateway', 'libs/client'], steps: ['acceptance'] }],
   [/^docs\/api\/asyncapi\.json$/, { packages: ['apps/notifications', 'libs/client'], steps: [] }],
@@ -68,7 +68,7 @@ const READERS = /** @type {readonly (readonly [RegExp, Affected])[]} */ ([
 /**
  * @param {string} root
  * @param {readonly string[]} files that changed, from the root
- * @returns {Affected | undefined} nothing: everything
+ * @returns {Affected | undefined} undefined: everything
  */
 export function affected(root, files) {
   const graph = readGraph(root);
@@ -87,7 +87,7 @@ export function affected(root, files) {
       for (const one of reader.packages) packages.add(one);
       for (const one of reader.steps) steps.add(one);
     } else return undefined;
-    // A text changes no shop.
+    // Documents do not change a running shop.
     if (folder === undefined || file.endsWith('.md')) continue;
     for (const one of closure([folder], dependents)) for (const step of one.startsWith('apps/') ? WHOLE_SHOP : (STEP_OF_TESTS[one] ?? [])) steps.add(step);
   }
@@ -96,7 +96,7 @@ export function affected(root, files) {
   return { steps: [...steps], packages: tested };
 }
 
-/** @typedef {Map<string, { dependencies: string[], devDependencies: string[] }>} Graph which packages of the workspace each needs, by folder */
+/** @typedef {Map<string, { dependencies: string[], devDependencies: string[] }>} Graph the workspace packages that each package needs, by folder */
 
 /** @param {string} root @returns {Graph} */
 function readGraph(root) {
@@ -105,7 +105,7 @@ function readGraph(root) {
   return new Map(packages.map((one) => [one.folder, { dependencies: foldersOf(one.dependencies), devDependencies: foldersOf(one.devDependencies) }]));
 }
 
-/** @param {Graph} graph @param {string} file @returns {string | undefined} the folder of the package that it belongs to */
+/** @param {Graph} graph @param {string} file @returns {string | undefined} the folder of its package */
 function packageOf(graph, file) {
   const folder = file.split('/').slice(0, 2).join('/');
   return graph.has(folder) ? folder : undefined;

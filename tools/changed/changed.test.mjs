@@ -24,17 +24,17 @@ test('a lib changes the services that run with it, and no others', () => {
   assert.deepEqual(changed('libs/testing/src/nats.ts'), []);
 });
 
-test('what no image holds changes nothing', () => {
+test('files outside the images change no service', () => {
   assert.deepEqual(changed('README.md', 'apps/store/README.md', 'apps/store/src/orders/a.spec.ts', 'libs/events/src/b.int-spec.ts', 'docs/a/b.md', 'releases/store.json', 'tests/acceptance/src/a.spec.ts', 'tools/start/main.mjs', 'deploy/store/base/service.yaml'), []);
 });
 
-test('what all images are built with changes all, and so does what is new to us', () => {
+test('files used by all image builds, and unknown files, change all services', () => {
   for (const file of ['pnpm-lock.yaml', 'package.json', 'tsconfig.base.json', '.dockerignore', 'tools/plants/csv.mjs', 'libs/gone/src/a.ts', 'patches/a.patch']) {
     assert.deepEqual(changed(file), SERVICES, file);
   }
 });
 
-test('since a commit that nobody knows all have changed; since this one none', () => {
+test('since an unknown commit all services have changed; since the current one none', () => {
   const since = (/** @type {string} */ commit) => JSON.parse(execFileSync(process.execPath, [join(ROOT, 'tools/changed/main.mjs'), commit], { encoding: 'utf8', cwd: ROOT }));
   assert.deepEqual(since('0'.repeat(40)), SERVICES);
   assert.deepEqual(since('HEAD'), []);
@@ -49,14 +49,14 @@ function run(...files) {
   return found && { steps: found.steps.toSorted(), packages: found.packages };
 }
 
-test('CI runs the unit tests of what changed and of all that needs it, and the shop as a whole when a service is among them', () => {
+test('CI runs the unit tests of changed packages and their dependents, and the whole-shop steps if a service is among them', () => {
   assert.deepEqual(run('apps/store/src/main.ts'), { steps: everything.toSorted(), packages: ['apps/store'] });
   assert.deepEqual(run('libs/events/src/feed.ts'), { steps: everything.toSorted(), packages: ['apps/notifications', 'apps/store', 'libs/events'] });
   assert.deepEqual(run('libs/credentials/src/caller.ts')?.packages, ['apps/gateway', 'apps/notifications', 'libs/credentials']);
   assert.deepEqual(run('libs/platform/src/nats.ts')?.packages.length, SERVICES.length + 5 + 1);
 });
 
-test('CI runs what reads a file that no package owns', () => {
+test('a changed file outside all packages runs the steps that read it', () => {
   assert.deepEqual(run('docs/api/openapi.json'), { steps: [...always, 'acceptance', 'unit'].sort(), packages: ['apps/gateway', 'libs/client'] });
   assert.deepEqual(run('docs/api/asyncapi.json'), { steps: [...always, 'unit'].sort(), packages: ['apps/notifications', 'libs/client'] });
   assert.deepEqual(run('releases/store.json'), { steps: [...always, 'unit'].sort(), packages: ['libs/contracts'] });
@@ -66,13 +66,13 @@ test('CI runs what reads a file that no package owns', () => {
   assert.deepEqual(run('tests/chaos/src/plan.ts'), { steps: [...always, 'chaos', 'unit'].sort(), packages: ['tests/chaos'] });
 });
 
-test('CI runs little for texts, and nothing less than everything for what it does not know', () => {
+test('a changed document runs few steps, an unknown file all', () => {
   assert.deepEqual(run('docs/operations.md', 'CODEOWNERS', 'README.md', '.github/workflows/ci.yml'), { steps: always, packages: [] });
   assert.deepEqual(run('apps/store/README.md'), { steps: [...always, 'unit'], packages: ['apps/store'] });
   for (const file of ['pnpm-lock.yaml', 'package.json', 'tsconfig.base.json', 'jest.base.js', 'tools/start/main.mjs', '.ci/run', 'libs/gone/src/a.ts']) assert.equal(run(file), undefined, file);
 });
 
-test('every file that a unit test reads outside its package is known', () => {
+test('every file that a unit test reads outside its package is registered', () => {
   for (const folder of packageFolders(ROOT).filter((one) => !/tests\/(deploy|load)$/.test(one))) {
     for (const file of filesBelow(folder, /\.ts$/)) {
       for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(/new URL\(\s*[`'](\.\.\/[^`'$]*)/g)) {
@@ -87,7 +87,7 @@ test('every file that a unit test reads outside its package is known', () => {
   }
 });
 
-test('npm test -- --since runs those steps, and everything since a commit that is unknown', () => {
+test('npm test -- --since runs the affected steps, or all since an unknown commit', () => {
   assert.deepEqual(parseOptions(['--since', 'HEAD']).stages.flat().toSorted(), always);
   assert.deepEqual(parseOptions(['--since', '0'.repeat(40)]), parseOptions([]));
 });

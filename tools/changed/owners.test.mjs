@@ -11,7 +11,7 @@ const lines = readFileSync(join(ROOT, 'CODEOWNERS'), 'utf8')
   .map((line) => line.split(/\s+/))
   .map(([pattern = '', ...owners]) => ({ pattern, owners: owners.map((owner) => owner.replace('@plant-shop/', '')) }));
 
-/** The last line that fits counts. @param {string} path of a file, from the root */
+/** Returns the owners of a file: the last matching line counts. @param {string} path of a file, from the root */
 const ownersOf = (path) => lines.findLast(({ pattern }) => fits(pattern, path))?.owners ?? [];
 
 /** @param {string} pattern @param {string} path */
@@ -36,23 +36,23 @@ test('a service is owned by its team: code, manifests, database, last release, c
   }
 });
 
-test('each part of the gateway is owned by the team whose service it shows', () => {
+test('each part of the gateway is owned by the team of the service that it exposes', () => {
   const parts = { plants: 'catalog', images: 'catalog', store: 'store', users: 'identity', oauth: 'identity', webhooks: 'notifications' };
   for (const [part, service] of Object.entries(parts)) {
     assert.deepEqual(ownersOf(`apps/gateway/src/${part}/${part}.controller.ts`), [service, 'gateway']);
     if (part !== 'images') assert.deepEqual(ownersOf(`apps/gateway/src/openapi/${part}.docs.ts`), [service]);
   }
-  // A new folder with a controller is either one of those, or the gateway's own.
+  // A new folder with a controller belongs to one of these, or to the gateway.
   const own = ['audit', 'docs', 'health', 'openapi', 'problems'];
   const folders = readdirSync(join(ROOT, 'apps/gateway/src'), { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
   const withControllers = folders.filter((name) => readdirSync(join(ROOT, 'apps/gateway/src', name)).some((file) => file.endsWith('.controller.ts')));
   assert.deepEqual(withControllers.sort(), [...Object.keys(parts).filter((part) => withControllers.includes(part)), ...own].sort());
 });
 
-test('what nobody else owns is the platform team’s', () => {
+test('the platform team owns everything else', () => {
   for (const path of ['package.json', 'libs/platform/src/nats.ts', 'deploy/nats/values.yaml', 'tools/start/main.mjs']) assert.deepEqual(ownersOf(path), ['platform'], path);
 });
 
-test('every line of CODEOWNERS fits something', () => {
+test('every line of CODEOWNERS matches a file', () => {
   for (const { pattern } of lines) assert.notEqual(globSync(pattern.replace(/^\//, ''), { cwd: ROOT }).length, 0, pattern);
 });

@@ -3,25 +3,25 @@ import { metricsOf, samples } from './metrics.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
-/** As alert ClocksDiffer has it. */
+/** The threshold of the alert ClocksDiffer. */
 const LIMIT_S = 5;
 
 /**
- * One service's measurement of another one.
+ * One service's measurement of another's clock.
  * @typedef {{ by: string, of: string, aheadS: number }} Difference
  */
 
 /**
- * Whether the services' hosts have the same time of day, by what the services measured of each other.
+ * Checks whether the services' hosts agree on the time, by the clock skew that the services measured for each other.
  * @param {{ label: string, url: string }[]} services their operations ports
  * @returns {Promise<Finding[]>}
  */
 export async function checkClocks(services) {
-  if (services.length === 0) return [unknown('clocks of services', 'not looked at, no service runs', 'npm start')];
+  if (services.length === 0) return [unknown('clocks of services', 'not checked: no service runs', 'npm start')];
   try {
     return judgeClocks((await Promise.all(services.map(differencesOf))).flat());
   } catch (error) {
-    return [unknown('clocks of services', `not looked at (${reasonOf(error)})`, 'see the services above')];
+    return [unknown('clocks of services', `not checked (${reasonOf(error)})`, 'see the services above')];
   }
 }
 
@@ -34,12 +34,12 @@ async function differencesOf({ label, url }) {
 }
 
 /**
- * Names the services whose clocks are off: those far from the median of all that measured each other.
+ * Names the services whose clocks are off: those far from the median of all services.
  * @param {readonly Difference[]} differences
  * @returns {Finding[]}
  */
 export function judgeClocks(differences) {
-  if (differences.length === 0) return [unknown('clocks of services', 'no service has measured another one yet', 'ask once more in a minute')];
+  if (differences.length === 0) return [unknown('clocks of services', 'no service has measured another yet', 'run this again in a minute')];
   const positions = positionsOf(differences);
   const sorted = [...positions.values()].sort((a, b) => a - b);
   const median = sorted[Math.floor((sorted.length - 1) / 2)] ?? 0;
@@ -54,7 +54,7 @@ export function judgeClocks(differences) {
   );
 }
 
-/** Where each service's clock stands, relative to the first one. @param {readonly Difference[]} differences */
+/** Returns the offset of each service's clock from that of the first service. @param {readonly Difference[]} differences */
 function positionsOf(differences) {
   const positions = new Map([[differences[0]?.by ?? '', 0]]);
   for (let known = 0; known < positions.size; ) {

@@ -4,18 +4,18 @@ import { unknown, well, wrong } from './finding.mjs';
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
 /**
- * One container as `docker compose ps --format json` shows it.
+ * A container in the output of `docker compose ps --format json`.
  * @typedef {object} Container
  * @property {string} Name
  * @property {string} Service
  * @property {string} State such as running or exited
- * @property {string} Health empty where the container has no health check
+ * @property {string} Health empty if the container has no health check
  * @property {number} ExitCode
  * @property {{ PublishedPort: number }[] | null} Publishers
  */
 
 /**
- * Returns the containers that Docker Compose has for this checkout; none where there is no Docker, or it does not answer.
+ * Returns this checkout's containers; none if Docker is not installed or does not respond.
  * @param {string} root of the checkout
  * @param {NodeJS.ProcessEnv} env
  * @returns {Promise<Container[]>}
@@ -25,7 +25,7 @@ export async function containersOf(root, env) {
   return ps?.code === 0 ? parse(ps.output) : [];
 }
 
-/** An array up to Compose 2.20, one object a line since. @param {string} output @returns {Container[]} */
+/** Parses an array (Compose up to 2.20) or one object per line (later versions). @param {string} output @returns {Container[]} */
 export const parse = (output) =>
   output.split('\n').filter((one) => /^[[{]/.test(one)).flatMap((one) => JSON.parse(one));
 
@@ -34,7 +34,7 @@ export function checkContainers(containers) {
   return [
     ...containers.map(checkContainer),
     ...containers.flatMap(({ Name, Publishers }) => portsOf(Publishers).map((port) => well(`port ${port}`, `published by container ${Name}`))),
-    unknown('databases, NATS, clocks, lag', 'not looked at: only containers reach them', 'docker compose --profile observability up --detach shows their metrics'),
+    unknown('databases, NATS, clocks, lag', 'not checked: only containers can reach them', 'docker compose --profile observability up --detach shows their metrics'),
   ];
 }
 
@@ -43,10 +43,10 @@ function checkContainer({ Name, Service, State, Health, ExitCode }) {
   const about = `container ${Name}`;
   const logs = `docker compose logs ${Service}`;
   if (State === 'exited' && ExitCode === 0 && Service.endsWith('-migrate')) return well(about, 'has migrated');
-  if (State === 'running' && Health === 'starting') return unknown(about, 'starting', `ask once more in a minute; if it stays: ${logs}`);
+  if (State === 'running' && Health === 'starting') return unknown(about, 'starting', `run this again in a minute; if it is still starting: ${logs}`);
   if (State === 'running' && ['', 'healthy'].includes(Health)) return well(about, Health || 'running');
   return wrong(about, State === 'running' ? Health : `${State} (exit code ${ExitCode})`, State === 'exited' && ExitCode === 0 ? 'docker compose up --detach' : logs);
 }
 
-/** A port on IPv4 and IPv6 is listed twice, one that is not published has number 0. @param {Container['Publishers']} publishers */
+/** Returns the published ports. Compose lists a port twice for IPv4 and IPv6, and an unpublished one as 0. @param {Container['Publishers']} publishers */
 const portsOf = (publishers) => [...new Set((publishers ?? []).map(({ PublishedPort }) => PublishedPort))].filter((port) => port > 0);

@@ -10,12 +10,12 @@ import { exitCode, line } from './finding.mjs';
 const folder = mkdtempSync(join(tmpdir(), 'doctor-containers-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** As Compose 2.40 shows them, less what is not read. @param {Partial<import('./containers.mjs').Container>} differences */
+/** A container as Compose 2.40 reports it, with only the members that are read. @param {Partial<import('./containers.mjs').Container>} differences */
 const container = (differences) => ({ Name: 'plant-shop-store-1', Service: 'store', State: 'running', Health: 'healthy', ExitCode: 0, Publishers: [{ URL: '', TargetPort: 9090, PublishedPort: 0, Protocol: 'tcp' }], ...differences });
 const gateway = container({ Name: 'plant-shop-gateway-1', Service: 'gateway', Publishers: [8080, 8080, 0].map((PublishedPort) => ({ URL: '127.0.0.1', TargetPort: 8080, PublishedPort, Protocol: 'tcp' })) });
 const migration = container({ Name: 'plant-shop-store-migrate-1', Service: 'store-migrate', State: 'exited', Health: '' });
 
-/** A `docker` that prints this. @param {string} body of a shell script */
+/** Makes an environment whose `docker` is this shell script. @param {string} body of a shell script */
 function docker(body) {
   writeFileSync(join(folder, 'docker'), `#!/bin/sh\n${body}\n`);
   chmodSync(join(folder, 'docker'), 0o755);
@@ -25,14 +25,14 @@ function docker(body) {
 /** @param {readonly import('./finding.mjs').Finding[]} findings */
 const lines = (findings) => findings.map(line).join('\n');
 
-test('ports that containers of this checkout publish are theirs, and not taken', () => {
+test('ports that this checkout\'s containers publish do not count as taken', () => {
   const text = lines(checkContainers([gateway, container({}), migration]));
   assert.match(text, /^ok {5}container plant-shop-gateway-1: healthy$/m);
   assert.match(text, /^ok {5}container plant-shop-store-migrate-1: has migrated$/m);
   assert.deepEqual(text.match(/^.*port .*$/gm), ['ok     port 8080: published by container plant-shop-gateway-1']);
 });
 
-test('a container that does not work is named, with where it says why', () => {
+test('a failed container is named, with the command that shows its log', () => {
   const of = (/** @type {Partial<import('./containers.mjs').Container>} */ differences) => lines(checkContainers([container(differences)])).split('\n')[0];
   assert.equal(of({ Health: 'unhealthy' }), 'WRONG  container plant-shop-store-1: unhealthy -> docker compose logs store');
   assert.equal(of({ State: 'exited', Health: '', ExitCode: 78 }), 'WRONG  container plant-shop-store-1: exited (exit code 78) -> docker compose logs store');
@@ -41,12 +41,12 @@ test('a container that does not work is named, with where it says why', () => {
   assert.equal(lines(checkContainers([{ ...migration, ExitCode: 1 }])).split('\n')[0], 'WRONG  container plant-shop-store-migrate-1: exited (exit code 1) -> docker compose logs store-migrate');
 });
 
-test('Compose shows an array or one object a line, and warnings beside', () => {
+test('both output formats of Compose are parsed, warnings skipped', () => {
   assert.deepEqual(parse(`time="…" level=warning msg="…"\n${JSON.stringify(gateway)}\n${JSON.stringify(migration)}\n`), [gateway, migration]);
   assert.deepEqual(parse(JSON.stringify([gateway, migration])), [gateway, migration]);
 });
 
-test('a shop in containers is examined instead of the packages and ports of npm start', async () => {
+test('with a shop in containers, the packages and ports of npm start are not checked', async () => {
   const env = docker(`[ "$1 $2" = "compose ps" ] && echo '${JSON.stringify(gateway)}'`);
   /** @type {import('./finding.mjs').Finding[]} */
   const findings = [];
@@ -55,7 +55,7 @@ test('a shop in containers is examined instead of the packages and ports of npm 
   assert.equal(exitCode(findings), 2);
 });
 
-test('without an engine there are no containers', async () => {
+test('without a container engine there are no containers', async () => {
   assert.deepEqual(await containersOf(folder, docker('echo "Cannot connect to the Docker daemon" >&2; exit 1')), []);
   assert.deepEqual(await containersOf(folder, { PATH: '/nowhere' }), []);
 });

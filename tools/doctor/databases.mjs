@@ -8,25 +8,25 @@ import { reasonOf, unknown, well, wrong } from './finding.mjs';
 
 const LIMIT_MS = 5_000;
 
-/** Expiries and the times that clients see come from the databases and from the services. */
+/** Clients see times and expiries from both databases and services, so their clocks must agree. */
 const CLOCK_LIMIT_MS = 1_000;
 
 /**
- * Whether each service's database answers, has this checkout's schema, and has our time.
+ * Checks that each service's database responds, has this checkout's schema, and agrees with this machine's clock.
  * @param {string} root
  * @param {Partial<Record<string, string>>} urls by service
- * @param {string} [ca] file with the authorities of their certificates, as services take it (PGSSLROOTCERT)
+ * @param {string} [ca] file of the CA certificates, as in the services' PGSSLROOTCERT
  * @returns {Promise<Finding[]>}
  */
 export async function checkDatabases(root, urls, ca) {
   const named = DATABASES.filter((name) => urls[name]);
-  if (named.length === 0) return [unknown('databases', 'not looked at, none is known', 'start the shop, or name them by <SERVICE>_DATABASE_URL')];
+  if (named.length === 0) return [unknown('databases', 'not checked: no database is known', 'start the shop, or set <SERVICE>_DATABASE_URL')];
   const Client = clientOf(root);
-  if (!Client) return [unknown('databases', 'not looked at, the driver is not installed', 'npm start installs it')];
+  if (!Client) return [unknown('databases', 'not checked: the driver is not installed', 'npm start installs it')];
   return (await Promise.all(named.map((name) => checkDatabase(root, name, addressOf(urls[name] ?? '', ca), Client)))).flat();
 }
 
-/** As libs/platform/src/postgres/address.ts has it, which may not be built. @param {string} url @param {string | undefined} ca */
+/** Duplicates libs/platform/src/postgres/address.ts, which may not be built. @param {string} url @param {string | undefined} ca */
 function addressOf(url, ca) {
   if (!ca) return url;
   const address = new URL(url);
@@ -35,7 +35,7 @@ function addressOf(url, ca) {
   return address.href;
 }
 
-/** The driver that the services use. @param {string} root @returns {typeof import('pg').Client | undefined} */
+/** Returns the services' driver, or undefined if it is not installed. @param {string} root @returns {typeof import('pg').Client | undefined} */
 function clientOf(root) {
   const platform = join(root, 'libs', 'platform', 'package.json');
   if (!existsSync(join(root, 'libs', 'platform', 'node_modules', 'pg'))) return undefined;
@@ -46,15 +46,15 @@ function clientOf(root) {
 async function checkDatabase(root, name, url, Client) {
   const about = `database ${name}`;
   const client = new Client({ connectionString: url, connectionTimeoutMillis: LIMIT_MS, query_timeout: LIMIT_MS, application_name: 'doctor' });
-  // A connection that ends while nobody listens would end the process.
+  // Without a listener, a connection error would end the process.
   client.on('error', () => {});
   try {
     await client.connect();
     return [well(about, 'answers'), await checkMigrations(root, name, client), await checkClock(name, client)];
   } catch (error) {
-    return [wrong(about, reasonOf(error), 'is the server there, and does it know this role, password and database?')];
+    return [wrong(about, reasonOf(error), 'check that the server runs and knows this role, password and database')];
   } finally {
-    await client.end().catch(() => {}); // it may never have begun
+    await client.end().catch(() => {}); // the connection may have failed
   }
 }
 
@@ -67,10 +67,10 @@ async function checkMigrations(root, name, client) {
   const pending = wanted.filter((one) => !done.includes(one));
   if (pending.length > 0) return wrong(about, `${pending.length} migrations are pending: ${pending.join(', ')}`, `npm start, or node apps/${name}/dist/migrate.js`);
   const newer = done.length - wanted.length;
-  return well(about, `${wanted.length} migrations, none pending${newer > 0 ? `; ${newer} more are of another release` : ''}`);
+  return well(about, `${wanted.length} migrations, none pending${newer > 0 ? `; ${newer} more belong to another release` : ''}`);
 }
 
-/** As libs/platform/src/postgres/migrations.ts names them. @param {string[]} files */
+/** Names migrations as libs/platform/src/postgres/migrations.ts does. @param {string[]} files */
 export const migrationNames = (files) =>
   files.sort().flatMap((file) => {
     const [, digits, what] = /^(\d{13})-([a-z0-9-]+)\.sql$/.exec(file) ?? [];
@@ -86,11 +86,11 @@ async function checkClock(name, client) {
 
 /**
  * @param {string} about
- * @param {{ before: number, after: number, theirs: number }} times in milliseconds: ours around their answer
+ * @param {{ before: number, after: number, theirs: number }} times in milliseconds: the database's, and this machine's before and after the query
  */
 export function clockFinding(about, { before, after, theirs }) {
-  // Their answer was made somewhere in between.
+  // The database read its clock somewhere in between.
   const off = theirs < before ? theirs - before : Math.max(0, theirs - after);
-  if (Math.abs(off) <= CLOCK_LIMIT_MS) return well(about, 'the same as here');
-  return wrong(about, `${Math.abs(off / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} this machine`, 'set both by NTP (docs/operations.md#clocks-differ)');
+  if (Math.abs(off) <= CLOCK_LIMIT_MS) return well(about, 'agrees with this machine');
+  return wrong(about, `${Math.abs(off / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} this machine`, 'synchronise both by NTP (docs/operations.md#clocks-differ)');
 }

@@ -25,17 +25,17 @@ after(() => rmSync(folder, { recursive: true }));
 /** @param {readonly import('./finding.mjs').Finding[]} findings */
 const lines = (findings) => findings.map(line).join('\n');
 
-test('the exit code is 0 only when all is well', () => {
+test('the exit code is 0 only if all checks pass', () => {
   const [good, bad, dark] = [well('a', 'b'), wrong('a', 'b', 'c'), unknown('a', 'b', 'c')];
   assert.deepEqual([[good], [good, bad, dark], [good, dark], []].map(exitCode), [0, 1, 2, 2]);
-  assert.equal(summary([good, bad, bad, dark]), '1 well, 2 wrong, 1 not looked at');
+  assert.equal(summary([good, bad, bad, dark]), '1 ok, 2 wrong, 1 not checked');
 });
 
-test('a finding is one line, with what to do', () => {
+test('a finding is one line with a remedy', () => {
   assert.equal(line(wrong('a', 'b\n  c', 'd')), 'WRONG  a: b c -> d');
 });
 
-test('a port that is taken is named, with who has it', async () => {
+test('a taken port is named, with the process that holds it', async () => {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
@@ -47,11 +47,11 @@ test('a port that is taken is named, with who has it', async () => {
   if (holder) assert.match(lines(found), new RegExp(`Process ${process.pid} has it`));
 });
 
-test('what is no port is said', async () => {
+test('an invalid port is reported', async () => {
   assert.match(lines(await checkPorts({ GATEWAY_PORT: 'http', STREAM_PORT: `${await freePort()}` })), /WRONG .*GATEWAY_PORT=http is not a port/);
 });
 
-test('a part that was killed is named, and so is one that never came', async () => {
+test('a part that was killed or never started is named', async () => {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
   const mark = markOf(/** @type {number} */ (child.pid));
   assert.ok(mark);
@@ -65,14 +65,14 @@ test('a part that was killed is named, and so is one that never came', async () 
   };
   const text = lines(await checkParts(shop));
   assert.match(text, /^ok {5}launcher/m);
-  assert.match(text, new RegExp(`^WRONG  store: does not run \\(it was process ${mark.pid}\\) -> .*store\\.log`, 'm'));
-  assert.match(text, /^WRONG {2}catalog: does not run ->/m);
-  assert.match(text, /^WRONG {2}nats: does not run/m);
+  assert.match(text, new RegExp(`^WRONG  store: is not running \\(it was process ${mark.pid}\\) -> .*store\\.log`, 'm'));
+  assert.match(text, /^WRONG {2}catalog: is not running ->/m);
+  assert.match(text, /^WRONG {2}nats: is not running/m);
   assert.match(text, /^WRONG {2}identity: was not started/m);
   assert.match(lines(await checkParts({ ...shop, pid: mark.pid })), /^WRONG {2}launcher: was killed/m);
 });
 
-test('a service that was left out is not missed, and looked at where the user runs it', async () => {
+test('a service left out by --without is checked where the user runs it, and never reported missing', async () => {
   const server = createHttpServer((request, response) => response.end('{"checks":{"start":"ok","nats":"ok"}}'));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
@@ -80,12 +80,12 @@ test('a service that was left out is not missed, and looked at where the user ru
   const leftOut = { store: { environment: '/data/store.env', opsPort: port }, catalog: { environment: '/data/catalog.env', opsPort: await freePort() } };
   const text = lines(await checkParts({ ...shop, leftOut }));
   server.close();
-  assert.match(text, /^ok {5}store: was left out, and yours runs$/m);
-  assert.match(text, /^ok {5}store \/readyz: has what it requires \(start, nats\)$/m);
-  assert.match(text, /^\? {6}catalog: was left out, and none of yours runs -> .*\/data\/catalog\.env$/m);
+  assert.match(text, /^ok {5}store: was left out, and yours is running$/m);
+  assert.match(text, /^ok {5}store \/readyz: all its dependencies are ready \(start, nats\)$/m);
+  assert.match(text, /^\? {6}catalog: was left out, and yours is not running -> .*\/data\/catalog\.env$/m);
 });
 
-test('packages that are missing, or not those of the lock file, are noticed', () => {
+test('missing packages, and packages that differ from the lock file, are reported', () => {
   const root = join(folder, 'checkout');
   mkdirSync(join(root, 'node_modules', '.pnpm'), { recursive: true });
   const write = (/** @type {string} */ file, /** @type {string} */ text) => writeFileSync(join(root, file), text);
@@ -94,24 +94,24 @@ test('packages that are missing, or not those of the lock file, are noticed', ()
   const says = () => line(checkPackages(root));
   assert.match(says(), /not installed/);
   write('node_modules/.pnpm/lock.yaml', 'old');
-  assert.match(says(), /is not what pnpm-lock\.yaml says/);
+  assert.match(says(), /differ from pnpm-lock\.yaml/);
   write('node_modules/.pnpm/lock.yaml', 'new');
   write('node_modules/.modules.yaml', '{"packageManager": "pnpm@9.0.0"}');
-  assert.match(says(), /WRONG .*installed by pnpm@9\.0\.0 instead of pnpm@12\.18\.0/);
+  assert.match(says(), /WRONG .*installed by pnpm@9\.0\.0, not pnpm@12\.18\.0/);
   write('node_modules/.modules.yaml', '{"packageManager": "pnpm@12.18.0"}');
   assert.match(says(), /^ok/);
 });
 
-test('the packages of this checkout are as they should be', () => {
+test('the packages of this checkout match the lock file', () => {
   assert.match(line(checkPackages(ROOT)), /^ok/);
 });
 
-test('what the compiler would build again is older than its sources', () => {
+test('a project that the compiler would rebuild is older than its sources', () => {
   const output = `1:37 PM - Project '/r/libs/events/tsconfig.json' is up to date\n\n1:37 PM - A non-dry build would build project '/r/apps/store/tsconfig.json'\n`;
   assert.deepEqual(staleProjects(output, '/r'), ['apps/store']);
 });
 
-test('a clock counts as wrong beyond a second, whatever the answer took', () => {
+test('a clock is wrong if it is off by more than a second, however long the query took', () => {
   const of = (/** @type {number} */ theirs) => line(clockFinding('clock', { before: 10_000, after: 14_000, theirs }));
   assert.match(of(12_000), /^ok/);
   assert.match(of(14_900), /^ok/);
@@ -119,7 +119,7 @@ test('a clock counts as wrong beyond a second, whatever the answer took', () => 
   assert.match(of(8_000), /WRONG .* 2\.0 s behind this machine/);
 });
 
-test('of services whose clocks differ, the one that is off is named, with from whom and by how much', () => {
+test('if clocks differ, the service that is off is named, with the difference and the services it was compared with', () => {
   const between = (/** @type {Record<string, number>} */ clocks) =>
     [['catalog', 'gateway'], ['store', 'gateway'], ['store', 'identity'], ['identity', 'gateway'], ['identity', 'store'], ['notifications', 'gateway']].map(([by = '', of = '']) => ({
       by,
@@ -134,7 +134,7 @@ test('of services whose clocks differ, the one that is off is named, with from w
   assert.match(lines(judgeClocks([])), /^\? {6}clocks of services: no service has measured/);
 });
 
-test('lag beyond its limit is wrong, with the runbook to read', () => {
+test('lag beyond its limit is wrong and names the runbook', () => {
   const metrics = `
 # HELP feed_follower_behind_seconds Age of the first event that the follower has not passed
 # TYPE feed_follower_behind_seconds gauge
@@ -142,19 +142,19 @@ feed_follower_behind_seconds{follower="notifications",service="store"} 900.12
 webhook_oldest_undelivered_seconds{service="notifications"} 12
 `;
   const text = lines(judge('store', metrics));
-  assert.match(text, /WRONG {2}store feed, first event not passed by notifications: 900 s, at most 60 is usual -> docs\/operations\.md#/);
+  assert.match(text, /WRONG {2}store feed, age of the first unread event of notifications: 900 s, usually at most 60 -> docs\/operations\.md#/);
   assert.match(text, /ok {5}store oldest undelivered webhook: 12 s/);
 });
 
-test('migrations are named as the database has them', () => {
+test('migrations have the names that the database records', () => {
   assert.deepEqual(migrationNames(['1764000000010-web-hooks.sql', 'README.md', '1764000000001-a.sql']), ['a1764000000001', 'web-hooks1764000000010']);
 });
 
-test('where nothing runs it says so, and that is not taken for well', async () => {
+test('if nothing runs, the checks are reported as not made, not as passed', async () => {
   const env = { PATH: process.env['PATH'], DATA_DIR: folder, GATEWAY_PORT: `${await freePort()}`, STREAM_PORT: `${await freePort()}` };
   const ended = await promisify(execFile)(pinnedNode(), [join(ROOT, 'tools', 'doctor', 'main.mjs')], { env }).catch((error) => error);
   assert.match(ended.stdout, /^\? {6}shop: none runs here -> npm start/m);
-  assert.match(ended.stdout, /^\? {6}databases: not looked at/m);
-  assert.match(ended.stdout, /^\d+ well, \d+ wrong, 5 not looked at$/m);
+  assert.match(ended.stdout, /^\? {6}databases: not checked/m);
+  assert.match(ended.stdout, /^\d+ ok, \d+ wrong, 5 not checked$/m);
   assert.ok([1, 2].includes(ended.code));
 });

@@ -16,7 +16,7 @@ import { checkNode, checkToolchain } from './toolchain.mjs';
 /** @typedef {import('./parts.mjs').Shop} Shop */
 
 /**
- * Everything, in the order in which one thing needs the other.
+ * Runs all checks; each comes after those that it depends on.
  * @param {string} root of the checkout
  * @param {NodeJS.ProcessEnv} env
  * @returns {AsyncGenerator<Finding>}
@@ -25,7 +25,7 @@ export async function* examine(root, env) {
   const shop = shopOf(env);
   const containers = 'state' in shop && shop.state === 'unknown' ? await containersOf(root, env) : [];
   if (containers.length > 0) {
-    // Of this machine they need an engine alone; packages and a build are in the images.
+    // Containers need only an engine of this machine; images hold packages and build.
     yield checkNode();
     yield* checkContainers(containers);
     return;
@@ -49,10 +49,10 @@ export async function* examine(root, env) {
 /** @param {NodeJS.ProcessEnv} env @returns {Shop | Finding} */
 function shopOf(env) {
   try {
-    return runningShop(env, 'its servers by variables');
+    return runningShop(env, 'set variables for its servers');
   } catch (error) {
-    if (error instanceof StartError) return unknown('shop', 'none runs here', 'npm start, or name the folder of another one by DATA_DIR');
-    return wrong('shop', `its run.json cannot be read (${reasonOf(error)})`, 'end the shop and start it again');
+    if (error instanceof StartError) return unknown('shop', 'none runs here', 'npm start, or set DATA_DIR to the folder of a running one');
+    return wrong('shop', `its run.json cannot be read (${reasonOf(error)})`, 'stop the shop and start it again');
   }
 }
 

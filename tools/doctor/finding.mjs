@@ -1,10 +1,10 @@
 /**
- * What one check found, in plain words. `unknown`: it could not be looked at.
+ * The result of one check. `unknown`: the check could not be made.
  * @typedef {object} Finding
  * @property {'well' | 'wrong' | 'unknown'} state
  * @property {string} about
  * @property {string} says
- * @property {string} [todo] what to do when it is not well
+ * @property {string} [todo] the remedy, unless the check passed
  */
 
 /** @param {string} about @param {string} says @returns {Finding} */
@@ -18,11 +18,11 @@ export const unknown = (about, says, todo) => ({ state: 'unknown', about, says, 
 
 const marks = { well: 'ok   ', wrong: 'WRONG', unknown: '?    ' };
 
-/** One line. @param {Finding} finding */
+/** Formats a finding as one line. @param {Finding} finding */
 export const line = ({ state, about, says, todo }) =>
   `${marks[state]}  ${about}: ${says}${todo ? ` -> ${todo}` : ''}`.replaceAll(/\s+/g, (space) => (space.includes('\n') ? ' ' : space));
 
-/** 0 all is well, 1 something is wrong, 2 nothing is known to be wrong, but not all could be looked at. @param {readonly Finding[]} findings */
+/** Returns the exit code: 0 all checks passed, 1 something is wrong, 2 nothing is known to be wrong but some checks could not be made. @param {readonly Finding[]} findings */
 export function exitCode(findings) {
   const has = (/** @type {Finding['state']} */ state) => findings.some((one) => one.state === state);
   if (has('wrong')) return 1;
@@ -32,12 +32,12 @@ export function exitCode(findings) {
 /** @param {readonly Finding[]} findings */
 export function summary(findings) {
   const count = (/** @type {Finding['state']} */ state) => findings.filter((one) => one.state === state).length;
-  return `${count('well')} well, ${count('wrong')} wrong, ${count('unknown')} not looked at`;
+  return `${count('well')} ok, ${count('wrong')} wrong, ${count('unknown')} not checked`;
 }
 
-/** What an error says, without the stack and without the credentials of an address. @param {unknown} error */
+/** Returns an error's message without its stack and without credentials in URLs. @param {unknown} error */
 export function reasonOf(error) {
-  // Node answers for all addresses of a name at once, with an empty text of its own.
+  // Node throws one AggregateError for all addresses of a host name; its own message is empty.
   const one = error instanceof AggregateError ? error.errors[0] : error;
   const { cause } = /** @type {{ cause?: unknown }} */ (one ?? {});
   const text = cause instanceof Error && cause.message ? cause.message : one instanceof Error ? one.message || one.name : String(one);

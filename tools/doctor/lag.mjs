@@ -6,21 +6,21 @@ import { metricsOf, samples } from './metrics.mjs';
 const RUNBOOK = 'docs/operations.md';
 
 /**
- * What must stay low, and from where on something is wrong: the same numbers as in deploy/observability/rules.
+ * Metrics that must stay low, with their limits: the same as in deploy/observability/rules.
  * @type {{ metric: string, about: string, unit: string, most: number, todo: string }[]}
  */
 export const LIMITS = [
-  { metric: 'feed_follower_behind_seconds', about: 'feed, first event not passed', unit: 's', most: 60, todo: `${RUNBOOK}#the-feed-lags` },
-  { metric: 'notifications_feed_lag', about: 'feed, events not in the log', unit: 'events', most: 10_000, todo: `${RUNBOOK}#the-feed-lags` },
+  { metric: 'feed_follower_behind_seconds', about: 'feed, age of the first unread event', unit: 's', most: 60, todo: `${RUNBOOK}#the-feed-lags` },
+  { metric: 'notifications_feed_lag', about: 'feed, events missing from the log', unit: 'events', most: 10_000, todo: `${RUNBOOK}#the-feed-lags` },
   { metric: 'revocation_log_age_seconds', about: 'revocations last seen', unit: 's ago', most: 1, todo: `${RUNBOOK}#revocations-are-not-seen` },
   { metric: 'stream_held', about: 'stream held back', unit: '', most: 0, todo: `${RUNBOOK}#revocations-are-not-seen` },
-  { metric: 'webhook_log_behind_seconds', about: 'oldest event without its webhook deliveries', unit: 's', most: 60, todo: `${RUNBOOK}#webhooks-pile-up` },
+  { metric: 'webhook_log_behind_seconds', about: 'oldest event whose webhook deliveries are not created', unit: 's', most: 60, todo: `${RUNBOOK}#webhooks-pile-up` },
   { metric: 'webhook_oldest_undelivered_seconds', about: 'oldest undelivered webhook', unit: 's', most: 3_600, todo: `${RUNBOOK}#webhooks-pile-up` },
 ];
 
 /** @param {{ label: string, url: string }[]} services their operations ports @returns {Promise<Finding[]>} */
 export async function checkLag(services) {
-  if (services.length === 0) return [unknown('lag', 'not looked at, no service runs', 'npm start')];
+  if (services.length === 0) return [unknown('lag', 'not checked: no service runs', 'npm start')];
   return (await Promise.all(services.map(lagOf))).flat();
 }
 
@@ -29,7 +29,7 @@ async function lagOf({ label, url }) {
   try {
     return judge(label, await metricsOf(url));
   } catch (error) {
-    return [unknown(`${label} metrics`, `no answer (${reasonOf(error)})`, 'see this part above')];
+    return [unknown(`${label} metrics`, `no answer (${reasonOf(error)})`, 'see this service above')];
   }
 }
 
@@ -39,8 +39,8 @@ export function judge(label, metrics) {
     const limit = LIMITS.find(({ metric }) => metric === name);
     if (!limit) return [];
     const follower = /follower="([^"]*)"/.exec(labels)?.[1];
-    const about = `${label} ${limit.about}${follower ? ` by ${follower}` : ''}`;
+    const about = `${label} ${limit.about}${follower ? ` of ${follower}` : ''}`;
     const says = `${Number(value.toPrecision(3))} ${limit.unit}`.trim();
-    return [value <= limit.most ? well(about, says) : wrong(about, `${says}, at most ${limit.most} is usual`, limit.todo)];
+    return [value <= limit.most ? well(about, says) : wrong(about, `${says}, usually at most ${limit.most}`, limit.todo)];
   });
 }

@@ -1,5 +1,5 @@
-// `npm run doctor`: looks at an installation and says in plain words what is wrong with it. It changes nothing. It must work
-// where nothing is installed, so what is not Node's own is looked for when it is needed.
+// `npm run doctor`: checks an installation and prints what is wrong and how to fix it. Changes nothing. Must run where nothing is
+// installed, so packages are loaded only when a check needs them.
 import { explain } from '../start/errors.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 import { examine } from './examine.mjs';
@@ -9,8 +9,8 @@ const usage = `Says what is wrong with this installation, and what to do about i
 
   npm run doctor
 
-One line for each check: "ok", "WRONG", or "?" for what could not be looked at.
-Exit code: 0 all is well, 1 something is wrong, 2 nothing is known to be wrong, but not all could be looked at.
+Prints one line per check: "ok", "WRONG", or "?" if the check could not be made.
+Exit code: 0 all checks passed, 1 something is wrong, 2 nothing is known to be wrong but some checks could not be made.
 It finds the shop of npm start by RUN_FILE or DATA_DIR, else the containers of docker compose; other servers by <SERVICE>_DATABASE_URL, NATS_URL and
 <USER>_NATS_PASSWORD, and with TLS by PGSSLROOTCERT and NATS_CA.`;
 

@@ -1,6 +1,6 @@
 const LIMIT_MS = 5_000;
 
-/** What a service's operations port says, in Prometheus' text format. @param {string} url */
+/** Reads a service's metrics from its operations port, in Prometheus' text format. @param {string} url */
 export async function metricsOf(url) {
   const response = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(LIMIT_MS) });
   return response.text();

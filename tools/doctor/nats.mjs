@@ -8,24 +8,24 @@ import { reasonOf, unknown, well, withoutCredentials, wrong } from './finding.mj
 const LIMIT_MS = 3_000;
 
 /**
- * Whether the server lets in everybody whose password is known. What a service may hear, its readiness says.
+ * Checks that the server accepts each user whose password is known. Permissions to subscribe are checked by the services' readiness.
  * @param {string} root
- * @param {{ url: string, users: Record<string, string>, ca?: string | undefined } | undefined} server ca: file with the authorities of its certificate
+ * @param {{ url: string, users: Record<string, string>, ca?: string | undefined } | undefined} server ca: file of the CA certificates
  * @returns {Promise<Finding[]>}
  */
 export async function checkNats(root, server) {
-  if (!server) return [unknown('NATS', 'not looked at, no server is known', 'start the shop, or name it by NATS_URL and <USER>_NATS_PASSWORD')];
+  if (!server) return [unknown('NATS', 'not checked: no server is known', 'start the shop, or set NATS_URL and <USER>_NATS_PASSWORD')];
   const connect = clientOf(root);
-  if (!connect) return [unknown('NATS', 'not looked at, the client is not installed', 'npm start installs it')];
+  if (!connect) return [unknown('NATS', 'not checked: the client is not installed', 'npm start installs it')];
   const logins = Object.entries(server.users).map(([user, pass]) => ({ user, pass }));
   const findings = await Promise.all((logins.length > 0 ? logins : [{}]).map((login) => checkLogin(server, login, connect)));
   const [first] = findings;
-  // A server that is away is away for all of them.
+  // If the server is down, one user's failure is enough.
   const isAway = first?.state === 'wrong' && findings.length > 1 && findings.every(({ says }) => says === first.says);
   return isAway ? [{ ...first, about: 'NATS' }] : findings;
 }
 
-/** The client that the services use. @param {string} root @returns {typeof import('@nats-io/transport-node').connect | undefined} */
+/** Returns the services' NATS client, or undefined if it is not installed. @param {string} root @returns {typeof import('@nats-io/transport-node').connect | undefined} */
 function clientOf(root) {
   if (!existsSync(join(root, 'libs', 'platform', 'node_modules', '@nats-io', 'transport-node'))) return undefined;
   return createRequire(join(root, 'libs', 'platform', 'package.json'))('@nats-io/transport-node').connect;
@@ -44,8 +44,8 @@ async function checkLogin({ url, ca }, login, connect) {
     const connection = await connect({ servers: url, name: 'doctor', timeout: LIMIT_MS, reconnect: false, ...tls, ...login });
     await connection.flush();
     await connection.close();
-    return well(about, `let in at ${withoutCredentials(url)}`);
+    return well(about, `accepted by ${withoutCredentials(url)}`);
   } catch (error) {
-    return wrong(about, `${withoutCredentials(url)} says: ${reasonOf(error)}`, 'is the server there, and are its accounts those of deploy/nats/nats.conf with these passwords?');
+    return wrong(about, `${withoutCredentials(url)}: ${reasonOf(error)}`, 'check that the server runs and that its accounts are those of deploy/nats/nats.conf with these passwords');
   }
 }

@@ -8,12 +8,12 @@ import { reasonOf, unknown, well, wrong } from './finding.mjs';
 
 const LIMIT_MS = 5_000;
 
-/** The processes of a shop of `npm start`, and what each says of itself. @param {Shop} shop @returns {Promise<Finding[]>} */
+/** Checks the processes of a shop of `npm start` and their health endpoints. @param {Shop} shop @returns {Promise<Finding[]>} */
 export async function checkParts(shop) {
   const logs = join(dirname(shop.path), 'logs');
   const findings = [checkLauncher(shop)];
   for (const [name, part] of /** @type {const} */ ([['postgres', shop.postgres], ['nats', shop.nats]])) {
-    findings.push(part ? checkProcess(name, part, logs) : unknown(name, 'a server of yours, or not there yet', 'see below'));
+    findings.push(part ? checkProcess(name, part, logs) : unknown(name, 'your own server, or not started yet', 'see below'));
   }
   for (const service of SERVICES) {
     const leftOut = shop.leftOut?.[service];
@@ -22,7 +22,7 @@ export async function checkParts(shop) {
       continue;
     }
     const replicas = shop.services[service] ?? [];
-    if (replicas.length === 0) findings.push(wrong(service, 'was not started', `wait, or see what ${dirname(shop.path)}/logs says`));
+    if (replicas.length === 0) findings.push(wrong(service, 'was not started', `wait, or read ${dirname(shop.path)}/logs`));
     for (const replica of replicas) findings.push(...(await checkReplica(replica, logs)));
   }
   return findings;
@@ -31,24 +31,24 @@ export async function checkParts(shop) {
 /** @param {Shop} shop */
 function checkLauncher({ pid, path }) {
   if (markOf(pid)) return well('launcher', `process ${pid}`);
-  return wrong('launcher', `was killed (process ${pid}) and left ${path}`, 'npm start ends what it left running, and begins anew');
+  return wrong('launcher', `was killed (process ${pid}) and left ${path}`, 'npm start ends the processes that it left behind and starts a new shop');
 }
 
 /** @param {string} name @param {Partial<import('../start/processes.mjs').Mark>} part @param {string} logs @returns {Finding} */
 function checkProcess(name, { pid, began }, logs) {
   if (pid !== undefined && began !== undefined && stillRuns({ pid, began })) return well(name, `process ${pid}`);
-  return wrong(name, `does not run${pid === undefined ? '' : ` (it was process ${pid})`}`, `the launcher starts it again; if not: ${join(logs, `${name}.log`)}`);
+  return wrong(name, `is not running${pid === undefined ? '' : ` (it was process ${pid})`}`, `the launcher restarts it; if it does not: ${join(logs, `${name}.log`)}`);
 }
 
-/** A service that the user runs (npm start -- --without). @param {string} service @param {NonNullable<Shop['leftOut']>[string]} leftOut @returns {Promise<Finding[]>} */
+/** Checks a service that the user runs (npm start -- --without). @param {string} service @param {NonNullable<Shop['leftOut']>[string]} leftOut @returns {Promise<Finding[]>} */
 async function checkLeftOut(service, { environment, opsPort }) {
   const url = `http://127.0.0.1:${opsPort}`;
   try {
     await get(`${url}/livez`);
   } catch {
-    return [unknown(service, 'was left out, and none of yours runs', `run one with the environment in ${environment}`)];
+    return [unknown(service, 'was left out, and yours is not running', `run it with the environment in ${environment}`)];
   }
-  return [well(service, 'was left out, and yours runs'), ...(await checkHealth(service, url, dirname(environment)))];
+  return [well(service, 'was left out, and yours is running'), ...(await checkHealth(service, url, dirname(environment)))];
 }
 
 /** @param {Shop['services'][string][number]} replica @param {string} logs @returns {Promise<Finding[]>} */
@@ -66,26 +66,26 @@ export async function checkHealth(label, url, logs) {
     const live = await get(`${url}/livez`);
     if (live.status !== 200) return [wrong(`${label} /livez`, `answered ${live.status}`, `read ${log}`)];
   } catch (error) {
-    return [wrong(`${label} /livez`, `no answer (${reasonOf(error)})`, `it hangs, or is starting: ${log}`)];
+    return [wrong(`${label} /livez`, `no answer (${reasonOf(error)})`, `it hangs or is still starting: ${log}`)];
   }
   try {
     const { checks } = /** @type {{ checks: Record<string, string> }} */ (JSON.parse((await get(`${url}/readyz`)).body));
     const missing = Object.entries(checks).filter(([, outcome]) => outcome !== 'ok');
-    if (missing.length === 0) return [well(`${label} /readyz`, `has what it requires (${Object.keys(checks).join(', ')})`)];
+    if (missing.length === 0) return [well(`${label} /readyz`, `all its dependencies are ready (${Object.keys(checks).join(', ')})`)];
     return missing.map(([what, outcome]) => wrong(`${label} requires ${what}`, outcome, todoOf(what, outcome)));
   } catch (error) {
-    return [wrong(`${label} /readyz`, `no answer that can be read (${reasonOf(error)})`, `read ${log}`)];
+    return [wrong(`${label} /readyz`, `unreadable answer (${reasonOf(error)})`, `read ${log}`)];
   }
 }
 
 /** @param {string} what @param {string} outcome */
 function todoOf(what, outcome) {
-  if (outcome.includes('migrations are pending')) return 'end it, then npm start: it migrates first';
+  if (outcome.includes('migrations are pending')) return 'stop the shop, then npm start: it migrates first';
   if (outcome.includes('do not let us hear')) return 'compare the accounts of your NATS server with deploy/nats/nats.conf';
-  if (what === 'nats') return 'is the server there, and are user and password its own? see NATS below';
-  if (what === 'database') return 'is the server there, and does it take the role? see databases below';
-  if (what === 'shutdown') return 'it is ending: nothing to do';
-  return 'wait a little; if it stays, its log says why';
+  if (what === 'nats') return 'check that the server runs and that user and password are right; see NATS below';
+  if (what === 'database') return 'check that the server runs and accepts the role; see databases below';
+  if (what === 'shutdown') return 'nothing: it is shutting down';
+  return 'wait; if it stays, read its log';
 }
 
 /** @param {string} url */
@@ -94,6 +94,6 @@ async function get(url) {
   return { status: response.status, body: await response.text() };
 }
 
-/** The operations ports of all that runs. @param {Shop} shop @returns {{ label: string, url: string }[]} */
+/** Returns the operations ports of all running services. @param {Shop} shop @returns {{ label: string, url: string }[]} */
 export const operationsOf = (shop) =>
   Object.values(shop.services).flat().map(({ label, opsPort }) => ({ label, url: `http://127.0.0.1:${opsPort}` }));

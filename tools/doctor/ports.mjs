@@ -7,11 +7,11 @@ import { well, wrong } from './finding.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
-/** Those of `npm start`. */
+/** The ports of `npm start`. */
 const DEFAULTS = { GATEWAY_PORT: 8080, STREAM_PORT: 8081 };
 
 /**
- * Whether the ports that a start would take are free. A shop that runs has its own: see the parts.
+ * Checks that the ports that a start would use are free. For a running shop, see parts.mjs.
  * @param {NodeJS.ProcessEnv} env
  * @returns {Promise<Finding[]>}
  */
@@ -31,14 +31,14 @@ export async function checkPorts(env) {
   return findings;
 }
 
-/** Who listens there, in words; nothing where that cannot be seen. @param {number} port */
+/** Describes the process that listens on the port, or returns an empty string if it is not visible. @param {number} port */
 function holder(port) {
   const pid = listenerOf(port);
   if (pid === undefined) return '';
   return `Process ${pid} has it (${commandLine(pid).trim().slice(0, 120) || 'unnamed'}).`;
 }
 
-/** The process that listens on a port, if we may know. @param {number} port @returns {number | undefined} */
+/** Returns the process that listens on a port, if this user may see it. @param {number} port @returns {number | undefined} */
 export const listenerOf = (port) => (process.platform === 'linux' ? listenerOnLinux(port) : listenerElsewhere(port));
 
 /** @param {number} port */
@@ -50,7 +50,7 @@ function listenerOnLinux(port) {
   return undefined;
 }
 
-/** Inodes of the sockets that listen there. @param {string} table @param {number} port @returns {string[]} */
+/** Returns the inodes of the sockets that listen on the port. @param {string} table @param {number} port @returns {string[]} */
 function listening(table, port) {
   const LISTEN = '0A';
   const hex = port.toString(16).toUpperCase().padStart(4, '0');
@@ -63,18 +63,18 @@ function contentOf(file) {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    return ''; // no IPv6 here
+    return ''; // no IPv6 on this machine
   }
 }
 
-/** What a process has open; nothing when it is gone, or somebody else's. @param {string} pid @returns {string[]} */
+/** Returns the files that a process has open; none if it has ended or belongs to another user. @param {string} pid @returns {string[]} */
 function descriptorsOf(pid) {
   try {
     return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
       try {
         return [readlinkSync(`/proc/${pid}/fd/${fd}`)];
       } catch {
-        return []; // closed meanwhile
+        return []; // closed in the meantime
       }
     });
   } catch {
@@ -88,6 +88,6 @@ function listenerElsewhere(port) {
     const out = execFileSync('lsof', ['-nP', `-iTCP:${port}`, '-sTCP:LISTEN', '-Fp'], { encoding: 'utf8', stdio: 'pipe' });
     return Number(/^p(\d+)$/m.exec(out)?.[1]) || undefined;
   } catch {
-    return undefined; // nobody, or no lsof
+    return undefined; // no listener, or no lsof
   }
 }

@@ -17,9 +17,9 @@ const onEnd = () => false;
 /** @typedef {{ crt: string, key: string }} Certificate files */
 
 /**
- * Real servers as `npm start` has them: four databases, accounts, passwords.
- * @param {(folder: string, user: import('../start/system-user.mjs').SystemUser | undefined) => Certificate} [certify] makes what they show; then
- * they take nobody without TLS
+ * Starts real servers as `npm start` does: four databases, NATS accounts, passwords.
+ * @param {(folder: string, user: import('../start/system-user.mjs').SystemUser | undefined) => Certificate} [certify] makes their
+ * certificates; with them, the servers refuse connections without TLS
  */
 export async function startServers(certify) {
   const folder = mkdtempSync('/tmp/plant-shop-doctor-');

@@ -30,7 +30,7 @@ after(async () => {
 /** @param {readonly import('./finding.mjs').Finding[]} findings */
 const lines = (findings) => findings.map(line).join('\n');
 
-/** A real catalog. @param {string} user that it takes itself for @returns {Promise<() => Promise<string>>} what the doctor says of it */
+/** Starts a real catalog. @param {string} user its NATS user @returns {Promise<() => Promise<string>>} the doctor's findings about it */
 async function startCatalog(user) {
   const port = await freePort();
   const settings = {
@@ -53,7 +53,7 @@ async function becomes(read, wanted) {
   assert.match(last, wanted);
 }
 
-test('migrations that a database lacks are named until they were run', async () => {
+test('pending migrations are named until they have run', async () => {
   const { catalog } = servers.urls;
   const pending = lines(await checkDatabases(ROOT, { catalog }));
   assert.match(pending, /^ok {5}database catalog: answers$/m);
@@ -63,27 +63,27 @@ test('migrations that a database lacks are named until they were run', async () 
   await becomes(unready, /WRONG {2}catalog requires database: migrations are pending.*npm start/);
   await run(pinnedNode(), [join(ROOT, 'apps/catalog/dist/migrate.js')], { what: 'migrate', cwd: ROOT, env: { ...env, CATALOG_DATABASE_URL: catalog } });
   assert.match(lines(await checkDatabases(ROOT, { catalog })), /^ok {5}schema catalog: \d+ migrations, none pending$/m);
-  await becomes(unready, /^ok {5}catalog \/readyz: has what it requires \(start, nats, database\)$/);
+  await becomes(unready, /^ok {5}catalog \/readyz: all its dependencies are ready \(start, nats, database\)$/);
 });
 
-test('a password that the database does not take is no riddle, and is not shown', async () => {
+test('a password that the database rejects is reported without being printed', async () => {
   const text = lines(await checkDatabases(ROOT, { store: servers.urls['store']?.replace(':s@', ':canary@') }));
   assert.match(text, /WRONG {2}database store: password authentication failed for user "store" ->/);
   assert.doesNotMatch(text, /canary/);
 });
 
-test('each user of NATS is let in, or said not to be', async () => {
+test('each NATS user is reported as accepted or refused', async () => {
   const text = lines(await checkNats(ROOT, { ...servers.nats, users: { ...servers.nats.users, store: 'canary' } }));
-  assert.match(text, /^ok {5}NATS gateway: let in/m);
+  assert.match(text, /^ok {5}NATS gateway: accepted/m);
   assert.match(text, /^WRONG {2}NATS store: .*Authorization Violation/im);
   assert.doesNotMatch(text, /canary|pgateway/);
 });
 
-test('what the accounts of NATS do not let a service hear is said', async () => {
+test('missing permissions of a NATS account are reported', async () => {
   await becomes(await startCatalog('operator'), /WRONG {2}catalog requires nats: its accounts do not let us hear .*rpc\.catalog -> .*deploy\/nats\/nats\.conf/);
 });
 
-test('a process that is gone gives no answer', async () => {
+test('a process that has ended is reported as not answering', async () => {
   const health = await startCatalog('catalog');
   await becomes(health, /^ok/);
   const child = processes.at(-1);
@@ -92,11 +92,11 @@ test('a process that is gone gives no answer', async () => {
   assert.match(await health(), /WRONG {2}catalog \/livez: no answer \(connect ECONNREFUSED/);
 });
 
-test('servers that are away are said to be', async () => {
+test('unreachable servers are reported', async () => {
   const port = await freePort();
   assert.match(lines(await checkDatabases(ROOT, { store: `postgresql://store:canary@127.0.0.1:${port}/store` })), /WRONG {2}database store: connect ECONNREFUSED/);
   const nats = lines(await checkNats(ROOT, { url: `nats://operator:canary@127.0.0.1:${port}`, users: {} }));
   assert.equal((await checkNats(ROOT, { ...servers.nats, url: `nats://127.0.0.1:${port}` })).length, 1);
-  assert.match(nats, /WRONG {2}NATS without a password: nats:\/\/127\.0\.0\.1:\d+ says: /);
+  assert.match(nats, /WRONG {2}NATS without a password: nats:\/\/127\.0\.0\.1:\d+: /);
   assert.doesNotMatch(nats, /canary/);
 });

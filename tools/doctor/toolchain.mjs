@@ -7,44 +7,44 @@ import { reasonOf, unknown, well, wrong } from './finding.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
-const START = 'npm start does it';
+const START = 'npm start installs and builds it';
 
-/** Versions, packages, build: what there must be before anything runs. @param {string} root @returns {Promise<Finding[]>} */
+/** Checks versions, packages and build, which everything else needs. @param {string} root @returns {Promise<Finding[]>} */
 export async function checkToolchain(root) {
   const packages = checkPackages(root);
   const isInstalled = packages.state === 'well';
   return [
     checkNode(),
     packages,
-    isInstalled ? await checkRuntime(root) : unknown('runtime', 'not looked at, it is one of the packages', START),
-    isInstalled ? await checkBuild(root) : unknown('build', 'not looked at, the compiler is one of the packages', START),
+    isInstalled ? await checkRuntime(root) : unknown('runtime', 'not checked: it is one of the packages', START),
+    isInstalled ? await checkBuild(root) : unknown('build', 'not checked: the compiler is one of the packages', START),
   ];
 }
 
-/** The Node that runs the tools. */
+/** Checks the Node that runs the tools. */
 export function checkNode() {
   try {
     checkPlatform();
     return well('Node', process.versions.node);
   } catch (error) {
-    return wrong('Node', reasonOf(error), 'install a newer one');
+    return wrong('Node', reasonOf(error), 'install a newer Node');
   }
 }
 
-/** Whether what is installed is what the lock file says, by the pnpm that the project names. @param {string} root */
+/** Checks that the installed packages match the lock file and were installed by the pinned pnpm. @param {string} root */
 export function checkPackages(root) {
   const read = (/** @type {string} */ file) => (existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : undefined);
-  // pnpm leaves the lock file that it followed.
+  // pnpm leaves a copy of the lock file that it installed.
   const followed = read('node_modules/.pnpm/lock.yaml');
   if (followed === undefined) return wrong('packages', 'not installed', START);
-  if (followed !== read('pnpm-lock.yaml')) return wrong('packages', 'what is installed is not what pnpm-lock.yaml says', START);
+  if (followed !== read('pnpm-lock.yaml')) return wrong('packages', 'the installed packages differ from pnpm-lock.yaml', START);
   const pinned = JSON.parse(read('package.json') ?? '{}').packageManager;
   const used = /"?packageManager"?: "?(pnpm@[^",\s]+)/.exec(read('node_modules/.modules.yaml') ?? '')?.[1];
-  if (used !== pinned) return wrong('packages', `installed by ${used ?? 'an unknown program'} instead of ${pinned}`, 'remove node_modules, then npm start');
-  return well('packages', `as pnpm-lock.yaml says, by ${used}`);
+  if (used !== pinned) return wrong('packages', `installed by ${used ?? 'an unknown program'}, not ${pinned}`, 'remove node_modules, then npm start');
+  return well('packages', `match pnpm-lock.yaml, installed by ${used}`);
 }
 
-/** The Node that runs the services. @param {string} root @returns {Promise<Finding>} */
+/** Checks the Node that runs the services. @param {string} root @returns {Promise<Finding>} */
 async function checkRuntime(root) {
   const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const wanted = optionalDependencies[nodePackage()];
@@ -58,10 +58,10 @@ async function checkRuntime(root) {
   }
 }
 
-/** The compiler's own opinion. @param {string} root @returns {Promise<Finding>} */
+/** Asks the compiler whether the build is current. @param {string} root @returns {Promise<Finding>} */
 async function checkBuild(root) {
   const { code, output } = await attempt(pinnedNode(), ['node_modules/typescript/bin/tsc', '-b', '--dry'], { cwd: root });
-  if (code !== 0) return wrong('build', `the compiler says: ${output.trim()}`, 'npm run build');
+  if (code !== 0) return wrong('build', `compiler: ${output.trim()}`, 'npm run build');
   const stale = staleProjects(output, root);
   return stale.length === 0 ? well('build', 'up to date') : wrong('build', `older than its sources: ${stale.join(', ')}`, 'npm run build, or npm start');
 }

@@ -1,4 +1,4 @@
-// `npm run fuzz`: builds, starts a shop of its own, asks it what nobody should, and sees that none of its processes died.
+// `npm run fuzz`: builds, starts a shop, sends it malformed requests, and checks that none of its processes died.
 import { join } from 'node:path';
 import { attempt } from '../start/command.mjs';
 import { explain, StartError } from '../start/errors.mjs';
@@ -10,7 +10,7 @@ import { startShop } from '../test/shop.mjs';
 
 const usage = `Generated requests over every operation; every answer is judged by the OpenAPI document.
 
-  npm run fuzz                             100,000 requests to a shop of its own
+  npm run fuzz                             100,000 requests to a new shop
   npm run fuzz -- --seed 7 --count 30000   the same requests each time
   npm run fuzz -- --only placeOrder        one operation
   npm run fuzz -- --url http://…           a demo shop that runs already`;
@@ -20,7 +20,7 @@ process.exit(await main(process.argv.slice(2)));
 
 /** @param {string[]} args @returns {Promise<number>} the exit code */
 async function main(args) {
-  const shutdown = new Shutdown(/** @type {const} */ (['shop', 'temporary folder']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+  const shutdown = new Shutdown(/** @type {const} */ (['shop', 'temporary folder']), (step, error) => console.log(`Stopping (${step}): ${explain(error)}`));
   try {
     if (args.includes('--help')) {
       console.log(usage);
@@ -36,7 +36,7 @@ async function main(args) {
     const before = processes(shop.env.RUN_FILE);
     const { code } = await fuzz(['--url', shop.env.GATEWAY_URL]);
     const died = before.filter((one) => !processes(shop.env.RUN_FILE).includes(one));
-    if (died.length > 0) throw new StartError(`These ended while they were asked: ${died.join(', ')}\n${shop.problems().join('\n')}`);
+    if (died.length > 0) throw new StartError(`These processes died during the test: ${died.join(', ')}\n${shop.problems().join('\n')}`);
     return code;
   } catch (error) {
     console.log(`\n${explain(error)}`);
@@ -46,7 +46,7 @@ async function main(args) {
   }
 }
 
-/** @param {string} runFile @returns {string[]} each service with the number of its process */
+/** @param {string} runFile @returns {string[]} each service with its process id */
 function processes(runFile) {
   const { services } = readRun(runFile) ?? { services: {} };
   return Object.entries(services).flatMap(([service, instances]) => instances.map(({ pid }) => `${service} ${pid}`));

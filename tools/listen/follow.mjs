@@ -1,39 +1,39 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Trying again would change nothing: the key or the cursor is not accepted. */
+/** A permanent refusal: the stream does not accept the key or the cursor. */
 export class Refused extends Error {}
 
-/** What close codes of the stream mean. Source: the AsyncAPI document. */
+/** The stream's close codes, from its AsyncAPI document. */
 const closings = /** @type {Record<number, { why: string, then: 'give up' | 'at once' | 'later' }>} */ ({
-  4001: { why: 'The key is no longer valid: it was revoked, it has expired, or its user is gone.', then: 'give up' },
+  4001: { why: 'The key is no longer valid: it was revoked, it expired, or its user was deleted.', then: 'give up' },
   4003: { why: 'The key may not see order events.', then: 'give up' },
   4100: { why: 'the stream is overloaded', then: 'later' },
-  4101: { why: 'it sends faster than this reads', then: 'later' },
-  4200: { why: 'this replica hands its clients to others', then: 'at once' },
+  4101: { why: 'this client reads too slowly', then: 'later' },
+  4200: { why: 'this replica moves its clients to others', then: 'at once' },
   4201: { why: 'the key expires', then: 'at once' },
 });
 
 const FIRST_PAUSE_MS = 250;
 const LATER_MS = 1_000;
 const LONGEST_PAUSE_MS = 10_000;
-/** One that lasted this long is taken for healthy: its end is answered by the first, short pause again. */
+/** A connection that lasted this long was healthy, which resets the backoff. */
 const HEALTHY_AFTER_MS = 5_000;
-/** The stream pings every 25 s: a connection without a sign of life for so long leads nowhere. */
+/** The stream pings every 25 s: a connection that is silent for this long is dead. */
 const SILENCE_MS = 60_000;
 
 /**
  * @typedef {object} Following
  * @property {URL} url
  * @property {string} key
- * @property {string} cursor `latest`, `earliest`, or that of the last event seen
- * @property {(frame: import('./words.mjs').Event, text: string) => void} onFrame
- * @property {(state: string) => void} onState for people
+ * @property {string} cursor `latest`, `earliest`, or the cursor of the last event received
+ * @property {(frame: import('./event-line.mjs').Event, text: string) => void} onFrame
+ * @property {(state: string) => void} onState status messages
  * @property {number} [silenceMs]
  */
 
 /**
- * Hands on every event from `cursor` on, in order, over as many connections as it takes, until it is stopped.
+ * Passes on every event after `cursor`, in order, and reconnects until `signal` aborts.
  * @param {Following} following
  * @param {AbortSignal} signal
  * @throws {Refused}
@@ -46,9 +46,9 @@ export async function follow({ url, key, cursor, onFrame, onState, silenceMs = S
     if (signal.aborted) return;
     if (performance.now() - begun > HEALTHY_AFTER_MS) tries = 0;
     const ownMs = end.then === 'at once' && tries === 0 ? 0 : growing(end.then === 'later' ? LATER_MS : FIRST_PAUSE_MS, tries);
-    // The stream gives each client a time of its own, so that those that are closed together do not come back together.
+    // The stream gives each client a different delay, so that clients closed together do not reconnect together.
     const pauseMs = Math.max(end.advisedMs ?? 0, tries === 0 && end.advisedMs !== undefined ? 0 : ownMs);
-    onState(`${url.host}: ${end.why}; connecting again ${pauseMs < 1_000 ? 'at once' : `in ${Math.round(pauseMs / 1_000)} s`}`);
+    onState(`${url.host}: ${end.why}; reconnecting ${pauseMs < 1_000 ? 'at once' : `in ${Math.round(pauseMs / 1_000)} s`}`);
     await sleep(pauseMs, undefined, { signal }).catch(() => {});
   }
 
@@ -59,7 +59,7 @@ export async function follow({ url, key, cursor, onFrame, onState, silenceMs = S
       const { code, reason } = await connected({ url, key, cursor: position, silenceMs }, signal, {
         onOpen: () => onState(`${url.host}: connected`),
         onText: (text) => {
-          const frame = /** @type {import('./words.mjs').Event} */ (JSON.parse(text));
+          const frame = /** @type {import('./event-line.mjs').Event} */ (JSON.parse(text));
           position = frame.cursor ?? position;
           onFrame(frame, text);
         },
@@ -67,15 +67,15 @@ export async function follow({ url, key, cursor, onFrame, onState, silenceMs = S
       const closing = closings[code];
       if (closing?.then === 'give up') throw new Refused(closing.why);
       if (closing) return { why: closing.why, then: closing.then, advisedMs: adviceOf(reason) };
-      return { why: reason || `the connection has ended (${code})`, then: 'soon' };
+      return { why: reason || `the connection ended (${code})`, then: 'soon' };
     } catch (error) {
-      if (!(error instanceof Away)) throw error;
+      if (!(error instanceof Unavailable)) throw error;
       return { why: error.message, then: 'soon', advisedMs: error.retryAfterMs };
     }
   }
 }
 
-/** What the reason of a close advises, in milliseconds. @param {string} reason */
+/** Returns the reconnect delay in a close reason, in milliseconds. @param {string} reason */
 function adviceOf(reason) {
   const [, ms] = /(?:^|; )reconnect-after-ms=(\d{1,9})$/.exec(reason) ?? [];
   return ms === undefined ? undefined : Number(ms);
@@ -87,9 +87,9 @@ function growing(firstMs, tries) {
   return longest * (0.5 + Math.random() / 2);
 }
 
-/** It may be there again in a moment. */
-class Away extends Error {
-  /** @param {string} message @param {number} [retryAfterMs] what its answer says */
+/** A temporary failure. */
+class Unavailable extends Error {
+  /** @param {string} message @param {number} [retryAfterMs] from the response */
   constructor(message, retryAfterMs) {
     super(message);
     this.retryAfterMs = retryAfterMs;
@@ -97,8 +97,8 @@ class Away extends Error {
 }
 
 /**
- * Asks for a page before each connection, since a WebSocket client is not told why it was refused. `latest` becomes the
- * cursor of this very moment, so that nothing is missed should the connection end before its first event.
+ * Requests a page before each connection, since a WebSocket client does not learn why it was refused. Replaces `latest` with the
+ * current cursor, so that a connection that ends before its first event misses none.
  * @param {Pick<Following, 'url' | 'key' | 'cursor'>} following
  * @param {AbortSignal} signal
  * @returns {Promise<string>} the cursor to connect with
@@ -109,18 +109,18 @@ async function enter({ url, key, cursor }, signal) {
   page.searchParams.set('limit', '1');
   const headers = { api_key: key, accept: 'application/json' };
   const response = await fetch(page, { headers, signal: AbortSignal.any([signal, AbortSignal.timeout(10_000)]) }).catch((error) => {
-    throw new Away(`it cannot be reached (${error.cause?.code ?? error.message})`);
+    throw new Unavailable(`unreachable (${error.cause?.code ?? error.message})`);
   });
   const body = await response.json().catch(() => ({}));
   if (response.ok) return cursor === 'latest' ? body.cursor : cursor;
   if (response.status === 401) throw new Refused(`The key was refused. ${body.detail ?? ''}`.trim());
-  if (response.status < 500 && response.status !== 429) throw new Refused(body.detail ?? `${page.origin}${page.pathname} answers ${response.status}.`);
+  if (response.status < 500 && response.status !== 429) throw new Refused(body.detail ?? `${page.origin}${page.pathname} responds with ${response.status}.`);
   const seconds = response.headers.get('retry-after');
-  throw new Away(`it answers ${response.status}`, seconds !== null && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined);
+  throw new Unavailable(`it responds with ${response.status}`, seconds !== null && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined);
 }
 
 /**
- * One connection, to its end.
+ * Opens one connection and resolves when it has ended.
  * @param {Required<Pick<Following, 'url' | 'key' | 'cursor' | 'silenceMs'>>} following
  * @param {AbortSignal} signal
  * @param {{ onOpen: () => void, onText: (text: string) => void }} handlers
@@ -128,7 +128,7 @@ async function enter({ url, key, cursor }, signal) {
  */
 function connected({ url, key, cursor, silenceMs }, signal, { onOpen, onText }) {
   const address = new URL(url);
-  // It cannot send headers.
+  // WebSocket clients cannot send headers.
   address.searchParams.set('api_key', key);
   address.searchParams.set('cursor', cursor);
   const socket = new WebSocket(address);
@@ -141,7 +141,7 @@ function connected({ url, key, cursor, silenceMs }, signal, { onOpen, onText }) 
       socket.close();
       resolve(how);
     };
-    const silence = setTimeout(() => end({ code: 1006, reason: 'it gives no sign of life' }), silenceMs);
+    const silence = setTimeout(() => end({ code: 1006, reason: 'no sign of life' }), silenceMs);
     const alive = () => void silence.refresh();
     const stop = () => end({ code: 1000, reason: 'stopped' });
     signal.addEventListener('abort', stop);
@@ -156,7 +156,7 @@ function connected({ url, key, cursor, silenceMs }, signal, { onOpen, onText }) 
         end({ code: 1000, reason: '' });
       }
     };
-    // It is followed by `close`, which says more.
+    // `close` follows and gives the reason.
     socket.onerror = () => {};
     socket.onclose = ({ code, reason }) => end({ code, reason });
   });

@@ -8,15 +8,15 @@ import { stripVTControlCharacters } from 'node:util';
 import { follow, Refused } from './follow.mjs';
 import { parseOptions, streamOf } from './options.mjs';
 import { Stream } from './stream.fixture.mjs';
-import { lineOf } from './words.mjs';
+import { lineOf } from './event-line.mjs';
 
 /** @param {() => boolean} condition */
 async function until(condition) {
-  for (const end = Date.now() + 5_000; !condition(); await sleep(5)) assert.ok(Date.now() < end, 'it did not come about');
+  for (const end = Date.now() + 5_000; !condition(); await sleep(5)) assert.ok(Date.now() < end, 'timed out');
 }
 
 /**
- * A stream, and somebody who follows it.
+ * Starts a stream and a follower.
  * @param {import('node:test').TestContext} t
  * @param {{ cursor?: string, key?: string, silenceMs?: number }} [options]
  */
@@ -45,7 +45,7 @@ test('options are cursor, types, json, url and key', () => {
   assert.throws(() => parseOptions(['--since', 'now']), /--since/);
 });
 
-test('the stream is the one that is named, else that of the shop that runs here, with the key of the demo', async () => {
+test('--url names the stream; the default is the running shop\'s, with the demo key', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'listen-'));
   try {
     await assert.rejects(streamOf({}, { DATA_DIR: folder }), /No shop runs here.*--url/);
@@ -62,7 +62,7 @@ test('the stream is the one that is named, else that of the shop that runs here,
   await assert.rejects(streamOf({ url: 'ftp://a' }, {}), /an address like/);
 });
 
-test('an event is one line, with colours only where they are wanted', () => {
+test('an event is printed as one line, with colours only if requested', () => {
   const data = { orderId: 7, plantId: 3, previousStatus: 'placed', newStatus: 'approved', trackingNumber: 'PS7' };
   const event = { event: 'order.status_changed', timestamp: '2027-03-01T08:00:01.000Z', data };
   assert.equal(lineOf(event, false), '2027-03-01T08:00:01.000Z  order 7  plant 3  placed → approved     PS7');
@@ -79,7 +79,7 @@ test('an event is one line, with colours only where they are wanted', () => {
   assert.equal(lineOf({ event: 'order.praised', data: { orderId: 7 } }, false), 'order.praised  {"orderId":7}');
 });
 
-test('what happens from now on is handed on; what was before only when it is asked for', async (t) => {
+test('new events are passed on; earlier ones only with a cursor', async (t) => {
   const { stream, orders, begin } = await following(t);
   stream.emit({ orderId: 1 });
   void begin();
@@ -102,7 +102,7 @@ for (const [name, end] of /** @type {[string, (stream: Stream) => Promise<void> 
   ['is drained', (stream) => stream.close(4200)],
   ['is overloaded', (stream) => stream.close(4100)],
 ])) {
-  test(`when the stream ${name}, every event follows once, also before the first one came`, async (t) => {
+  test(`when the stream ${name}, every event arrives once, even if none had arrived before`, async (t) => {
     const { stream, orders, states, begin } = await following(t);
     void begin();
     await until(() => stream.sockets.size === 1);
@@ -114,11 +114,11 @@ for (const [name, end] of /** @type {[string, (stream: Stream) => Promise<void> 
     await until(() => orders.length === 3);
     assert.deepEqual(orders, [1, 2, 3]);
     assert.deepEqual(stream.cursors, ['0', '0', '2']);
-    assert.match(states.join('\n'), /connecting again/);
+    assert.match(states.join('\n'), /reconnecting/);
   });
 }
 
-test('it comes back when the stream advises it to, not before', async (t) => {
+test('it reconnects after the delay that the stream advises', async (t) => {
   const { stream, orders, states, begin } = await following(t);
   void begin();
   await until(() => stream.sockets.size === 1);
@@ -127,10 +127,10 @@ test('it comes back when the stream advises it to, not before', async (t) => {
   stream.emit({ orderId: 1 });
   await until(() => orders.length === 1);
   assert.ok(performance.now() - closed >= 695, `${performance.now() - closed} ms`);
-  assert.match(states.join('\n'), /hands its clients to others/);
+  assert.match(states.join('\n'), /moves its clients to others/);
 });
 
-test('it keeps to the Retry-After of a stream that has no room', async (t) => {
+test('it obeys the Retry-After of a full stream', async (t) => {
   const { stream, begin } = await following(t);
   stream.refusesWith = 503;
   const begun = performance.now();
@@ -141,7 +141,7 @@ test('it keeps to the Retry-After of a stream that has no room', async (t) => {
   assert.ok(performance.now() - begun >= 995, `${performance.now() - begun} ms`);
 });
 
-test('a connection without a sign of life is given up; pings are one', async (t) => {
+test('a silent connection is abandoned; pings keep it alive', async (t) => {
   const { stream, states, begin } = await following(t, { silenceMs: 200 });
   void begin();
   await until(() => stream.sockets.size === 1);
@@ -154,7 +154,7 @@ test('a connection without a sign of life is given up; pings are one', async (t)
   assert.match(states.join('\n'), /no sign of life/);
 });
 
-test('a key that is refused is said plainly, at once and when it ends later', async (t) => {
+test('a refused key is reported, whether at the start or when it is revoked later', async (t) => {
   const wrong = await following(t, { key: 'wrong' });
   await assert.rejects(wrong.begin(), (error) => error instanceof Refused && /key was refused\. It is 401/.test(error.message));
   const { stream, begin } = await following(t);
@@ -164,12 +164,12 @@ test('a key that is refused is said plainly, at once and when it ends later', as
   await ended;
 });
 
-test('a cursor that is not one is refused with what the stream says', async (t) => {
+test('an invalid cursor is reported with the stream\'s explanation', async (t) => {
   const { begin } = await following(t, { cursor: 'yesterday' });
   await assert.rejects(begin(), (error) => error instanceof Refused && /It is 400/.test(error.message));
 });
 
-test('it ends when it is stopped, also while there is nothing to connect to', async (t) => {
+test('it stops on request, even while it cannot connect', async (t) => {
   const { stream, stop, states, begin } = await following(t);
   await stream.kill();
   const ended = begin();

@@ -1,9 +1,9 @@
-// `npm run listen`: order events as they come, for people. Uses nothing but Node itself.
+// `npm run listen`: prints order events as they arrive. Uses only Node, no packages.
 import { explain, StartError } from '../start/errors.mjs';
 import { stopOnSignals } from '../start/shutdown.mjs';
 import { follow, Refused } from './follow.mjs';
 import { parseOptions, streamOf, usage } from './options.mjs';
-import { isPainted, lineOf, painter } from './words.mjs';
+import { isPainted, lineOf, painter } from './event-line.mjs';
 
 const stop = stopOnSignals();
 // `npm run listen | head` closes the pipe.
@@ -26,7 +26,7 @@ async function main() {
         ...(await streamOf(options, process.env)),
         cursor: options.cursor,
         onFrame: (frame, text) => console.log(options.json ? text : lineOf(frame, colours)),
-        // Beside the events, so that those can be piped on.
+        // To standard error, so that the events can be piped.
         onState: (text) => console.error(state(90, text)),
       },
       stop.signal,

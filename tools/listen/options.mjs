@@ -2,21 +2,22 @@ import { parseArgs } from 'node:util';
 import { StartError } from '../start/errors.mjs';
 import { publishedShop } from '../start/published-shop.mjs';
 
-export const usage = `Prints order events as they come, one line each, until Ctrl-C.
+export const usage = `Prints order events as they arrive, one line each, until Ctrl-C.
 
-  npm run listen                       from now on
-  npm run listen -- --cursor earliest  all that are still kept, then on
-  npm run listen -- --cursor <cursor>  after the event that had this cursor
-  npm run listen -- --types <types>    of these types: a comma list of order.status_changed (what comes without
-                                       this), order.placed, order.shipped and refund.due
-  npm run listen -- --json             each frame as it came
-  npm run listen -- --url <address>    another stream, as ws://127.0.0.1:8081
-  npm run listen -- --key <key>        another API key than the demo's (or API_KEY)
+  npm run listen                       new events
+  npm run listen -- --cursor earliest  all stored events, then new ones
+  npm run listen -- --cursor <cursor>  events after the one with this cursor
+  npm run listen -- --types <types>    a comma-separated list of order.status_changed (the default),
+                                                                              order.placed, order.shipped and refund.due
+  npm run listen -- --json             each frame as received
+  npm run listen -- --url <address>    another stream, such as ws://127.0.0.1:8081
+  npm run listen -- --key <key>        an API key other than the demo's (or API_KEY)
 
-It finds the shop of npm start by RUN_FILE or DATA_DIR, else that of docker compose by STREAM_PORT and .env. A connection that ends is made again, from the last event on.
+It finds the shop of npm start by RUN_FILE or DATA_DIR, or that of docker compose by STREAM_PORT and .env.
+After a disconnect it reconnects and resumes after the last event.
 Exit code: 0 stopped, 1 refused.`;
 
-/** The demo data's key with every permission. */
+/** The demo key, which has all permissions. */
 export const DEMO_KEY = 'special-key';
 
 const PATH = '/v1/orders/updates';
@@ -26,7 +27,7 @@ const PATH = '/v1/orders/updates';
  * @property {boolean} help
  * @property {boolean} json
  * @property {string} cursor
- * @property {string} [types] a comma list
+ * @property {string} [types] comma-separated
  * @property {string} [url]
  * @property {string} [key]
  */
@@ -44,7 +45,7 @@ export function parseOptions(args) {
 }
 
 /**
- * Where the stream is, and what lets us in.
+ * Returns the stream's address and the key for it.
  * @param {Pick<Options, 'url' | 'key' | 'types'>} options
  * @param {NodeJS.ProcessEnv} env
  * @returns {Promise<{ url: URL, key: string }>}
@@ -57,15 +58,15 @@ export async function streamOf({ url, key, types }, env) {
 
 /** @param {NodeJS.ProcessEnv} env */
 async function ownStream(env) {
-  const { streamUrl, from } = await publishedShop(env, 'its stream by --url');
-  if (!streamUrl) throw new StartError(`The shop of ${from} is not open yet.`);
+  const { streamUrl, from } = await publishedShop(env, 'name its stream with --url');
+  if (!streamUrl) throw new StartError(`The shop of ${from} is still starting.`);
   return streamUrl;
 }
 
 /** @param {string} text of the whole address, or of the stream's port alone @returns {URL} ws or wss */
 function addressOf(text) {
   const url = URL.parse(text.replace(/^http/i, 'ws'));
-  if (!url || !/^wss?:$/.test(url.protocol)) throw new StartError(`--url ${text}: an address like ws://127.0.0.1:8081 is needed.`);
+  if (!url || !/^wss?:$/.test(url.protocol)) throw new StartError(`--url ${text}: expected an address like ws://127.0.0.1:8081.`);
   if (url.pathname === '/') url.pathname = PATH;
   return url;
 }

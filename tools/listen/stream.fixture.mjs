@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-// The stream endpoint as its document describes it, small enough to be told what to do: a log, pages, sockets.
+// A minimal stream endpoint as its document describes it, controlled by the tests: a log, pages, sockets.
 
 const opcodes = { text: 0x1, close: 0x8, ping: 0x9 };
 
@@ -11,10 +11,10 @@ export class Stream {
   log = [];
   /** @type {Set<import('node:stream').Duplex>} */
   sockets = new Set();
-  /** Every cursor that was connected with. @type {string[]} */
+  /** The cursors of all connections. @type {string[]} */
   cursors = [];
   keys = new Set(['good']);
-  /** Unless 0, pages are answered with this status, and with `Retry-After: 1`. */
+  /** Unless 0, the status with which pages are refused, with `Retry-After: 1`. */
   refusesWith = 0;
 
   async start(port = 0) {
@@ -30,7 +30,7 @@ export class Stream {
     this.url = new URL(`ws://127.0.0.1:${this.port}/v1/orders/updates`);
   }
 
-  /** As a process that was killed. */
+  /** Ends all connections, like a killed process. */
   async kill() {
     for (const socket of this.sockets) socket.destroy();
     this.server?.closeAllConnections();
@@ -74,7 +74,7 @@ export class Stream {
     const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`);
     socket.on('error', () => {});
-    // Whoever closes says so by a frame, and then by the end.
+    // Either side closes with a close frame, then ends the connection.
     socket.on('data', () => {});
     socket.on('close', () => this.sockets.delete(socket));
     this.sockets.add(socket);

@@ -1,4 +1,4 @@
-// `npm run nightly`: the checks that take too long for every build, each with the seed of the day.
+// `npm run nightly`: the checks that take too long for every build, each with the day's seed.
 import { attempt } from '../start/command.mjs';
 import { explain } from '../start/errors.mjs';
 import { stopOnSignals } from '../start/shutdown.mjs';
@@ -6,7 +6,7 @@ import { checkPlatform, ROOT } from '../start/toolchain.mjs';
 import { check, succeeded, sum, summary } from '../test/results.mjs';
 import { parseOptions, usage } from './options.mjs';
 
-/** Chaos ends a shop of two replicas before it ends itself. */
+/** Chaos shuts its shop down before it exits. */
 const END_LIMIT_MS = 60_000;
 
 const stop = stopOnSignals();
@@ -40,7 +40,7 @@ async function part(name, { args, env }, seed) {
   const begun = performance.now();
   const surroundings = { cwd: ROOT, show: true, signal: stop.signal, endLimitMs: END_LIMIT_MS };
   const { code } = await attempt(process.execPath, args, { ...surroundings, env: { ...process.env, ...env } });
-  const again = code === 0 ? '' : `; to repeat it: npm run nightly -- --seed ${seed} --only ${name}`;
+  const again = code === 0 ? '' : `; to repeat: npm run nightly -- --seed ${seed} --only ${name}`;
   console.log(`--- ${name}: ${code === 0 ? 'passed' : 'failed'} (${((performance.now() - begun) / 1000).toFixed(0)} s)${again}`);
   return check(code === 0);
 }

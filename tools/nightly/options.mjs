@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { StartError } from '../start/errors.mjs';
 
 /**
- * What is run, and the variables for it.
+ * A command and its environment variables.
  * @typedef {{ args: string[], env?: Record<string, string> }} Command
  * @typedef {{ seed: number, minutes: string }} Choice
  */
@@ -45,7 +45,7 @@ export function parseOptions(args, now) {
   const seed = Number(values.seed);
   const names = values.only?.split(',') ?? PART_NAMES;
   const unknown = names.filter((name) => !PART_NAMES.includes(name));
-  if (unknown.length > 0) throw new StartError(`No part of a night's run: ${unknown.join(', ')}.\n\n${usage}`);
+  if (unknown.length > 0) throw new StartError(`Not a nightly check: ${unknown.join(', ')}.\n\n${usage}`);
   if (!Number.isSafeInteger(seed) || !(Number(values.minutes) > 0)) throw new StartError(usage);
   const parts = names.map((name) => /** @type {[string, Command]} */ ([name, PARTS[name]?.({ seed, minutes: values.minutes })]));
   return { help: values.help, seed, parts };

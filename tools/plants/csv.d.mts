@@ -1,11 +1,11 @@
-// For the console, which imports the same rules (TypeScript of the browser, without Node's types).
+// For the console, which imports the same rules in the browser, without Node's types.
 export declare const COLUMNS: readonly string[];
-/** Records of a CSV text that comes in pieces. @throws Error when the text ends inside quotes */
+/** Yields the records of a CSV text that arrives in pieces. @throws Error if the text ends inside quotes */
 export declare function recordsOf(pieces: AsyncIterable<string>): AsyncGenerator<string[]>;
-/** A plant as the API takes it. */
+/** Converts a record to a plant for the API. */
 export declare function plantOf(names: readonly string[], record: readonly string[]): Record<string, unknown>;
-/** One record of a plant as the API answers it. */
+/** Converts a plant from the API to a record. */
 export declare function recordOf(plant: object): string;
 export declare function header(): string;
-/** A value as a field of a record. */
+/** Converts a value to a field of a record. */
 export declare function quotedIfNeeded(value: string): string;

@@ -1,9 +1,9 @@
-// Plants as CSV (RFC 4180): what spreadsheets read and write.
+// Plants as CSV (RFC 4180).
 
 export const COLUMNS = /** @type {const} */ (['id', 'name', 'status', 'category', 'tags', 'photoUrls', 'quantity']);
 
 /**
- * Records of a CSV text that comes in pieces. Quotes may hold commas, line ends and doubled quotes.
+ * Yields the records of a CSV text that arrives in pieces. Quoted fields may contain commas, line ends and doubled quotes.
  * @param {AsyncIterable<string>} pieces @returns {AsyncGenerator<string[]>}
  */
 export async function* recordsOf(pieces) {
@@ -11,7 +11,7 @@ export async function* recordsOf(pieces) {
   let record = [];
   let field = '';
   let quoted = false;
-  // A quote that may end the field or be the first of two.
+  // This quote may end the field or be the first of two.
   let mayEnd = false;
   let isFirst = true;
   for await (let piece of pieces) {
@@ -50,7 +50,7 @@ export async function* recordsOf(pieces) {
 }
 
 /**
- * A plant as the API takes it. What the API refuses is left for it to say: an id that is no number travels as text.
+ * Converts a record to a plant for the API. Leaves validation to the API: an id that is not a number is sent as text.
  * @param {readonly string[]} names of the columns @param {readonly string[]} record
  */
 export function plantOf(names, record) {
@@ -71,7 +71,7 @@ export function plantOf(names, record) {
 /** @param {string} value */
 const numberOf = (value) => (/^\d{1,16}$/.test(value.trim()) ? Number(value) : value);
 
-/** Separated by |, which a value has as \|. @param {string} value */
+/** Splits a list separated by |, which values escape as \|. @param {string} value */
 const listOf = (value) => (value.match(/(?:\\[\s\S]|[^|\\])+/g) ?? []).map((one) => one.replace(/\\([\s\S])/g, '$1'));
 
 /** @param {string} value */
@@ -81,7 +81,7 @@ function labelOf(value) {
   return { id: Number(id), ...(name !== '' && { name }) };
 }
 
-/** @param {any} plant as the API answers it @returns {string} one record */
+/** @param {any} plant from the API @returns {string} one record */
 export function recordOf(plant) {
   /** @type {Record<string, string>} */
   const values = {

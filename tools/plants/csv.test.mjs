@@ -12,7 +12,7 @@ const plants = [
   { id: 9, name: ' x ', category: { id: 4 }, photoUrls: [], tags: [], status: 'pending' },
 ];
 
-test('plants come back from CSV as they were, however the file is cut into pieces', async () => {
+test('a round trip through CSV preserves plants, however the file is cut into pieces', async () => {
   const text = `\ufeff${header()}${plants.map(recordOf).join('')}`;
   for (const size of [1, 2, 7, 1_000]) {
     const [names = [], ...records] = await Array.fromAsync(recordsOf(cut(text, size)));
@@ -22,12 +22,12 @@ test('plants come back from CSV as they were, however the file is cut into piece
   }
 });
 
-test('a spreadsheet may leave out columns, ids of tags and the last line end', async () => {
+test('columns, tag ids and the last line end may be missing', async () => {
   const [names = [], record = []] = await Array.fromAsync(recordsOf(cut('name,id,tags,quantity\nFern,5,shade|wet,12', 3)));
   assert.deepEqual(plantOf(names, record), { name: 'Fern', id: 5, tags: [{ name: 'shade' }, { name: 'wet' }], quantity: 12 });
 });
 
-test('what is no number stays text, for the shop to refuse', () => {
+test('a value that is not a number stays text, for the shop to refuse', () => {
   assert.deepEqual(plantOf(['id', 'name'], ['x1', 'Fern']), { id: 'x1', name: 'Fern' });
 });
 

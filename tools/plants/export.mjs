@@ -8,7 +8,7 @@ import { linesOf } from './lines.mjs';
 import { Progress } from './progress.mjs';
 
 /**
- * Writes beside the file, and replaces it when all is there.
+ * Exports to a temporary file, and replaces the target when the export is complete.
  * @param {{ path: string, format: import('./options.mjs').Format }} file @param {import('./import.mjs').Shop} shop @returns {Promise<number>} the exit code
  */
 export async function exportTo({ path, format }, { url, key, signal }) {
@@ -20,18 +20,18 @@ export async function exportTo({ path, format }, { url, key, signal }) {
   const body = Readable.fromWeb(/** @type {any} */ (response.body));
   async function* written() {
     if (format === 'csv') yield header();
-    // Not before: lines that come before somebody asks for them are lost.
+    // Only now: readline would lose lines that arrive before they are read.
     for await (const line of linesOf(body)) {
       yield format === 'csv' ? recordOf(JSON.parse(line)) : `${line}\n`;
       progress.show(++plants);
     }
   }
   try {
-    // Fails where the body is cut off: a part must not pass for the whole.
+    // Throws if the body is cut off, so that a partial export never replaces the file.
     await pipeline(Readable.from(written()), createWriteStream(draft));
   } catch (error) {
     await rm(draft, { force: true });
-    throw new StartError(`The export was cut off after ${plants} plants (${/** @type {Error} */ (error).message}). ${path} is as it was.`);
+    throw new StartError(`The export was cut off after ${plants} plants (${/** @type {Error} */ (error).message}). ${path} is unchanged.`);
   }
   await rename(draft, path);
   progress.end();

@@ -9,7 +9,7 @@ import { plantOf, recordsOf } from './csv.mjs';
 import { linesOf } from './lines.mjs';
 import { Progress } from './progress.mjs';
 
-/** Requests in a row that take no line. */
+/** Consecutive requests that process no line. */
 const TRIES = 6;
 
 /**
@@ -20,7 +20,7 @@ const TRIES = 6;
  */
 
 /**
- * Sends a file, in several requests where one does not take all of it.
+ * Sends a file, in several requests if one does not process all of it.
  * @param {{ path: string, format: import('./options.mjs').Format }} file @param {Shop} shop @returns {Promise<number>} the exit code
  */
 export async function importFrom(file, shop) {
@@ -35,7 +35,7 @@ export async function importFrom(file, shop) {
     if (outcome.taken > taken) tries = 0;
     taken = outcome.taken;
     if (outcome.complete) break;
-    if (shop.signal.aborted || tries >= TRIES) throw new StartError(`${taken} lines were taken. ${outcome.why} Start the import again to continue.`);
+    if (shop.signal.aborted || tries >= TRIES) throw new StartError(`${taken} lines were processed. ${outcome.why} Start the import again to continue.`);
     await sleep(Math.min(500 * 2 ** tries, 8_000), undefined, { signal: shop.signal }).catch(() => undefined);
   }
   progress.end();
@@ -47,7 +47,7 @@ export async function importFrom(file, shop) {
 /**
  * @param {Parameters<typeof importFrom>[0]} file @param {Shop} shop
  * @param {{ skip: number, size: number, sum: Record<string, number>, progress: Progress }} state
- * @returns {Promise<{ taken: number, complete: boolean, why: string }>} lines of the file that were taken, earlier ones included
+ * @returns {Promise<{ taken: number, complete: boolean, why: string }>} processed lines of the file, including those of earlier requests
  */
 async function importOnce(file, shop, { skip, size, sum, progress }) {
   const source = createReadStream(file.path);
@@ -78,8 +78,8 @@ async function importOnce(file, shop, { skip, size, sum, progress }) {
     source.destroy();
   }
   const status = last?.problem?.status ?? 0;
-  const why = last?.problem?.detail ?? last?.problem?.title ?? 'The answer was cut off.';
-  if (status >= 400 && status < 500 && status !== 408) throw new StartError(`${taken} lines were taken. ${why}`);
+  const why = last?.problem?.detail ?? last?.problem?.title ?? 'The response was cut off.';
+  if (status >= 400 && status < 500 && status !== 408) throw new StartError(`${taken} lines were processed. ${why}`);
   return { taken, complete: last?.complete === true, why };
 }
 
@@ -88,7 +88,7 @@ const faultsOf = (problem) =>
   problem.errors ? problem.errors.map((/** @type {any} */ one) => `${one.pointer || 'the line'} ${one.detail}`).join('; ') : problem.detail;
 
 /**
- * By `node:http`, which lets the answer come while the body is sent.
+ * Sends by `node:http`, which delivers the response while the body is being sent.
  * @param {Shop} shop @param {Readable} body @returns {Promise<import('node:http').IncomingMessage>}
  */
 function post({ url, key, signal }, body) {
@@ -115,12 +115,12 @@ async function* linesOfCsv(source) {
     if (names) yield JSON.stringify(plantOf(names, record));
     else {
       names = record.map((name) => name.trim());
-      if (!names.includes('id') || !names.includes('name')) throw new StartError('The first line of the file must name its columns, id and name among them.');
+      if (!names.includes('id') || !names.includes('name')) throw new StartError('The first line of the file must name its columns, including id and name.');
     }
   }
 }
 
-/** In pieces of many lines. @param {AsyncIterable<string>} lines @param {number} skip */
+/** Groups lines into pieces. @param {AsyncIterable<string>} lines @param {number} skip */
 async function* after(lines, skip) {
   let number = 0;
   let piece = '';

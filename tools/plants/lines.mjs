@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
 
 /**
- * The lines of a stream, blank ones too. It is read from the first one that somebody asks for: readline loses lines that come before.
- * An error of the stream is thrown in the loop over them. One that comes after the loop has ended (a connection that breaks behind its
- * last line) concerns nobody; readline would end the process.
+ * Yields the lines of a stream, including blank ones. Starts reading with the first request for a line, because readline loses lines
+ * that arrive earlier. Throws errors of the stream inside the loop. Ignores an error after the last line, such as a broken
+ * connection, which readline would turn into an uncaught exception.
  * @param {import('node:stream').Readable} input @returns {AsyncGenerator<string, void>}
  */
 export async function* linesOf(input) {

@@ -1,4 +1,4 @@
-// `npm run plants -- import FILE | export FILE`: the catalogue as a file. Uses nothing but Node itself.
+// `npm run plants -- import FILE | export FILE`: the catalogue as a file. Uses only Node, no packages.
 import { explain } from '../start/errors.mjs';
 import { stopOnSignals } from '../start/shutdown.mjs';
 import { exportTo } from './export.mjs';

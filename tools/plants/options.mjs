@@ -5,18 +5,18 @@ import { publishedShop } from '../start/published-shop.mjs';
 
 export const usage = `Imports plants from a file, or exports all plants to one.
 
-  npm run plants -- import plants.ndjson   creates and replaces plants by their ids
-  npm run plants -- export plants.csv      replaces the file once the export is complete
-  npm run plants -- … --format csv         for files that end in neither .csv nor .ndjson
-  npm run plants -- … --url <address>      another shop, as http://127.0.0.1:8080
-  npm run plants -- … --key <key>          another API key than the demo's (or API_KEY); it needs write:plants
+  npm run plants -- import plants.ndjson   creates or replaces plants by id
+  npm run plants -- export plants.csv      replaces the file when the export is complete
+  npm run plants -- … --format csv         for file names that end in neither .csv nor .ndjson
+  npm run plants -- … --url <address>      another shop, such as http://127.0.0.1:8080
+  npm run plants -- … --key <key>          an API key other than the demo's (or API_KEY), with write:plants
 
-NDJSON has one plant a line, as the API has it. CSV has a line of names first: id, name, status, category, tags, photoUrls,
-quantity; tags and photoUrls are lists separated by |, category and tags may have an id before a colon (3:Foliage).
-An import that is cut off continues where it was; one that was stopped can be started again.
-Exit code: 0 all done, 1 otherwise, also when lines were refused.`;
+NDJSON has one plant per line, as in the API. The first line of CSV names the columns: id, name, status, category, tags,
+photoUrls, quantity. tags and photoUrls are separated by |; category and tags may have an id before a colon (3:Foliage).
+An import that is cut off resumes at the first unprocessed line; importing a file again is safe.
+Exit code: 0 if all lines were accepted, otherwise 1.`;
 
-/** The demo data's key with every permission. */
+/** The demo key, which has all permissions. */
 const DEMO_KEY = 'special-key';
 
 /** @typedef {'csv' | 'ndjson'} Format */
@@ -44,26 +44,26 @@ export function parseOptions(args) {
   }
   const { values, positionals: [command = '', file = '', ...rest] } = parsed;
   const { help, format = extname(file).slice(1) === 'csv' ? 'csv' : 'ndjson', url, key } = values;
-  if (!help && command !== 'import' && command !== 'export') throw wrong('Say import or export.');
-  if (!help && (file === '' || rest.length > 0)) throw wrong('Name one file.');
+  if (!help && command !== 'import' && command !== 'export') throw wrong('The first argument must be import or export.');
+  if (!help && (file === '' || rest.length > 0)) throw wrong('Name exactly one file.');
   if (format !== 'csv' && format !== 'ndjson') throw wrong('--format must be csv or ndjson.');
   return { help, command: /** @type {'import' | 'export'} */ (command), file, format, ...(url !== undefined && { url }), ...(key !== undefined && { key }) };
 }
 
 /**
- * Where the shop is, and the key for it.
+ * Returns the shop's address and the key for it.
  * @param {Pick<Options, 'url' | 'key'>} options @param {NodeJS.ProcessEnv} env
  * @returns {Promise<{ url: string, key: string }>}
  */
 export async function shopOf({ url, key }, env) {
   const address = URL.parse(url ?? (await ownGateway(env)));
-  if (!address || !/^https?:$/.test(address.protocol)) throw new StartError(`--url ${url}: an address like http://127.0.0.1:8080 is needed.`);
+  if (!address || !/^https?:$/.test(address.protocol)) throw new StartError(`--url ${url}: expected an address like http://127.0.0.1:8080.`);
   return { url: address.origin, key: key || env['API_KEY'] || DEMO_KEY };
 }
 
 /** @param {NodeJS.ProcessEnv} env */
 async function ownGateway(env) {
-  const { gatewayUrl, from } = await publishedShop(env, 'its gateway by --url');
-  if (!gatewayUrl) throw new StartError(`The shop of ${from} is not open yet.`);
+  const { gatewayUrl, from } = await publishedShop(env, 'name its gateway with --url');
+  if (!gatewayUrl) throw new StartError(`The shop of ${from} is still starting.`);
   return gatewayUrl;
 }

@@ -34,7 +34,7 @@ afterEach(() => {
 const plant = (/** @type {number} */ id) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' });
 const file = (/** @type {string} */ name) => ({ path: join(folder, name), format: /** @type {const} */ (name.endsWith('csv') ? 'csv' : 'ndjson') });
 
-test('an import that is cut off goes on with the lines that were not taken', async () => {
+test('an import that is cut off resumes at the first unprocessed line', async () => {
   /** @type {number[]} */
   const taken = [];
   answer = async (request, response) => {
@@ -53,7 +53,7 @@ test('an import that is cut off goes on with the lines that were not taken', asy
   assert.deepEqual(taken, plants.map(({ id }) => id));
 });
 
-test('an export replaces the file when all is there, in either format', async () => {
+test('a complete export replaces the file, in either format', async () => {
   answer = (_, response) => response.end(Array.from({ length: 3_000 }, (_, n) => `${JSON.stringify(plant(n + 1))}\n`).join(''));
   for (const name of ['plants.ndjson', 'plants.csv']) {
     assert.equal(await exportTo(file(name), shop), 0);
@@ -61,7 +61,7 @@ test('an export replaces the file when all is there, in either format', async ()
   }
 });
 
-test('an export that is cut off leaves the file as it was', async () => {
+test('an export that is cut off leaves the file unchanged', async () => {
   writeFileSync(file('plants.csv').path, 'before');
   answer = (_, response) => {
     response.write(`${JSON.stringify(plant(1))}\n`);
@@ -71,7 +71,7 @@ test('an export that is cut off leaves the file as it was', async () => {
   assert.equal(readFileSync(file('plants.csv').path, 'utf8'), 'before');
 });
 
-test('what happens to a connection behind its last line concerns nobody', async () => {
+test('a connection error after the last line is ignored', async () => {
   const input = new PassThrough();
   input.write('one\ntwo\nthree\n');
   for await (const line of linesOf(input)) if (line === 'two') break;
@@ -84,7 +84,7 @@ test('what happens to a connection behind its last line concerns nobody', async 
   }, /lost/);
 });
 
-test('lines that come before somebody asks for them are not lost', async () => {
+test('lines that arrive before they are read are not lost', async () => {
   const input = new PassThrough();
   const lines = linesOf(input);
   input.write('one\ntwo\n');

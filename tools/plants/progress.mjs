@@ -1,4 +1,4 @@
-/** A line that is written again and again on a terminal, and now and then elsewhere. */
+/** A progress line, rewritten in place on a terminal and printed occasionally elsewhere. */
 export class Progress {
   #shownAt = 0;
   #begun = performance.now();

@@ -1,6 +1,6 @@
-// `npm run receive`: a receiver of webhooks for this machine, for people.
+// `npm run receive`: receives and prints webhooks on this machine.
 import { once } from 'node:events';
-import { isPainted, lineOf, painter } from '../listen/words.mjs';
+import { isPainted, lineOf, painter } from '../listen/event-line.mjs';
 import { explain } from '../start/errors.mjs';
 import { stopOnSignals } from '../start/shutdown.mjs';
 import { parseOptions, shopOf, usage } from './options.mjs';
@@ -8,7 +8,7 @@ import { startReceiver } from './receiver.mjs';
 import { register, unregister } from './registration.mjs';
 
 const LOCAL = { listenOn: '127.0.0.1', name: '127.0.0.1' };
-/** docker-compose.yml gives this machine a name; it is reached on an address other than loopback. */
+/** The name of this machine in docker-compose.yml; it does not resolve to loopback. */
 const FROM_CONTAINERS = { listenOn: '0.0.0.0', name: 'host.docker.internal' };
 
 const stop = stopOnSignals();
@@ -53,7 +53,7 @@ async function receive({ port, docker, register: isRegistering, keep, secrets, t
 async function registered(shop, url, { keep, types, trust }) {
   const { id, secret } = await register(shop, url, types);
   trust(secret);
-  console.error(`Webhook ${id} made at ${shop.url}${keep ? `, secret ${secret}` : ''}`);
+  console.error(`Webhook ${id} registered at ${shop.url}${keep ? `, secret ${secret}` : ''}`);
   await stopped();
   if (keep) return;
   await unregister(shop, id);

@@ -5,19 +5,19 @@ import { publishedShop } from '../start/published-shop.mjs';
 
 export const usage = `Receives webhooks on this machine, checks their signatures and prints one line each, until Ctrl-C.
 
-  npm run receive -- --register         makes a webhook for itself, and deletes it at the end
-  npm run receive -- --register --keep  leaves it there, and shows its secret
-  npm run receive -- --register --types <types>   of these event types: a comma list of order.status_changed (what
-                                        comes without this), order.placed, order.shipped and refund.due
-  npm run receive -- --secret <whsec_>  for a webhook that is there already; several, while a secret is rotated
-  npm run receive -- --register --docker   the same for a shop in containers: listens on all addresses of this machine,
-                                        because containers do not reach 127.0.0.1, and is host.docker.internal to them
-  npm run receive -- --port 9090        another port than 8090
-  npm run receive -- --url <address>    another shop to register at, as http://127.0.0.1:8080
-  npm run receive -- --key <key>        another API key than the demo's (or API_KEY)
+  npm run receive -- --register         registers a webhook, and deletes it at the end
+  npm run receive -- --register --keep  keeps the webhook, and prints its secret
+  npm run receive -- --register --types <types>   a comma-separated list of order.status_changed (the default),
+                                                                                order.placed, order.shipped and refund.due
+  npm run receive -- --secret <whsec_>  for an existing webhook; repeat it while a secret is rotated
+  npm run receive -- --register --docker   for a shop in containers, which cannot reach 127.0.0.1: listens on all
+                                                                                addresses, and registers host.docker.internal
+  npm run receive -- --port 9090        a port other than 8090
+  npm run receive -- --url <address>    another shop, such as http://127.0.0.1:8080
+  npm run receive -- --key <key>        an API key other than the demo's (or API_KEY)
 
-It finds the shop of npm start by RUN_FILE or DATA_DIR, else that of docker compose by GATEWAY_PORT and .env. Without
---docker it listens on 127.0.0.1 only.`;
+It finds the shop of npm start by RUN_FILE or DATA_DIR, or that of docker compose by GATEWAY_PORT and .env. Without
+--docker it listens only on 127.0.0.1.`;
 
 const DEFAULT_PORT = 8090;
 
@@ -29,7 +29,7 @@ const DEFAULT_PORT = 8090;
  * @property {boolean} register
  * @property {boolean} keep
  * @property {string[]} secrets
- * @property {string[]} [types] of the webhook that is made
+ * @property {string[]} [types] of the registered webhook
  * @property {string} [url]
  * @property {string} [key]
  */
@@ -51,17 +51,17 @@ export function parseOptions(args) {
 function portOf(text) {
   const port = Number(text ?? DEFAULT_PORT);
   if (Number.isInteger(port) && port >= 0 && port < 65_536) return port;
-  throw new Error(`--port ${text} is not a port (0 to 65535; 0: any free one).`);
+  throw new Error(`--port ${text} is not a port (0 to 65535; 0 chooses a free one).`);
 }
 
 /** @param {string[]} secrets */
 function secretsOf(secrets) {
   if (secrets.every((secret) => /^whsec_[A-Za-z0-9+/]+=*$/.test(secret))) return secrets;
-  throw new Error('--secret: one that begins with whsec_ is needed, as the webhook was made with.');
+  throw new Error('--secret: expected the webhook\'s secret, which begins with whsec_.');
 }
 
 /**
- * Where webhooks are made, and what lets us.
+ * Returns the address at which webhooks are registered, and the key for it.
  * @param {Pick<Options, 'url' | 'key' | 'docker'>} options
  * @param {NodeJS.ProcessEnv} env
  * @returns {Promise<{ url: string, key: string }>} url: without a path
@@ -72,8 +72,8 @@ export async function shopOf({ url, key, docker }, env) {
 
 /** @param {boolean} docker @param {NodeJS.ProcessEnv} env */
 async function ownShop(docker, env) {
-  const { gatewayUrl, from, isInContainers } = await publishedShop(env, 'its address by --url');
-  if (!gatewayUrl) throw new StartError(`The shop of ${from} is not open yet.`);
-  if (isInContainers && !docker) throw new StartError(`The shop at ${gatewayUrl} runs in containers, which cannot reach 127.0.0.1 of this machine. Add --docker.`);
+  const { gatewayUrl, from, isInContainers } = await publishedShop(env, 'name its address with --url');
+  if (!gatewayUrl) throw new StartError(`The shop of ${from} is still starting.`);
+  if (isInContainers && !docker) throw new StartError(`The shop at ${gatewayUrl} runs in containers, which cannot reach this machine's 127.0.0.1. Add --docker.`);
   return gatewayUrl;
 }

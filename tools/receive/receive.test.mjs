@@ -45,7 +45,7 @@ test('options are port, docker, register, types, keep, secrets, url and key', as
   assert.deepEqual(await shopOf({ url: 'http://a:1/v3', docker: false }, {}), { url: 'http://a:1', key: 'special-key' });
 });
 
-test('it needs no installed package: a shop in containers is used from a bare checkout', async (t) => {
+test('it needs no installed packages, so it runs from a bare checkout', async (t) => {
   const bare = mkdtempSync(join(tmpdir(), 'receive-'));
   t.after(() => rmSync(bare, { recursive: true }));
   cpSync(fileURLToPath(new URL('..', import.meta.url)), join(bare, 'tools'), { recursive: true });
@@ -54,20 +54,20 @@ test('it needs no installed package: a shop in containers is used from a bare ch
   assert.equal(code, 0);
 });
 
-test('what is signed is believed and taken', async (t) => {
+test('a delivery with a valid signature is accepted', async (t) => {
   const { received, post } = await receiving(t, [secret]);
   assert.equal(await post(signed()), 204);
   assert.deepEqual(received, [{ id: 'event-1', event: JSON.parse(body), fault: undefined }]);
 });
 
-test('while a secret is rotated, either is enough', async (t) => {
+test('either secret is accepted during a rotation', async (t) => {
   const { post } = await receiving(t, [other, secret]);
   assert.equal(await post(signed()), 204);
   const both = `${signed(other)['webhook-signature']} ${signed()['webhook-signature']}`;
   assert.equal(await post({ ...signed(), 'webhook-signature': both }), 204);
 });
 
-test('what is not signed, signed by another, changed on its way or old is shown as such and not taken', async (t) => {
+test('an unsigned, foreign, altered or old delivery is shown as such and refused', async (t) => {
   const { received, post } = await receiving(t, [secret]);
   assert.equal(await post({}), 401);
   assert.equal(await post(signed(other)), 401);
@@ -79,26 +79,26 @@ test('what is not signed, signed by another, changed on its way or old is shown 
   for (const { fault } of received) assert.ok(fault);
 });
 
-test('without a secret nothing is believed', async (t) => {
+test('without a secret every delivery is refused', async (t) => {
   const { received, post } = await receiving(t, []);
   assert.equal(await post(signed()), 401);
   assert.match(received[0]?.fault ?? '', /no secret/);
 });
 
-test('other methods and endless bodies are turned away', async (t) => {
+test('other methods and oversized bodies are refused', async (t) => {
   const { received, url, post } = await receiving(t, [secret]);
   assert.equal((await fetch(url)).status, 405);
   assert.equal(await post({}, 'x'.repeat(70_000)), 413);
   assert.deepEqual(received, []);
 });
 
-test('a taken port is said plainly', async (t) => {
+test('a taken port is reported', async (t) => {
   const { url } = await receiving(t, []);
   await assert.rejects(startReceiver({ ...local, port: Number(new URL(url).port) }, () => {}), /taken.*--port/);
 });
 
 /**
- * Webhooks as the shop makes them: the one that is made gets an event at once.
+ * Simulates the shop's webhook API; a new webhook receives an event at once.
  * @param {import('node:test').TestContext} t
  */
 async function shopThatSends(t) {
@@ -142,7 +142,7 @@ function start(args) {
   return { events, said, ended: once(child, 'close').then(([code]) => code) };
 }
 
-test('it makes a webhook for itself, prints what comes, and deletes it at the end', async (t) => {
+test('it registers a webhook, prints deliveries, and deletes the webhook at the end', async (t) => {
   const shop = await shopThatSends(t);
   const { events, said, ended } = start(['--register', '--url', shop.url, '--key', 'good']);
   assert.equal(await ended, 0);
@@ -152,7 +152,7 @@ test('it makes a webhook for itself, prints what comes, and deletes it at the en
   assert.doesNotMatch(said.join('\n'), /whsec_/);
 });
 
-test('or leaves it there, with its secret', async (t) => {
+test('with --keep it leaves the webhook and prints its secret', async (t) => {
   const shop = await shopThatSends(t);
   const { said, ended } = start(['--register', '--keep', '--types', 'order.placed,refund.due', '--url', shop.url, '--key', 'good']);
   assert.equal(await ended, 0);
@@ -161,7 +161,7 @@ test('or leaves it there, with its secret', async (t) => {
   assert.match(said.join('\n'), new RegExp(secret));
 });
 
-test('what the shop refuses is said with its own words', async (t) => {
+test('a refusal by the shop is printed with the shop\'s explanation', async (t) => {
   const shop = await shopThatSends(t);
   const { said, ended } = start(['--register', '--url', shop.url, '--key', 'bad']);
   assert.equal(await ended, 1);

@@ -2,20 +2,20 @@ import { createServer } from 'node:http';
 import { StartError } from '../start/errors.mjs';
 import { faultOf } from './signature.mjs';
 
-/** More than any event has. */
+/** More than the size of any event. */
 const LONGEST_BODY = 65_536;
 
 /**
- * What came, and whether it is what the shop has sent.
+ * A delivery and the result of its verification.
  * @typedef {object} Received
  * @property {string} id the header webhook-id
- * @property {import('../listen/words.mjs').Event | undefined} event nothing when the body is no JSON
- * @property {string | undefined} fault why it is not to be believed
+ * @property {import('../listen/event-line.mjs').Event | undefined} event undefined if the body is not JSON
+ * @property {string | undefined} fault why verification failed
  */
 
 /**
- * A receiver as one of yours would be: it believes nothing that is not signed, and answers before it goes to work.
- * @param {{ port: number, host: string }} address port 0: any that is free
+ * Starts a receiver such as you would write: it refuses deliveries without a valid signature, and answers before it processes them.
+ * @param {{ port: number, host: string }} address port 0: any free one
  * @param {(received: Received) => void} onReceived
  * @returns {Promise<{ port: number, trust: (secrets: string[]) => void, close: () => Promise<void> }>}
  */
@@ -60,11 +60,11 @@ async function answer(request, secrets) {
   if (body === undefined) return { status: 413 };
   const fault = faultOf(body, request.headers, secrets);
   const received = { id: `${request.headers['webhook-id'] ?? '(no webhook-id)'}`, event: parsed(body), fault };
-  // What is not signed is sent again by the shop, should it be its own, and by nobody else.
+  // The shop retries a refused delivery; a forger does not matter.
   return { status: fault === undefined ? 204 : 401, received };
 }
 
-/** @param {import('node:http').IncomingMessage} request @returns {Promise<string | undefined>} nothing when it is too long */
+/** @param {import('node:http').IncomingMessage} request @returns {Promise<string | undefined>} undefined if it is too long */
 async function bodyOf(request) {
   const parts = [];
   let length = 0;
@@ -76,7 +76,7 @@ async function bodyOf(request) {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** @param {string} body @returns {import('../listen/words.mjs').Event | undefined} */
+/** @param {string} body @returns {import('../listen/event-line.mjs').Event | undefined} */
 function parsed(body) {
   try {
     const event = JSON.parse(body);

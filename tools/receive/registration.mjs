@@ -5,10 +5,10 @@ const LIMIT_MS = 10_000;
 /** @typedef {{ url: string, key: string }} Shop */
 
 /**
- * Makes a webhook for the order events that the key's owner may see.
+ * Registers a webhook for the order events that the key's owner may see.
  * @param {Shop} shop
- * @param {string} url where the events are wanted
- * @param {readonly string[]} [eventTypes] absent: the default type alone
+ * @param {string} url of the receiver
+ * @param {readonly string[]} [eventTypes] absent: only the default type
  * @returns {Promise<{ id: string, secret: string }>}
  */
 export async function register(shop, url, eventTypes) {
@@ -39,5 +39,5 @@ async function ask({ url, key }, method, path, body) {
   const answer = await response.json().catch(() => ({}));
   if (response.ok) return answer;
   const faults = (answer.errors ?? []).map((/** @type {{ pointer?: string, detail: string }} */ one) => `\n  ${one.pointer ?? ''} ${one.detail}`);
-  throw new StartError(`${method} ${path} was answered ${response.status}: ${answer.detail ?? ''}${faults.join('')}`);
+  throw new StartError(`${method} ${path} failed with ${response.status}: ${answer.detail ?? ''}${faults.join('')}`);
 }

@@ -1,5 +1,5 @@
-// `npm run reconcile`: asks catalog and identity to compare themselves with the store, and to mend what differs. It runs
-// beside a shop and decides nothing itself. It needs the build (npm start or npm run build).
+// `npm run reconcile`: has catalog and identity compare themselves with the store and repair differences. Runs beside a shop; the
+// services decide. Needs the build (npm start or npm run build).
 import { randomUUID } from 'node:crypto';
 import { createLogger } from '../../libs/platform/dist/logging.js';
 import { Nats } from '../../libs/platform/dist/nats.js';
@@ -9,11 +9,11 @@ import { Deadline } from '../../libs/platform/dist/rpc/deadline.js';
 import { explain, StartError } from '../start/errors.mjs';
 import { natsOf, parseOptions, usage } from './options.mjs';
 import { lookFirst, reconcile } from './reconcile.mjs';
-import { isLeft, sentence, table } from './words.mjs';
+import { isLeft, sentence, table } from './messages.mjs';
 
 const USER = 'operator';
 const CONNECT_LIMIT_MS = 10_000;
-/** One page with everything in it to be mended, on a busy machine. */
+/** Enough for a page on which everything is repaired, on a busy machine. */
 const CALL_LIMIT_MS = 60_000;
 
 process.exit(await main());
@@ -29,7 +29,7 @@ async function main() {
     return await connected(natsOf(process.env), (call) => run(call, options));
   } catch (error) {
     const isCoded = error instanceof Error && 'code' in error;
-    console.error(isCoded ? `It could not go on (${error.code}): ${error.message}` : explain(error));
+    console.error(isCoded ? `Stopped (${error.code}): ${error.message}` : explain(error));
     return 2;
   }
 }
@@ -48,13 +48,13 @@ async function run(call, { dryRun, many, json }) {
       const count = counts.get(finding.drift) ?? { mended: 0, left: 0 };
       count[isLeft(finding) ? 'left' : 'mended'] += 1;
       counts.set(finding.drift, count);
-      const mark = isLeft(finding) ? 'LEFT TO YOU ' : 'mended      ';
-      console.log(json ? JSON.stringify(finding) : `${dryRun ? 'found       ' : mark}${sentence(finding)}`);
+      const mark = isLeft(finding) ? 'TO DO     ' : 'repaired  ';
+      console.log(json ? JSON.stringify(finding) : `${dryRun ? 'found     ' : mark}${sentence(finding)}`);
     },
   });
   const left = [...counts.values()].reduce((sum, one) => sum + one.left, 0);
   if (json) console.log(JSON.stringify({ checked, left, counts: Object.fromEntries(counts) }));
-  else console.log(`\n${table(checked, counts)}\n${left === 0 ? 'Nothing is left to do.' : `${left} left to you: see above.`}`);
+  else console.log(`\n${table(checked, counts)}\n${left === 0 ? 'Nothing is left to do.' : `${left} to do: see above.`}`);
   return left === 0 ? 0 : 1;
 }
 
@@ -63,8 +63,8 @@ async function refuseTooMany(call) {
   const { isSuspicious, going, checked } = await lookFirst(call);
   if (!isSuspicious) return;
   throw new StartError(
-    `Nothing was mended: of ${checked} plants and customers ${going} would be deleted, retired or closed. Is one of the databases empty, ` +
-      'or another one? Look with --dry-run, and restore it again; if it is as it should be, run this with --many.',
+    `Nothing was repaired: ${going} of ${checked} plants and customers would be deleted, retired or closed. One of the databases may be ` +
+      'empty or the wrong one. Check with --dry-run and restore it again; if everything is right, run this with --many.',
   );
 }
 
@@ -78,7 +78,7 @@ async function connected({ url, password, ca }, work) {
   const logger = createLogger(USER, 'error', process.stderr);
   const limit = new AbortController();
   const overdue = setTimeout(() => {
-    limit.abort(new StartError(`No connection to ${url} within ${CONNECT_LIMIT_MS / 1_000} s: is it there, and does it know the user ${USER} with this password?`));
+    limit.abort(new StartError(`No connection to ${url} within ${CONNECT_LIMIT_MS / 1_000} s: check that the server runs and knows the user ${USER} with this password.`));
   }, CONNECT_LIMIT_MS);
   const login = password === undefined ? {} : { user: USER, password };
   const nats = await Nats.connect({ url, name: USER, ...(ca && { ca }), ...login }, logger, limit.signal).finally(() => clearTimeout(overdue));

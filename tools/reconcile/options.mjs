@@ -4,13 +4,13 @@ import { runningShop } from '../start/run-file.mjs';
 
 export const usage = `Finds and mends what no longer fits together after one of the shop's databases was set back to a backup.
 
-  npm run reconcile                  mends, and says what is left to you
-  npm run reconcile -- --dry-run     only looks
-  npm run reconcile -- --many        mends also where more would go than a backup usually explains
-  npm run reconcile -- --json        one JSON line for each finding, and a last one with the totals
+  npm run reconcile                  repairs differences, and lists what is left to do
+  npm run reconcile -- --dry-run     only reports
+  npm run reconcile -- --many        repairs even if that removes more than a backup usually explains
+  npm run reconcile -- --json        prints a JSON line per finding, and one with the totals
 
-Exit code: 0 nothing is left, 1 something is left to you, 2 it could not run.
-It finds the shop of npm start by RUN_FILE or DATA_DIR, any other by NATS_URL and OPERATOR_NATS_PASSWORD,
+Exit code: 0 nothing is left, 1 something is left to do, 2 it could not run or finish.
+It finds the shop of npm start by RUN_FILE or DATA_DIR, any other shop by NATS_URL and OPERATOR_NATS_PASSWORD,
 and with TLS by NATS_CA.
 See docs/operations/reconcile.md`;
 
@@ -34,14 +34,14 @@ export function parseOptions(args) {
 }
 
 /**
- * Where the shop's NATS is, and what lets us in.
+ * Returns the address of the shop's NATS and the password for it.
  * @param {NodeJS.ProcessEnv} env
- * @returns {{ url: string, password: string | undefined, ca?: string }} no password: a server that wants none
+ * @returns {{ url: string, password: string | undefined, ca?: string }} no password: the server requires none
  */
 export function natsOf(env) {
   const { NATS_URL: given, NATS_CA: ca } = env;
   if (given) return { url: given, password: env['OPERATOR_NATS_PASSWORD'], ...(ca && { ca }) };
-  const { nats, path } = runningShop(env, 'its NATS server by NATS_URL');
-  if (!nats) throw new StartError(`The shop of ${path} uses a NATS server of yours: name it by NATS_URL and OPERATOR_NATS_PASSWORD.`);
+  const { nats, path } = runningShop(env, 'set NATS_URL to its NATS server');
+  if (!nats) throw new StartError(`The shop of ${path} uses your own NATS server: set NATS_URL and OPERATOR_NATS_PASSWORD.`);
   return { url: nats.url, password: nats.users['operator'] };
 }

@@ -10,28 +10,28 @@ import { store } from '../../libs/contracts/dist/store.js';
 /** @typedef {(RaisedNumber & { service: string, drift: 'numbers-behind', outcome: 'found' | 'mended' }) | PlantFinding | UserFinding | OrderFinding} Finding */
 
 /**
- * One call of a service's operation.
+ * Calls an operation of a service.
  * @typedef {<Payload, Answer>(operation: import('../../libs/platform/dist/rpc/operation.js').Operation<Payload, Answer>, payload: Payload) => Promise<Answer>} Call
  */
 
-/** A database that was just put back is away for a moment. All that is asked here may be asked again. */
+/** A database that was just restored may be unavailable for a moment. All calls here are safe to repeat. */
 const TRIES = 5;
 const PAUSE_MS = 1_000;
 const COMES_BACK = ['unavailable', 'outcome-unknown', 'overloaded'];
 
 /**
- * Goes through the whole shop, page by page: only one page is held at a time.
+ * Compares the whole shop, page by page; holds one page at a time.
  * @param {Call} call
  * @param {object} options
  * @param {boolean} options.dryRun
  * @param {(finding: Finding) => void} options.onFinding
  * @param {number} [options.limit] entries of a page
- * @param {number} [options.pauseMs] before a failed call is repeated
+ * @param {number} [options.pauseMs] before repeating a failed call
  * @returns {Promise<{ plants: number, customers: number, ordersSetAside: number }>} how many were checked
  */
 export async function reconcile(call, { dryRun, onFinding, limit = 500, pauseMs = PAUSE_MS }) {
   const ask = patient(call, pauseMs);
-  // Before anything else: until then a new plant may be given a number that the store takes for an old one's.
+  // First: until then a new plant may get a number that the store attributes to an old one.
   for (const [service, operation] of /** @type {const} */ ([['catalog', catalog.raiseNumbers], ['identity', identity.raiseNumbers]])) {
     const { raised } = await ask(operation, { dryRun });
     for (const one of raised) onFinding({ ...one, service, drift: 'numbers-behind', outcome: dryRun ? 'found' : 'mended' });
@@ -39,7 +39,7 @@ export async function reconcile(call, { dryRun, onFinding, limit = 500, pauseMs 
   const pages = (/** @type {any} */ operation) => allPages((page) => ask(operation, { ...page, limit, dryRun }), onFinding);
   const plants = await pages(catalog.reconcilePlants);
   const customers = await pages(identity.reconcileUsers);
-  // Last: an order may have been refused for what was just mended.
+  // Last: an order may have been rejected because of what was just repaired.
   const ordersSetAside = await pages(store.reconcileOrders);
   return { plants, customers, ordersSetAside };
 }
@@ -77,15 +77,15 @@ function patient(call, pauseMs) {
   };
 }
 
-/** An empty or a wrong database looks as if all that it lacks had been deleted. */
+/** In an empty or wrong database, all missing rows look deleted. */
 const FEW = 20;
 const USUAL_SHARE = 0.1;
 
-/** What would be deleted, retired or closed. @type {readonly Finding['drift'][]} */
+/** Findings whose repair deletes, retires or closes something. @type {readonly Finding['drift'][]} */
 const GOES = ['plant-deleted', 'plant-missing', 'user-deleted', 'user-missing'];
 
 /**
- * Looks, before anything is mended, whether more would go than a backup usually explains.
+ * Checks, before any repair, whether more would be removed than a backup usually explains.
  * @param {Call} call
  * @param {{ limit?: number, pauseMs?: number }} [options]
  * @returns {Promise<{ isSuspicious: boolean, going: number, checked: number }>}

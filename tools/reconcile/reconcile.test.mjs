@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { natsOf, parseOptions } from './options.mjs';
 import { lookFirst, reconcile } from './reconcile.mjs';
-import { isLeft, sentence, table } from './words.mjs';
+import { isLeft, sentence, table } from './messages.mjs';
 
 test('options are dry-run, many and json, and nothing else', () => {
   assert.deepEqual(parseOptions([]), { help: false, dryRun: false, many: false, json: false });
@@ -13,7 +13,7 @@ test('options are dry-run, many and json, and nothing else', () => {
   assert.throws(() => parseOptions(['--all']), /--all/);
 });
 
-test('the NATS server is that of the environment, else that of the shop that runs here', () => {
+test('the NATS server comes from the environment, by default from the running shop', () => {
   const folder = mkdtempSync(join(tmpdir(), 'reconcile-'));
   try {
     assert.throws(() => natsOf({ DATA_DIR: folder }), /No shop runs here/);
@@ -29,24 +29,24 @@ test('the NATS server is that of the environment, else that of the shop that run
   }
 });
 
-test('what a person has to do is said with the ids that it is about', () => {
+test('instructions to the operator name the ids concerned', () => {
   const setAside = /** @type {const} */ ({ orderId: 5, drift: 'order-set-aside', move: 'expire', sqlState: '23514', constraint: 'no_thirteen' });
   /** @type {[import('./reconcile.mjs').Finding, boolean, RegExp][]} */
   const cases = [
-    [{ service: 'catalog', drift: 'numbers-behind', sequence: 'plant_ids', from: 3, to: 9, outcome: 'mended' }, false, /at 3, .* goes on at 9/],
+    [{ service: 'catalog', drift: 'numbers-behind', sequence: 'plant_ids', from: 3, to: 9, outcome: 'mended' }, false, /at 3, .* continues at 9/],
     [{ plantId: 7, drift: 'stock-missing', outcome: 'mended' }, true, /0 units .* \/v3\/store\/inventory\/7/],
     [{ plantId: 7, drift: 'stock-missing', outcome: 'found' }, true, /would be opened/],
-    [{ plantId: 7, drift: 'listing-differs', outcome: 'mended' }, false, /plant 7 .* told again/],
+    [{ plantId: 7, drift: 'listing-differs', outcome: 'mended' }, false, /plant 7 .* updated/],
     [{ plantId: 7, drift: 'plant-deleted', outcome: 'mended' }, false, /Plant 7 .* Deleted again/],
     [{ plantId: 7, drift: 'plant-missing', outcome: 'mended' }, false, /retired/],
     [{ plantId: 7, drift: 'plant-missing', outcome: 'left', openOrders: [1, 2] }, true, /open: 1, 2\. Create the plant again/],
     [{ userId: 'u-1', username: 'ada', drift: 'user-deleted', outcome: 'mended' }, false, /ada \(u-1\) .* Deleted again/],
-    [{ userId: 'u-1', drift: 'user-missing', outcome: 'mended' }, false, /no user u-1/],
+    [{ userId: 'u-1', drift: 'user-missing', outcome: 'mended' }, false, /User u-1 does not exist/],
     [{ userId: 'u-1', drift: 'user-missing', outcome: 'left', openOrders: [3] }, true, /open: 3\. Transfer them/],
     [{ userId: 'u-1', drift: 'user-missing', outcome: 'unfinished' }, true, /Run this again/],
-    [{ ...setAside, outcome: 'found' }, true, /Order 5 was due to expire, .* no_thirteen .* would be tried again/],
+    [{ ...setAside, outcome: 'found' }, true, /Order 5 was due to expire, .* no_thirteen .* would be retried/],
     [{ ...setAside, outcome: 'left' }, true, /Correct the rows/],
-    [{ ...setAside, outcome: 'mended' }, false, /It has moved now/],
+    [{ ...setAside, outcome: 'mended' }, false, /It succeeded now/],
   ];
   for (const [finding, left, text] of cases) {
     assert.equal(isLeft(finding), left, JSON.stringify(finding));
@@ -54,14 +54,14 @@ test('what a person has to do is said with the ids that it is about', () => {
   }
 });
 
-test('the table counts what was checked, mended and left', () => {
+test('the table counts what was checked, repaired and left to do', () => {
   const text = table({ plants: 12, customers: 3, ordersSetAside: 0 }, new Map([['plant-missing', { mended: 2, left: 1 }]]));
   assert.match(text, /12 plants, 3 customers/);
   assert.match(text, /stock without a plant +2 +1\n/);
   assert.match(text, /plants without stock +0 +0\n/);
 });
 
-test('numbers come first, then every page; a service that is away for a moment is asked again', async () => {
+test('sequences are raised first, then every page is compared; a briefly unavailable service is called again', async () => {
   /** @type {string[]} */
   const asked = [];
   /** @type {import('./reconcile.mjs').Finding[]} */
@@ -89,7 +89,7 @@ test('numbers come first, then every page; a service that is away for a moment i
   ]);
 });
 
-test('it gives up on a service that stays away, and at once on a defect', async () => {
+test('it gives up if a service stays unavailable, and at once on a defect', async () => {
   for (const [code, times] of /** @type {const} */ ([['unavailable', 5], ['internal', 1]])) {
     let tries = 0;
     const call = async () => {
@@ -101,7 +101,7 @@ test('it gives up on a service that stays away, and at once on a defect', async 
   }
 });
 
-test('an empty database is not taken for one where all was deleted', async () => {
+test('an empty database is refused rather than treated as one whose rows were deleted', async () => {
   /** @param {number} checked @param {number} going @returns {any} */
   const shop = (checked, going) => async (/** @type {{ pattern: string }} */ { pattern }, /** @type {{ dryRun: boolean }} */ { dryRun }) => {
     assert.equal(dryRun, true);

@@ -1,5 +1,5 @@
-// The last release of one service beside today's others, as while its next release is rolled out: on today's schema, called by
-// today's callers, calling today's services.
+// Runs the last release of one service with today's others, as during the rollout of its next release: on today's schema, with
+// today's callers and callees.
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from '../start/command.mjs';
@@ -11,12 +11,12 @@ import { readRelease } from './releases.mjs';
 /** @typedef {import('../start/services.mjs').ServiceName} ServiceName */
 
 export const usage = `npm run adjacent                       the last release of each service beside today's others, one after the other
-npm run adjacent -- store              the store's
+npm run adjacent -- store              only the store's
 npm run adjacent -- store <commit>     the store of that commit`;
 
 /**
  * @param {readonly string[]} args
- * @returns {{ service: ServiceName, ref: string }[]} which service is of which release; all others are of today
+ * @returns {{ service: ServiceName, ref: string }[]} which service runs which release; all others are today's
  */
 export function parseMixes([name, commit, ...more]) {
   const services = name === undefined ? SERVICES : SERVICES.filter((one) => one === name);
@@ -24,11 +24,11 @@ export function parseMixes([name, commit, ...more]) {
   return services.map((service) => ({ service, ref: commit ?? readRelease(service).release }));
 }
 
-/** What clients do, as the last release knows it: nothing that kills services or sets databases back. */
+/** The last release's tests of client behaviour, without those that kill services or restore databases. */
 export const tour = '/(petstore|plants|images|orders|users|oauth|stream|webhooks)\\.spec\\.ts$';
 
 /**
- * Builds a commit in a folder of its own.
+ * Builds a commit in a separate folder.
  * @param {string} ref @param {string} folder @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal }} means
  */
 export async function buildRelease(ref, folder, { env, signal }) {
@@ -41,16 +41,16 @@ export async function buildRelease(ref, folder, { env, signal }) {
 }
 
 /**
- * Builds of services as the launcher takes them from ARTEFACTS_DIR. The last release finds today's schema: migrations run before new
- * processes start, and beside the old ones.
- * @param {string} folder @param {string} release where the release was built @param {ServiceName} service that is of it
+ * Arranges builds of services for the launcher's ARTEFACTS_DIR. The last release gets today's schema, because migrations run before
+ * new processes start, while old ones still serve.
+ * @param {string} folder @param {string} release folder of the release's build @param {ServiceName} service that the release provides
  */
 export function mix(folder, release, service) {
   for (const one of SERVICES) {
     const today = join(ROOT, 'apps', one, 'dist');
     const own = one === service ? join(release, 'apps', one, 'dist') : today;
     mkdirSync(join(folder, one, 'dist'), { recursive: true });
-    // Node finds what they import beside the files that these lead to.
+    // Node resolves imports from the targets of the links.
     symlinkSync(join(own, 'main.js'), join(folder, one, 'dist', 'main.js'));
     symlinkSync(join(today, 'migrate.js'), join(folder, one, 'dist', 'migrate.js'));
   }

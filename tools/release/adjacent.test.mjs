@@ -9,14 +9,14 @@ import { ROOT } from '../start/toolchain.mjs';
 import { mix, parseMixes } from './adjacent.mjs';
 import { readRelease } from './releases.mjs';
 
-test('any service is tried of its own last release, and each of them when none is named', () => {
+test('a service is tested with its own last release; by default each service in turn', () => {
   for (const service of SERVICES) assert.deepEqual(parseMixes([service]), [{ service, ref: readRelease(service).release }]);
   assert.deepEqual(parseMixes([]), SERVICES.map((service) => ({ service, ref: readRelease(service).release })));
   assert.deepEqual(parseMixes(['store', 'v1']), [{ service: 'store', ref: 'v1' }]);
   for (const args of [['shop'], ['0533725'], ['store', 'v1', 'more']]) assert.throws(() => parseMixes(args), StartError);
 });
 
-test('one service is of the release; the others and all schemas are of today', (context) => {
+test('one service comes from the release, the others and all schemas from today', (context) => {
   const folder = mkdtempSync(join(tmpdir(), 'plant-shop-mix-'));
   context.after(() => rmSync(folder, { recursive: true }));
   mix(folder, '/release', 'store');

@@ -1,5 +1,5 @@
-// What clients rely on: today's OpenAPI and AsyncAPI documents compared with those of their owners' last releases, by Redocly's
-// `diff` (docs/decisions/public-contracts.md says why this tool, and what it does not see).
+// Compares today's OpenAPI and AsyncAPI documents with those of their owners' last releases, by Redocly's `diff`. For the reasons
+// and what it misses, see docs/decisions/public-contracts.md.
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,12 +7,12 @@ import { pinnedNode, ROOT } from '../start/toolchain.mjs';
 
 const cli = join(ROOT, 'tests/acceptance/node_modules/@redocly/cli/bin/cli.js');
 
-/** No requests to the network: no telemetry, no check for updates. */
+/** Disables telemetry and update checks. */
 const quiet = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', REDOCLY_SUPPRESS_NOTIFICATIONS: 'true' };
 
 /**
  * @param {string} released @param {string} today files
- * @returns {Promise<string[]>} what breaks clients of the released document, each as `<JSON pointer>: <what>`
+ * @returns {Promise<string[]>} changes that break clients of the released document, as `<JSON pointer>: <change>`
  */
 export async function breakingChanges(released, today) {
   const args = [cli, 'diff', released, today, '--format', 'json', '--fail-on', 'none'];
@@ -23,14 +23,14 @@ export async function breakingChanges(released, today) {
   return found.filter((change) => !newProblemCode.test(change));
 }
 
-/** Clients go by the status when they do not know a code (docs/api/deprecation.md), so its list may grow. The tool knows closed lists only. */
+/** New problem codes are compatible, since clients fall back to the status (docs/api/deprecation.md). The tool knows only closed lists. */
 const newProblemCode = /^#\/components\/(schemas\/Problem|responses\/[^/]+\/content\/[^/]+\/schema)\/properties\/code\/enum: .* gained values/;
 
 /** @typedef {{ impact: 'major' | 'minor' | 'patch', verdicts: { message: string, location: { pointer: string } }[] }} Change */
 
 /**
  * @param {readonly string[]} changes @param {Readonly<Record<string, string>>} wanted
- * @returns {{ unwanted: string[], stale: string[] }} `stale`: wanted, but no change of today
+ * @returns {{ unwanted: string[], stale: string[] }} `stale`: listed as wanted, but not a change today
  */
 export const judge = (changes, wanted) => ({
   unwanted: changes.filter((change) => !wanted[change]),

@@ -15,22 +15,22 @@ const documentsOf = (/** @type {typeof owners[number]} */ service) => /** @type 
 
 for (const service of owners) {
   const { today, released, name } = documentsOf(service);
-  test(`${name} breaks no client of the last release of ${service}, unless releases/${service}.json says that it is wanted`, async () => {
+  test(`${name} is compatible with the last release of ${service}, except for changes listed in releases/${service}.json`, async () => {
     const { wanted } = readRelease(service);
     const { unwanted, stale } = judge(await breakingChanges(released, today), wanted);
-    assert.deepEqual(unwanted, [], `a change that is wanted stands under "wanted" in releases/${service}.json with its reason`);
-    assert.deepEqual(stale, [], 'it is wanted and is no change of today');
+    assert.deepEqual(unwanted, [], `list an intended change with its reason under "wanted" in releases/${service}.json`);
+    assert.deepEqual(stale, [], 'listed as wanted, but not a change today');
   });
 }
 
-test('what is wanted needs a reason, and a change that is there', () => {
+test('an entry under "wanted" needs a reason and an actual change', () => {
   assert.deepEqual(judge(['#/a: gone', '#/b: gone', '#/c: gone'], { '#/a: gone': 'Nobody read it.', '#/c: gone': '', '#/d: gone': 'Old.', 'store.getOrder is gone': 'No document.' }), {
     unwanted: ['#/b: gone', '#/c: gone'],
     stale: ['#/d: gone'],
   });
 });
 
-test('what is wanted is a change of the document, or of a call of its own service', () => {
+test('an entry under "wanted" concerns the document or a call of its own service', () => {
   for (const service of SERVICES) {
     for (const change of Object.keys(readRelease(service).wanted)) {
       assert.ok(change.startsWith(`${service}.`) || (change.startsWith('#/') && documentOf(service)), `releases/${service}.json wants ${change}`);
@@ -39,20 +39,19 @@ test('what is wanted is a change of the document, or of a call of its own servic
 });
 
 /**
- * Changes that clients would notice, made to today's documents. The tool's rules are experimental: a new version of it that stops
- * seeing one of these fails here.
+ * Breaking changes to today's documents. The tool's rules are experimental: this test fails if a new version misses one of them.
  * @type {readonly (readonly [typeof owners[number], string, (document: any) => void, RegExp | undefined])[]}
  */
 const seeded = [
-  ['gateway', 'an operation goes', ({ paths }) => delete paths['/store/order'].get, /^#\/paths\/~1store~1order\/get: Operation `GET \/store\/order` was removed/],
-  ['gateway', 'a member of an answer goes', ({ components }) => delete components.schemas.Order.properties.shipDate, /Order\/properties\/shipDate: .*removed/],
-  ['gateway', 'a status is added to an answer', ({ components }) => components.schemas.Order.properties.status.enum.push('lost'), /Order\/properties\/status\/enum: .*'lost'/],
-  ['gateway', 'a member of a request is needed', ({ components }) => (components.schemas.NewOrder.required = ['plantId', 'quantity']), /NewOrder\/required: .*`quantity`/],
-  ['gateway', 'a limit of a request is lower', ({ components }) => (components.schemas.NewOrder.properties.quantity.maximum = 5), /quantity\/maximum: /],
-  ['gateway', 'a header of an answer goes', ({ paths }) => delete paths['/store/order'].post.responses['200'].headers.ETag, /headers\/ETag: /],
-  ['gateway', 'a permission more is needed', ({ paths }) => paths['/store/order'].post.security[0].apiKey.push('admin'), /security\/0\/apiKey: /],
-  ['gateway', 'a member of a webhook goes', ({ components }) => delete components.schemas.OrderStatusChange.properties.trackingNumber, /trackingNumber: .*removed/],
-  ['gateway', 'an operation, a parameter and a member of an answer are added', ({ paths, components }) => {
+  ['gateway', 'an operation is removed', ({ paths }) => delete paths['/store/order'].get, /^#\/paths\/~1store~1order\/get: Operation `GET \/store\/order` was removed/],
+  ['gateway', 'a response member is removed', ({ components }) => delete components.schemas.Order.properties.shipDate, /Order\/properties\/shipDate: .*removed/],
+  ['gateway', 'a value is added to a response enum', ({ components }) => components.schemas.Order.properties.status.enum.push('lost'), /Order\/properties\/status\/enum: .*'lost'/],
+  ['gateway', 'a request member becomes required', ({ components }) => (components.schemas.NewOrder.required = ['plantId', 'quantity']), /NewOrder\/required: .*`quantity`/],
+  ['gateway', 'a limit of a request is lowered', ({ components }) => (components.schemas.NewOrder.properties.quantity.maximum = 5), /quantity\/maximum: /],
+  ['gateway', 'a response header is removed', ({ paths }) => delete paths['/store/order'].post.responses['200'].headers.ETag, /headers\/ETag: /],
+  ['gateway', 'another permission is required', ({ paths }) => paths['/store/order'].post.security[0].apiKey.push('admin'), /security\/0\/apiKey: /],
+  ['gateway', 'a webhook member is removed', ({ components }) => delete components.schemas.OrderStatusChange.properties.trackingNumber, /trackingNumber: .*removed/],
+  ['gateway', 'an operation, a parameter and a response member are added', ({ paths, components }) => {
     paths['/more'] = { get: { operationId: 'more', responses: { 200: { description: 'More' } } } };
     paths['/store/order'].get.parameters.push({ name: 'more', in: 'query', schema: { type: 'string' } });
     components.schemas.Order.properties.more = { type: 'string' };
@@ -63,18 +62,18 @@ const seeded = [
     for (const schema of [schemas.Problem, responses['plant-not-found.more'].content['application/problem+json'].schema]) schema.properties.code.enum.push('more');
     paths['/store/order'].post.responses['404'] = { $ref: '#/components/responses/plant-not-found.more' };
   }, undefined],
-  ['notifications', 'a channel has another address', ({ channels }) => (channels.updates.address = '/v2/orders/updates'), /^#\/channels\/updates\/address: /],
-  ['notifications', 'a member of an event goes', ({ components }) => delete components.schemas.OrderStatusChange.properties.trackingNumber, /trackingNumber: .*removed/],
-  ['notifications', 'a member of an event is a text', ({ components }) => (components.schemas.OrderStatusChange.properties.orderId.type = 'string'), /orderId\/type: /],
-  ['notifications', 'a message goes', ({ channels, operations }) => {
+  ['notifications', 'the address of a channel changes', ({ channels }) => (channels.updates.address = '/v2/orders/updates'), /^#\/channels\/updates\/address: /],
+  ['notifications', 'an event member is removed', ({ components }) => delete components.schemas.OrderStatusChange.properties.trackingNumber, /trackingNumber: .*removed/],
+  ['notifications', 'the type of an event member changes', ({ components }) => (components.schemas.OrderStatusChange.properties.orderId.type = 'string'), /orderId\/type: /],
+  ['notifications', 'a message is removed', ({ channels, operations }) => {
     delete channels.updates.messages.streamGap;
     operations.pushOrderEvents.messages.pop();
   }, /streamGap: .*removed/],
-  ['notifications', 'a member of an event is added', ({ components }) => (components.schemas.OrderStatusChange.properties.more = { type: 'string' }), undefined],
+  ['notifications', 'an event member is added', ({ components }) => (components.schemas.OrderStatusChange.properties.more = { type: 'string' }), undefined],
 ];
 
 for (const [n, [service, what, change, expected]] of seeded.entries()) {
-  test(`${expected ? 'breaks clients' : 'breaks nobody'}: ${what}`, async () => {
+  test(`${expected ? 'breaking' : 'compatible'}: ${what}`, async () => {
     const { today, name } = documentsOf(service);
     const document = JSON.parse(readFileSync(today, 'utf8'));
     change(document);

@@ -1,4 +1,4 @@
-// `npm run freeze -- <service> <version>`, and what the release workflow asks: `check <tag>`, `deploy <service> <image> <digest>`.
+// `npm run freeze -- <service> <version>`, and commands of the release workflow: `check <tag>`, `deploy <service> <image> <digest>`.
 import { explain, StartError } from '../start/errors.mjs';
 import { SERVICES } from '../start/services.mjs';
 import { deployImage, releaseOf } from './publish.mjs';
@@ -23,7 +23,7 @@ function run([command, first = '', ...more]) {
     console.log(`Commit them, tag the commit on main (git tag ${tag}), and push the tag: it starts .github/workflows/release.yml.`);
   } else if (command === 'check' && more.length === 0) {
     const release = releaseOf(first);
-    // As GitHub reads a step's outputs.
+    // GitHub's format of a step's outputs.
     console.log(`service=${release.service}\nversion=${release.version}`);
   } else if (command === 'deploy' && service && second !== undefined && third !== undefined && more.length === 2) {
     deployImage(service, second, third);

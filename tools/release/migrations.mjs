@@ -1,4 +1,4 @@
-// Migrations run while processes of the last release serve, and go on beside them after a roll-back.
+// Migrations run while processes of the last release serve, and stay in place after a rollback.
 import { SERVICES } from '../start/services.mjs';
 import { digestOf, migrationsOf, readRelease } from './releases.mjs';
 
@@ -8,13 +8,13 @@ export function edited() {
     const now = new Map(migrationsOf(service).map(({ file, sql }) => [file, digestOf(sql)]));
     return Object.entries(readRelease(service).migrations).flatMap(([file, digest]) => {
       const found = now.get(file);
-      if (found === undefined) return [`${service}/${file} is gone`];
+      if (found === undefined) return [`${service}/${file} was removed`];
       return found === digest ? [] : [`${service}/${file} was edited`];
     });
   });
 }
 
-/** @returns {{ file: string, sql: string }[]} those that run while their service's last release serves */
+/** @returns {{ file: string, sql: string }[]} migrations that are not released yet */
 export function unreleased() {
   return SERVICES.flatMap((service) => {
     const { migrations } = readRelease(service);
@@ -22,45 +22,44 @@ export function unreleased() {
   });
 }
 
-/** What processes of the release before may not survive. */
+/** Statements that may break processes of the previous release. */
 const forbidden = /** @type {const} */ ([
-  [/\bDROP\s+(?:TABLE|VIEW|SEQUENCE|FUNCTION|TYPE|DOMAIN|COLUMN)\b/i, 'takes away what the release before may use'],
-  [/\bRENAME\b/i, 'renames what the release before may use'],
-  [/\bALTER\s+(?:COLUMN\s+)?\w+\s+(?:SET\s+DATA\s+)?TYPE\b/i, 'changes a type under the release before, and rewrites the table under a lock'],
-  [/\bSET\s+NOT\s+NULL\b/i, 'refuses rows that the release before writes'],
-  [/\bDROP\s+DEFAULT\b/i, 'takes a default away that the release before may rely on'],
-  [/^TRUNCATE\b/i, 'takes rows away that the release before may use'],
+  [/\bDROP\s+(?:TABLE|VIEW|SEQUENCE|FUNCTION|TYPE|DOMAIN|COLUMN)\b/i, 'drops what the previous release may use'],
+  [/\bRENAME\b/i, 'renames what the previous release may use'],
+  [/\bALTER\s+(?:COLUMN\s+)?\w+\s+(?:SET\s+DATA\s+)?TYPE\b/i, 'changes a type that the previous release uses, and rewrites the table under a lock'],
+  [/\bSET\s+NOT\s+NULL\b/i, 'rejects rows that the previous release writes'],
+  [/\bDROP\s+DEFAULT\b/i, 'drops a default that the previous release may rely on'],
+  [/^TRUNCATE\b/i, 'deletes rows that the previous release may use'],
 ]);
 
 /**
- * Whether a migration leaves room for the release before: it adds what may be absent (expand); what is to go goes a release after
- * the last one that used it (contract). A statement under a comment that begins with `-- contract: ` says why nobody who still
- * runs minds it.
- * @param {string} sql @returns {string[]} what is wrong with it
+ * Checks that a migration is compatible with the previous release. It may add optional things (expand), and remove things one
+ * release after their last use (contract). A comment `-- contract: <reason>` above a statement exempts it.
+ * @param {string} sql @returns {string[]} incompatible statements with the reason
  */
 export function faultsOf(sql) {
   const created = new Set([...sql.matchAll(/\bCREATE\s+(?:UNLOGGED\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?"?(\w+)/gi)].map(([, name]) => name));
   return statementsOf(sql).flatMap(({ text, isExplained }) => {
     if (isExplained) return [];
     const table = /\bALTER\s+TABLE\s+(?:IF\s+EXISTS\s+)?(?:ONLY\s+)?"?(\w+)/i.exec(text)?.[1];
-    // Nobody knows it yet.
+    // The previous release does not use a table created here.
     if (table !== undefined && created.has(table)) return [];
     const faults = forbidden.filter(([pattern]) => pattern.test(text)).map(([, why]) => why);
     if (/\bALTER\s+TABLE\b/i.test(text)) {
       for (const [column = ''] of text.matchAll(/\bADD\s+COLUMN\s[^,;]*/gi)) {
-        if (/\bNOT\s+NULL\b/i.test(column) && !/\b(?:DEFAULT|GENERATED)\b/i.test(column)) faults.push('adds a column that the release before does not fill');
+        if (/\bNOT\s+NULL\b/i.test(column) && !/\b(?:DEFAULT|GENERATED)\b/i.test(column)) faults.push('adds a column that the previous release does not fill');
       }
       if (/\bADD\s+(?:CONSTRAINT\s+\w+\s+)?CHECK\b/i.test(text) && !/\bNOT\s+VALID\b/i.test(text)) faults.push('checks all rows under a lock: NOT VALID first');
     }
     const indexed = /\bCREATE\s+(?:UNIQUE\s+)?INDEX\b(?!\s+CONCURRENTLY).*?\bON\s+(?:ONLY\s+)?"?(\w+)/is.exec(text)?.[1];
-    if (indexed !== undefined && !created.has(indexed)) faults.push('builds an index while writes of the release before wait');
+    if (indexed !== undefined && !created.has(indexed)) faults.push('builds an index that blocks writes of the previous release');
     return faults.map((why) => `${why}: ${text.replaceAll(/\s+/g, ' ').slice(0, 100)}`);
   });
 }
 
 /** @param {string} sql @returns {{ text: string, isExplained: boolean }[]} */
 function statementsOf(sql) {
-  // Bodies of functions run later, and are none of this.
+  // Function bodies do not run during the migration.
   const plain = sql.replaceAll(/\$(\w*)\$.*?\$\1\$/gs, "''");
   /** @type {{ text: string, isExplained: boolean }[]} */
   const statements = [];

@@ -2,26 +2,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { edited, faultsOf, unreleased } from './migrations.mjs';
 
-test('a migration that is released is never edited', () => assert.deepEqual(edited(), []));
+test('released migrations are never edited', () => assert.deepEqual(edited(), []));
 
-test('a migration that is not released yet leaves room for the release before, which serves while it runs', () => {
+test('unreleased migrations are compatible with the previous release, which serves while they run', () => {
   const faults = unreleased().flatMap(({ file, sql }) => faultsOf(sql).map((fault) => `${file} ${fault}`));
-  assert.deepEqual(faults, [], 'expand first, and contract a release later; or say why under `-- contract: `');
+  assert.deepEqual(faults, [], 'expand first and contract one release later, or give the reason in `-- contract: `');
 });
 
 for (const [sql, fault] of /** @type {const} */ ([
-  ['ALTER TABLE orders DROP COLUMN carrier;', 'takes away'],
-  ['DROP TABLE orders;', 'takes away'],
+  ['ALTER TABLE orders DROP COLUMN carrier;', 'drops what'],
+  ['DROP TABLE orders;', 'drops what'],
   ['ALTER TABLE orders\n  ADD COLUMN note text,\n  RENAME COLUMN carrier TO by;', 'renames'],
   ['ALTER TABLE orders RENAME TO purchases;', 'renames'],
   ['ALTER TABLE orders ALTER COLUMN quantity TYPE integer;', 'changes a type'],
   ['ALTER TABLE orders ALTER quantity SET DATA TYPE integer;', 'changes a type'],
-  ['ALTER TABLE orders ALTER COLUMN carrier SET NOT NULL;', 'refuses rows'],
+  ['ALTER TABLE orders ALTER COLUMN carrier SET NOT NULL;', 'rejects rows'],
   ['ALTER TABLE orders ALTER COLUMN placed_at DROP DEFAULT;', 'a default'],
   ['ALTER TABLE orders ADD COLUMN note text NOT NULL;', 'does not fill'],
   ['ALTER TABLE orders ADD CONSTRAINT small CHECK (quantity < 9);', 'NOT VALID'],
   ['CREATE INDEX orders_by_plant ON orders (plant_id);', 'index'],
-  ['-- It is used no more.\nTRUNCATE orders;', 'takes rows away'],
+  ['-- It is used no more.\nTRUNCATE orders;', 'deletes rows'],
 ])) {
   test(`refused: ${sql.replaceAll(/\s+/g, ' ')}`, () => {
     const faults = faultsOf(sql);
@@ -44,6 +44,6 @@ for (const sql of [
   test(`allowed: ${sql.replaceAll(/\s+/g, ' ')}`, () => assert.deepEqual(faultsOf(sql), []));
 }
 
-test('an explanation holds for its own statement only', () => {
+test('an explanation exempts only its own statement', () => {
   assert.equal(faultsOf('-- contract: unused.\nDROP TABLE a;\nDROP TABLE b;').length, 1);
 });

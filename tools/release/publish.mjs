@@ -1,4 +1,4 @@
-// What .github/workflows/release.yml asks of the repository.
+// Commands of .github/workflows/release.yml.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../start/errors.mjs';
@@ -14,7 +14,7 @@ import { readRelease, sectionOf, tagOf } from './releases.mjs';
 export function releaseOf(tag) {
   const [name, version = ''] = tag.split('@');
   const service = SERVICES.find((one) => one === name);
-  if (!service) throw new StartError(`${tag} names no service.`);
+  if (!service) throw new StartError(`${tag} does not name a service.`);
   const { release } = readRelease(service);
   const manifest = JSON.parse(readFileSync(join(ROOT, 'apps', service, 'package.json'), 'utf8'));
   const notes = sectionOf(readFileSync(join(ROOT, 'apps', service, 'CHANGELOG.md'), 'utf8'), version);
@@ -25,7 +25,7 @@ export function releaseOf(tag) {
 }
 
 /**
- * Points the production overlay of a service to an image.
+ * Writes an image into the production overlay of a service.
  * @param {import('../start/services.mjs').ServiceName} service @param {string} image without tag and digest @param {string} digest
  */
 export function deployImage(service, image, digest) {
@@ -35,9 +35,9 @@ export function deployImage(service, image, digest) {
 
 /** @param {string} overlay @param {string} service @param {string} image @param {string} digest @returns {string} */
 export function withImage(overlay, service, image, digest) {
-  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new StartError(`${digest} is no digest.`);
-  if (!/^[a-z0-9.-]+(:\d+)?(\/[a-z0-9._-]+)+$/.test(image)) throw new StartError(`${image} is no image's name.`);
+  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new StartError(`${digest} is not a digest.`);
+  if (!/^[a-z0-9.-]+(:\d+)?(\/[a-z0-9._-]+)+$/.test(image)) throw new StartError(`${image} is not an image name.`);
   const entry = new RegExp(`(- name: plant-shop/${service}\\n +newName: )\\S+(\\n +digest: )\\S+`);
-  if (!entry.test(overlay)) throw new StartError(`The overlay of ${service} names no image of its own with newName and digest.`);
+  if (!entry.test(overlay)) throw new StartError(`The overlay of ${service} does not name its own image with newName and digest.`);
   return overlay.replace(entry, `$1${image}$2${digest}`);
 }

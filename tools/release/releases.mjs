@@ -1,5 +1,5 @@
-// The last release of each service: its sample messages, its migrations, and the document that it publishes. Services are deployed
-// alone, so today's code is compared with it: callers of the last release stay, and migrations run beside its processes.
+// The last release of each service: sample messages, migrations and public document. Services are deployed alone, so today's code
+// must work with it: callers of the last release keep running, and migrations run beside its processes.
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,8 +11,8 @@ import { ROOT } from '../start/toolchain.mjs';
 /**
  * `releases/<service>.json`
  * @typedef {object} Release
- * @property {string} release what git knows it by: the tag `<service>@<version>`, or a commit
- * @property {Record<string, string>} wanted changes since then that break somebody and are wanted, with the reason
+ * @property {string} release the tag `<service>@<version>`, or a commit
+ * @property {Record<string, string>} wanted intended breaking changes since then, with their reasons
  * @property {Record<string, string>} migrations digests by file name
  * @property {Record<string, object>} samples by operation
  */
@@ -32,7 +32,7 @@ const fileOf = (service, root) => join(root, 'releases', `${service}.json`);
 /** @param {ServiceName} service @param {string} [root] @returns {Release} */
 export const readRelease = (service, root = ROOT) => JSON.parse(readFileSync(fileOf(service, root), 'utf8'));
 
-/** @param {ServiceName} service @param {string} [root] @returns {{ file: string, sql: string }[]} as they are now */
+/** @param {ServiceName} service @param {string} [root] @returns {{ file: string, sql: string }[]} current ones */
 export function migrationsOf(service, root = ROOT) {
   const folder = join(root, 'apps', service, 'migrations');
   if (!existsSync(folder)) return [];
@@ -44,10 +44,10 @@ export function migrationsOf(service, root = ROOT) {
 export const digestOf = (sql) => createHash('sha256').update(sql).digest('hex');
 
 /**
- * Makes today's state of a service its last release: sets the version, closes the changelog's section, and keeps samples, migrations
- * and document. Touches nothing of other services.
+ * Makes today's state of a service its last release: sets the version, closes the changelog's section, and records samples,
+ * migrations and document. Touches no other service.
  * @param {ServiceName} service @param {string} version @param {{ root?: string, date?: string }} [options]
- * @returns {string} the tag for the commit that has all this
+ * @returns {string} the tag for the commit with these changes
  */
 export function freeze(service, version, { root = ROOT, date = new Date().toISOString().slice(0, 10) } = {}) {
   const manifestFile = join(root, 'apps', service, 'package.json');
@@ -76,7 +76,7 @@ export function freeze(service, version, { root = ROOT, date = new Date().toISOS
 /** @param {ServiceName} service @param {string} version */
 export const tagOf = (service, version) => `${service}@${version}`;
 
-/** @param {string} version @param {string} last @throws StartError when it is no version, or does not follow the last one */
+/** @param {string} version @param {string} last @throws StartError if it is not a version or does not follow the last one */
 function checkFollows(version, last) {
   const numbers = numbersOf(version);
   if (!numbers) throw new StartError(`A version is three numbers, as in 1.4.0; ${version} is not.`);
@@ -91,15 +91,15 @@ const numbersOf = (version) => (/^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/.tes
 
 const UNRELEASED = '## Unreleased\n';
 
-/** @param {string} changelog @param {string} version @param {string} date @throws StartError when nothing is to be released */
+/** @param {string} changelog @param {string} version @param {string} date @throws StartError if the changelog has no entries */
 function closeSection(changelog, version, date) {
   const section = sectionOf(changelog, 'Unreleased');
-  if (section === undefined || section === '') throw new StartError('CHANGELOG.md has nothing under "## Unreleased": say what clients and operators notice.');
+  if (section === undefined || section === '') throw new StartError('CHANGELOG.md has no entries under "## Unreleased": describe what clients and operators notice.');
   return changelog.replace(UNRELEASED, `${UNRELEASED}\n## ${version} (${date})\n`);
 }
 
 /**
- * The entries of one version.
+ * Returns the entries of one version.
  * @param {string} changelog @param {string} version
  */
 export function sectionOf(changelog, version) {

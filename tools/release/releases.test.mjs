@@ -9,7 +9,7 @@ import { filesBelow } from '../start/stamp.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 import { documentOf, freeze, readRelease, sectionOf } from './releases.mjs';
 
-/** A copy of all that a freeze reads and writes, before any version. @param {import('node:test').TestContext} context */
+/** Copies the files that a freeze reads and writes, before any version. @param {import('node:test').TestContext} context */
 function copyOfShop(context) {
   const root = mkdtempSync(join(tmpdir(), 'plant-shop-freeze-'));
   context.after(() => rmSync(root, { recursive: true }));
@@ -28,7 +28,7 @@ function copyOfShop(context) {
 /** @param {string} root */
 const contentsOf = (root) => new Map(filesBelow(root, /./).map((file) => [file.slice(root.length + 1), readFileSync(file, 'utf8')]));
 
-test('a freeze keeps what one service is released with, and touches no other service', (context) => {
+test('a freeze records the release of one service and touches no other', (context) => {
   for (const service of SERVICES) {
     const root = copyOfShop(context);
     if (service !== 'gateway') {
@@ -57,7 +57,7 @@ test('a freeze keeps what one service is released with, and touches no other ser
   }
 });
 
-test('versions of a service grow', (context) => {
+test('the version of a service must increase', (context) => {
   const root = copyOfShop(context);
   const again = (/** @type {string} */ version) => {
     const file = join(root, 'apps/store/CHANGELOG.md');
@@ -70,7 +70,7 @@ test('versions of a service grow', (context) => {
   assert.equal(again('2.0.0'), 'store@2.0.0');
 });
 
-test('a release without a word in the changelog is refused, and nothing is written', (context) => {
+test('a freeze without changelog entries is refused and writes nothing', (context) => {
   const root = copyOfShop(context);
   freeze('catalog', '1.0.0', { root });
   const before = contentsOf(root);
@@ -78,7 +78,7 @@ test('a release without a word in the changelog is refused, and nothing is writt
   assert.deepEqual(contentsOf(root), before);
 });
 
-test('every service has a changelog of its own, with room for what comes', () => {
+test('every service has its own changelog with the section Unreleased', () => {
   for (const service of SERVICES) {
     assert.notEqual(sectionOf(readFileSync(join(ROOT, `apps/${service}/CHANGELOG.md`), 'utf8'), 'Unreleased'), undefined, service);
   }

@@ -15,7 +15,7 @@ default. \`npm start\` sets what the demo needs ([tools/start](../tools/start/RE
 what production needs ([deploy](../deploy/README.md)).
 `;
 
-/** @returns {Promise<string>} the whole page */
+/** @returns {Promise<string>} docs/settings.md */
 export async function reference() {
   const common = Object.values(serviceSettings);
   const sections = [section('Every service', common)];
@@ -26,7 +26,7 @@ export async function reference() {
   return [introduction, ...sections].join('\n');
 }
 
-/** All settings of a service and of its migrations. @param {string} service @returns {Promise<Setting[]>} */
+/** Returns all settings of a service and of its migrations. @param {string} service @returns {Promise<Setting[]>} */
 export async function settingsOf(service) {
   const config = await import(`../../apps/${service}/dist/config.js`);
   return Object.values({ ...config[`${service}Settings`], ...config.migrationSettings });

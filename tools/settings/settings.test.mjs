@@ -11,13 +11,13 @@ test('docs/settings.md is current: otherwise run `npm run settings`', () => {
   assert.equal(readFileSync(join(ROOT, 'docs', 'settings.md'), 'utf8'), page);
 });
 
-test('the page says of each setting whether it must be given', () => {
+test('the page states for each setting whether it is required', () => {
   assert.match(page, /^\| `NATS_URL` \| \*\*needed\*\* \| /m);
   assert.match(page, /^\| `NATS_USER` \| empty \| /m);
   assert.match(page, /^\| `GATEWAY_PORT` \| `8080` \| /m);
   assert.match(page, /^\| `S3_BUCKET` \| \*\*needed\*\* with `IMAGE_STORE=s3` \| /m);
 });
 
-test('what every service reads is told once', () => {
+test('settings of every service are documented once', () => {
   assert.equal(page.match(/`OPS_PORT`/g)?.length, 1);
 });

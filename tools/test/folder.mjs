@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { canReach, postgresUser } from '../start/system-user.mjs';
 
 /**
- * A folder that the user Postgres runs as can enter, and that is gone in the end.
+ * Creates a temporary folder that the user of Postgres may enter; shutdown removes it.
  * @param {Pick<import('../start/shutdown.mjs').Shutdown<'temporary folder'>, 'add'>} shutdown
  */
 export function temporaryFolder(shutdown) {
@@ -14,7 +14,7 @@ export function temporaryFolder(shutdown) {
   return folder;
 }
 
-/** One with a name of its own, which the same user can enter. @param {string} parent @param {string} name */
+/** Creates a subfolder that the same user may enter. @param {string} parent @param {string} name */
 export function subfolder(parent, name) {
   const folder = mkdtempSync(join(parent, `${name}-`));
   chmodSync(folder, 0o711);

@@ -4,8 +4,8 @@ import { ROOT } from '../start/toolchain.mjs';
 import { RESULTS_FILE } from './jest-results.mjs';
 
 /**
- * Appends each result to the file named by `RESULTS_FILE`, one JSON object a line, as soon as Jest knows it: Jest's own
- * `--json` is written only at the end of a run, so a run that is killed would leave nothing.
+ * Appends each result to the file named by `RESULTS_FILE`, one JSON object per line, as soon as Jest has it. Jest writes its own
+ * `--json` only at the end, so a killed run would leave nothing.
  */
 export default class ResultsReporter {
   onRunStart(/** @type {{ numTotalTestSuites: number }} */ { numTotalTestSuites }) {
@@ -22,7 +22,7 @@ export default class ResultsReporter {
 
   onTestFileResult(/** @type {{ path: string }} */ { path }, /** @type {import('@jest/test-result').TestResult} */ result) {
     const { numPassingTests, numFailingTests, numPendingTests, numTodoTests, testExecError, perfStats } = result;
-    // A file that cannot be loaded has no tests to count.
+    // A file that fails to load has no tests to count.
     const failed = numFailingTests + (testExecError === undefined ? 0 : 1);
     append({ over: nameOf(path), passed: numPassingTests, failed, skipped: numPendingTests + numTodoTests, ms: perfStats.end - perfStats.start });
   }

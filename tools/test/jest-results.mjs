@@ -1,23 +1,23 @@
 import { NOTHING } from './results.mjs';
 
-/** The variable that names the file to which jest-reporter.mjs appends. */
+/** The variable that names the output file of jest-reporter.mjs. */
 export const RESULTS_FILE = 'JEST_RESULTS_FILE';
 
 /**
- * What jest-reporter.mjs writes.
+ * A line of jest-reporter.mjs.
  * @typedef {{ files: number } | { begun: string } | { in: string, test: string, status: string }
  *   | { over: string, passed: number, failed: number, skipped: number, ms: number } | { end: true }} Line
  */
 
 /**
  * @typedef {object} JestResults
- * @property {number} files how many Jest had to run
+ * @property {number} files number of files to run
  * @property {boolean} ended false when Jest was killed or crashed
- * @property {Map<string, FileResult>} begun the files that began, by name
+ * @property {Map<string, FileResult>} begun files that were started, by name
  * @typedef {import('./results.mjs').Tally & { over: boolean, ms: number }} FileResult
  */
 
-/** @param {string} text what jest-reporter.mjs wrote; a last line that is cut is left out @returns {JestResults} */
+/** @param {string} text output of jest-reporter.mjs; an incomplete last line is ignored @returns {JestResults} */
 export function readResults(text) {
   /** @type {JestResults} */
   const results = { files: 0, ended: false, begun: new Map() };
@@ -33,7 +33,7 @@ function add(results, line) {
   else if ('over' in line) {
     const { over, ...result } = line;
     const named = results.begun.get(over)?.failures ?? [];
-    const failures = named.length === 0 && result.failed > 0 ? [`${over} could not be run`] : named;
+    const failures = named.length === 0 && result.failed > 0 ? [`${over} could not be loaded`] : named;
     results.begun.set(over, { ...NOTHING, ...result, failures, over: true });
   } else if ('begun' in line) results.begun.set(line.begun, { ...NOTHING, over: false, ms: 0 });
   else {
@@ -45,7 +45,7 @@ function add(results, line) {
 }
 
 /**
- * Names the files that were under way when Jest ended early, and those with failures; nothing when it ended by itself.
+ * Describes the files that were running when Jest ended early, and those with failures. Returns no lines if Jest finished.
  * @param {JestResults} results @returns {string[]} lines to print
  */
 export function whatWasCut({ files, ended, begun }) {
@@ -54,16 +54,16 @@ export function whatWasCut({ files, ended, begun }) {
   const over = all.filter(([, file]) => file.over);
   const counts = (/** @type {FileResult} */ { passed, failed }) => `${passed} passed, ${failed} failed`;
   return [
-    `Jest ended early: ${over.length} of ${files} files were over, ${all.length - over.length} under way, ${files - all.length} not begun.`,
-    ...all.filter(([, file]) => !file.over).map(([name, file]) => `  under way: ${name} (${counts(file)} so far)`),
+    `Jest ended early: ${over.length} of ${files} files had finished, ${all.length - over.length} were running, ${files - all.length} had not started.`,
+    ...all.filter(([, file]) => !file.over).map(([name, file]) => `  running: ${name} (${counts(file)} so far)`),
     ...over.filter(([, file]) => file.failed > 0).map(([name, file]) => `  failed: ${name} (${counts(file)})`),
   ];
 }
 
-/** The files with failures. @param {JestResults} results @returns {readonly string[]} */
+/** Returns the files with failures. @param {JestResults} results @returns {readonly string[]} */
 export const failedFiles = ({ begun }) => [...begun].filter(([, { failed }]) => failed > 0).map(([name]) => name);
 
-/** The files that took longest. @param {JestResults} results @param {number} count @returns {string} */
+/** Returns the slowest files. @param {JestResults} results @param {number} count @returns {string} */
 export function slowest({ begun }, count) {
   const sorted = [...begun].sort(([, one], [, other]) => other.ms - one.ms).slice(0, count);
   return sorted.map(([name, { ms }]) => `${name} ${(ms / 1000).toFixed(1)} s`).join(', ');

@@ -1,18 +1,18 @@
-// `npm test`: builds, then runs every check on servers of its own, and ends with one line that says how many passed.
+// `npm test`: builds, runs every check on its own servers, and ends with a line of totals.
 import { join } from 'node:path';
 import { explain } from '../start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../start/shutdown.mjs';
 import { checkPlatform, compile, readyPackages } from '../start/toolchain.mjs';
 import { subfolder, temporaryFolder } from './folder.mjs';
 import { parseOptions, usage } from './options.mjs';
-import { keptIn, terminal } from './output.mjs';
+import { bufferedIn, terminal } from './output.mjs';
 import { afterRerun, check, succeeded, sum, summary } from './results.mjs';
 import { natsForTests } from './servers.mjs';
 import { steps } from './steps.mjs';
 
-/** CI sets it: one test in thousands that is not steady must not stop a change that has nothing to do with it. */
+/** CI sets it, so that a flaky test does not block an unrelated change. */
 const RERUNS_FAILURES = process.env['RERUN_FAILURES'] === 'true';
-/** With more failures than these, something is broken. */
+/** More failures than this are not flakiness. */
 const MOST_RERUN = 10;
 
 const ORDER = /** @type {const} */ (['shop', 'NATS', 'Postgres', 'temporary folder']);
@@ -22,7 +22,7 @@ process.exit(await main());
 
 /** @returns {Promise<number>} the exit code */
 async function main() {
-  const shutdown = new Shutdown(ORDER, (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+  const shutdown = new Shutdown(ORDER, (step, error) => console.log(`Stopping (${step}): ${explain(error)}`));
   /** @type {import('./results.mjs').Tally[]} */
   const tallies = [];
   try {
@@ -32,7 +32,7 @@ async function main() {
       return 0;
     }
     checkPlatform();
-    // Before the installation: a machine without a NATS server is told at once.
+    // Before the installation, so that a machine without a NATS server fails at once.
     const nats = await natsForTests(stop.signal);
     console.log(`Tests run on NATS ${nats.version} (${nats.binary}).`);
     const env = await readyPackages({ signal: stop.signal, say: console.log });
@@ -49,28 +49,28 @@ async function main() {
   }
   await shutdown.run();
   const total = sum(tallies);
-  if (total.flaky.length > 0) console.log(`\nFlaky, failed once and passed when run again:\n${total.flaky.map((one) => `  ${one}`).join('\n')}`);
+  if (total.flaky.length > 0) console.log(`\nFlaky (failed, then passed when run again):\n${total.flaky.map((one) => `  ${one}`).join('\n')}`);
   if (total.failures.length > 0) console.log(`\nFailed:\n${total.failures.map((one) => `  ${one}`).join('\n')}`);
   console.log(`\n${summary(total)}`);
   return succeeded(total) ? 0 : 1;
 }
 
 /**
- * Runs steps beside each other. The first shows what it does as it goes, the others when all have ended.
+ * Runs steps concurrently. The first prints as it runs, the others when all have ended.
  * @param {readonly import('./options.mjs').StepName[]} names
  * @param {Omit<import('./steps.mjs').Bench, 'output'>} bench
  * @returns {Promise<import('./results.mjs').Tally[]>}
  */
 async function runStage([first, ...others], bench) {
   if (first === undefined) return [];
-  if (others.length > 0) console.log(`\nBeside ${first}: ${others.join(', ')}`);
-  const kept = others.map((name) => ({ name, output: keptIn(join(bench.folder, `${name}.log`)) }));
-  const runs = [{ name: first, output: terminal }, ...kept].map(({ name, output }) =>
+  if (others.length > 0) console.log(`\nConcurrently with ${first}: ${others.join(', ')}`);
+  const buffered = others.map((name) => ({ name, output: bufferedIn(join(bench.folder, `${name}.log`)) }));
+  const runs = [{ name: first, output: terminal }, ...buffered].map(({ name, output }) =>
     step(name, output, () => steps[name]({ ...bench, output })),
   );
-  // All of them end before anything goes on: what they started is theirs to end.
+  // Wait for all of them: each must stop what it started.
   const outcomes = await Promise.allSettled(runs);
-  for (const { output } of kept) output.show();
+  for (const { output } of buffered) output.show();
   /** @type {import('./results.mjs').Tally[]} */
   const tallies = [];
   for (const [index, outcome] of outcomes.entries()) {
@@ -88,13 +88,13 @@ async function runStage([first, ...others], bench) {
  */
 async function withRerun(name, tally, bench) {
   if (!RERUNS_FAILURES || tally.failed === 0 || tally.failed > MOST_RERUN) return tally;
-  console.log(`\nFailed, and runs once more, alone:\n${tally.failures.map((one) => `  ${one}`).join('\n')}`);
+  console.log(`\nFailed; running once more, alone:\n${tally.failures.map((one) => `  ${one}`).join('\n')}`);
   const folder = subfolder(bench.folder, name);
   return afterRerun(tally, await step(name, terminal, () => steps[name]({ ...bench, folder, files: tally.files, output: terminal })));
 }
 
 /**
- * Runs one step under a heading. A step that breaks is a failure of its own and does not keep the next from running.
+ * Runs one step under a heading. A step that throws counts as a failure and does not stop later steps.
  * @param {string} name
  * @param {import('./output.mjs').Output} output
  * @param {() => Promise<import('./results.mjs').Tally>} run

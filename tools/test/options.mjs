@@ -3,12 +3,12 @@ import { namedTests } from '../security/table.mjs';
 import { StartError } from '../start/errors.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 
-/** The steps of each stage run beside each other; a stage begins when the one before has ended. */
+/** The steps of a stage run concurrently; stages run one after another. */
 export const STAGES = /** @type {const} */ ([['lint', 'tools'], ['unit'], ['acceptance', 'chaos'], ['artefacts', 'deploy', 'console']]);
 
 const STEPS = STAGES.flat();
 
-/** Those that take too long for every run. */
+/** Steps that take too long for every run. */
 const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-restarts', 'adjacent']);
 
 /** @typedef {typeof STEPS[number] | typeof LONG_STEPS[number]} StepName */
@@ -16,13 +16,13 @@ const LONG_STEPS = /** @type {const} */ (['artefacts-acceptance', 'artefacts-res
 export const usage = `Builds, then runs every check.
 
   npm test
-  npm test -- --only unit             one of ${STEPS.join(', ')} (after the build)
-  npm test -- --only unit -t oversell    what follows goes to Jest as it is
-  npm test -- --since origin/main        what the changes since a commit can make fail
-  npm run security                       what docs/security.md promises, with counts
-  npm run nightly                        what takes too long for every build
-  npm run artefacts                      the acceptance tests against what the images hold
-  npm run adjacent -- store              the store's last release beside the other services of today`;
+  npm test -- --only unit             one of ${STEPS.join(', ')}; builds first
+  npm test -- --only unit -t oversell    the rest is passed to Jest
+  npm test -- --since origin/main        only what the changes since a commit can break
+  npm run security                       the tests that docs/security.md names, with counts
+  npm run nightly                        checks that take too long for every build
+  npm run artefacts                      the acceptance tests on the contents of the images
+  npm run adjacent -- store              the store's last release with today's other services`;
 
 /**
  * @param {string[]} args

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 
 /**
- * Where a step and the commands that it starts write.
+ * The output of a step and of the commands that it starts.
  * @typedef {object} Output
  * @property {number} fd
  * @property {(text: string) => void} say writes a line
@@ -11,11 +11,11 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 export const terminal = { fd: process.stdout.fd, say: console.log };
 
 /**
- * Keeps in a file what a step writes while another one writes to the terminal.
+ * Buffers a step's output in a file while another step writes to the terminal.
  * @param {string} file
- * @returns {Output & { show: () => void }} show: prints what was kept, and ends it
+ * @returns {Output & { show: () => void }} show: closes the buffer and prints it
  */
-export function keptIn(file) {
+export function bufferedIn(file) {
   const fd = openSync(file, 'w', 0o600);
   return {
     fd,

@@ -6,13 +6,13 @@ import { pinnedNode, ROOT } from '../start/toolchain.mjs';
 import { failedFiles, readResults, RESULTS_FILE, slowest, whatWasCut } from './jest-results.mjs';
 import { tallyOfJest, tallyOfTap } from './results.mjs';
 
-/** A step that takes longer hangs, also on a machine that does much else. */
+/** A step that takes longer hangs, even on a busy machine. */
 const LONGEST_MS = 25 * 60_000;
 
 /** @typedef {Pick<import('./steps.mjs').Bench, 'folder' | 'env' | 'stop' | 'output'>} Place */
 
 /**
- * Runs Jest and counts what it ran, also when it did not come to its end.
+ * Runs Jest and returns its tally, even if it is interrupted.
  * @param {Place} place
  * @param {string} name of the step
  * @param {string[]} args
@@ -23,7 +23,7 @@ const LONGEST_MS = 25 * 60_000;
 export async function jest(place, name, args, env, limit) {
   const file = join(place.folder, `${name}.jsonl`);
   const command = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
-  // The last of them takes every word behind it, up to the next option.
+  // `--reporters` takes all following words up to the next option.
   const reporters = ['--reporters=default', `--reporters=${fileURLToPath(new URL('jest-reporter.mjs', import.meta.url))}`, '--ci'];
   const code = await node(place, [...command, ...reporters, ...args], { env: { ...env, [RESULTS_FILE]: file }, limit });
   const results = readResults(contentOf(file) ?? '');
@@ -33,12 +33,12 @@ export async function jest(place, name, args, env, limit) {
 }
 
 /**
- * Runs Node's own test runner and counts what it ran, also when it did not come to its end.
+ * Runs Node's test runner and returns its tally, even if it is interrupted.
  * @param {Place} place
  * @param {string} name of the step
  * @param {string} files
  * @param {{ limit?: AbortSignal, env?: Record<string, string>, concurrency?: number }} [options] `limit` ends it; `concurrency`: files at a time. Most
- *   wait for servers more than they compute, and Node's own choice on two cores is one
+ *   files wait for servers more than they compute; on two cores Node would run one at a time
  */
 export async function nodeTests(place, name, files, { limit, env = {}, concurrency = 3 } = {}) {
   const file = join(place.folder, `${name}.tap`);
@@ -52,7 +52,7 @@ export async function nodeTests(place, name, files, { limit, env = {}, concurren
  * @param {Pick<Place, 'env' | 'stop' | 'output'>} place
  * @param {string[]} args
  * @param {{ env?: Record<string, string>, endLimitMs?: number, limit?: AbortSignal }} [options]
- * @returns {Promise<number>} its exit code; 1 when its time was up
+ * @returns {Promise<number>} its exit code; 1 on timeout
  */
 export async function node({ env: base, stop, output }, args, { env = {}, limit = AbortSignal.timeout(LONGEST_MS), ...more } = {}) {
   try {
@@ -60,7 +60,7 @@ export async function node({ env: base, stop, output }, args, { env = {}, limit 
     return (await attempt(pinnedNode(), args, { cwd: ROOT, env: { ...base, ...env }, show: output.fd, signal, ...more })).code;
   } catch (error) {
     if (stop.signal.aborted || !limit.aborted) throw error;
-    output.say('It ran into its time limit.');
+    output.say('The time limit was exceeded.');
     return 1;
   }
 }

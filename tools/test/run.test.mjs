@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ROOT } from '../start/toolchain.mjs';
 import { readResults, whatWasCut } from './jest-results.mjs';
-import { keptIn } from './output.mjs';
+import { bufferedIn } from './output.mjs';
 import { jest, nodeTests } from './run.mjs';
 
 /** @type {string} */
@@ -16,15 +16,15 @@ let place;
 
 before(() => {
   folder = mkdtempSync(join(tmpdir(), 'plant-shop-cut-'));
-  // A test runner that finds this variable takes itself for a test file of the runner around it.
+  // A test runner that finds this variable assumes that it is a test file of the outer runner.
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined };
-  // Not on the terminal, where the failures that these runs are made of look like real ones.
-  place = { folder, env, stop: new AbortController(), output: keptIn(join(folder, 'output.log')) };
+  // Not to the terminal, where these intended failures would look like real ones.
+  place = { folder, env, stop: new AbortController(), output: bufferedIn(join(folder, 'output.log')) };
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 /**
- * A limit that is reached as soon as the file holds the text.
+ * Returns a limit that aborts as soon as the file contains the text.
  * @param {string} file @param {RegExp} text
  */
 function whenWritten(file, text) {
@@ -37,8 +37,8 @@ function whenWritten(file, text) {
   return limit.signal;
 }
 
-test('a Jest run that is cut counts what it ran, and names what was under way', async () => {
-  // Jest begins with the largest.
+test('an interrupted Jest run counts its results and names the files that were running', async () => {
+  // Jest starts with the largest file.
   const lines = (/** @type {number} */ count) => '\n// of its size'.repeat(count);
   const files = {
     'one.test.cjs': `it('passes', () => {}); it.skip('is skipped', () => {}); ${lines(300)}`,
@@ -54,13 +54,13 @@ test('a Jest run that is cut counts what it ran, and names what was under way', 
   const failing = relative(ROOT, join(folder, 'two.test.cjs'));
   assert.deepEqual(tally, { passed: 3, failed: 2, skipped: 1, failures: [`${failing}: fails`, 'Jest ended early'], flaky: [] });
   const [first, underWay, failed, ...others] = whatWasCut(readResults(readFileSync(report, 'utf8')));
-  assert.equal(first, 'Jest ended early: 2 of 4 files were over, 1 under way, 1 not begun.');
+  assert.equal(first, 'Jest ended early: 2 of 4 files had finished, 1 were running, 1 had not started.');
   assert.match(underWay ?? '', /^ {2}under way: .*three\.test\.cjs \(1 passed, 0 failed so far\)$/);
   assert.match(failed ?? '', /^ {2}failed: .*two\.test\.cjs \(1 passed, 1 failed\)$/);
   assert.deepEqual(others, []);
 });
 
-test('a run of Node\'s own test runner that is cut counts what it ran', async () => {
+test('an interrupted run of Node\'s test runner counts its results', async () => {
   const text = `
     import { describe, test } from 'node:test';
     test('passes', () => {});
@@ -71,5 +71,5 @@ test('a run of Node\'s own test runner that is cut counts what it ran', async ()
   const file = join(folder, 'cut.test.mjs');
   writeFileSync(file, text);
   const tally = await nodeTests(place, 'tap', file, { limit: whenWritten(join(folder, 'tap.tap'), /is skipped # SKIP/) });
-  assert.deepEqual(tally, { passed: 2, failed: 2, skipped: 1, failures: ['the report has no end', 'fails'], flaky: [] });
+  assert.deepEqual(tally, { passed: 2, failed: 2, skipped: 1, failures: ['the report is incomplete', 'fails'], flaky: [] });
 });

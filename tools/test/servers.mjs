@@ -9,15 +9,15 @@ import { createCluster, serverOf, serverReady } from '../start/postgres.mjs';
 import { postgresUser } from '../start/system-user.mjs';
 import { lastLinesOf } from '../start/watch.mjs';
 
-/** Tests throw their databases away, so nothing is synced to disk; and every test file has connections of its own. */
+/** Test databases are discarded, so nothing is synced to disk; each test file opens its own connections. */
 const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 400, shared_buffers: '256MB' };
 
 /** @typedef {Pick<import('./steps.mjs').Bench, 'folder' | 'stop' | 'shutdown'>} Need */
 
 /**
- * A Postgres and a NATS server for tests alone.
+ * Starts a Postgres and a NATS server for tests.
  * @param {Need} need
- * @returns {Promise<Record<string, string>>} the variables that tell tests of them
+ * @returns {Promise<Record<string, string>>} the variables by which tests find them
  */
 export async function startServers(need) {
   return { ...(await startPostgres(need)), ...(await startNats(need)) };
@@ -52,15 +52,15 @@ async function startNats({ folder, stop, shutdown }) {
   return { TEST_NATS_URL: `nats://127.0.0.1:${port}`, TEST_NATS_SERVER_BINARY: binary };
 }
 
-/** The NATS server of all steps. @param {AbortSignal} signal @returns {Promise<{ binary: string, version: string }>} */
+/** Returns the NATS server that all steps use. @param {AbortSignal} signal @returns {Promise<{ binary: string, version: string }>} */
 export async function natsForTests(signal) {
   const found = await findNats({ signal, say: console.log });
   if ('binary' in found) return { binary: found.binary, version: await versionOf(found.binary, signal) };
-  throw new StartError('The tests stop and start NATS servers of their own: install nats-server, so that it is on the PATH.');
+  throw new StartError('The tests start their own NATS servers: install nats-server, so that it is on the PATH.');
 }
 
 /**
- * A server that ends under the tests would fail them all for a reason that none of them shows.
+ * Stops the run when a server ends: all tests would fail without showing that as the reason.
  * @param {string} name @param {string} logFile @param {AbortController} stop
  */
 function fatal(name, logFile, stop) {

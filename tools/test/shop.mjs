@@ -10,14 +10,14 @@ import { answers } from '../start/readiness.mjs';
 import { ROOT } from '../start/toolchain.mjs';
 import { lastLinesOf } from '../start/watch.mjs';
 
-/** Soon over, and yet long enough to do something with an order while it is placed, also where the machine has much to do. */
+/** Short, but long enough to act on an order while it is placed, even on a busy machine. */
 const fastSimulation = { SIMULATED_APPROVAL_DELAY_MS: '1500', SIMULATED_DELIVERY_DELAY_MS: '300' };
 
 /**
- * A whole shop as `npm start` brings it up, on ports and data of its own.
+ * Starts a whole shop by `npm start`, on its own ports and data.
  * @param {Pick<import('./steps.mjs').Bench, 'folder' | 'stop' | 'shutdown'>} need
- * @param {Record<string, string>} [variables] more of them for `npm start`
- * @returns {Promise<{ env: Record<string, string>, problems: () => string[] }>} the variables that tell tests of it, and what it complained of
+ * @param {Record<string, string>} [variables] additional ones for `npm start`
+ * @returns {Promise<{ env: Record<string, string>, problems: () => string[] }>} the variables by which tests find it, and its log lines of level warn and above
  */
 export async function startShop({ folder, stop, shutdown }, variables = {}) {
   const dataDir = new DataDir(join(folder, 'shop'));
@@ -46,7 +46,7 @@ export async function startShop({ folder, stop, shutdown }, variables = {}) {
   });
   shutdown.add('shop', async () => {
     await shop.stop();
-    // Its cluster may be outside of the folder.
+    // The Postgres cluster may be outside of the folder.
     dataDir.empty();
   });
   shop.start();
@@ -55,7 +55,7 @@ export async function startShop({ folder, stop, shutdown }, variables = {}) {
   return { env: { GATEWAY_URL: gatewayUrl, STREAM_URL: `ws://127.0.0.1:${streamPort}`, RUN_FILE: dataDir.runFile }, problems };
 }
 
-/** Tests never touch a server that somebody uses. @param {NodeJS.ProcessEnv} env */
+/** Removes variables that name existing servers: tests must not touch them. @param {NodeJS.ProcessEnv} env */
 function ownServersOnly(env) {
   const given = ['NATS_URL', 'PUBLIC_URL', ...DATABASES.map((name) => `${name.toUpperCase()}_DATABASE_URL`)];
   return Object.fromEntries(Object.entries(env).filter(([name]) => !given.includes(name)));

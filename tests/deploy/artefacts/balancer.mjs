@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
 
 /**
- * What a Service of the cluster does, in small: passes requests on to the backends that say they are ready, in turn, and never
- * repeats one. A backend that is not ready gets nothing new; what it has is answered.
+ * A minimal stand-in for a Kubernetes Service: forwards requests round robin to ready backends and never repeats one. A backend that
+ * is not ready gets no new requests, and finishes those in flight.
  */
 export class Balancer {
   #agent = new Agent({ keepAlive: true });
@@ -67,7 +67,7 @@ export class Balancer {
     });
     passed.on('error', (error) => {
       if (!outgoing.headersSent) outgoing.writeHead(502);
-      outgoing.end(`lost on the way: ${error.message}`);
+      outgoing.end(`lost in transit: ${error.message}`);
     });
     incoming.pipe(passed);
   }

@@ -6,8 +6,8 @@ import { deployArguments, pruneCommand } from '../dockerfile.mjs';
 import { SERVICES } from '../services.mjs';
 
 /**
- * Makes what the images hold, by the commands of the Dockerfile, from the present build.
- * @param {string} folder gets a folder for each service
+ * Builds the contents of the images by the Dockerfile's commands, from the current build.
+ * @param {string} folder receives a subfolder per service
  * @param {{ env: NodeJS.ProcessEnv, signal: AbortSignal }} means
  */
 export async function buildArtefacts(folder, { env, signal }) {
@@ -17,7 +17,7 @@ export async function buildArtefacts(folder, { env, signal }) {
     const target = join(folder, service);
     rmSync(target, { recursive: true, force: true });
     await run('npx', ['--yes', packageManager, ...deployArguments(service, target)], {
-      what: `Making the artefact of ${service}`,
+      what: `Building the artefact of ${service}`,
       cwd: ROOT,
       env: { ...env, CI: 'true' },
       signal,

@@ -9,19 +9,19 @@ import { gzipSync } from 'node:zlib';
 import { run } from '../../../tools/start/command.mjs';
 import { ROOT } from '../../../tools/start/toolchain.mjs';
 
-// @plant-shop/client as its users get it: packed, installed into an empty folder, run by several versions of Node and of TypeScript,
-// bundled for a browser.
+// Tests @plant-shop/client as users get it: packed, installed into an empty folder, used with several versions of Node and
+// TypeScript, and bundled for browsers.
 
 const require = createRequire(import.meta.url);
 const { packageManager } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const PACKAGE = join(ROOT, 'libs/client');
 const README = readFileSync(join(PACKAGE, 'README.md'), 'utf8');
-/** Of each line that is maintained, and of the oldest that the package names. */
+/** One of each maintained release line, and the oldest that the package supports. */
 const NODES = ['20.20.2', '22.23.3', '24.21.0'];
-/** The limit is that of the package's own promise. */
+/** The limits that the package promises. */
 const BROWSER_LIMIT = 15_000;
 
-/** A program that needs no shop: nobody listens on the port of "discard". */
+/** A program that needs no shop: the "discard" port has no listener. */
 const PROGRAM = `
 import assert from 'node:assert/strict';
 import { createShop, InvalidUrl, Unreachable } from '@plant-shop/client';
@@ -43,7 +43,7 @@ const at = (command, args, cwd) => run(command, args, { what: `${command} ${args
 /** @param {string} name of a dev dependency @param {string} path of its command */
 const tool = (name, path) => join(dirname(require.resolve(`${name}/package.json`)), path);
 
-/** An empty folder with nothing but a package of its own. @param {string} name */
+/** Creates an empty folder with only a package.json. @param {string} name */
 function emptyFolder(name) {
   const made = join(folder, name);
   mkdirSync(made);
@@ -52,7 +52,7 @@ function emptyFolder(name) {
 }
 
 before(async () => {
-  // Tests are compiled beside it; only what the package names is packed.
+  // Compiled tests are in the same folder, but only the files listed in package.json are packed.
   await at(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-b', PACKAGE], ROOT);
   await at('npm', ['pack', '--pack-destination', folder], PACKAGE);
   tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '');
@@ -61,7 +61,7 @@ before(async () => {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-test('holds the build, its README and the licence, no test and no source', () => {
+test('contains the build, README and licence, without tests and sources', () => {
   const files = readdirSync(join(folder, 'npm/node_modules/@plant-shop/client'), { recursive: true }).map(String);
   assert.ok(files.includes('dist/index.js') && files.includes('dist/webhooks.d.ts') && files.includes('README.md'));
   assert.deepEqual(files.filter((name) => /spec|fixture|\.map$|^src/.test(name)), []);
@@ -105,7 +105,7 @@ for (const [name, path] of /** @type {const} */ ([['typescript', join(ROOT, 'nod
       const place = join(folder, 'npm', `${name}-${resolution}`);
       mkdirSync(place);
       const code = [...README.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block).join('\n');
-      // Its function is plain JavaScript. What the calls return must be known all the same.
+      // The README's function is plain JavaScript; results of calls must be typed nevertheless.
       const typed = code.replace('function take(headers, body)', 'function take(headers: Headers | Record<string, string>, body: string)');
       const checks = `
 // @ts-expect-error -- there is no such path
@@ -126,7 +126,7 @@ void status;
   }
 }
 
-test('is bundled by Vite for a browser, and is as small as its README says', async () => {
+test('Vite bundles it for browsers, at the size that the README states', async () => {
   const { build } = await import('vite');
   const place = join(folder, 'npm');
   /** @type {Record<string, number>} */

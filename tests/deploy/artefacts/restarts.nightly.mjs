@@ -1,4 +1,4 @@
-// Part of `npm run nightly`. Every build tries the same in `npm run chaos -- --short` (R9), where services run from the repository.
+// Part of `npm run nightly`. Every build runs the same test with services from the repository, in `npm run chaos -- --short` (R9).
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -17,7 +17,7 @@ before(async () => {
 
 after(() => toured.end());
 
-test('every service is restarted, one replica after the other, at 100 requests a second, and nobody notices', { timeout: 400_000 }, async (context) => {
+test('restarting every service, replica by replica, at 100 requests a second, goes unnoticed by clients', { timeout: 400_000 }, async (context) => {
   const key = await toured.keyOfFirstAdmin();
   const { body: plant } = await toured.send('POST', '/v3/plant', { key, json: { name: 'Monstera', photoUrls: [], status: 'available' } });
   const plantId = plant.id;

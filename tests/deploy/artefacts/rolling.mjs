@@ -4,16 +4,16 @@ import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const PER_SECOND = 100;
-/** Within which Kubernetes' other parts learn that a pod goes, while it still serves (preStop). */
+/** How long a terminating pod keeps serving, until the rest of Kubernetes has noticed (preStop). */
 const PRE_STOP_MS = 1_000;
 const RECONNECT_MS = 50;
 
-/** Customers at 100 requests a second: half of them read, a quarter orders, a quarter reports payments. */
+/** 100 requests a second: half are reads, a quarter orders, a quarter payment reports. */
 export class Traffic {
   /** @type {string[]} */
   failures = [];
   answered = 0;
-  /** Orders that were answered as approved. @type {Set<number>} */
+  /** Orders whose approval was acknowledged. @type {Set<number>} */
   approved = new Set();
   #agent = new Agent({ keepAlive: true });
   #isOver = false;
@@ -58,7 +58,7 @@ export class Traffic {
     } else await this.#send('GET', n % 4 === 0 ? `/v3/plant/${plantId}` : '/v3/store/inventory');
   }
 
-  /** One attempt: whoever must ask again was not served. @param {string} method @param {string} path @param {object} [json] */
+  /** Makes one attempt: a request that would need a retry counts as failed. @param {string} method @param {string} path @param {object} [json] */
   async #send(method, path, json) {
     const headers = { api_key: this.means.key, ...(json && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }) };
     /** @type {{ status: number, text: string }} */
@@ -76,17 +76,17 @@ export class Traffic {
   }
 }
 
-/** How often a client of the pages asks, in milliseconds. */
+/** Polling interval of the page client, in milliseconds. */
 const PAGE_EVERY_MS = 40;
 
-/** A client of the stream's pages and Server-Sent Events that keeps its connections and makes one attempt at each request. */
+/** A client of pages and Server-Sent Events that reuses connections and makes one attempt per request. */
 export class HttpListener {
   /** @type {string[]} */
   failures = [];
   pages = 0;
-  /** How streams of Server-Sent Events ended. @type {number[]} */
+  /** Close codes of the Server-Sent Events streams. @type {number[]} */
   closes = [];
-  /** Orders whose events came by Server-Sent Events. @type {Set<number>} */
+  /** Orders whose events arrived by Server-Sent Events. @type {Set<number>} */
   orders = new Set();
   #agent = new Agent({ keepAlive: true });
   #isOver = false;
@@ -112,7 +112,7 @@ export class HttpListener {
   async #readPages() {
     const all = [];
     for (let n = 0; !this.#isOver; n++) {
-      // Every tenth waits for an event, and is under way when the replica begins to end.
+      // Every tenth request waits for an event, so one is in flight when the replica starts to shut down.
       const query = n % 10 === 0 ? '?cursor=latest&wait=20' : '?cursor=earliest&limit=1';
       all.push(this.#page(query).catch((error) => void this.failures.push(`page${query}: ${error}`)));
       await pause(PAGE_EVERY_MS);
@@ -167,7 +167,7 @@ export class HttpListener {
   }
 }
 
-/** A client of the stream that comes again with its last cursor, to whichever replica is left. */
+/** A stream client that reconnects with its last cursor to any remaining replica. */
 export class Listener {
   /** @type {number[]} */
   closes = [];
@@ -180,7 +180,7 @@ export class Listener {
   #running;
   #cursor = 'latest';
 
-  /** @param {() => string} address of a replica that is ready @param {string} key */
+  /** @param {() => string} returns the address of a ready replica @param {string} key */
   constructor(address, key) {
     this.address = address;
     this.key = key;
@@ -216,7 +216,7 @@ export class Listener {
 }
 
 /**
- * Ends one replica as Kubernetes does: nothing new comes to it, then it is told to end.
+ * Stops a replica as Kubernetes does: it gets no new requests, then SIGTERM.
  * @param {import('./shop.mjs').Replica} replica
  * @param {{ remove: () => void }} way
  */
@@ -227,5 +227,5 @@ export async function retire(replica, way) {
   const code = await replica.stop();
   const ms = performance.now() - begun;
   assert.equal(code, 0, replica.name);
-  assert.ok(ms < 15_000, `${replica.name} took ${Math.round(ms)} ms to end`);
+  assert.ok(ms < 15_000, `${replica.name} took ${Math.round(ms)} ms to exit`);
 }

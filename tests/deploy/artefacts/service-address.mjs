@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** One way. Requests are on their way for this long, so that some are whenever a server closes its connections. */
+/** One-way latency, so that some requests are always in transit when a server closes its connections. */
 const LATENCY_MS = 20;
 
 /**
- * Stands in for the address of a Kubernetes Service: chooses a backend for each connection and knows nothing of HTTP. An
- * established connection stays with its backend, also after `remove`, as kube-proxy leaves it.
+ * Simulates the address of a Kubernetes Service: chooses a backend per TCP connection, without regard to HTTP. An established
+ * connection keeps its backend even after `remove`, as with kube-proxy.
  */
 export class ServiceAddress {
   /** @type {number[]} */
@@ -32,7 +32,7 @@ export class ServiceAddress {
     this.#backends.push(port);
   }
 
-  /** New connections go elsewhere. @param {number} port */
+  /** Stops routing new connections to this port. @param {number} port */
   remove(port) {
     this.#backends = this.#backends.filter((one) => one !== port);
   }

@@ -20,13 +20,13 @@ import { configMapOf, SERVICES, yamlOf } from '../services.mjs';
 
 /** @typedef {import('../services.mjs').ServiceName} ServiceName */
 
-/** As in the images and manifests; only root can start a process as somebody else. */
+/** The user of images and manifests; only root can start a process as another user. */
 const USER = process.getuid?.() === 0 ? { uid: 10_001, gid: 10_001 } : undefined;
 
 const MOUNTED = '/run/secrets/shop';
 
 /**
- * A further process of a service.
+ * An additional process of a service.
  * @typedef {object} Replica
  * @property {string} name
  * @property {{ ops: number, http?: number }} ports
@@ -34,12 +34,11 @@ const MOUNTED = '/run/secrets/shop';
  */
 
 /**
- * The five artefacts as a cluster would run them: the environment of image and production overlay and no other variable, secrets
- * in files, NATS with its accounts, databases that are talked to by TLS alone, a user who owns nothing. Only addresses differ, since
- * all are on this machine.
+ * Runs the five artefacts as a cluster would: only the variables of image and production overlay, secrets in files, NATS with its
+ * accounts, databases over TLS only, an unprivileged user. Only addresses differ, since everything runs on this machine.
  */
 export class ProductionShop {
-  /** By service, or by the name of a further replica. @type {Map<string, import('node:child_process').ChildProcess>} */
+  /** By service, or by the name of an additional replica. @type {Map<string, import('node:child_process').ChildProcess>} */
   processes = new Map();
   /** @type {Record<string, { ops: number, http?: number }>} */
   ports = {};
@@ -49,7 +48,7 @@ export class ProductionShop {
   #postgresPort = 0;
 
   /**
-   * @param {string} artefacts a folder with one for each service
+   * @param {string} artefacts folder with a subfolder per service
    * @param {string} folder temporary
    * @param {AbortSignal} signal
    */
@@ -61,7 +60,7 @@ export class ProductionShop {
     this.authority = new Authority(folder, 'authority');
   }
 
-  /** Brings up the servers, migrates by the Jobs' command, and starts the services. */
+  /** Starts the servers, runs the migration Jobs' command, and starts the services. */
   async start() {
     const draw = () => Object.fromEntries(DATABASES.map((name) => [name, secret()]));
     const [owners, passwords] = [draw(), draw()];
@@ -93,7 +92,7 @@ export class ProductionShop {
   }
 
   /**
-   * Runs one command of a service's artefact to its end, as an operator would in a container.
+   * Runs a command of a service's artefact to its end, as an operator would in a container.
    * @param {ServiceName} service @param {string[]} args @param {Record<string, string>} [env]
    */
   command(service, args, env = this.environment(service)) {
@@ -101,7 +100,7 @@ export class ProductionShop {
   }
 
   /**
-   * One more process of a service, once it is ready.
+   * Starts an additional process of a service and waits until it is ready.
    * @param {ServiceName} service @returns {Promise<Replica>}
    */
   async addReplica(service) {
@@ -112,10 +111,10 @@ export class ProductionShop {
     return { name, ports, stop: () => this.#end(name, child) };
   }
 
-  /** The process that was there from the start. @param {ServiceName} service @returns {Replica} */
+  /** Returns the initial process of a service. @param {ServiceName} service @returns {Replica} */
   first(service) {
     const child = this.processes.get(service);
-    if (!child) throw new Error(`${service} does not run`);
+    if (!child) throw new Error(`${service} is not running`);
     return { name: service, ports: this.ports[service] ?? { ops: 0 }, stop: () => this.#end(service, child) };
   }
 
@@ -140,7 +139,7 @@ export class ProductionShop {
   }
 
   /**
-   * SIGTERM for all at once.
+   * Sends SIGTERM to all processes at once.
    * @returns {Promise<Record<string, number | null>>} exit codes by service
    */
   async stopServices() {
@@ -200,7 +199,7 @@ export class ProductionShop {
     return { ...environmentOf(service), ...this.#mounted(service, 'migration.yaml') };
   }
 
-  /** The variables of a manifest, which name files that are mounted there. @param {ServiceName} service @param {string} file */
+  /** Returns the variables of a manifest, with the paths of mounted files replaced. @param {ServiceName} service @param {string} file */
   #mounted(service, file) {
     const { env } = yamlOf(`deploy/${service}/base/${file}`).spec.template.spec.containers[0];
     return Object.fromEntries(env.map((/** @type {any} */ { name, value }) => [name, value.replace(MOUNTED, this.#secrets(service))]));
@@ -241,7 +240,7 @@ export class ProductionShop {
   }
 }
 
-/** The pinned Node, copied where the services' user cannot get at it (root's home). @param {string} folder */
+/** Returns the pinned Node, copied if the services' user cannot read it (in root's home). @param {string} folder */
 function nodeFor(folder) {
   const node = pinnedNode();
   accessSync(node, constants.X_OK);

@@ -15,7 +15,7 @@ const { artefacts, shop } = toured;
 const send = toured.send.bind(toured);
 /** @type {Record<string, string>} */
 let filesBefore;
-/** Who may sell, once there is somebody. @type {{ key: string, plantId: number } | undefined} */
+/** Key and plant of the first admin, once created. @type {{ key: string, plantId: number } | undefined} */
 let staff;
 
 before(async () => {
@@ -27,7 +27,7 @@ before(async () => {
 after(() => toured.end());
 
 /**
- * Every file below, with what changes when it is written. Links are not followed: pnpm's lead in circles.
+ * Returns all files below a folder with their size and modification time. Does not follow links: pnpm's form cycles.
  * @param {string} root @param {string} [folder] @returns {Record<string, string>}
  */
 function filesOf(root, folder = '') {
@@ -40,7 +40,7 @@ function filesOf(root, folder = '') {
   return Object.fromEntries(entries);
 }
 
-test('an artefact holds what runs: no test, no source, nothing that is for development', () => {
+test('an artefact contains no tests, sources or development packages', () => {
   for (const service of SERVICES) {
     const names = Object.keys(filesBefore).filter((name) => name.startsWith(`${service}/`));
     const ours = names.filter((name) => !name.includes('/node_modules/') || /@plant-shop\/[^/]+\/(?!node_modules)/.test(name));
@@ -51,7 +51,7 @@ test('an artefact holds what runs: no test, no source, nothing that is for devel
   }
 });
 
-test('each says by its image\'s health check whether it lives', async () => {
+test('each passes its image\'s health check', async () => {
   for (const service of SERVICES) {
     const check = textsOf(stagesOf(service).at(-1) ?? [], 'HEALTHCHECK').join();
     const [, ...args] = JSON.parse(check.slice(check.indexOf('[')));
@@ -61,13 +61,13 @@ test('each says by its image\'s health check whether it lives', async () => {
   }
 });
 
-test('there is nothing of the demo: no known key, no short password, no stock from nowhere', async () => {
+test('no demo settings apply: no known key, no short password, no initial stock', async () => {
   assert.equal((await send('GET', '/v3/store/inventory', { key: 'special-key' })).status, 401);
   const short = await send('POST', '/v3/user', { json: { username: 'short', password: 'seven77' } });
   assert.equal(short.status, 400, JSON.stringify(short.body));
 });
 
-test('the first admin is made by command, makes a key, lists a plant, and sells what there is', async () => {
+test('the first admin, created by command, creates a key, lists a plant and sells its stock', async () => {
   const key = await toured.keyOfFirstAdmin();
 
   const plant = await send('POST', '/v3/plant', { key, json: { name: 'Monstera', photoUrls: [], status: 'available' } });
@@ -84,8 +84,8 @@ test('the first admin is made by command, makes a key, lists a plant, and sells 
   staff = { key, plantId: plant.body.id };
 });
 
-test('a leaked signing key is ended by a command: what it signed is refused within a second, at the API and at the stream', async () => {
-  const { key, plantId } = staff ?? assert.fail('nobody was made who may sell');
+test('after a command revokes a leaked signing key, API and stream refuse its tokens within a second', async () => {
+  const { key, plantId } = staff ?? assert.fail('the first admin was not created');
   assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { key, json: { free: 1_000_000 } })).status, 200);
   const asked = { name: 'planner', grantTypes: ['client_credentials'], scopes: ['write:orders'], owner: 'first-admin' };
   const { status, body: client } = await send('POST', '/v3/oauth/clients', { key, json: asked });
@@ -117,8 +117,8 @@ test('a leaked signing key is ended by a command: what it signed is refused with
   assert.equal(await order((await tokenNow()).jwt), 200);
 });
 
-test('a second replica of notifications is added and removed under load, and no event is lost', { timeout: 120_000 }, async (context) => {
-  const { key, plantId } = staff ?? assert.fail('nobody was made who may sell');
+test('adding and removing a second replica of notifications under load loses no event', { timeout: 120_000 }, async (context) => {
+  const { key, plantId } = staff ?? assert.fail('the first admin was not created');
   assert.equal((await send('PUT', `/v3/store/inventory/${plantId}`, { key, json: { free: 1_000_000 } })).status, 200);
   const replicas = [shop.first('notifications')];
   let turn = 0;
@@ -138,7 +138,7 @@ test('a second replica of notifications is added and removed under load, and no 
     before = new Set(traffic.approved);
     await setTimeout(3_000);
     const [, added] = replicas.splice(0, 2, shop.first('notifications'));
-    await retire(added ?? assert.fail('nothing was added'), { remove: () => {} });
+    await retire(added ?? assert.fail('no replica was added'), { remove: () => {} });
     await setTimeout(2_000);
   } finally {
     await traffic.stop();
@@ -154,13 +154,13 @@ test('a second replica of notifications is added and removed under load, and no 
   assert.ok(traffic.approved.size - before.size > 50, `${traffic.approved.size}, ${before.size}`);
   assert.deepEqual(missed(), []);
   assert.deepEqual([...early, ...late].flatMap(({ gaps }) => gaps), []);
-  // Half of the late ones were on the replica that went, and were told to come again; nobody else was.
-  const toldTo = (/** @type {Listener[]} */ some) => some.flatMap(({ closes }) => closes).filter((code) => code === 4200).length;
-  assert.deepEqual([toldTo(early), toldTo(late)], [0, 3]);
+  // Half of the later listeners were on the removed replica and were asked to reconnect; no other was.
+  const reconnectsOf = (/** @type {Listener[]} */ some) => some.flatMap(({ closes }) => closes).filter((code) => code === 4200).length;
+  assert.deepEqual([reconnectsOf(early), reconnectsOf(late)], [0, 3]);
 });
 
-test('clients that keep their connections lose no request when gateway and notifications are replaced', { timeout: 120_000 }, async (context) => {
-  const { key, plantId } = staff ?? assert.fail('nobody was made who may sell');
+test('clients with keep-alive connections lose no request when gateway and notifications are replaced', { timeout: 120_000 }, async (context) => {
+  const { key, plantId } = staff ?? assert.fail('the first admin was not created');
   const rolled = /** @type {const} */ (['gateway', 'notifications']);
   const addresses = { gateway: await new ServiceAddress().start(), notifications: await new ServiceAddress().start() };
   /** @type {Partial<Record<string, import('./shop.mjs').Replica>>} */
@@ -193,11 +193,11 @@ test('clients that keep their connections lose no request when gateway and notif
   assert.deepEqual([...traffic.failures, ...pages.failures], []);
   assert.ok(traffic.answered > 500 && pages.pages > 150 && traffic.approved.size > 50, `${traffic.answered}, ${pages.pages}, ${traffic.approved.size}`);
   assert.deepEqual([...traffic.approved].filter((id) => !pages.orders.has(id)), []);
-  // More often than replicas were replaced: a stream may come back on a connection that still leads to the one that ends.
+  // May exceed the number of replacements: a stream may reconnect on a connection to the replica that is ending.
   assert.deepEqual([pages.closes.length >= 2, ...new Set(pages.closes)], [true, 4200]);
 });
 
-test('no line of a log holds a secret', () => {
+test('no log line contains a secret', () => {
   for (const service of SERVICES) {
     const log = shop.log(service);
     assert.ok(log.includes('"answering"') || service === 'gateway', log);
@@ -205,7 +205,7 @@ test('no line of a log holds a secret', () => {
   }
 });
 
-test('all end in order when they are told to, and have written nothing', { timeout: 40_000 }, async () => {
+test('all processes shut down gracefully and have written no file', { timeout: 40_000 }, async () => {
   assert.deepEqual(new Set(Object.values(await shop.stopServices())), new Set([0]));
   assert.deepEqual(filesOf(artefacts), filesBefore);
 });

@@ -6,10 +6,10 @@ import { canReach, postgresUser } from '../../../tools/start/system-user.mjs';
 import { buildArtefacts } from './build.mjs';
 import { ProductionShop } from './shop.mjs';
 
-/** Longer than building all images' artefacts and starting them takes. */
+/** Enough to build all artefacts and start them. */
 export const START_LIMIT_MS = 180_000;
 
-/** The artefacts of all images, made by their Dockerfiles' own command and run with the settings of the production overlays. */
+/** A shop of all artefacts, built by the Dockerfile's commands and run with the settings of the production overlays. */
 export class TouredShop {
   #ending = new AbortController();
 
@@ -26,7 +26,7 @@ export class TouredShop {
   }
 
   async end() {
-    this.#ending.abort(new Error('the tests are over'));
+    this.#ending.abort(new Error('the tests have ended'));
     await this.shop.stop();
     rmSync(this.folder, { recursive: true, force: true });
   }
@@ -49,7 +49,7 @@ export class TouredShop {
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
   }
 
-  /** Makes the first admin by command. @returns {Promise<string>} an API key of theirs */
+  /** Creates the first admin by command. @returns {Promise<string>} the admin's API key */
   async keyOfFirstAdmin() {
     const admin = { username: 'first-admin', password: 'a long enough password' };
     assert.equal((await this.send('POST', '/v3/user', { json: admin })).status, 200);

@@ -1,4 +1,4 @@
-// npm run cluster -- --check [name…]: what clients see while a cluster changes under them. See tests/deploy/README.md.
+// npm run cluster -- --check [name…]: checks that clients notice no change of a cluster. See tests/deploy/README.md.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,21 +12,21 @@ import { Usage } from './usage.mjs';
 const usage = `npm run cluster -- --check [name…]
 
 Sends traffic to a shop that runs in a cluster (deploy/README.md) and changes the cluster meanwhile. Names, by default all:
-  release         deploy/release.sh for each service, with the images that the overlays name
+  release         deploy/release.sh for each service, with the images of the overlays
   rollout         a rolling restart of each service; also: ${SERVICES.map((service) => `rollout-${service}`).join(' ')}
-  scale           one replica of notifications more, new clients, then as before
-  kill            one pod of store, then one of notifications, without time to end
+  scale           one more replica of notifications, new clients, then back
+  kill            one pod of store, then one of notifications, without grace period
 
   NAMESPACE       default plant-shop
   OVERLAY         default production
-  DEPLOY          folder with release.sh and overlays, default deploy
+  DEPLOY          folder of release.sh and overlays, default deploy
   GATEWAY_URL     default: the address of the Service gateway in the cluster
   STREAM_URL      default: the address of the Service notifications in the cluster
-  SOCKETS         clients of the stream, default 20
+  SOCKETS         number of stream clients, default 20
 kubectl must lead to the cluster, and this machine must reach both addresses.`;
 
 const { NAMESPACE = 'plant-shop', OVERLAY = 'production', DEPLOY = join(ROOT, 'deploy'), SOCKETS = '20' } = process.env;
-/** For the last events, once the traffic has ended. */
+/** Time for the last events to arrive after the traffic has ended. */
 const LATE_MS = 15_000;
 
 const run = promisify(execFile);
@@ -34,7 +34,7 @@ const kubectl = async (/** @type {string[]} */ ...args) => (await run('kubectl',
 const addressOf = (/** @type {string} */ service) => kubectl('get', 'service', service, '--output', 'jsonpath={.spec.clusterIP}');
 const settled = (/** @type {string} */ service) => kubectl('rollout', 'status', `deployment/${service}`, '--timeout=10m');
 
-/** An admin with a key, and a plant with stock. @param {string} url */
+/** Creates an admin with a key, and a plant with stock. @param {string} url */
 async function prepare(url) {
   const username = `check${Date.now()}`;
   const password = 'a long enough password';
@@ -91,7 +91,7 @@ const checks = {
   release: [{ name: 'release of every service', change: release }],
   rollout: SERVICES.map((service) => ({ name: `rollout of ${service}`, change: () => rollOut(service) })),
   scale: [{ name: 'notifications scaled out and in', change: scale }],
-  // A request may be lost with the process that had it; what was answered may not.
+  // Requests in flight may be lost with their process; acknowledged effects may not.
   kill: [{ name: 'kill of a pod each of store and notifications', mayFail: true, change: kill }],
   ...Object.fromEntries(SERVICES.map((service) => [`rollout-${service}`, [{ name: `rollout of ${service}`, change: () => rollOut(service) }]])),
 };
@@ -149,5 +149,5 @@ for (const name of names.length > 0 ? names : ['release', 'rollout', 'scale', 'k
   for (const check of checks[name] ?? []) if (!(await holds(shop, check))) bad++;
 }
 console.log(await measured.report());
-console.log(bad === 0 ? 'all hold' : `${bad} do not hold`);
+console.log(bad === 0 ? 'all checks passed' : `${bad} checks failed`);
 process.exit(bad === 0 ? 0 : 1);

@@ -1,7 +1,7 @@
 const EVERY_MS = 5_000;
 const MIB = 1024 * 1024;
 
-/** The most that a pod of each service used, as kubelets measure it: what requests and limits are set from. */
+/** Peak usage of a pod of each service, as measured by the kubelets, from which requests and limits are set. */
 export class Usage {
   /** By the pods' label `app.kubernetes.io/name`, or the name of their StatefulSet. @type {Map<string, { cores: number, mib: number }>} */
   #most = new Map();
@@ -26,7 +26,7 @@ export class Usage {
     this.#isOver = true;
     await this.#running;
     const rows = [...this.#most].sort().map(([name, { cores, mib }]) => `  ${name.padEnd(20)} ${`${Math.round(cores * 1_000)}m`.padStart(6)} CPU ${`${Math.round(mib)}`.padStart(5)} MiB`);
-    return ['the most that one pod used:', ...rows, ...(this.#trouble ? [`  (not measured: ${this.#trouble})`] : [])].join('\n');
+    return ['peak usage of one pod:', ...rows, ...(this.#trouble ? [`  (not measured: ${this.#trouble})`] : [])].join('\n');
   }
 
   async #run() {
@@ -45,7 +45,7 @@ export class Usage {
   #note({ pods }) {
     for (const { podRef, cpu, memory } of pods) {
       if (podRef.namespace !== this.namespace) continue;
-      // Of a Deployment's pod the hashes go, of a StatefulSet's the number.
+      // Removes the hashes from names of Deployment pods and the ordinal from those of StatefulSets.
       const name = podRef.name.replace(/(-[a-z0-9]{6,10})?-([a-z0-9]{5}|\d+)$/, '');
       const { cores, mib } = this.#most.get(name) ?? { cores: 0, mib: 0 };
       this.#most.set(name, { cores: Math.max(cores, (cpu?.usageNanoCores ?? 0) / 1e9), mib: Math.max(mib, (memory?.workingSetBytes ?? 0) / MIB) });

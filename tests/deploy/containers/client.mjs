@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { sleep } from '../../../tools/start/processes.mjs';
 
 const KEY = 'special-key';
-/** Longer than any part takes to come back. */
+/** Longer than any part takes to recover. */
 const PATIENCE_MS = 120_000;
 
-/** A client that asks again what was answered 503 or not at all, as the documents tell clients to. */
+/** A client that repeats requests without an answer or with 503, as the documents advise. */
 export class Client {
-  /** Requests that were asked again. */
+  /** Number of repeated requests. */
   repeated = 0;
   /** Ids of the orders that the shop has confirmed. @type {Set<number>} */
   orders = new Set();
@@ -21,7 +21,7 @@ export class Client {
   /**
    * @param {string} path of the gateway, or a whole address
    * @param {{ method?: string, json?: object, form?: string, headers?: Record<string, string> }} [request]
-   * @returns {Promise<{ status: number, body: any }>} body: parsed where it is JSON
+   * @returns {Promise<{ status: number, body: any }>} body: parsed if it is JSON
    */
   async ask(path, { method, json, form, headers = {} } = {}) {
     const content = json ? JSON.stringify(json) : form;
@@ -38,18 +38,18 @@ export class Client {
         return { status: response.status, body: /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text };
       }
       this.repeated += 1;
-      if (Date.now() > end) throw new Error(`${path} was answered ${response?.status ?? 'by nobody'} for ${PATIENCE_MS / 1_000} s.`);
+      if (Date.now() > end) throw new Error(`${path} had ${response?.status ?? 'no response'} for ${PATIENCE_MS / 1_000} s.`);
     }
   }
 
   /**
-   * Orders one unit, once, however often it has to ask.
+   * Orders one unit exactly once, however often it must repeat the request.
    * @param {number} plantId
    * @returns {Promise<number>} the order's id
    */
   async order(plantId) {
     const { status, body } = await this.ask('/v3/store/order', { json: { plantId, quantity: 1 }, headers: { 'idempotency-key': randomUUID() } });
-    if (status !== 200 || body.status !== 'placed') throw new Error(`An order was answered ${status}: ${JSON.stringify(body)}`);
+    if (status !== 200 || body.status !== 'placed') throw new Error(`An order failed with ${status}: ${JSON.stringify(body)}`);
     this.orders.add(body.id);
     return body.id;
   }

@@ -3,13 +3,13 @@ import { SERVICES } from '../../../tools/start/services.mjs';
 import { sleep } from '../../../tools/start/processes.mjs';
 
 /**
- * What a container may do and reach.
+ * Checks what containers may do and reach.
  * @param {import('./report.mjs').Report} report
  * @param {import('./project.mjs').Project} project
  */
 export async function isolation(report, project) {
   for (const service of SERVICES) {
-    await report.check(`${service}: is uid 10001 without a capability, and writes to /tmp alone`, async () => {
+    await report.check(`${service}: runs as uid 10001 without capabilities and writes only to /tmp`, async () => {
       const script = 'id -u; sed -nE "s/^(CapEff|NoNewPrivs):\\s*//p" /proc/self/status; touch /x /app/x 2> /dev/null && echo writable; touch /tmp/x && echo tmp';
       const { output } = await project.exec(service, ['sh', '-c', script]);
       assert.equal(output.trim().replace(/\s+/g, ' '), '10001 0000000000000000 1 tmp');
@@ -21,7 +21,7 @@ export async function isolation(report, project) {
       assert.deepEqual(host.LogConfig, { Type: 'local', Config: { 'max-file': '5', 'max-size': '10m' } });
     });
 
-    await report.check(`${service}: the image says its version, and holds no package manager`, async () => {
+    await report.check(`${service}: the image has a version label and no package manager`, async () => {
       const [image] = JSON.parse(await project.docker(['image', 'inspect', `plant-shop/${service}:check`]));
       assert.equal(image.Config.Labels['org.opencontainers.image.version'], 'check');
       const { code } = await project.exec(service, ['sh', '-c', '! command -v npm npx corepack yarn pnpm']);
@@ -34,17 +34,17 @@ export async function isolation(report, project) {
     const script = `require('net').connect({ host: '${host}', port: ${port}, timeout: 4000 }).on('connect', () => process.exit(0)).on('timeout', () => process.exit(1)).on('error', () => process.exit(1))`;
     return (await project.exec(service, ['node', '-e', script])).code === 0;
   };
-  await report.check('the store reaches Postgres and NATS, but not the host', async () => {
+  await report.check('the store reaches Postgres and NATS but not the host', async () => {
     const reached = await Promise.all([connects('store', 'postgres', 5432), connects('store', 'nats', 4222), connects('store', 'host.docker.internal', Number(new URL(project.url).port))]);
     assert.deepEqual(reached, [true, true, false]);
   });
-  await report.check('the gateway reaches NATS, but not Postgres', async () => {
+  await report.check('the gateway reaches NATS but not Postgres', async () => {
     assert.deepEqual(await Promise.all([connects('gateway', 'nats', 4222), connects('gateway', 'postgres', 5432)]), [true, false]);
   });
 }
 
 /**
- * Behind a proxy all clients have one address, unless the gateway is told to believe the proxy.
+ * Behind a proxy all clients share an address, unless the gateway trusts the proxy.
  * @param {import('./report.mjs').Report} report
  * @param {import('./project.mjs').Project} project
  */
@@ -59,14 +59,14 @@ export async function trustedProxy(report, project) {
     await project.up(['gateway', 'identity'], { LOGIN_LIMIT_PER_ADDRESS: `${limit}`, ...settings });
     await project.ready(60);
     for (let n = 0; n < limit + 1; n += 1) await from('203.0.113.1', `/v3/user/login?username=nobody-${n}&password=wrong`);
-    // Failures are counted after they are answered.
+    // Failures are counted after the response.
     await sleep(500);
     return from('198.51.100.1', '/v3/user/login?username=admin&password=admin-password');
   };
-  await report.check('TRUSTED_PROXIES: failed log-ins of one client behind a proxy lock out no other', async () => {
+  await report.check('TRUSTED_PROXIES: failed logins of one client behind a proxy lock out no other', async () => {
     const [network] = JSON.parse(await project.docker(['network', 'inspect', 'plant-shop-check_front']));
     assert.equal(await lockedOut({ TRUSTED_PROXIES: network.IPAM.Config[0].Gateway }), 200);
-    assert.equal(await lockedOut({}), 429, 'without it they do');
+    assert.equal(await lockedOut({}), 429, 'without the setting they do');
   });
   await project.up();
   await project.ready(60);

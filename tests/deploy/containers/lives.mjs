@@ -8,7 +8,7 @@ const PLANT = 8;
 const PARTS = [...SERVICES, 'nats', 'postgres'];
 
 /**
- * Processes die, containers stop, start, are made again and get replicas, while a client orders and another listens.
+ * Kills processes, and stops, starts, recreates and scales containers while one client orders and another listens.
  * @param {import('./report.mjs').Report} report
  * @param {import('./project.mjs').Project} project
  * @param {import('./client.mjs').Client} client
@@ -20,7 +20,7 @@ export async function lives(report, project, client) {
   const buyer = buying(client);
   try {
     for (const part of PARTS) {
-      await report.check(`${part} killed: restarted, and orders are taken again`, async () => {
+      await report.check(`${part} killed: restarts, and orders are accepted again`, async () => {
         const restarts = await project.kill(part);
         const begun = performance.now();
         for (const end = Date.now() + 90_000; !(await project.isRestarted(part, restarts)); await sleep(100)) assert.ok(Date.now() < end, 'not restarted');
@@ -30,7 +30,7 @@ export async function lives(report, project, client) {
       });
     }
 
-    await report.check('two stores, catalogs and identities', async () => {
+    await report.check('scale store, catalog and identity to two', async () => {
       await project.up(['--scale', 'store=2', '--scale', 'catalog=2', '--scale', 'identity=2']);
       for (let n = 0; n < 20; n += 1) await client.order(PLANT);
       await project.up();
@@ -42,7 +42,7 @@ export async function lives(report, project, client) {
       assert.equal(await project.containers(), before);
     });
 
-    await report.check('stop: all end by themselves, with exit code 0', async () => {
+    await report.check('stop: all exit with code 0', async () => {
       await project.compose(['stop']);
       const ended = await Promise.all(PARTS.map(async (part) => [part, (await project.inspect(part)).State.ExitCode]));
       assert.deepEqual(ended.filter(([, code]) => code !== 0), []);
@@ -61,17 +61,17 @@ export async function lives(report, project, client) {
     await buyer.end();
   }
 
-  await report.check('every order that was confirmed is still there, and its payment has come by the stream', async () => {
+  await report.check('every confirmed order exists, and its payment arrived on the stream', async () => {
     const paid = () => new Set(stream.lines.map((line) => JSON.parse(line)).filter(({ data }) => data?.newStatus === 'approved').map(({ data }) => data.orderId));
     const lost = () => [...client.orders].filter((id) => !paid().has(id));
     await stream.until('all orders', () => lost().length === 0, 90).catch(() => assert.deepEqual(lost(), []));
     for (const id of client.orders) assert.equal((await client.ask(`/v3/store/order/${id}`)).status, 200, `order ${id}`);
-    return `${client.orders.size} orders, none lost; ${client.repeated} requests had to be asked again`;
+    return `${client.orders.size} orders, none lost; ${client.repeated} requests were repeated`;
   });
   await stream.end();
 }
 
-/** Orders one after the other until it is told to end. @param {import('./client.mjs').Client} client */
+/** Places orders one after another until stopped. @param {import('./client.mjs').Client} client */
 function buying(client) {
   let isOver = false;
   /** @type {unknown} */

@@ -1,5 +1,5 @@
-// `npm run containers -- --check`: builds the images, runs docker-compose.yml as a project beside all others, and checks it over
-// HTTP. It needs an engine with Compose 2.26 or newer, and of this checkout nothing but its files.
+// `npm run containers -- --check`: builds the images, runs docker-compose.yml as a separate project and checks it over HTTP. Needs
+// an engine with Compose 2.26 or newer, and no installed packages.
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { attempt, run } from '../../../tools/start/command.mjs';
@@ -15,8 +15,8 @@ import { tour } from './tour.mjs';
 
 const usage = `Builds the five images, runs docker-compose.yml, and checks it over HTTP.
 
-  npm run containers -- --check          in a project plant-shop-check of its own, which it removes at the end
-  npm run containers -- --check --keep   leaves it running
+  npm run containers -- --check          in the project plant-shop-check, which it removes at the end
+  npm run containers -- --check --keep   leaves the project running
 
 One line for each check. Exit code: 0 all hold, 1 not all, 2 it could not begin.`;
 
@@ -31,7 +31,7 @@ async function main() {
     return options?.help ? 0 : 2;
   }
   const report = new Report();
-  const shutdown = new Shutdown(/** @type {const} */ (['containers']), (step, error) => console.log(`Ending (${step}): ${explain(error)}`));
+  const shutdown = new Shutdown(/** @type {const} */ (['containers']), (step, error) => console.log(`Stopping (${step}): ${explain(error)}`));
   try {
     report.note(await engine());
     await run('sh', [join(ROOT, 'deploy/compose/make-secrets.sh')], { what: 'make-secrets.sh' });
@@ -39,7 +39,7 @@ async function main() {
     await project.remove();
     if (!options.keep) shutdown.add('containers', () => project.remove());
     await check(report, project);
-    if (options.keep) report.note(`It stays at ${project.url}. To remove it: docker compose --project-name plant-shop-check down --volumes`);
+    if (options.keep) report.note(`The shop keeps running at ${project.url}. To remove it: docker compose --project-name plant-shop-check down --volumes`);
   } catch (error) {
     console.log(explain(error));
     await shutdown.run();
@@ -52,10 +52,10 @@ async function main() {
 
 /** @param {Report} report @param {Project} project */
 async function check(report, project) {
-  await report.check('Compose takes docker-compose.yml', () => project.compose(['config', '--quiet']).then(() => undefined));
-  await report.check('Compose takes it with the profile observability', () => project.compose(['--profile', 'observability', 'config', '--quiet']).then(() => undefined));
-  await report.check('the five images are built', () => project.compose(['build']).then(() => undefined));
-  await report.check('up, from nothing to healthy', () => project.up());
+  await report.check('Compose accepts docker-compose.yml', () => project.compose(['config', '--quiet']).then(() => undefined));
+  await report.check('Compose accepts it with the profile observability', () => project.compose(['--profile', 'observability', 'config', '--quiet']).then(() => undefined));
+  await report.check('build the five images', () => project.compose(['build']).then(() => undefined));
+  await report.check('up: all healthy', () => project.up());
   await project.ready(30);
   const client = new Client(project);
   await tour(report, client);
@@ -64,12 +64,12 @@ async function check(report, project) {
   await lives(report, project, client);
 }
 
-/** @returns {Promise<string>} which engine there is */
+/** @returns {Promise<string>} the engine's version */
 async function engine() {
   const versions = [['version', '--format', 'Docker {{.Server.Version}}'], ['compose', 'version', '--short']];
-  const said = await Promise.all(versions.map((args) => attempt('docker', args).catch(() => ({ code: 1, output: 'There is no program docker.' }))));
+  const said = await Promise.all(versions.map((args) => attempt('docker', args).catch(() => ({ code: 1, output: 'docker is not installed.' }))));
   const failed = said.find(({ code }) => code !== 0);
-  if (failed) throw new StartError(`No Docker engine with Compose answers here: ${failed.output.trim()}`);
+  if (failed) throw new StartError(`No Docker engine with Compose responds: ${failed.output.trim()}`);
   return said.map(({ output }) => output.trim()).join(', Compose ');
 }
 

@@ -7,10 +7,10 @@ import { ROOT } from '../../../tools/start/toolchain.mjs';
 
 const NAME = 'plant-shop-check';
 
-/** What Docker itself needs of the caller's environment. The settings of a shop of theirs are none of ours. */
+/** The caller's variables that Docker needs; settings of the caller's shop are excluded. */
 const PASSED_ON = /^(PATH|HOME|TMPDIR|XDG_\w+|DOCKER_\w+|BUILDX_\w+|BUILDKIT_\w+|(HTTPS?|NO)_PROXY)$/i;
 
-/** A project of docker-compose.yml beside all others: with a name, ports, volumes and image tags of its own, and the settings of .env.example. */
+/** A separate project of docker-compose.yml, with its own name, ports, volumes and image tags, and the settings of .env.example. */
 export class Project {
   /** @param {AbortSignal} signal */
   static async make(signal) {
@@ -36,8 +36,8 @@ export class Project {
 
   /**
    * @param {string[]} args
-   * @param {NodeJS.ProcessEnv} [settings] beside those of .env.example
-   * @returns {Promise<string>} what it printed
+   * @param {NodeJS.ProcessEnv} [settings] in addition to those of .env.example
+   * @returns {Promise<string>} its output
    */
   compose(args, settings = {}) {
     const all = ['compose', '--project-name', NAME, '--file', 'docker-compose.yml', '--env-file', '.env.example', ...args];
@@ -49,19 +49,19 @@ export class Project {
     return run('docker', args, { what: `docker ${args.join(' ')}`, cwd: ROOT, env: this.env, signal: this.signal });
   }
 
-  /** Starts what does not run, and waits until all are healthy. @param {string[]} [args] @param {NodeJS.ProcessEnv} [settings] */
+  /** Starts missing containers and waits until all are healthy. @param {string[]} [args] @param {NodeJS.ProcessEnv} [settings] */
   async up(args = [], settings = {}) {
     await this.compose(['up', '--detach', '--no-build', '--wait', '--wait-timeout', '300', ...args], settings);
   }
 
-  /** Ends it, and leaves nothing but images. It works after an abort as well. */
+  /** Removes everything but the images. Works after an abort, too. */
   async remove() {
     const args = ['compose', '--project-name', NAME, '--file', join(ROOT, 'docker-compose.yml'), 'down', '--volumes', '--remove-orphans'];
     const { code, output } = await attempt('docker', args, { cwd: ROOT, env: this.env });
     if (code !== 0) throw new StartError(output.trim());
   }
 
-  /** @param {string} service @returns {Promise<any>} of `docker inspect`, its first container */
+  /** @param {string} service @returns {Promise<any>} its first container, from `docker inspect` */
   async inspect(service) {
     const [id = ''] = (await this.compose(['ps', '--all', '--quiet', service])).trim().split('\n');
     return JSON.parse(await this.docker(['inspect', id]))[0];
@@ -73,16 +73,16 @@ export class Project {
     return attempt('docker', args, { cwd: ROOT, env: this.env, signal: this.signal });
   }
 
-  /** Names and ids of all containers, by which one that was made again is known. */
+  /** Returns names and ids of all containers; recreated ones have another id. */
   async containers() {
     return (await this.compose(['ps', '--all', '--format', '{{.Name}} {{.ID}}'])).trim().split('\n').sort().join('\n');
   }
 
   /**
-   * Kills the process of a service as the kernel would. `docker kill` would count as stopping it, and a process that is first
-   * in its namespace ignores SIGKILL from inside: this one comes from the engine's own namespace.
+   * Kills a service's process like a crash. `docker kill` would count as a deliberate stop, and the first process of a namespace
+   * ignores SIGKILL from inside, so the signal is sent from the engine's namespace.
    * @param {string} service
-   * @returns {Promise<number>} how often its container was restarted before
+   * @returns {Promise<number>} the container's previous restart count
    */
   async kill(service) {
     const { State, RestartCount } = await this.inspect(service);

@@ -1,6 +1,6 @@
 import { explain } from '../../../tools/start/errors.mjs';
 
-/** One line for each check as it ends, with the time it took, and a count at the end. */
+/** Prints a line per check with its duration, and a count at the end. */
 export class Report {
   held = 0;
   failed = 0;
@@ -11,11 +11,11 @@ export class Report {
   }
 
   /**
-   * Runs one check. A failure does not keep the next from running.
+   * Runs one check. A failure does not prevent the next.
    * @template T
-   * @param {string} what is promised
-   * @param {() => Promise<T>} run throws when it does not hold; a text that it returns is printed
-   * @returns {Promise<T | undefined>} nothing when it does not hold
+   * @param {string} what the guarantee
+   * @param {() => Promise<T>} run throws if it does not hold; a returned text is printed
+   * @returns {Promise<T | undefined>} undefined if it does not hold
    */
   async check(what, run) {
     const begun = performance.now();
@@ -33,7 +33,7 @@ export class Report {
   }
 
   summary() {
-    return `${this.held} of ${this.held + this.failed} checks hold`;
+    return `${this.held} of ${this.held + this.failed} checks passed`;
   }
 }
 

@@ -6,14 +6,14 @@ import { onLines } from '../../../tools/start/lines.mjs';
 import { sleep } from '../../../tools/start/processes.mjs';
 import { ROOT } from '../../../tools/start/toolchain.mjs';
 
-/** A command of the README that runs beside the shop: `npm run listen`, `npm run receive`. */
+/** A long-running command of the README: `npm run listen`, `npm run receive`. */
 export class Tool {
   /** Its standard output. @type {string[]} */
   lines = [];
   /** Its standard error. @type {string[]} */
   said = [];
 
-  /** @param {'listen' | 'receive'} command as package.json has it @param {string[]} args */
+  /** @param {'listen' | 'receive'} command script of package.json @param {string[]} args */
   constructor(command, args) {
     /** @type {Record<string, string>} */
     const scripts = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts;
@@ -26,11 +26,11 @@ export class Tool {
   /** @param {string} what @param {() => boolean} condition @param {number} limitS */
   async until(what, condition, limitS) {
     for (const end = Date.now() + limitS * 1_000; !condition(); await sleep(100)) {
-      if (Date.now() > end || this.child.exitCode !== null) throw new Error(`${what}: not within ${limitS} s. It says:\n${[...this.said, ...this.lines].slice(-5).join('\n')}`);
+      if (Date.now() > end || this.child.exitCode !== null) throw new Error(`${what}: not within ${limitS} s. Its output:\n${[...this.said, ...this.lines].slice(-5).join('\n')}`);
     }
   }
 
-  /** As Ctrl-C does. @returns {Promise<number | null>} its exit code */
+  /** Sends SIGINT, like Ctrl-C. @returns {Promise<number | null>} its exit code */
   async end() {
     if (this.child.exitCode !== null) return this.child.exitCode;
     this.child.kill('SIGINT');

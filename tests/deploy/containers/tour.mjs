@@ -6,7 +6,7 @@ import { Tool } from './tools.mjs';
 const PLANT = 7;
 
 /**
- * The README's tour, in its order.
+ * Runs the README's tour in order.
  * @param {import('./report.mjs').Report} report
  * @param {import('./client.mjs').Client} client
  */
@@ -14,12 +14,12 @@ export async function tour(report, client) {
   const url = client.url;
   const orderOf = (/** @type {number} */ quantity, /** @type {Record<string, string>} */ headers = {}) => client.ask('/v3/store/order', { json: { plantId: PLANT, quantity }, headers });
 
-  await report.check('tour: a plant is added', async () => {
+  await report.check('tour: add a plant', async () => {
     const { status, body } = await client.ask('/v3/plant', { json: { id: PLANT, name: 'Monstera', photoUrls: [], status: 'available' } });
     assert.deepEqual([status, body.id, body.status], [200, PLANT, 'available']);
   });
 
-  await report.check('tour: two are ordered, the inventory says so, and the payment arrives', async () => {
+  await report.check('tour: order two, see them in the inventory, and receive the payment', async () => {
     const { body: order } = await orderOf(2);
     assert.equal(order.status, 'placed');
     client.orders.add(order.id);
@@ -29,19 +29,19 @@ export async function tour(report, client) {
     assert.deepEqual(timeline.map((/** @type {any} */ one) => one.newStatus).slice(0, 2), ['placed', 'approved']);
   });
 
-  await report.check('tour: more than there is, and a plant that is still ordered, are refused with 409', async () => {
+  await report.check('tour: ordering too many and deleting an ordered plant are refused with 409', async () => {
     const refused = [await orderOf(500), await client.ask(`/v3/plant/${PLANT}`, { method: 'DELETE' })];
     assert.deepEqual(refused.map(({ status, body }) => [status, body.code]), [[409, 'insufficient-stock'], [409, 'plant-has-pending-orders']]);
   });
 
-  await report.check('tour: sent twice with an Idempotency-Key, it is one order', async () => {
+  await report.check('tour: a repeated Idempotency-Key places one order', async () => {
     const twice = [await orderOf(2, { 'idempotency-key': 'two-for-ada' }), await orderOf(2, { 'idempotency-key': 'two-for-ada' })];
     assert.equal(twice[0]?.status, 200);
     assert.equal(twice[0].body.id, twice[1]?.body.id);
     client.orders.add(twice[0].body.id);
   });
 
-  await report.check('tour: npm run listen prints an order as it changes', async () => {
+  await report.check('tour: npm run listen prints status changes', async () => {
     const listener = new Tool('listen', ['--url', client.streamUrl]);
     try {
       await listener.until('connected', () => listener.said.some((line) => line.includes('connected')), 15);
@@ -52,7 +52,7 @@ export async function tour(report, client) {
     }
   });
 
-  await report.check('tour: Server-Sent Events and pages bring the same', async () => {
+  await report.check('tour: Server-Sent Events and pages deliver the same events', async () => {
     const events = await fetch(`${client.streamUrl}/v1/orders/updates`, { headers: { api_key: 'special-key', accept: 'text/event-stream' }, signal: AbortSignal.timeout(30_000) });
     const id = await client.order(PLANT);
     let text = '';
@@ -73,7 +73,7 @@ export async function tour(report, client) {
     }
   });
 
-  await report.check('tour: a log-in, a token, an OAuth client, the documents', async () => {
+  await report.check('tour: login, token, OAuth client, API documents', async () => {
     assert.equal((await client.ask('/v3/user/login?username=admin&password=admin-password')).body.type, 'SUCCESS');
     const authorization = `Basic ${Buffer.from('plant-admin:plant-secret').toString('base64')}`;
     const { body: token } = await client.ask('/oauth/token', { form: 'grant_type=client_credentials', headers: { authorization } });
@@ -83,7 +83,7 @@ export async function tour(report, client) {
     for (const address of ['/docs', '/v3/openapi.json', `${client.streamUrl}/v1/asyncapi.json`]) assert.equal((await client.ask(address)).status, 200, address);
   });
 
-  await report.check('the demo has the settings of npm start: a password of one character is taken', async () => {
+  await report.check('the demo has the settings of npm start: a password of one character is accepted', async () => {
     const { status, body } = await client.ask('/v3/user', { json: { username: 'ada', password: 'a' } });
     assert.equal(status, 200, JSON.stringify(body));
     assert.equal((await client.ask('/v3/user/login?username=ada&password=a')).body.type, 'SUCCESS');

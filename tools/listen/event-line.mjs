@@ -1,5 +1,5 @@
 /**
- * An event as clients get it: by a resumable stream with `id` and `cursor`, by a webhook without.
+ * An event as clients receive it. A resumable stream adds `id` and `cursor`; webhooks do not.
  * @typedef {object} Event
  * @property {string} event
  * @property {string} [timestamp]
@@ -10,11 +10,11 @@
 
 const colourOf = /** @type {Record<string, number>} */ ({ placed: 36, approved: 33, delivered: 32, cancelled: 31 });
 
-/** Whether this stream is a terminal that may be painted on. @param {NodeJS.WriteStream} stream */
+/** Returns whether output may use colours. @param {NodeJS.WriteStream} stream */
 export const isPainted = (stream) => stream.isTTY === true && !process.env['NO_COLOR'];
 
 /**
- * One event as one line for people.
+ * Formats an event as one line.
  * @param {Event} event
  * @param {boolean} colours
  */
