@@ -1,7 +1,7 @@
 #!/bin/sh
 # Releases one service: sh deploy/release.sh store production
 # Replicas of one role: sh deploy/release.sh notifications production-stream
-# First what new pods need (settings, policies, the migrated schema), then the pods. Whatever fails leaves the old ones running.
+# Applies settings and policies, migrates the schema, then replaces the pods. If a step fails, the old pods keep running.
 set -eu
 
 service=$1
@@ -9,8 +9,8 @@ folder=$(dirname "$0")/$service/overlays/$2
 case $2 in production-*) suffix=-${2#production-} ;; *) suffix= ;; esac
 namespace=$(sed -n 's/^namespace: //p' "$folder/kustomization.yaml")
 
-# Why the migration's pod has not started: what its container or the scheduler waits for, or why there is no pod.
-# Prints nothing while all goes well.
+# Prints why the migration's pod has not started: what its container or the scheduler waits for, or why there is no pod.
+# Prints nothing if there is no problem.
 obstacle() {
   job=$1
   waiting='{range .items[*]}{range .status.containerStatuses[*]}{.state.waiting.reason}{": "}{.state.waiting.message}{end}'
@@ -23,7 +23,7 @@ obstacle() {
   fi
 }
 
-# `kubectl wait` waits for one condition only: for `complete` it would wait on after the Job has failed.
+# `kubectl wait` supports one condition: with `complete` it would keep waiting after the Job has failed.
 wait_for_migration() {
   job=$service-migrate$suffix
   deadline=$(($(date +%s) + 900))
@@ -44,7 +44,7 @@ wait_for_migration() {
       said=$why
     fi
     if [ "$(date +%s)" -ge "$deadline" ]; then
-      echo "The migration of $service has not ended within 15 minutes; nothing was rolled out. See: kubectl describe job/$job --namespace $namespace" >&2
+      echo "The migration of $service did not end within 15 minutes; nothing was rolled out. See: kubectl describe job/$job --namespace $namespace" >&2
       exit 1
     fi
     sleep 1

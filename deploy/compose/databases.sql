@@ -1,6 +1,6 @@
--- What the empty server of docker-compose.yml begins with: for each service a database that nobody else can so much as connect
--- to, its owner, who migrates it, and the role that the service runs as and that the owner grants what it needs. Run once by
--- psql; the passwords are those in the services' own secrets.
+-- Initialises the empty server of docker-compose.yml. Creates a database per service that no other service can connect to, the owner
+-- role that migrates it, and the service's role, to which the owner grants its rights. psql runs this once; the passwords come from
+-- the services' secrets.
 \set ON_ERROR_STOP on
 \if :{?secrets}
 \else

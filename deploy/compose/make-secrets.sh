@@ -1,14 +1,14 @@
 #!/bin/sh
-# Draws every secret of docker-compose.yml that is not there yet, into deploy/compose/secrets (or the folder named).
-# They belong to the data in the volumes: keep both or throw both away.
+# Generates the missing secrets of docker-compose.yml in deploy/compose/secrets (or the given folder).
+# They belong to the data in the volumes: keep or delete both together.
 set -eu
 
 folder=${1:-$(dirname "$0")/secrets}
-# The files are mounted as they are, and each container reads them as a user of its own: the folder keeps everybody else out.
+# Containers read the mounted files as different users, so the folder's permissions keep other users out.
 mkdir -p "$folder"
 chmod 700 "$folder"
 
-# It begins with a letter: NATS would read other values as numbers (deploy/nats/nats.conf).
+# Begins with a letter: NATS would parse other values as numbers (deploy/nats/nats.conf).
 draw() { printf 's%s' "$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"; }
 
 keep() {

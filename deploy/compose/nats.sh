@@ -1,5 +1,5 @@
 #!/bin/sh
-# nats.conf takes passwords from the environment; here they come out of the secrets of docker-compose.yml.
+# Passes the secrets of docker-compose.yml to nats.conf, which reads passwords from the environment.
 set -eu
 
 folder=${SECRETS:-/run/secrets}

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Prints new Secrets for everything but the owners of the databases, whose operator makes its own:
+# Prints new Secrets, except those of the database owners, which the operator creates:
 #   sh deploy/shared/secrets.sh | kubectl create --namespace plant-shop --filename -
-# `create` refuses what is there already: these belong to the data.
+# `create` refuses existing Secrets, which belong to the data.
 set -eu
 
-# It begins with a letter: NATS would read other values as numbers (deploy/nats/nats.conf).
+# Begins with a letter: NATS would parse other values as numbers (deploy/nats/nats.conf).
 draw() { printf 's%s' "$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"; }
 
 secret() {
@@ -12,7 +12,7 @@ secret() {
   printf 'stringData:\n  %s: %s\n' "$2" "$(draw)"
 }
 
-# The role that a service runs as, for the operator (username, password) and for the service (uri).
+# The service's database role, for the operator (username, password) and for the service (uri).
 database_role() {
   password=$(draw)
   printf -- '---\napiVersion: v1\nkind: Secret\ntype: kubernetes.io/basic-auth\nmetadata:\n  name: %s-db-service\n  labels:\n    app.kubernetes.io/part-of: plant-shop\n    cnpg.io/reload: "true"\n' "$1"

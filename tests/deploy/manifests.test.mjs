@@ -29,7 +29,7 @@ before(async () => {
   for (const folder of folders) if (program) rendered.set(folder, await program.render(folder));
 });
 
-/** Of overlays, with the role that their replicas have. @param {string} service @returns {[overlay: import('./services.mjs').Overlay, role?: string][]} */
+/** Returns the overlays of a service, with the role of their replicas. @param {string} service @returns {[overlay: import('./services.mjs').Overlay, role?: string][]} */
 const overlaysOf = (service) => [...OVERLAYS.map((one) => /** @type {[typeof one]} */ ([one])), ...(service === 'notifications' ? ROLES.map((role) => /** @type {[`production-${typeof role}`, string]} */ ([`production-${role}`, role])) : [])];
 
 /** @param {string} service @param {string} overlay @returns {Manifest[]} */

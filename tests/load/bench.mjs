@@ -5,17 +5,17 @@ import { measure } from './http.mjs';
 import { Stack } from './stack.mjs';
 
 /**
- * One line of the table.
+ * A row of the result table.
  * @typedef {object} Row
  * @property {string} goal
  * @property {string} what
  * @property {number} wanted
  * @property {number} ratio
- * @property {boolean} [atMost] `wanted` is the most that it may be, not the least
+ * @property {boolean} [atMost] `wanted` is a maximum, not a minimum
  * @property {object} detail
  */
 
-/** What the measurements work with. */
+/** The environment of the measurements. */
 export class Bench {
   /** @type {number[]} */
   plants = [];
@@ -27,15 +27,15 @@ export class Bench {
     this.pgbench = pgbench;
     this.quick = quick;
     this.signal = signal;
-    /** How long a load lasts, after a warm-up that does not count. */
+    /** Duration of a load, after a warm-up that does not count. */
     this.seconds = quick ? 4 : 15;
     this.warmUp = quick ? 2 : 5;
-    /** Instead of one long load beside its anchor: some short ones, each beside it. */
+    /** Several short rounds, each between two runs of the anchor, instead of one long load. */
     this.rounds = quick ? 1 : 3;
     this.roundSeconds = quick ? 3 : 5;
-    /** Of what has no anchor to be held against. */
+    /** Rounds of measurements without an anchor. */
     this.latencyRounds = quick ? 1 : 9;
-    /** In each of these: events that do not count, and those that do. */
+    /** Events per round: warm-up, and measured. */
     this.latencyEvents = quick ? [200, 600] : [400, 2_000];
   }
 
@@ -50,7 +50,7 @@ export class Bench {
     return bench;
   }
 
-  /** Anchor F, for a round. @returns {Promise<{ perSecond: number, cpu: number }>} CPU in microseconds a request */
+  /** Measures anchor F for a round. @returns {Promise<{ perSecond: number, cpu: number }>} CPU in microseconds a request */
   async fastify() {
     const child = await startChild('./fastify.child.mjs');
     try {

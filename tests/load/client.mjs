@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** `fetch` takes twice as much of the machine that is measured. */
+/** `fetch` would use twice as much CPU of the measured machine. */
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
-/** Calls the shop's API, with the demo key unless others are given. @param {string} gatewayUrl @param {Record<string, string>} credentials */
+/** Calls the shop's API, by default with the demo key. @param {string} gatewayUrl @param {Record<string, string>} credentials */
 export function clientOf(gatewayUrl, credentials = { api_key: 'special-key' }) {
   const headers = { ...credentials, 'content-type': 'application/json' };
   /** @param {string} method @param {string} path @param {object} [body] @returns {Promise<any>} */
@@ -19,7 +19,7 @@ export function clientOf(gatewayUrl, credentials = { api_key: 'special-key' }) {
 }
 
 /**
- * Does `work` for 0 to n-1, at most `width` at the same time.
+ * Runs `work` for 0 to n-1, at most `width` at a time.
  * @template T
  * @param {number} n @param {number} width @param {(index: number) => Promise<T>} work @returns {Promise<T[]>}
  */
@@ -37,7 +37,7 @@ export async function inParallel(n, width, work) {
   return results;
 }
 
-/** The given share of sorted values lies at or below this one. @param {number[]} values @param {number} share */
+/** Returns the percentile of sorted values. @param {number[]} values @param {number} share */
 export function percentile(values, share) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.ceil(share * sorted.length) - 1)] ?? NaN;

@@ -1,4 +1,4 @@
-// `npm run drain`: one of two replicas of notifications stops with thousands of clients, who all come to the other one.
+// `npm run drain`: stops one of two replicas of notifications with thousands of clients, which all reconnect to the other.
 import { parseArgs } from 'node:util';
 import { explain } from '../../tools/start/errors.mjs';
 import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
@@ -8,12 +8,12 @@ import { useOf } from './processes.mjs';
 
 const usage = `Prints how many clients come to the replica that remains in a second, how long they wait, and what its own clients notice.
 
-  npm run drain                                         10,000 WebSockets that keep to the advice of the replica that stops
-  npm run drain -- --sse                                the same by Server-Sent Events
-  npm run drain -- --at-once                            clients that come back at once, whatever they are advised
+  npm run drain                                         10,000 WebSockets that obey the reconnect delay
+  npm run drain -- --sse                                10,000 clients of Server-Sent Events
+  npm run drain -- --at-once                            clients that ignore the delay and reconnect at once
   npm run drain -- --clients 2000`;
 
-/** Clients of the replica that remains, which say what the others' coming does to it. */
+/** Clients of the remaining replica, which measure the effect of the others' arrival. */
 const BYSTANDERS = 50;
 const QUIET_MS = 8_000;
 const EVENT_EVERY_MS = 500;
@@ -104,15 +104,15 @@ async function measure(folder, shutdown, { clients, isSse, isAdvised }) {
     for (const { at } of seen.reconnections) perSecond[Math.floor((at - first) / 1_000)] = (perSecond[Math.floor((at - first) / 1_000)] ?? 0) + 1;
     const waits = seen.reconnections.map(({ ms }) => ms);
     const ofLags = (/** @type {number[]} */ lags) => `p50 ${percentile(lags, 0.5)}, p99 ${percentile(lags, 0.99)}, max ${percentile(lags, 1)} ms`;
-    console.log(`${clients} clients by ${isSse ? 'Server-Sent Events' : 'WebSocket'}, which come back ${isAdvised ? 'as they are advised' : 'at once'}`);
-    console.log(`  back             ${seen.open} in ${(tookMs / 1_000).toFixed(1)} s`);
-    console.log(`  in one second    ${Math.max(...perSecond.filter(Boolean))} at most`);
+    console.log(`${clients} clients by ${isSse ? 'Server-Sent Events' : 'WebSocket'}, reconnecting ${isAdvised ? 'after the advised delay' : 'at once'}`);
+    console.log(`  reconnected      ${seen.open} in ${(tookMs / 1_000).toFixed(1)} s`);
+    console.log(`  peak per second  ${Math.max(...perSecond.filter(Boolean))}`);
     console.log(`  until open       p50 ${Math.round(percentile(waits, 0.5))}, p99 ${Math.round(percentile(waits, 0.99))}, max ${Math.round(percentile(waits, 1))} ms`);
     console.log(`  refused or cut   ${JSON.stringify(seen.refusals)}`);
     console.log(`  events           ${events}; each client got ${seen.least === seen.most ? seen.least : `${seen.least} to ${seen.most}`}`);
-    console.log(`  frames of others ${ofLags(quiet)} before; ${ofLags(during)} meanwhile`);
-    console.log(`  CPU              ${cpuSeconds.toFixed(1)} s of the replica that remains`);
-    if (seen.open < clients || seen.least !== events || seen.most !== events) throw new Error('Clients are missing, or events.');
+    console.log(`  other frames     ${ofLags(quiet)} before; ${ofLags(during)} during the drain`);
+    console.log(`  CPU              ${cpuSeconds.toFixed(1)} s of the remaining replica`);
+    if (seen.open < clients || seen.least !== events || seen.most !== events) throw new Error('Clients or events are missing.');
   } finally {
     for (const child of [crowd, bystanders]) await child.stop();
   }

@@ -1,4 +1,4 @@
-// `npm run fan-out`: many webhook endpoints that see all orders, 200 events a second, and what that does to everybody else.
+// `npm run fan-out`: the effect of many webhook endpoints of all orders, at 200 events a second, on all other clients.
 import { URLSearchParams } from 'node:url';
 import { parseArgs } from 'node:util';
 import { run } from '../../tools/start/command.mjs';

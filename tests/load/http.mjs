@@ -4,16 +4,16 @@ import { findWrk, runWrk } from './wrk.mjs';
 /**
  * @typedef {object} Load
  * @property {string} url
- * @property {number} connections each sends its next request when it has the answer to the one before
+ * @property {number} connections each sends its next request after the response to the previous one
  * @property {number} seconds
- * @property {(connection: number) => autocannon.Request[]} requests what a connection sends, in turn
+ * @property {(connection: number) => autocannon.Request[]} requests the requests of a connection, in order
  */
 
-/** How many lists of requests wrk chooses from. */
+/** Number of request lists from which wrk chooses. */
 const LISTS = 20;
 
 /**
- * Closed-loop load, by wrk where it can be had, else by autocannon. Every answer must be a 200: a refusal is no order.
+ * Generates closed-loop load by wrk if available, otherwise by autocannon. Throws unless every response is 200.
  * @param {Load} load
  * @returns {Promise<{ requests: number, perSecond: number, p50: number, p99: number }>} latencies in milliseconds
  */

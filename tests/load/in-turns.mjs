@@ -1,12 +1,12 @@
 /**
- * One measurement of ours, with what its anchor did just before and just after it.
+ * A measurement of the shop, with the anchor's just before and just after it.
  * @template Anchor, Ours
  * @typedef {{ ours: Ours, anchors: [Anchor, Anchor] }} Round
  */
 
 /**
- * Anchor, ours, anchor, ours, …, anchor: a machine has phases that last longer than one measurement, so each of ours is held
- * against its own neighbours, and the median round counts.
+ * Measures anchor, shop, anchor, shop, …, anchor. A machine's speed changes in phases that outlast a measurement, so each is compared
+ * with its neighbours, and the median round counts.
  * @template Anchor, Ours
  * @param {number} rounds
  * @param {() => Promise<Anchor>} anchor
@@ -29,7 +29,7 @@ export async function inTurns(rounds, anchor, ours) {
  * @template T
  * @param {readonly T[]} rounds
  * @param {(round: T) => number} ratioOf
- * @returns {{ ratio: number, detail: T & { ratios: number[] } }} the round in the middle, and the ratios of all
+ * @returns {{ ratio: number, detail: T & { ratios: number[] } }} the median round, and the ratios of all rounds
  */
 export function median(rounds, ratioOf) {
   const sorted = [...rounds].sort((one, other) => ratioOf(one) - ratioOf(other));

@@ -1,4 +1,4 @@
-// A shop that has been open for years: 1,000,000 plants, 5,000,000 orders of 100,000 customers, most of them long delivered.
+// The data of a large shop: 1,000,000 plants, 5,000,000 orders of 100,000 customers, most of them delivered.
 
 /** @typedef {{ plants: number, orders: number }} Size */
 
@@ -8,9 +8,9 @@ const CUSTOMERS = 100_000;
 
 const customer = (/** @type {string} */ n) => `('00000000-0000-4000-8000-' || lpad((${n})::text, 12, '0'))::uuid`;
 
-/** Ids that clients chose: assigned ones begin at 1,000,000,001. Each tag is on every thousandth plant. */
+/** Uses client-chosen ids; assigned ones begin at 1,000,000,001. Every thousandth plant has the same tag. */
 const catalog = (/** @type {Size} */ { plants }) => `
-  -- One draw for all of it, at the end.
+  -- Advances the sequence once, at the end.
   SET session_replication_role = replica;
   INSERT INTO plants (id, incarnation, version, name, category, photo_urls, tags, status, bytes)
     SELECT n, drawn, drawn, 'Plant ' || n, '{"id": 1, "name": "Foliage"}', '{}',
@@ -27,10 +27,10 @@ const catalog = (/** @type {Size} */ { plants }) => `
   INSERT INTO search_words VALUES ('plant'), ('tag'), ('foliage') ON CONFLICT DO NOTHING;
   UPDATE catalogue_stamps SET stamp = gen_random_uuid();`;
 
-// So that each customer has some of each.
+// Gives each customer orders of every status.
 const mixed = `(n + n / ${CUSTOMERS}) % 100`;
 
-/** One in fifty orders is still open: half of those wait for payment, which is due in an hour or more. */
+/** One in fifty orders is open; half of these await a payment that is due in an hour or more. */
 const store = (/** @type {Size} */ { plants, orders }) => `
   INSERT INTO customers (user_id) SELECT ${customer('n')} FROM generate_series(0, ${CUSTOMERS - 1}) AS n;
   INSERT INTO orders (id, plant_id, quantity, status, owner_id, placed_at, tracking_number, due_at, due_move)
@@ -58,13 +58,13 @@ const identity = `
     SELECT gen_random_uuid(), ${customer('n')}, 'key', 'none', sha256(n::text::bytea), '{write:orders}' FROM generate_series(0, ${CUSTOMERS - 1}) AS n;`;
 
 /**
- * Fills the databases of a running shop that nobody uses meanwhile.
+ * Fills the databases of a running, idle shop.
  * @param {string} adminUrl @param {(url: string, sql: string) => Promise<unknown>} psql @param {Size} size
  */
 export async function fillShop(adminUrl, psql, size) {
   const load = async (/** @type {string} */ database, /** @type {string} */ sql) => {
     const url = adminUrl.replace(/\/postgres$/, `/${database}`);
-    // Undurable while it loads: the checkpoint at the end writes it all.
+    // No durable commits while loading: the final checkpoint writes everything.
     await psql(url, `BEGIN; SET LOCAL synchronous_commit = off; ${sql} COMMIT`);
     await psql(url, 'VACUUM (ANALYZE)');
   };

@@ -1,4 +1,4 @@
-// `npm run bench`: P1 to P10 and S4, each as a ratio to an anchor that is measured before and after it on the same machine.
+// `npm run bench`: measures P1 to P10 and S4, each as a ratio to an anchor before and after it on the same machine.
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
@@ -14,8 +14,8 @@ import { tableOf } from './table.mjs';
 const usage = `Measures the whole shop against anchors on this machine.
 
   npm run bench                       P1 to P10, and S4 (docs/security.md)
-  npm run bench -- --only P3,P6       some of them
-  npm run bench -- --quick            shorter loads: for trying, not for publishing
+  npm run bench -- --only P3,P6       only these goals
+  npm run bench -- --quick            shorter loads, for trying; not for publication
   npm run bench -- --layers           what a request costs in the gateway, layer by layer`;
 
 const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), node: process.version };
@@ -40,12 +40,12 @@ async function main() {
       await run(pinnedNode(), [join(ROOT, 'tests', 'load', 'layers', 'main.mjs')], { what: 'Measuring layers', cwd: ROOT, show: true, signal: stop.signal });
       return 0;
     }
-    // Only now is there what they import.
+    // After the build, since they import its output.
     const [{ Bench }, { goals }] = await Promise.all([import('./bench.mjs'), import('./goals/all.mjs')]);
     const asked = values.only?.split(',') ?? Object.keys(goals);
     const unknown = asked.filter((name) => !(name in goals));
-    if (unknown.length > 0) throw new StartError(`Not measured here: ${unknown.join(', ')}. There are ${Object.keys(goals).join(', ')}.`);
-    // Always in this order: what a socket's memory is cannot be told while notifications still give back that of a load.
+    if (unknown.length > 0) throw new StartError(`Unknown goals: ${unknown.join(', ')}. The goals are ${Object.keys(goals).join(', ')}.`);
+    // In a fixed order: the memory of a socket cannot be measured while notifications still frees that of an earlier load.
     const names = /** @type {(keyof typeof goals)[]} */ (Object.keys(goals).filter((name) => asked.includes(name)));
     const bench = await Bench.open({ folder: temporaryFolder(shutdown), quick: values.quick === true, signal: stop.signal });
     shutdown.add('shop', () => bench.stack.end());
@@ -60,7 +60,7 @@ async function main() {
   }
   await shutdown.run();
   console.log(`\n${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, Node ${machine.node}\n\n${tableOf(rows)}`);
-  // What is kept is a whole run.
+  // Only whole runs are recorded.
   if (!failed && !values.quick && values.only === undefined) console.log(`\nWritten to ${write(rows)}`);
   return failed ? 1 : 0;
 }

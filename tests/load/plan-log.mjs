@@ -1,5 +1,5 @@
 /**
- * @typedef {object} PlanNode as auto_explain writes it in JSON
+ * @typedef {object} PlanNode in auto_explain's JSON
  * @property {string} [Relation Name]
  * @property {PlanNode[]} [Plans]
  */
@@ -7,24 +7,24 @@
 /**
  * @typedef {object} Explained
  * @property {string} database
- * @property {string} text the statement, on one line
- * @property {number} times how often it was seen
- * @property {number} blocks of 8 KiB, the most that one of them read or found in memory
- * @property {any} plan of that one
+ * @property {string} text the statement on one line
+ * @property {number} times number of executions
+ * @property {number} blocks 8 KiB blocks of the execution that touched most, cached or not
+ * @property {any} plan of that execution
  */
 
-/** A scan or a sort of so many rows is no look-up. */
+/** More rows than a lookup should scan or sort. */
 const MANY = 5_000;
 
 /**
- * All statements in a part of Postgres' log, each once.
+ * Returns the distinct statements in a part of Postgres' log.
  * @param {string} log @param {string[]} databases @returns {Explained[]}
  */
 export function statementsIn(log, databases) {
   /** @type {Map<string, Explained>} */
   const found = new Map();
-  // Each entry begins with `<time> [<pid>] <user>@<database>`, and goes on in lines that begin with a tab. What the
-  // administrator asks is ours.
+  // Each entry begins with `<time> [<pid>] <user>@<database>` and continues in lines that begin with a tab. Statements of the
+  // administrator are this tool's own.
   for (const entry of log.split(/\n(?!\t)/)) {
     const [, database = '', json] = / (?!postgres)\w+@(\S+) +LOG: {2}duration: [\d.]+ ms {2}plan:\n([\s\S]*)$/.exec(entry) ?? [];
     if (json === undefined || !databases.includes(database)) continue;
@@ -42,12 +42,12 @@ export function statementsIn(log, databases) {
   return [...found.values()].sort((a, b) => databases.indexOf(a.database) - databases.indexOf(b.database) || b.blocks - a.blocks);
 }
 
-/** @param {any} plan @returns {any[]} the node and all below it */
+/** @param {any} plan @returns {any[]} the node and its descendants */
 const nodesOf = (plan) => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
 const rowsOf = (/** @type {any} */ node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'];
 
-/** How the statement finds its rows: `plants by plants_by_status`, `stock as a whole`. @param {any} plan */
+/** Describes how a statement finds its rows, such as `plants by plants_by_status`, `stock as a whole`. @param {any} plan */
 function pathsOf(plan) {
   const paths = nodesOf(plan).flatMap((node) => {
     if (node['Node Type'] === 'Seq Scan') return [`${node['Relation Name']} as a whole`];
@@ -58,7 +58,7 @@ function pathsOf(plan) {
 }
 
 /**
- * Statements whose work grows with the shop.
+ * Returns the statements whose cost grows with the shop.
  * @param {Explained[]} statements @param {Record<string, Record<string, number>>} sizes rows of each table, by database
  * @returns {{ database: string, text: string, why: string }[]}
  */
@@ -74,7 +74,7 @@ export function wasteful(statements, sizes) {
 
 const short = (/** @type {string} */ text) => (text.length > 110 ? `${text.slice(0, 107)}…` : text).replaceAll('|', '\\|').replaceAll('`', "'");
 
-/** The page. @param {Explained[]} statements @param {import('./large-data.mjs').Size} size */
+/** Returns docs/performance/query-plans.md. @param {Explained[]} statements @param {import('./large-data.mjs').Size} size */
 export function tableOf(statements, { plants, orders }) {
   const lines = [...new Set(statements.map(({ database }) => database))].flatMap((database) => [
     `\n## ${database}\n`,

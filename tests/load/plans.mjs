@@ -1,6 +1,5 @@
-// `npm run plans`: by which plans Postgres answers what the services ask it, background loops included, at 1,000,000 plants and
-// 5,000,000 orders. Postgres itself writes the plan of each statement down (auto_explain), so none is forgotten, and it is the plan
-// that the prepared statement really had.
+// `npm run plans`: records how Postgres executes the services' statements, including background loops, with 1,000,000 plants and
+// 5,000,000 orders. Postgres logs every plan (auto_explain), so none is missed, and prepared statements show the plan actually used.
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,13 +10,13 @@ import { checkPlatform, readyToolchain, ROOT } from '../../tools/start/toolchain
 import { temporaryFolder } from '../../tools/test/folder.mjs';
 import { tableOf, statementsIn, wasteful } from './plan-log.mjs';
 
-const usage = `Writes docs/performance/query-plans.md, and fails when a statement reads what grows with the shop.
+const usage = `Writes docs/performance/query-plans.md, and fails if the cost of a statement grows with the shop.
 
-  npm run plans               about 5 minutes, 3 GB of disk meanwhile
+  npm run plans               takes about 5 minutes and 3 GB of disk, freed afterwards
   npm run plans -- --quick    in a shop of a tenth: for trying`;
 
 const DATABASES = ['catalog', 'store', 'identity', 'notifications'];
-/** The slowest background loops run once a minute. */
+/** The least frequent background loops run once a minute. */
 const LOOPS_MS = 75_000;
 
 const stop = stopOnSignals();
@@ -60,7 +59,7 @@ async function write(folder, shutdown, quick) {
   console.log('Filling the shop …');
   const size = quick ? { plants: LARGE.plants / 10, orders: LARGE.orders / 10 } : LARGE;
   await fillShop(adminUrl, psql, size);
-  // Somebody who orders for a whole chain of shops.
+  // A customer with a large share of all orders, such as a chain of shops.
   const admin = (await psql(on('identity'), `SELECT user_id FROM users WHERE username = 'admin'`)).trim();
   await psql(on('store'), `UPDATE orders SET owner_id = '${admin}' WHERE id % 25 = 7`);
   await psql(on('store'), 'VACUUM ANALYZE orders');
@@ -93,23 +92,23 @@ async function explainFromNowOn(adminUrl, psql) {
   };
   for (const [name, value] of Object.entries(settings)) {
     await psql(adminUrl, `ALTER SYSTEM SET ${name} = '${value}'`);
-    // The library first: only a session that has it knows its settings.
+    // First load the library: only sessions that have it know its settings.
     await psql(adminUrl, 'SELECT pg_reload_conf()');
   }
-  // Pools connect anew, and their new sessions explain.
+  // Makes pools reconnect, so that their new sessions log plans.
   await psql(adminUrl, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname IN ('${DATABASES.join("', '")}') AND pid <> pg_backend_pid()`);
   await new Promise((resolve) => setTimeout(resolve, 3_000));
 }
 
 /**
- * Every list and look-up, often enough for Postgres to plan prepared statements for good.
+ * Runs every list and lookup, often enough for Postgres to settle on plans of prepared statements.
  * @param {(method: string, path: string, body?: object) => Promise<any>} call @param {number} plants
  */
 async function use(call, plants) {
   for (let n = 0; n < 8; n++) {
     const plantId = 1 + ((n * 123_450) % plants);
     const attempt = (/** @type {string} */ method, /** @type {string} */ path, /** @type {object} */ body) =>
-      // A refusal has asked the database too.
+      // Refused calls query the database, too.
       call(method, path, body).catch((error) => console.log(`refused: ${error.message.slice(0, 80)}`));
     const made = await call('POST', '/plant', { name: `New ${n}`, quantity: 100, tags: [{ id: 1, name: `tag ${n}` }] });
     await call('PUT', '/plant', { id: made.id, name: 'Newer', tags: [{ id: 1, name: 'tag 5' }] });
@@ -160,7 +159,7 @@ async function use(call, plants) {
     await attempt('DELETE', `/plant/${made.id}`, /** @type {any} */ (undefined));
     await call('POST', `/store/order/${second.id}/delivery`);
     await call('DELETE', `/plant/${made.id}`);
-    // One that expires.
+    // This order expires.
     await attempt('POST', '/store/order', { plantId: 10 * (n + 1) });
     await call('POST', '/user', { username: `new-${n}`, password: 'long enough' });
     await call('PUT', `/user/new-${n}/role`, { role: 'admin' });
@@ -169,7 +168,7 @@ async function use(call, plants) {
   }
 }
 
-/** Rows of each table. @param {(sql: string) => Promise<string>} ask @returns {Promise<Record<string, number>>} */
+/** Returns the row count of each table. @param {(sql: string) => Promise<string>} ask @returns {Promise<Record<string, number>>} */
 async function sizesOf(ask) {
   const text = await ask(`SELECT relname || '=' || reltuples::bigint FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`);
   return Object.fromEntries(text.trim().split('\n').map((line) => line.split('=')).map(([name, count]) => [name, Number(count)]));

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Clock ticks a second in /proc: 100 on every Linux that Node runs on. */
+/** Clock ticks per second in /proc: 100 on every Linux that Node supports. */
 const TICKS = 100;
 
-/** @typedef {{ seconds: number, rss: number, files: number }} Use CPU time so far in seconds, memory now in bytes, and what of it are files such as Node */
+/** @typedef {{ seconds: number, rss: number, files: number }} Use CPU time so far in seconds, resident memory in bytes, and the part of it that is files, such as Node's binary */
 
 /**
- * What a process and all below it have used. Children that have ended count by what their parents inherited.
+ * Returns the usage of a process and its descendants. Ended children count through their parents' accounting.
  * @param {number} root
  * @returns {Use}
  */
@@ -47,13 +47,13 @@ function processes() {
 function statOf(pid) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name, in brackets, may hold anything.
+    // The name, in brackets, may contain any character.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ').map(Number);
     const at = (/** @type {number} */ field) => fields[field - 3] ?? 0;
     const filePages = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[2]);
     return { parent: at(4), ticks: at(14) + at(15) + at(16) + at(17), pages: at(24), filePages };
   } catch {
-    // It has ended meanwhile.
+    // The process has ended in the meantime.
     return undefined;
   }
 }

@@ -1,7 +1,7 @@
-// Where webhooks go in the measurements: answers 204, and notes when each event came first.
+// The webhook receiver of the measurements: answers 204 and records the first arrival of each event.
 import { createServer } from 'node:http';
 
-/** @type {Map<string, number>} by webhook-id: how long after its event it came, in milliseconds */
+/** @type {Map<string, number>} milliseconds from the event to its first arrival, by webhook-id */
 let seen = new Map();
 let delayMs = 0;
 

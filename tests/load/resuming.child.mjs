@@ -1,11 +1,11 @@
-// Many clients of the stream that resume elsewhere when their replica closes them: by WebSocket, or by Server-Sent Events.
+// Many stream clients, by WebSocket or Server-Sent Events, that resume on another replica when theirs closes the connection.
 import { randomBytes } from 'node:crypto';
 import { get } from 'node:http';
 import { connect } from 'node:net';
 
-/** Pause before the second and each further attempt of one that was refused or cut. */
+/** Pause before each retry after a refusal or a broken connection. */
 const RETRY_MS = 250;
-/** How late frames are is asked of so many clients only. */
+/** Number of clients that measure latency. */
 const SAMPLED = 50;
 const nothing = Buffer.alloc(0);
 
@@ -13,14 +13,14 @@ const nothing = Buffer.alloc(0);
 
 /** @type {Client[]} */
 let clients = [];
-/** Where all go that are closed; whether they keep to the advice that they get with it. */
+/** The replica to which closed clients reconnect, and whether they obey the advised delay. */
 let next = { to: '', isAdvised: true };
-/** Of reconnections: when each was asked for, and how long it took until it was open. */
+/** Reconnections: time of the request, and milliseconds until open. */
 /** @type {{ at: number, ms: number }[]} */
 let reconnections = [];
-/** By what answered instead of being open: a status, or the code of an error. @type {Record<string, number>} */
+/** Failed connections by HTTP status or error code. @type {Record<string, number>} */
 let refusals = {};
-/** @type {number[]} milliseconds from the time of an event to its arrival */
+/** @type {number[]} milliseconds from an event to its arrival */
 let lags = [];
 
 /** @param {Client} client */
@@ -123,7 +123,7 @@ function byEventStream(client) {
     }
     opened(client);
     let rest = '';
-    /** @type {number | undefined} as a browser keeps it */
+    /** @type {number | undefined} the retry delay, as a browser stores it */
     let retryMs;
     let isTold = false;
     answer.setEncoding('utf8').on('data', (piece) => {
@@ -145,8 +145,8 @@ function byEventStream(client) {
  * @typedef {object} Message
  * @property {{ url: string, cursor: string, clients: number, isSse: boolean }} [open]
  * @property {typeof next} [next]
- * @property {boolean} [reset] forgets lags and reconnections
- * @property {boolean} [all] answers with lags and reconnections, too: thousands of them keep this process busy
+ * @property {boolean} [reset] clears latencies and reconnections
+ * @property {boolean} [all] includes latencies and reconnections in the answer; with thousands of them this keeps the process busy
  */
 process.on('message', async (/** @type {Message} */ message) => {
   if (message.next) next = message.next;

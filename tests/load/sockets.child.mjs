@@ -1,12 +1,12 @@
-// Many WebSockets that only count, so that who drives the load costs little of the machine that is measured.
+// Many WebSockets that only count frames, so that the load uses little CPU of the measured machine.
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 
-/** One of so many sockets is read for how late its frames are: one that is written to first says nothing of one that is written to last. */
+/** One in this many sockets measures latency, so that early and late positions in the write order are represented. */
 const SAMPLED = 50;
 
 const nothing = Buffer.alloc(0);
-/** All sockets read into it, one after the other: what they read is counted at once. */
+/** The read buffer of all sockets; its content is counted at once. */
 const inbox = Buffer.alloc(64 * 1024);
 
 let frames = 0;
@@ -38,7 +38,7 @@ function openSocket(url, index) {
       `GET ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n` +
         `Sec-WebSocket-Key: ${key}\r\nSec-WebSocket-Version: 13\r\n\r\n`,
     );
-    /** @param {Buffer} bytes @returns {Buffer} what is left of them, which is not the inbox's any more */
+    /** @param {Buffer} bytes @returns {Buffer} the unprocessed rest, copied out of the shared buffer */
     const take = (bytes) => {
       let from = 0;
       if (!upgraded) {
@@ -46,7 +46,7 @@ function openSocket(url, index) {
         if (end === -1) return Buffer.from(bytes);
         const status = bytes.toString('latin1', 0, end).split('\r\n', 1)[0];
         if (status !== 'HTTP/1.1 101 Switching Protocols') {
-          reject(new Error(`the stream answered ${status}`));
+          reject(new Error(`the stream responded with ${status}`));
           return nothing;
         }
         upgraded = true;
@@ -64,9 +64,9 @@ function openSocket(url, index) {
 }
 
 /**
- * Counts the whole frames.
+ * Counts the complete frames.
  * @param {Buffer} bytes @param {number} from @param {import('node:net').Socket} socket @param {boolean} sampled
- * @returns {number} where the first begins that is not whole
+ * @returns {number} offset of the first incomplete frame
  */
 function takeFrames(bytes, from, socket, sampled) {
   let at = from;

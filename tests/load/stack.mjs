@@ -11,9 +11,9 @@ import { lastLinesOf } from '../../tools/start/watch.mjs';
 import { useOf } from './processes.mjs';
 
 /**
- * As production would be set: durable commits, logs at info, metrics and validation on. Payments come from outside and orders
- * wait for them for a day, so that nothing happens but what is measured. One endpoint gets all webhooks and one address makes all
- * logins, so their limits are out of the way.
+ * Settings as in production: durable commits, log level info, metrics and validation on. Payments are external and orders wait a day
+ * for them, so that nothing else happens during a measurement. Limits per endpoint and per login address are raised, since one
+ * endpoint gets all webhooks and one address makes all logins.
  */
 const settings = {
   PAYMENT_PROVIDER: 'external',
@@ -26,7 +26,7 @@ const settings = {
 
 /** @typedef {'gateway' | 'catalog' | 'store' | 'identity' | 'notifications' | 'postgres' | 'nats'} Part */
 
-/** A whole shop of our own, on free ports and data that are thrown away. */
+/** A whole shop on free ports, with temporary data. */
 export class Stack {
   /** @param {{ process: KeptProcess, gatewayUrl: string, streamUrls: string[], dataDir: DataDir, readyMs: number }} parts */
   constructor({ process, gatewayUrl, streamUrls, dataDir, readyMs }) {
@@ -34,7 +34,7 @@ export class Stack {
     this.gatewayUrl = gatewayUrl;
     this.streamUrls = streamUrls;
     this.dataDir = dataDir;
-    /** From the command to the answer 200 of /readyz. */
+    /** Time from the command until /readyz responds with 200. */
     this.readyMs = readyMs;
   }
 
@@ -84,12 +84,12 @@ export class Stack {
     return new Stack({ process: shop, gatewayUrl, streamUrls, dataDir, readyMs });
   }
 
-  /** @returns {any} what runs, and where: tools/start/run-file.mjs */
+  /** @returns {any} the run file (tools/start/run-file.mjs) */
   get run() {
     return JSON.parse(readFileSync(this.dataDir.runFile, 'utf8'));
   }
 
-  /** What each part has used so far; replicas of a service together. @returns {Record<Part, import('./processes.mjs').Use>} */
+  /** Returns each part's usage so far, with a service's replicas added up. @returns {Record<Part, import('./processes.mjs').Use>} */
   use() {
     const { services, postgres, nats } = this.run;
     const parts = Object.entries(services).map(([name, replicas]) => [
@@ -117,7 +117,7 @@ const sum = (uses) => ({
 });
 
 /**
- * CPU seconds that each part used between two readings.
+ * Returns the CPU seconds of each part between two readings.
  * @param {Record<string, import('./processes.mjs').Use>} before
  * @param {Record<string, import('./processes.mjs').Use>} after
  */

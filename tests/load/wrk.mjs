@@ -4,18 +4,18 @@ import { delimiter, join } from 'node:path';
 import { attempt, run } from '../../tools/start/command.mjs';
 import { cacheFolder } from '../../tools/start/system-user.mjs';
 
-/** wrk and what it needs that few machines have. */
+/** wrk and its uncommon dependencies. */
 const PACKAGES = ['wrk', 'libluajit-5.1-2', 'libluajit-5.1-common'];
 
 /**
- * wrk costs a few microseconds a request where autocannon costs as much as the gateway, which shares the machine with it.
+ * wrk uses a few microseconds a request; autocannon uses as much CPU as the gateway on the same machine.
  * @typedef {{ command: string, env: NodeJS.ProcessEnv }} Wrk
  */
 
 /** @type {Promise<Wrk | undefined> | undefined} */
 let found;
 
-/** The installed one, or Debian's unpacked into the cache. @returns {Promise<Wrk | undefined>} */
+/** Returns the installed wrk, or Debian's, unpacked into the cache. @returns {Promise<Wrk | undefined>} */
 export const findWrk = () => (found ??= find());
 
 async function find() {
@@ -48,7 +48,7 @@ async function fetch(home) {
 }
 
 /**
- * Each connection sends its next request when it has the answer to the one before: one of `requests`, by chance.
+ * Runs closed-loop load: each connection sends a random one of `requests` after each response.
  * @param {Wrk} wrk
  * @param {{ url: string, connections: number, seconds: number, requests: readonly import('autocannon').Request[] }} load
  * @returns {Promise<{ requests: number, seconds: number, p50: number, p99: number, wrong: number }>} latencies in milliseconds
@@ -60,7 +60,7 @@ export async function runWrk({ command, env }, { url, connections, seconds, requ
   const args = ['--threads', '1', '--connections', `${connections}`, '--duration', `${seconds}s`, '--timeout', '30s', '--script', script, url];
   const output = await run(command, args, { what: 'wrk', env }).finally(() => rmSync(folder, { recursive: true }));
   const line = /^RESULT (.*)$/m.exec(output)?.[1];
-  if (line === undefined) throw new Error(`wrk said no result:\n${output}`);
+  if (line === undefined) throw new Error(`wrk printed no result:\n${output}`);
   return JSON.parse(line);
 }
 
@@ -86,5 +86,5 @@ end
 `;
 }
 
-/** A text of Lua: what JSON writes is one, as long as it is ASCII without control characters. @param {string} value */
+/** Returns a Lua string literal: JSON's is one for ASCII without control characters. @param {string} value */
 const text = (value) => JSON.stringify(value);

@@ -4,7 +4,7 @@ const HEIGHT = 8;
 /** deploy/observability/grafana/provisioning/datasources */
 const datasource = { type: 'prometheus', uid: 'prometheus' };
 
-/** The file that Grafana reads. @param {import('./dashboards.mjs').Dashboard} dashboard */
+/** Returns the dashboard file for Grafana. @param {import('./dashboards.mjs').Dashboard} dashboard */
 export function grafana({ uid, title, panels }) {
   const content = {
     uid,

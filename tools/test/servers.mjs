@@ -65,7 +65,7 @@ export async function natsForTests(signal) {
  */
 function fatal(name, logFile, stop) {
   return () => {
-    stop.abort(new StartError(`${name} ended during the tests. Its last lines:\n${lastLinesOf(logFile).join('\n')}`));
+    stop.abort(new StartError(`${name} ended during the tests. Its last log lines:\n${lastLinesOf(logFile).join('\n')}`));
     return false;
   };
 }

@@ -17,7 +17,7 @@ const fastSimulation = { SIMULATED_APPROVAL_DELAY_MS: '1500', SIMULATED_DELIVERY
  * Starts a whole shop by `npm start`, on its own ports and data.
  * @param {Pick<import('./steps.mjs').Bench, 'folder' | 'stop' | 'shutdown'>} need
  * @param {Record<string, string>} [variables] additional ones for `npm start`
- * @returns {Promise<{ env: Record<string, string>, problems: () => string[] }>} the variables by which tests find it, and its log lines of level warn and above
+ * @returns {Promise<{ env: Record<string, string>, problems: () => string[] }>} the variables by which tests find it, and its last log lines
  */
 export async function startShop({ folder, stop, shutdown }, variables = {}) {
   const dataDir = new DataDir(join(folder, 'shop'));

@@ -4,14 +4,14 @@ import { pinnedNode } from '../../../tools/start/toolchain.mjs';
 import { useOf } from '../processes.mjs';
 
 /**
- * An anchor in a process of its own, so that its CPU time is its own. The script answers each message with a message.
+ * Runs an anchor in a separate process, so that its CPU time can be measured. The script answers each message with one.
  * @param {string} file
  */
 export async function startChild(file) {
   const child = fork(new URL(file, import.meta.url), { execPath: pinnedNode(), stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const [ready] = await once(child, 'message');
   return {
-    /** @type {any} what it said when it was ready */
+    /** @type {any} its first message, sent when ready */
     ready,
     seconds: () => useOf(/** @type {number} */ (child.pid)).seconds,
     rss: () => useOf(/** @type {number} */ (child.pid)).rss,

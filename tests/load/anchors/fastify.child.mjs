@@ -1,4 +1,4 @@
-// F: bare Fastify that answers a constant.
+// F: bare Fastify with a constant response.
 import fastify from 'fastify';
 
 const app = fastify();

@@ -13,14 +13,14 @@ const schema = `
   CREATE TABLE outbox (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, order_id bigint NOT NULL, body text NOT NULL);
   INSERT INTO stock SELECT n, 1000000000, 0 FROM generate_series(1, ${PLANTS}) n;`;
 
-/** One order per transaction, in one statement: stock if there is any, order, outbox. */
+/** One order per transaction, in one statement: stock if any is left, order, outbox. */
 const script = (/** @type {number} */ plants) => `\\set plant random(1, ${plants})
 WITH taken AS (UPDATE stock SET free = free - 1, reserved = reserved + 1 WHERE plant_id = :plant AND free >= 1 RETURNING plant_id),
 placed AS (INSERT INTO orders (plant_id, quantity, status) SELECT plant_id, 1, 'placed' FROM taken RETURNING id, plant_id)
 INSERT INTO outbox (order_id, body) SELECT id, '{"event":"order.placed","data":{"orderId":' || id || ',"plantId":' || plant_id || '}}' FROM placed;
 `;
 
-/** Postgres alone, driven by its own benchmark, on the server that the shop uses. */
+/** Postgres alone, driven by pgbench, on the shop's server. */
 export class Pgbench {
   /** @param {{ folder: string, adminUrl: string, signal: AbortSignal }} at */
   constructor({ folder, adminUrl, signal }) {
@@ -40,13 +40,13 @@ export class Pgbench {
     const file = join(this.folder, `order-${plants}.sql`);
     writeFileSync(file, script(plants));
     const args = ['-n', '-M', 'prepared', '-c', `${clients}`, '-j', `${Math.min(2, clients)}`, '-T', `${seconds}`, '-f', file, this.url];
-    // What others have left in memory to be written, and what it leaves itself, are nobody else's time.
+    // Checkpoints before and after, so that dirty pages are written within their own measurement.
     await this.psql(this.adminUrl, 'CHECKPOINT');
     const stdout = await run(binary('pgbench'), args, { what: 'pgbench', signal: this.signal });
     await this.psql(this.url, 'VACUUM');
     await this.psql(this.adminUrl, 'CHECKPOINT');
     const tps = /^tps = ([\d.]+)/m.exec(stdout)?.[1];
-    if (tps === undefined) throw new Error(`pgbench said no rate:\n${stdout}`);
+    if (tps === undefined) throw new Error(`pgbench printed no rate:\n${stdout}`);
     return Number(tps);
   }
 
@@ -66,6 +66,6 @@ export function binary(name) {
   const versions = existsSync(debian) ? readdirSync(debian).sort().reverse() : [];
   const folders = [...versions.map((version) => join(debian, version, 'bin')), ...(process.env['PATH'] ?? '').split(delimiter)];
   const found = folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
-  if (found === undefined) throw new StartError(`The anchors on Postgres need ${name}: install Postgres' server package, which brings it.`);
+  if (found === undefined) throw new StartError(`The Postgres anchors need ${name}: install Postgres' server package, which contains it.`);
   return found;
 }

@@ -1,4 +1,4 @@
-// W: signed bodies of 180 bytes, posted by undici to a receiver, and nothing written down.
+// W: signed bodies of 180 bytes, posted by undici to a receiver, without recording anything.
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 
@@ -16,7 +16,7 @@ process.on('message', async (/** @type {{ url: string, count: number, inFlight: 
       const headers = { 'content-type': 'application/json', 'webhook-id': id, 'webhook-timestamp': `${at}`, 'webhook-signature': `v1,${signature}` };
       const answer = await pool.request({ path: new URL(url).pathname, method: 'POST', headers, body });
       await answer.body.dump();
-      if (answer.statusCode !== 204) throw new Error(`the sink answered ${answer.statusCode}`);
+      if (answer.statusCode !== 204) throw new Error(`the sink responded with ${answer.statusCode}`);
     }
   };
   await Promise.all(Array.from({ length: inFlight }, post));

@@ -1,4 +1,4 @@
-// S: a text sent to every socket, one after the other, as most servers do it.
+// S: a text sent to every socket in turn, as most servers do.
 import { WebSocketServer } from 'ws';
 
 const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });

@@ -18,7 +18,7 @@ const operations = {
   'POST order': ({ stack, plants, seconds }) => placeOrders({ stack }, { connections: CONNECTIONS, plants, seconds }),
   'GET inventory': (load) => read(load, () => '/v3/store/inventory'),
   'GET 20 plants': (load) => read(load, () => '/v3/plant/findByStatus?status=available&limit=20'),
-  // Numbers that plants of both shops have, and seldom the same question twice, so that the catalog answers and not the gateway's memory.
+  // Words of plants in both shops, and rarely the same query twice, so that the catalog answers rather than the gateway's cache.
   search: (load) => read(load, (plantId) => `/v3/plant/search?q=plant%20${plantId % SMALL}&limit=${anyOf(20, 400)}`),
   'search for all': (load) => read(load, () => `/v3/plant/search?q=plant&sort=newest&limit=${anyOf(20, 40)}&tags=tag%20${anyOf(0, 1_000)},tag%20${anyOf(0, 1_000)}`),
   facets: (load) => read(load, (plantId) => `/v3/plant/facets?q=plant%20${plantId % SMALL}&tags=tag%20${anyOf(0, 1_000)},tag%20${anyOf(0, 1_000)}`),
@@ -28,7 +28,7 @@ const operations = {
 const anyOf = (/** @type {number} */ from, /** @type {number} */ to) => from + Math.floor(Math.random() * (to - from));
 
 /**
- * Each connection asks for 50 plants of its own choice, in turn.
+ * Each connection reads 50 random plants in turn.
  * @param {{ stack: Stack, plants: number[], seconds: number }} load @param {(plantId: number) => string} path @returns {Promise<Cost>}
  */
 async function read({ stack, plants, seconds }, path) {
@@ -45,7 +45,7 @@ async function read({ stack, plants, seconds }, path) {
 }
 
 /**
- * A shop of a thousand plants and no orders yet, beside the one that the other goals use.
+ * Starts a shop of a thousand plants and no orders beside that of the other goals.
  * @param {Bench} bench @param {string} name
  */
 async function smallShop(bench, name) {
@@ -63,8 +63,8 @@ async function fill(bench, stack) {
   const size = bench.quick ? { plants: LARGE.plants / 10, orders: LARGE.orders / 10 } : LARGE;
   await fillShop(stack.run.postgres.adminUrl, (url, sql) => bench.pgbench.psql(url, sql), size);
   console.log(`P8: ${size.plants} plants and ${size.orders} orders in ${Math.round((performance.now() - begun) / 1_000)} s …`);
-  // As many plants are asked for as before, from all over the catalogue: what grows is the shop, not what people want of it.
-  // Eight in ten can be ordered, these among them.
+  // Reads as many plants as before, from the whole catalogue: the shop grows, not the set of popular plants. Eight in ten can be
+  // ordered, including these.
   return { stack, size, plants: Array.from({ length: SMALL }, (_, n) => 1 + n * (size.plants / SMALL)) };
 }
 

@@ -20,7 +20,7 @@ export const loginGoals = {
     const times = { known: /** @type {number[]} */ ([]), unknown: /** @type {number[]} */ ([]) };
     const kinds = /** @type {const} */ (['known', 'unknown']);
     for (let n = 0; n < users.length; n++) {
-      // Each name fails once, so both kinds write the same rows; and each kind is first in every other pair.
+      // Each name fails once, so both kinds write the same rows; the kinds alternate in going first.
       for (const kind of n % 2 === 0 ? kinds : kinds.toReversed()) {
         const ms = await timeOfRefusal(agent, bench.stack.gatewayUrl, `${kind}-${n}`);
         if (n >= warmUp) times[kind].push(ms);
@@ -36,13 +36,13 @@ export const loginGoals = {
   },
 };
 
-/** @param {Agent} agent @param {string} gatewayUrl @param {string} username @returns {Promise<number>} milliseconds until the answer was read */
+/** @param {Agent} agent @param {string} gatewayUrl @param {string} username @returns {Promise<number>} milliseconds until the response was read */
 async function timeOfRefusal(agent, gatewayUrl, username) {
   const begun = performance.now();
   const sent = request(`${gatewayUrl}/v3/user/login?username=${username}&password=a-wrong-password`, { agent }).end();
   const [answer] = /** @type {[import('node:http').IncomingMessage]} */ (await once(sent, 'response'));
   const body = await text(answer);
   const ms = performance.now() - begun;
-  if (JSON.parse(body).code !== 'login-failed') throw new Error(`A wrong password was answered ${answer.statusCode} ${body}`);
+  if (JSON.parse(body).code !== 'login-failed') throw new Error(`A wrong password got ${answer.statusCode} ${body}`);
   return ms;
 }

@@ -11,8 +11,8 @@ const ORDERS = 500;
 const due = /** @type {const} */ ({ move: 'expire', inMs: 900_000 });
 
 /**
- * An order that comes alone, placed by the store's lane and by a plain transaction that keeps the same rules with one statement a row,
- * in turns on the same database: batching must not make it wait.
+ * Places single orders alternately by the store's lane and by a plain transaction with the same rules and one statement per row, on
+ * the same database: a lone order must not pay for batching.
  * @param {import('../bench.mjs').Bench} bench
  * @returns {Promise<import('../bench.mjs').Row>}
  */
@@ -28,7 +28,7 @@ export async function loneOrder({ stack, plants }) {
     const batched = [];
     /** @type {number[]} */
     const plain = [];
-    // Somebody who has ordered before, as most have.
+    // A returning customer, like most.
     const ownerId = randomUUID();
     for (let n = 0; n < ORDERS; n++) {
       const order = { id: await ids.draw(), plantId: plants[n % plants.length] ?? NaN, ownerId };
@@ -61,9 +61,9 @@ async function took(work) {
 function placePlainly(database, { id: orderId, plantId, ownerId }) {
   return database.transaction(async (tx) => {
     const [customer] = await tx.query({ name: 'plain-customer', text: 'SELECT closed FROM customers WHERE user_id = $1 FOR KEY SHARE' }, [ownerId]);
-    if (!customer || customer['closed']) throw new Error('the customer is not there');
+    if (!customer || customer['closed']) throw new Error('the customer does not exist');
     const [stock] = await tx.query({ name: 'plain-lock', text: 'SELECT free FROM stock WHERE plant_id = $1 FOR UPDATE' }, [plantId]);
-    if (!stock || stock['free'] < 1) throw new Error(`no unit of ${plantId} is left`);
+    if (!stock || stock['free'] < 1) throw new Error(`plant ${plantId} is sold out`);
     await tx.execute(
       {
         name: 'plain-order',

@@ -8,13 +8,13 @@ import { loneOrder } from './lone-order.mjs';
 
 const PLANTS = 1_000;
 /**
- * CPU of one order at Vendure 3.7 with 16 clients, in requests of bare Fastify: 120 ms, measured once (goal P4; docs/performance/method.md).
- * Our own orders are held against bare Fastify on the machine that they are measured on.
+ * CPU of one order in Vendure 3.7 with 16 clients, in requests of bare Fastify: 120 ms, measured once (goal P4;
+ * docs/performance/method.md). The shop's orders are compared with bare Fastify on the same machine.
  */
 const VENDURE_IN_FASTIFY = 120_000 / FASTIFY_MICROSECONDS;
 
 /**
- * Orders by POST, with a key, one unit each.
+ * Measures orders of one unit by POST with an API key.
  * @param {Pick<Bench, 'stack'>} shop @param {{ connections: number, plants: number[], seconds: number }} load
  */
 export async function placeOrders({ stack }, { connections, plants, seconds }) {
@@ -32,7 +32,7 @@ export async function placeOrders({ stack }, { connections, plants, seconds }) {
 }
 
 /**
- * In turns with pgbench.
+ * Measures orders in alternation with pgbench.
  * @param {Bench} bench
  * @param {{ anchor: { plants: number, clients: number }, connections: number, plants: number[] }} what
  */
@@ -48,10 +48,10 @@ async function besidePgbench(bench, { anchor, connections, plants }) {
 }
 
 /**
- * What an order costs with so many connections, in turns with bare Fastify. Few connections wake every process for little work, which differs
- * more from one time to another than the work does: then it takes more rounds.
+ * Measures the CPU of an order in alternation with bare Fastify. Few connections need more rounds: they wake every process for little
+ * work, and the cost of waking varies more than that of the work.
  * @param {Bench} bench
- * @param {{ connections: number, unit?: number, rounds?: number }} what `unit`: how many of bare Fastify's requests count as one
+ * @param {{ connections: number, unit?: number, rounds?: number }} what `unit`: number of bare Fastify's requests that make one unit
  */
 async function cpuBesideFastify(bench, { connections, unit = 1, rounds: count = bench.rounds }) {
   const rounds = await inTurns(

@@ -9,14 +9,14 @@ import { spent } from '../stack.mjs';
 const SOCKETS = 1_000;
 const IDLE = 10_000;
 
-/** Orders that wait for their payment. @param {Bench} bench @param {number} count @returns {Promise<number[]>} */
+/** Places orders that await payment. @param {Bench} bench @param {number} count @returns {Promise<number[]>} */
 export async function openOrders({ stack, plants }, count) {
   const call = clientOf(stack.gatewayUrl);
   const orders = await inParallel(count, 64, (n) => call('POST', '/store/order', { plantId: plants[n % plants.length] }));
   return orders.map(({ id }) => id);
 }
 
-/** Each payment is one event. @param {import('../stack.mjs').Stack} stack @param {number[]} orders @param {number} width */
+/** Pays orders; each payment causes one event. @param {import('../stack.mjs').Stack} stack @param {number[]} orders @param {number} width */
 export async function pay(stack, orders, width) {
   const call = clientOf(stack.gatewayUrl);
   await inParallel(orders.length, width, (n) =>
@@ -39,13 +39,13 @@ async function untilFrames(child, frames) {
     const { frames: seen, closed } = await child.ask({});
     if (seen >= frames) return;
     if (closed > 0) throw new Error(`${closed} sockets were closed`);
-    if (performance.now() > limit) throw new Error(`${seen} of ${frames} frames came`);
+    if (performance.now() > limit) throw new Error(`${seen} of ${frames} frames arrived`);
     await pause(20);
   }
 }
 
 /**
- * What sending one event to every socket costs notifications, in frames per CPU second.
+ * Measures the frames per CPU second of notifications when every socket gets each event.
  * @param {Bench} bench @param {{ events: number, width: number, everyMs: number }} how
  */
 async function framesPerCpuSecond(bench, { events, width, everyMs }) {
@@ -125,8 +125,8 @@ export const streamGoals = {
 };
 
 /**
- * From a status change to who hears of it, 200 a second, while sockets and a webhook listen. They have heard of others before:
- * in its first second, a load finds nothing warm.
+ * Measures the latency from a status change to sockets and a webhook, at 200 events a second. Starts with events that do not count,
+ * since everything is cold in the first second of a load.
  * @param {Bench} bench
  */
 async function latencies(bench) {
@@ -139,7 +139,7 @@ async function latencies(bench) {
       const orders = await openOrders(bench, events);
       await receiver.ask({ reset: true });
       await child.ask({ reset: true });
-      // Whatever the answers take: open loop.
+      // Open loop: does not wait for responses.
       await Promise.all(
         orders.map(async (order, n) => {
           await pause(n * 5);

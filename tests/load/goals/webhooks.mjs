@@ -6,7 +6,7 @@ import { openOrders, pay } from './stream.mjs';
 /** @typedef {import('../bench.mjs').Bench} Bench */
 
 const IN_FLIGHT = 64;
-/** What a slow receiver takes to answer, in milliseconds. */
+/** Response time of a slow receiver, in milliseconds. */
 const SLOW_MS = 100;
 
 /** @type {Record<string, (bench: Bench) => Promise<import('../bench.mjs').Row[]>>} */
@@ -42,7 +42,7 @@ export const webhookGoals = {
 };
 
 /**
- * How much more two and three replicas deliver to a slow receiver than one does.
+ * Measures the throughput of two and three replicas to a slow receiver, relative to one.
  * @param {Bench} bench @param {Awaited<ReturnType<typeof startChild>>} receiver @param {number} events
  * @returns {Promise<import('../bench.mjs').Row[]>}
  */
@@ -69,7 +69,7 @@ async function restart(bench, args = []) {
 }
 
 /**
- * Events are held while the webhook is disabled; enabling it lets them all go at once.
+ * Measures deliveries a second: events are held while the webhook is disabled, and all sent when it is enabled.
  * @param {Bench} bench @param {Awaited<ReturnType<typeof startChild>>} receiver @param {number} events
  * @returns {Promise<number>} per second
  */
@@ -87,7 +87,7 @@ async function deliver(bench, receiver, events) {
     for (;;) {
       const { count } = await receiver.ask({});
       if (count >= events) return (events * 1_000) / (performance.now() - begun);
-      if (performance.now() - begun > 120_000) throw new Error(`${count} of ${events} deliveries came in two minutes`);
+      if (performance.now() - begun > 120_000) throw new Error(`${count} of ${events} deliveries arrived in two minutes`);
       await pause(20);
     }
   } finally {

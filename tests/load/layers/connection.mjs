@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 
 /**
- * A connection without a kernel: the server's parser reads what we push, and what it writes comes here. One request at a time.
+ * A connection without a kernel socket: pushes requests into the server's parser and collects its output. One request at a time.
  */
 export class Connection extends Duplex {
   #response = '';
@@ -14,7 +14,7 @@ export class Connection extends Duplex {
     server.emit('connection', this);
   }
 
-  /** What the server asks of a socket. */
+  /** Socket methods that the server calls. */
   setTimeout() {
     return this;
   }
@@ -41,8 +41,8 @@ export class Connection extends Duplex {
   }
 
   /**
-   * @param {Buffer} request a whole one, as bytes of HTTP/1.1
-   * @returns {Promise<string>} the response with its head
+   * @param {Buffer} request a complete HTTP/1.1 request
+   * @returns {Promise<string>} the response including headers
    */
   ask(request) {
     return new Promise((resolve) => {
@@ -57,7 +57,7 @@ export class Connection extends Duplex {
     const end = this.#response.indexOf('\r\n\r\n');
     if (end < 0) return;
     const length = /\r\ncontent-length: (\d+)/i.exec(this.#response)?.[1];
-    if (length === undefined) throw new Error(`An answer without a length:\n${this.#response}`);
+    if (length === undefined) throw new Error(`A response without Content-Length:\n${this.#response}`);
     if (this.#response.length < end + 4 + Number(length)) return;
     const response = this.#response;
     this.#response = '';

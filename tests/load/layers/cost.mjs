@@ -4,16 +4,16 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 const gc = /** @type {() => void} */ (runInNewContext('gc'));
 
-/** @typedef {{ us: number, bytes: number }} Cost of doing something once: CPU of the whole process, and bytes allocated */
+/** @typedef {{ us: number, bytes: number }} Cost of one execution: CPU of the whole process in microseconds, and allocated bytes */
 
-/** @typedef {(times: number) => Promise<void> | void} Work does something so many times */
+/** @typedef {(times: number) => Promise<void> | void} Work executes something this many times */
 
 const blocks = 60;
 const blockMs = 40;
 
 /**
- * What doing something costs, where others use the cores as well: the CPU of many short blocks, of which the twentieth part that had the
- * least from others counts. Blocks of several works alternate, so that all had the same from others.
+ * Measures the cost of work on a busy machine: takes the 5th percentile of the CPU of many short blocks, which are the least disturbed
+ * ones. Blocks of different works alternate, so that all are disturbed alike.
  * @template {string} Name
  * @param {Record<Name, Work>} works
  * @returns {Promise<Record<Name, Cost>>}
@@ -41,7 +41,7 @@ export async function costsOf(works) {
 /** @param {Work} work @returns {Promise<Cost>} */
 export const costOf = async (work) => (await costsOf({ work })).work;
 
-/** @param {Work} work @returns {Promise<number>} how often it is done in a block, once V8 has compiled it */
+/** @param {Work} work @returns {Promise<number>} executions per block, after V8 has compiled the work */
 async function warm(work) {
   let times = 16;
   for (let ms = 0; ms < blockMs && times < 1e7; ) {
@@ -55,8 +55,7 @@ async function warm(work) {
 }
 
 /**
- * Fewer than the young generation holds, so that nothing is collected meanwhile; what was collected all the same shows as less and is
- * not the median.
+ * Allocates less than the young generation holds, so that no collection runs. If one does, the result is lower and not the median.
  * @param {Work} work
  * @param {number} times
  */

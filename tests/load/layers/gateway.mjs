@@ -13,7 +13,7 @@ import { createGateway } from '../../../apps/gateway/dist/start.js';
 
 const json = (/** @type {unknown} */ value) => Buffer.from(JSON.stringify(value));
 
-/** What the services answer, ready as bytes. @type {Record<string, { payload: () => Buffer, facts?: object }>} */
+/** The services' answers, as bytes. @type {Record<string, { payload: () => Buffer, facts?: object }>} */
 const answers = {
   [catalog.getPlant.pattern]: constant({ id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' }, { version: 1 }),
   [store.readInventory.pattern]: constant({ available: 98, pending: 2, sold: 0 }),
@@ -28,7 +28,7 @@ function constant(value, facts) {
   return { payload: () => payload, ...(facts && { facts }) };
 }
 
-/** In the place of NATS and the services behind it: each frame of calls is answered in the next turn of the event loop. */
+/** Replaces NATS and the services: answers each frame of calls in the next turn of the event loop. */
 export class Bus {
   isUp = true;
   /** @type {((message: { subject: string, data: Uint8Array }) => void) | undefined} */
@@ -54,13 +54,13 @@ export function answered(service, frame) {
     entries.map(({ meta }) => {
       const { id, op } = /** @type {{ id: number, op: string }} */ (meta);
       const answer = answers[`${service}.${op}`];
-      if (!answer) throw new Error(`${service}.${op} has no answer here`);
+      if (!answer) throw new Error(`${service}.${op} has no prepared answer`);
       return encodeEntry({ id, ...answer.facts }, answer.payload());
     }),
   );
 }
 
-/** The real gateway, which nobody connects to from outside. @returns {Promise<{ server: import('node:http').Server, end: () => Promise<void> }>} */
+/** Starts the real gateway without listening. @returns {Promise<{ server: import('node:http').Server, end: () => Promise<void> }>} */
 export async function startGateway() {
   const logger = createLogger('gateway', 'info', { write: () => undefined });
   const metrics = createMetrics('gateway');

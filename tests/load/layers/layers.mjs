@@ -9,7 +9,7 @@ import { Connection, requestOf } from './connection.mjs';
 import { costOf, costsOf } from './cost.mjs';
 import { answered, startGateway } from './gateway.mjs';
 
-// The very packages of the gateway: of those that depend on others, a package of tests would get copies of its own.
+// The gateway's own packages: this package would get separate copies of those with peer dependencies.
 const gatewayPackage = createRequire(new URL('../../../apps/gateway/package.json', import.meta.url));
 gatewayPackage('reflect-metadata');
 const { default: compress } = gatewayPackage('@fastify/compress');
@@ -25,7 +25,7 @@ const connections = 16;
 const constant = { id: 7, name: 'Monstera', photoUrls: [], tags: [], status: 'available' };
 
 /**
- * Requests of several connections, each with one at a time.
+ * Sends requests over several connections, one at a time each.
  * @param {import('node:http').Server} server
  * @param {Buffer} request
  */
@@ -70,7 +70,7 @@ async function withNest() {
 }
 
 /**
- * What a server's answer costs more than bare Fastify's.
+ * Measures the additional cost of a server's response over bare Fastify's.
  * @param {{ server: import('node:http').Server, end: () => Promise<unknown> }} changed
  * @returns {Promise<Cost>}
  */
@@ -88,7 +88,7 @@ const alone = (work) => costOf((times) => {
 });
 
 /**
- * What the gateway's requests cost, and what single layers of them do by themselves, in this process.
+ * Measures whole requests of the gateway, and single layers in isolation, in this process.
  * @param {(text: string) => void} say
  * @returns {Promise<{ bare: Cost, whole: Layer[], parts: Layer[] }>}
  */
@@ -119,7 +119,7 @@ export async function measureLayers(say) {
   const layers = [
     ['the access line', () => alone(() => logger.info(line, 'request'))],
     ['the histogram of durations', () => alone(() => histogram.observe({ operation: 'getPlant', status: 200 }, 0.0012))],
-    ['a listener for the end of the connection, and a hook after the answer', async () => added(await withFastify((app) => {
+    ['a listener for the end of the connection, and a hook after the response', async () => added(await withFastify((app) => {
       app.addHook('onRequest', (_request, reply, done) => {
         reply.raw.once('close', () => undefined);
         done();
@@ -134,11 +134,11 @@ export async function measureLayers(say) {
       });
     }))],
     ["Nest's adapter and route", async () => added(await withNest())],
-    ['the compression plug-in on a route that it does not compress', async () => added(await withFastify(async (app) => {
+    ['the compression plug-in on an uncompressed route', async () => added(await withFastify(async (app) => {
       await app.register(compress, { global: false });
     }))],
     ['encoding a call', () => alone(frame)],
-    ['its service: decoding it, encoding the answer', () => {
+    ['its service: decoding the call, encoding the answer', () => {
       const encoded = frame();
       return alone(() => answered('catalog', encoded));
     }],

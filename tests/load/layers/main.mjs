@@ -1,4 +1,4 @@
-// `npm run bench -- --layers`, in a process of its own: what a request costs the gateway, without a kernel, NATS and other services.
+// `npm run bench -- --layers`, in a separate process: the gateway's cost of a request without sockets, NATS and other services.
 import { measureLayers } from './layers.mjs';
 
 const { bare, whole, parts } = await measureLayers((text) => console.log(text));
