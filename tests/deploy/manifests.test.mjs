@@ -268,7 +268,7 @@ describe('shared manifests', () => {
         if (workload.kind === 'Deployment') assert.ok(files.get('/run/secrets/shop/nats-ca')?.optional);
       }
     }
-    assert.match(textOf('deploy/nats/tls-values.yaml'), /`nats-ca`.*NATS_URL=tls:\/\/nats:4222 and\n# NATS_CA=\/run\/secrets\/shop\/nats-ca /);
+    assert.match(textOf('deploy/nats/tls-values.yaml'), /`nats-ca`.*NATS_URL=tls:\/\/nats:4222 and\n# NATS_CA=\/run\/secrets\/shop\/nats-ca\b/);
   });
 
   check('databases are synchronous in production, and single in dev', () => {

@@ -55,7 +55,7 @@ test('an interrupted Jest run counts its results and names the files that were r
   assert.deepEqual(tally, { passed: 3, failed: 2, skipped: 1, failures: [`${failing}: fails`, 'Jest ended early'], flaky: [] });
   const [first, underWay, failed, ...others] = whatWasCut(readResults(readFileSync(report, 'utf8')));
   assert.equal(first, 'Jest ended early: 2 of 4 files had finished, 1 were running, 1 had not started.');
-  assert.match(underWay ?? '', /^ {2}under way: .*three\.test\.cjs \(1 passed, 0 failed so far\)$/);
+  assert.match(underWay ?? '', /^ {2}running: .*three\.test\.cjs \(1 passed, 0 failed so far\)$/);
   assert.match(failed ?? '', /^ {2}failed: .*two\.test\.cjs \(1 passed, 1 failed\)$/);
   assert.deepEqual(others, []);
 });
