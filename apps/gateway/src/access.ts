@@ -1,47 +1,49 @@
 import type { CredentialKind, Permission } from '@plant-shop/contracts/permissions';
 
 /**
- * What a request must show.
+ * What a caller needs for an operation.
  *
- * - `open`: no authentication; credentials are ignored, and identity is not asked about them. With `countsAs`, requests are
- *   limited in number and concurrency, and counted by client address; with `byCredential`, by the credential if it is one
- *   that this gateway already knows to be valid.
- * - `anyone`: no authentication. A valid credential says who asks; one that is refused is ignored.
- * - `caller`: any valid credential; the owning service knows whose things are whose.
- * - `permission`: one of the permissions, or a credential of a kind that is enough by itself.
+ * - `open`: no authentication; credentials are ignored and identity is not called. With `cost`, rate and concurrency are
+ *   limited: per client address, or with `byCredential` per credential if this gateway already knows it to be valid.
+ * - `optional`: no authentication. A valid credential identifies the caller; a refused one is ignored.
+ * - `authenticated`: any valid credential; the owning service checks ownership.
+ * - `permission`: any of the permissions, or any credential of the kind `orKind`.
  */
-export type Needs =
-  | { readonly kind: 'open'; readonly countsAs?: number; readonly byCredential?: true }
-  | { readonly kind: 'anyone' }
-  | { readonly kind: 'caller' }
-  | { readonly kind: 'permission'; readonly anyOf: readonly Permission[]; readonly orAny?: CredentialKind };
+export type AccessPolicy =
+  | { readonly kind: 'open'; readonly cost?: number; readonly byCredential?: true }
+  | { readonly kind: 'optional' }
+  | { readonly kind: 'authenticated' }
+  | { readonly kind: 'permission'; readonly anyOf: readonly Permission[]; readonly orKind?: CredentialKind };
 
-/** Whether requests are counted, and answered 429 beyond the limit. */
-export const isCounted = (needs: Needs): boolean => needs.kind !== 'open' || needs.countsAs !== undefined;
+/** Whether requests count against the rate limit (429 beyond it). */
+export const isRateLimited = (policy: AccessPolicy): boolean => policy.kind !== 'open' || policy.cost !== undefined;
 
-const open: Needs = { kind: 'open' };
-const countedByAddress = (countsAs: number): Needs => ({ kind: 'open', countsAs });
-const unauthenticated: Needs = { kind: 'open', countsAs: 1, byCredential: true };
-const anyone: Needs = { kind: 'anyone' };
-const caller: Needs = { kind: 'caller' };
-const permission = (...anyOf: Permission[]): Needs => ({ kind: 'permission', anyOf });
-const anyKeyOr = (...anyOf: Permission[]): Needs => ({ kind: 'permission', anyOf, orAny: 'apiKey' });
+const open: AccessPolicy = { kind: 'open' };
+const limitedByAddress = (cost: number): AccessPolicy => ({ kind: 'open', cost });
+const limitedByCredential: AccessPolicy = { kind: 'open', cost: 1, byCredential: true };
+const optionalCredential: AccessPolicy = { kind: 'optional' };
+const authenticated: AccessPolicy = { kind: 'authenticated' };
+const permission = (...anyOf: Permission[]): AccessPolicy => ({ kind: 'permission', anyOf });
+const anyKeyOr = (...anyOf: Permission[]): AccessPolicy => ({ kind: 'permission', anyOf, orKind: 'apiKey' });
 
-/** Who may do what, by operation. A route without a line does not start. Why so: docs/decisions/credentials-and-permissions.md. */
+/**
+ * The access policy of each operation; a route without one keeps the gateway from starting.
+ * Reasons: docs/decisions/credentials-and-permissions.md.
+ */
 export const access = {
   createPlant: permission('write:plants'),
   replacePlant: permission('write:plants'),
   changePlant: permission('write:plants'),
   deletePlant: permission('write:plants'),
   uploadImage: permission('write:plants'),
-  getPlant: unauthenticated,
-  findPlantsByStatus: unauthenticated,
-  findPlantsByTags: unauthenticated,
-  searchPlants: unauthenticated,
-  getPlantFacets: unauthenticated,
+  getPlant: limitedByCredential,
+  findPlantsByStatus: limitedByCredential,
+  findPlantsByTags: limitedByCredential,
+  searchPlants: limitedByCredential,
+  getPlantFacets: limitedByCredential,
   importPlants: permission('write:plants'),
   exportPlants: permission('write:plants'),
-  getImage: unauthenticated,
+  getImage: limitedByCredential,
 
   placeOrder: permission('write:orders'),
   getOrder: anyKeyOr('write:orders', 'read:orders'),
@@ -59,25 +61,25 @@ export const access = {
   getStock: permission('write:stock'),
   setStock: permission('write:stock'),
 
-  // A valid credential makes an Idempotency-Key count.
-  createUser: anyone,
-  createUsers: anyone,
-  login: unauthenticated,
-  // Answers 200 also without a live session, so it reads the token itself. Each that is shown is looked for by identity.
-  logout: countedByAddress(1),
-  // Callers who manage users, and users in person, see more.
-  getUser: anyone,
+  // An Idempotency-Key is honoured only with a valid credential.
+  createUser: optionalCredential,
+  createUsers: optionalCredential,
+  login: limitedByCredential,
+  // Reads the token itself, since it answers 200 even without a live session. Identity looks up every token sent.
+  logout: limitedByAddress(1),
+  // The user and callers with `write:users` see more.
+  getUser: optionalCredential,
   listUsers: permission('write:users'),
   setUserRole: permission('write:users'),
-  updateUser: caller,
-  deleteUser: caller,
-  createApiKey: caller,
-  listApiKeys: caller,
-  revokeApiKey: caller,
-  rotateApiKey: caller,
-  listSessions: caller,
-  endSession: caller,
-  endSessions: caller,
+  updateUser: authenticated,
+  deleteUser: authenticated,
+  createApiKey: authenticated,
+  listApiKeys: authenticated,
+  revokeApiKey: authenticated,
+  rotateApiKey: authenticated,
+  listSessions: authenticated,
+  endSession: authenticated,
+  endSessions: authenticated,
 
   createOAuthClient: permission('write:users'),
   listOAuthClients: permission('write:users'),
@@ -98,10 +100,10 @@ export const access = {
   resendDelivery: permission('webhooks'),
   replayEvents: permission('webhooks'),
 
-  getOAuth: countedByAddress(1),
-  postOAuth: countedByAddress(1),
-  // Identity keeps each for half an hour, before anybody has logged in: by default 600 a minute from one address.
-  beginAuthorization: countedByAddress(100),
+  getOAuth: limitedByAddress(1),
+  postOAuth: limitedByAddress(1),
+  // Identity stores each for half an hour, before any login. By default one address may begin 600 a minute.
+  beginAuthorization: limitedByAddress(100),
   getOpenApi: open,
   showDocs: open,
   redirectToDocs: open,
@@ -114,6 +116,6 @@ export const access = {
   ready: open,
   listProblems: open,
   showProblem: open,
-} as const satisfies Record<string, Needs>;
+} as const satisfies Record<string, AccessPolicy>;
 
 export type OperationName = keyof typeof access;

@@ -9,12 +9,12 @@ import { AuditPages } from './audit/audit-pages.js';
 import { HealthController } from './health/health.controller.js';
 import { ShopReadiness } from './health/shop-readiness.js';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
-import { Entrance } from './http/entrance.js';
+import { RequestAuthenticator } from './http/request-authenticator.js';
 import { Routes } from './http/routes.js';
-import { Services } from './http/services.js';
+import { RpcForwarder } from './http/rpc-forwarder.js';
 import { ImagesController } from './images/images.controller.js';
 import { Uploads } from './images/uploads.js';
-import { Load } from './limits/load.js';
+import { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
 import { RateLimit } from './limits/rate-limit.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthController } from './oauth/oauth.controller.js';
@@ -34,7 +34,7 @@ import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 @Module({})
 export class GatewayModule {
-  static with(options: GatewayOptions, load: Load, logger: Logger, drain: ConnectionDrain): DynamicModule {
+  static with(options: GatewayOptions, limiter: ConcurrencyLimiter, logger: Logger, drain: ConnectionDrain): DynamicModule {
     return {
       module: GatewayModule,
       controllers: [
@@ -58,16 +58,16 @@ export class GatewayModule {
         { provide: GATEWAY_OPTIONS, useValue: options },
         { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },
         {
-          provide: Entrance,
+          provide: RequestAuthenticator,
           inject: [RpcClient, RevocationLog, RateLimit],
           useFactory: (rpc: RpcClient, log: RevocationLog, limit: RateLimit) =>
-            new Entrance(new CredentialChecker(rpc, log, options), limit),
+            new RequestAuthenticator(new Credentials(rpc, log, options), limit),
         },
         { provide: RateLimit, useValue: new RateLimit(options.rateLimitPerMinute) },
-        { provide: Load, useValue: load },
+        { provide: ConcurrencyLimiter, useValue: limiter },
         { provide: ConnectionDrain, useValue: drain },
-        { provide: Routes, inject: [Entrance, Load], useFactory: (entrance: Entrance, own: Load) => new Routes(entrance, own) },
-        Services,
+        { provide: Routes, inject: [RequestAuthenticator, ConcurrencyLimiter], useFactory: (authenticator: RequestAuthenticator, limiter: ConcurrencyLimiter) => new Routes(authenticator, limiter) },
+        RpcForwarder,
         CachedReads,
         Uploads,
         Transfers,

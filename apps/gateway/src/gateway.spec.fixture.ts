@@ -14,12 +14,12 @@ import { type Fake, fake, startFake, startService } from '@plant-shop/testing/se
 import type { GatewayOptions } from './options.js';
 import { type Gateway, startGateway } from './start.js';
 
-// The gateway over real NATS; the services behind it are made up, with the contract's payloads validated.
+// The gateway over real NATS, with fake services behind it. Payloads are validated by the contracts.
 
 export const publicUrl = 'https://plants.example';
 export const userId = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-interface KnownCredential {
+interface FakeCredential {
   readonly kind: CredentialKind;
   readonly id: string;
   readonly userId: string;
@@ -27,33 +27,33 @@ interface KnownCredential {
   readonly expiresAt?: string;
 }
 
-/** What a service was asked, in order. */
-export interface Asked {
+/** A call to a fake service. */
+export interface RecordedCall {
   readonly operation: string;
   readonly payload: unknown;
   readonly context: RpcContext;
 }
 
-/** Identity as the gateway sees it: credentials by digest, and a numbered log of what was revoked. */
+/** Identity as the gateway sees it: credentials by digest, and a numbered revocation log. */
 export class FakeIdentity {
-  readonly credentials = new Map<string, KnownCredential>();
+  readonly credentials = new Map<string, FakeCredential>();
   readonly subjects = new Map<string, readonly Permission[]>();
   readonly log: Revocation[] = [];
   signingKeys: readonly Readonly<Record<string, unknown>>[] = [];
   checks = 0;
-  private known = 0;
-  /** While set, pulls of the log get no answer. */
-  isSilent = false;
-  /** How far its clock is ahead of the gateway's. */
-  aheadMs = 0;
+  private added = 0;
+  /** While true, pulls of the revocation log hang. */
+  isUnresponsive = false;
+  /** How far identity's clock is ahead of the gateway's. */
+  clockAheadMs = 0;
 
-  /** By its own clock, in milliseconds since the epoch. */
+  /** Returns identity's clock, in milliseconds since the epoch. */
   time(): number {
-    return Date.now() + this.aheadMs;
+    return Date.now() + this.clockAheadMs;
   }
 
-  know(secret: string, credential: Partial<KnownCredential> & { readonly kind: CredentialKind }): void {
-    const id = this.credentials.get(digestOf(secret))?.id ?? userId(900 + ++this.known);
+  addCredential(secret: string, credential: Partial<FakeCredential> & { readonly kind: CredentialKind }): void {
+    const id = this.credentials.get(digestOf(secret))?.id ?? userId(900 + ++this.added);
     this.credentials.set(digestOf(secret), { id, userId: userId(1), permissions, ...credential });
   }
 
@@ -65,8 +65,8 @@ export class FakeIdentity {
     this.subjects.delete(id);
   }
 
-  /** What the user's credentials lead to is another thing from now on. */
-  change(userId: string, now: Pick<KnownCredential, 'permissions' | 'expiresAt'>): void {
+  /** Changes what the user's credentials permit and when they expire. */
+  changeUser(userId: string, now: Pick<FakeCredential, 'permissions' | 'expiresAt'>): void {
     for (const [digest, credential] of this.credentials) {
       if (credential.userId === userId) this.credentials.set(digest, { ...credential, ...now });
     }
@@ -74,7 +74,7 @@ export class FakeIdentity {
     this.log.push({ position: this.log.length + 1, kind: 'userChanged', id: userId });
   }
 
-  /** The session's or key's id, for `revoke`. */
+  /** Returns the id of a session or API key, for `revoke`. */
   idOf(secret: string): string {
     const known = this.credentials.get(digestOf(secret));
     if (!known) throw new Error(`${secret} is not known`);
@@ -96,7 +96,7 @@ export class FakeIdentity {
         return { permissions: [...known], position: this.log.length };
       }),
       fake(identity.readRevocations, async ({ after }) => {
-        while (this.isSilent) await new Promise((resolve) => setTimeout(resolve, 20));
+        while (this.isUnresponsive) await new Promise((resolve) => setTimeout(resolve, 20));
         return { head: this.log.length, entries: this.log.slice(after, after + 1_000), time: this.time() };
       }),
       fake(identity.readSigningKeys, () => ({ keys: this.signingKeys })),
@@ -111,28 +111,33 @@ export interface Shop {
   readonly gateway: Gateway;
   readonly service: Service;
   readonly identity: FakeIdentity;
-  readonly asked: Asked[];
-  /** Takes a service away and brings it back. */
+  readonly calls: RecordedCall[];
   stopFake(service: string): Promise<void>;
   restartFake(service: string): Promise<void>;
-  /** Instead of one that was taken away, another that answers this. */
-  replaceFake(service: string, answers: readonly Fake[]): Promise<void>;
+  /** Starts other fakes in place of a stopped service. */
+  replaceFake(service: string, fakes: readonly Fake[]): Promise<void>;
   get(path: string, headers?: Record<string, string>): Promise<Response>;
   send(method: string, path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
   stop(): Promise<void>;
 }
 
-type Answers = Readonly<Record<string, readonly Fake[]>>;
+type FakesByService = Readonly<Record<string, readonly Fake[]>>;
 
-export async function startShop(answers: Answers = {}, options: Partial<GatewayOptions> = {}): Promise<Shop> {
+export async function startShop(own: FakesByService = {}, options: Partial<GatewayOptions> = {}): Promise<Shop> {
   const nats = await startNats();
-  const known = new FakeIdentity();
-  const asked: Asked[] = [];
-  const fakes: Record<string, readonly Fake[]> = { catalog: [], store: [], notifications: [], ...answers, identity: [...known.fakes(), ...(answers['identity'] ?? [])] };
+  const fakeIdentity = new FakeIdentity();
+  const calls: RecordedCall[] = [];
+  const fakes: Record<string, readonly Fake[]> = {
+    catalog: [],
+    store: [],
+    notifications: [],
+    ...own,
+    identity: [...fakeIdentity.fakes(), ...(own['identity'] ?? [])],
+  };
   const running = new Map<string, { stop: () => Promise<void> }>();
   const start = async (service: string): Promise<void> => {
-    const own = [fake(readinessOf(service), () => ({ ready: true, checks: {} })), ...(fakes[service] ?? [])];
-    running.set(service, await startFake(nats.url, service, own.map((one) => recorded(one, asked))));
+    const all = [fake(readinessOf(service), () => ({ ready: true, checks: {} })), ...(fakes[service] ?? [])];
+    running.set(service, await startFake(nats.url, service, all.map((one) => recorded(one, calls))));
   };
   for (const service of Object.keys(fakes)) await start(service);
   const { gateway, service } = await startReplica(nats, options);
@@ -141,15 +146,15 @@ export async function startShop(answers: Answers = {}, options: Partial<GatewayO
     nats,
     gateway,
     service,
-    identity: known,
-    asked,
+    identity: fakeIdentity,
+    calls,
     stopFake: async (name) => {
       await running.get(name)?.stop();
       running.delete(name);
     },
     restartFake: start,
-    replaceFake: (name, own) => {
-      fakes[name] = own;
+    replaceFake: (name, others) => {
+      fakes[name] = others;
       return start(name);
     },
     get: (path, headers = {}) => fetch(url + path, { headers, redirect: 'manual' }),
@@ -167,7 +172,7 @@ export async function startShop(answers: Answers = {}, options: Partial<GatewayO
   };
 }
 
-/** A gateway on this NATS server, beside others or alone. */
+/** Starts a gateway on this NATS server. */
 export async function startReplica(
   nats: TestNats,
   options: Partial<GatewayOptions> = {},
@@ -197,11 +202,11 @@ export async function startReplica(
   return { gateway: await started.promise, service };
 }
 
-function recorded({ operation, answer }: Fake, asked: Asked[]): Fake {
+function recorded({ operation, answer }: Fake, calls: RecordedCall[]): Fake {
   return {
     operation,
     answer: (payload: never, context: RpcContext): unknown => {
-      asked.push({ operation: operation.pattern, payload, context });
+      calls.push({ operation: operation.pattern, payload, context });
       return answer(payload, context);
     },
   };
@@ -211,8 +216,8 @@ const fern: Plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'ava
 const refund = { id: 3, orderId: 7, status: 'due', paymentReference: 'p', dueAt: '2026-05-01T08:15:30.123Z' } as const;
 const placed: Order = { id: 1, plantId: 1, quantity: 1, status: 'placed', complete: false };
 
-/** Plants and orders that answer what they were asked; webhooks answer their samples. */
-export const echoes: Answers = {
+/** Fakes that answer with the requested ids and the sent fields; those of notifications answer their samples. */
+export const echoes: FakesByService = {
   catalog: [
     fake(catalog.createPlant, ({ plant }) => ({ ...fern, name: plant.name })),
     fake(catalog.getPlant, ({ plantId }) => ({ ...fern, id: plantId })),

@@ -19,36 +19,39 @@ import { Routes, type ServedRoute, supportAllMethods } from './http/routes.js';
 import { secureAnswers } from './http/security-headers.js';
 import { createAdapter } from './http/server.js';
 import { Uploads } from './images/uploads.js';
-import { Load } from './limits/load.js';
+import { ConcurrencyLimiter } from './limits/concurrency-limiter.js';
 import { RateLimit } from './limits/rate-limit.js';
 import { shareCounts } from './limits/shared-counts.js';
 import type { GatewayOptions } from './options.js';
 import { ProblemFilter } from './problems/problem.filter.js';
 
-/** Connections that wait to be accepted; Linux cuts it to net.core.somaxconn. Beyond it clients try again after 1, 3, 7 s, and Node's 511 are few in a rush. */
+/**
+ * Connections waiting to be accepted; Linux caps it at net.core.somaxconn. Beyond it, clients retry after 1, 3 and 7 s, and
+ * Node's default of 511 is too few for a burst.
+ */
 const backlog = 4_096;
 
 export interface Gateway {
-  /** Where it listens, on the network of this machine. */
+  /** The address where it listens. */
   readonly url: string;
   readonly routes: readonly ServedRoute[];
 }
 
-/** All routes with everything in front of them, and nobody listens yet. */
+/** Creates the gateway with all its routes and hooks, without listening. */
 export async function createGateway(
   service: Pick<Service, 'name' | 'logger' | 'nats' | 'rpc' | 'metrics' | 'readiness' | 'database'>,
   options: GatewayOptions,
 ): Promise<{ app: NestFastifyApplication; routes: Routes; drain: ConnectionDrain }> {
   const { logger } = service;
-  const load = new Load({ requests: options.maxInFlight, bodyBytes: options.maxBodyMib * 1024 * 1024 });
-  load.observe(service.metrics);
+  const limiter = new ConcurrencyLimiter({ requests: options.maxInFlight, bodyBytes: options.maxBodyMib * 1024 * 1024 });
+  limiter.observe(service.metrics);
   const { publicUrl, trustedProxies, requestTimeoutMs } = options;
   const drain = new ConnectionDrain();
-  const parts = { publicUrl, trustedProxies, requestTimeoutMs, load, logger, drain };
+  const parts = { publicUrl, trustedProxies, requestTimeoutMs, limiter, logger, drain };
   const adapter = createAdapter(parts);
   const instance = adapter.getInstance();
   const app = await NestFactory.create<NestFastifyApplication>(
-    infrastructureModule(GatewayModule.with(options, load, logger, drain), service),
+    infrastructureModule(GatewayModule.with(options, limiter, logger, drain), service),
     adapter,
     { bodyParser: false, logger: new NestLogger(logger), abortOnError: false },
   );
@@ -59,7 +62,7 @@ export async function createGateway(
   traceRequests(instance);
   logRequests(instance, logger, service.metrics);
   secureAnswers(instance, publicUrl);
-  routes.watch(instance);
+  routes.install(instance);
   await allowOrigins(instance, options.corsOrigins);
   await instance.register(compress, { global: false, threshold: compressFromBytes, encodings: ['br', 'gzip'], brotliOptions });
   await instance.register(replyFrom, { base: options.identityHttpUrl, disableRequestLogging: true });

@@ -7,42 +7,42 @@ import { store } from '@plant-shop/contracts/store';
 import type { AuditLogRequest } from '@plant-shop/platform/audit/audit-log';
 import { CodedError } from '@plant-shop/platform/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Services } from '../http/services.js';
+import { RpcForwarder } from '../http/rpc-forwarder.js';
 import { mergeAudit } from './merge-audit.js';
 
-/** Those that keep a log; staff do nothing in the others. */
+/** The services with an audit log; the others have no staff operations. */
 const logs = [catalog.readAudit, identity.readAudit, store.readAudit];
 const maxLimit = 1_000;
 
-/** One page out of those of all services. */
+/** Merges the audit logs of all services into one list. */
 @Injectable()
 export class AuditPages {
-  constructor(private readonly services: Services) {}
+  constructor(private readonly forwarder: RpcForwarder) {}
 
-  async send(request: FastifyRequest, reply: FastifyReply, asked: AuditLogRequest): Promise<void> {
-    const wanted = asked.subject === undefined ? [undefined] : await this.subjectsOf(request, asked.subject);
+  async send(request: FastifyRequest, reply: FastifyReply, query: AuditRequested): Promise<void> {
+    const wanted = query.subject === undefined ? [undefined] : await this.subjectsOf(request, query.subject);
     const parts = await Promise.all(
       wanted.flatMap((subject) => {
-        const payload = { ...asked, ...(subject !== undefined && { subject }) };
-        return logs.map(async (log) => ({ service: log.service, ...(await this.services.callPage(request, log, payload)) }));
+        const payload = { ...query, ...(subject !== undefined && { subject }) };
+        return logs.map(async (log) => ({ service: log.service, ...(await this.forwarder.callPage(request, log, payload)) }));
       }),
     );
-    const { entries, next } = mergeAudit(parts, asked.limit ?? maxLimit);
-    if (next !== undefined) this.services.linkNext(request, reply, { ...asked }, next);
+    const { entries, next } = mergeAudit(parts, query.limit ?? maxLimit);
+    if (next !== undefined) this.forwarder.addNextLink(request, reply, { ...query }, next);
     const subjects = [...new Set(entries.flatMap(({ subject }) => subject ?? []))];
-    const users = subjects.length === 0 ? [] : await this.services.call(request, identity.resolveUserIds, { userIds: subjects });
+    const users = subjects.length === 0 ? [] : await this.forwarder.call(request, identity.resolveUserIds, { userIds: subjects });
     const names = new Map(users.map(({ userId, username }) => [userId, username]));
     void reply.send(entries.map((entry): NamedAuditEntry => withName(entry, names)));
   }
 
   /**
-   * Whom a text may mean: the user of that name, and whoever has or had it for an id. Names may look like ids, and one that
-   * somebody took to be found in another's place must hide nothing: then the entries of both are there, each with its subject.
+   * Resolves a username or user id to user ids. A text in the form of an id may be both: a user could choose another user's
+   * id as a name to hide that user's entries, so the entries of both are returned, each with its subject.
    */
   private async subjectsOf(request: FastifyRequest, text: string): Promise<readonly string[]> {
     const isId = uuidPattern.test(text);
     try {
-      const { userId } = await this.services.call(request, identity.resolveUsername, { username: text });
+      const { userId } = await this.forwarder.call(request, identity.resolveUsername, { username: text });
       return isId ? [...new Set([text, userId])] : [userId];
     } catch (error) {
       if (isId && error instanceof CodedError && error.code === 'user-not-found') return [text];

@@ -1,7 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageOf, queryText } from '../http/input.js';
-import { Rule } from '../http/rule.js';
+import { Route } from '../http/route-spec.js';
 import { AuditPages } from './audit-pages.js';
 
 @Controller('v3/audit')
@@ -9,11 +9,11 @@ export class AuditController {
   constructor(private readonly pages: AuditPages) {}
 
   @Get()
-  @Rule({ compressed: true })
+  @Route({ compressed: true })
   listAudit(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const subject = queryText(request, 'subject');
     const operation = queryText(request, 'operation');
-    const asked = { ...(subject !== undefined && { subject }), ...(operation !== undefined && { operation }), ...pageOf(request) };
-    return this.pages.send(request, reply, asked);
+    const query = { ...(subject !== undefined && { subject }), ...(operation !== undefined && { operation }), ...pageOf(request) };
+    return this.pages.send(request, reply, query);
   }
 }

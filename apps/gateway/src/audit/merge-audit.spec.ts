@@ -4,7 +4,7 @@ import { auditCursor, boundsOf } from '@plant-shop/platform/audit/audit-cursor';
 import fc from 'fast-check';
 import { type AuditPart, mergeAudit } from './merge-audit.js';
 
-interface Kept {
+interface StoredEntry {
   readonly service: string;
   readonly entry: AuditEntry;
 }
@@ -12,11 +12,11 @@ interface Kept {
 const services = ['catalog', 'identity', 'store'];
 const instant = (ms: number): string => new Date(1_700_000_000_000 + ms).toISOString();
 
-/** What a service answers: its entries below its bounds, newest first, at most `limit`. */
-function partOf(service: string, kept: readonly Kept[], limit: number, cursor: string | undefined): AuditPart {
+/** The response of a service: its entries below the cursor's bounds, newest first, at most `limit`. */
+function partOf(service: string, stored: readonly StoredEntry[], limit: number, cursor: string | undefined): AuditPart {
   const { before, beforeId } = boundsOf(service, cursor);
   const isBelow = ({ at, id }: AuditEntry): boolean => before === 'infinity' || at < before || (at === before && id < beforeId);
-  const found = kept
+  const found = stored
     .filter((one) => one.service === service && isBelow(one.entry))
     .map(({ entry }) => entry)
     .sort((a, b) => (a.at === b.at ? b.id - a.id : a.at > b.at ? -1 : 1));
@@ -25,17 +25,17 @@ function partOf(service: string, kept: readonly Kept[], limit: number, cursor: s
   return { service, entries, next: last && found.length > limit ? auditCursor({ ...last, service }) : undefined };
 }
 
-describe('the logs of all services together', () => {
-  it('are walked through once by their cursors, newest first, whatever happened in the same millisecond', () => {
-    const kept = fc
+describe('the merged audit logs', () => {
+  it('return every entry exactly once, newest first, even when several fall into one millisecond', () => {
+    const stored = fc
       .array(fc.record({ service: fc.constantFrom(...services), ms: fc.integer({ min: 0, max: 4 }) }), { maxLength: 40 })
-      .map((all) => all.map(({ service, ms }, n): Kept => ({ service, entry: { id: n + 1, at: instant(ms), operation: `${service}.x`, requestId: 'r', credentials: [], target: '1' } })));
+      .map((all) => all.map(({ service, ms }, n): StoredEntry => ({ service, entry: { id: n + 1, at: instant(ms), operation: `${service}.x`, requestId: 'r', credentials: [], target: '1' } })));
     fc.assert(
-      fc.property(kept, fc.integer({ min: 1, max: 9 }), (all, limit) => {
+      fc.property(stored, fc.integer({ min: 1, max: 9 }), (all, limit) => {
         const seen: AuditEntry[] = [];
         for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
           const { entries, next } = mergeAudit(services.map((service) => partOf(service, all, limit, cursor)), limit);
-          // No page is empty but the first of an empty log.
+          // Only the first page of an empty log is empty.
           expect(entries.length > 0 || all.length === 0).toBe(true);
           expect(entries.length).toBeLessThanOrEqual(limit);
           seen.push(...entries);
@@ -47,7 +47,7 @@ describe('the logs of all services together', () => {
     );
   });
 
-  it.each(['', 'x', Buffer.from('[1,2,3]').toString('base64url'), Buffer.from('["2026-01-01T00:00:00.000Z","store"]').toString('base64url'), Buffer.from('["2026-99-01T00:00:00.000Z","store",1]').toString('base64url')])('refuse %p, which is no cursor', (cursor) => {
+  it.each(['', 'x', Buffer.from('[1,2,3]').toString('base64url'), Buffer.from('["2026-01-01T00:00:00.000Z","store"]').toString('base64url'), Buffer.from('["2026-99-01T00:00:00.000Z","store",1]').toString('base64url')])('refuse an invalid cursor: %p', (cursor) => {
     expect(() => boundsOf('store', cursor)).toThrow(expect.objectContaining({ code: 'invalid-cursor' }));
   });
 });

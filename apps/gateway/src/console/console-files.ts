@@ -15,45 +15,45 @@ const types: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** The build writes these beside a file, so that no request waits for a compressor. */
+/** The console's build writes these next to each file, so that nothing is compressed while a request waits. */
 const encodings = { br: '.br', gzip: '.gz' } as const;
 type Encoding = keyof typeof encodings;
 
 export interface ConsoleFile {
   readonly type: string;
   readonly etag: string;
-  /** Its name changes with its content. */
+  /** The file name contains a hash of the content. */
   readonly isHashed: boolean;
-  /** By which it is there compressed. */
+  /** The encodings that the build has written. */
   readonly encodings: readonly Encoding[];
   open(encoding?: Encoding): Readable;
 }
 
-/** Where the console's build is; the package has no code that the gateway imports. */
-export const builtConsole = (): string => join(dirname(require.resolve('@plant-shop/console/package.json')), 'dist', 'site');
+/** Returns the folder of the console's build. The gateway imports no code of that package. */
+export const consoleBuildFolder = (): string => join(dirname(require.resolve('@plant-shop/console/package.json')), 'dist', 'site');
 
 /**
- * The files of a build by their paths. Read once: a build never changes under a running gateway.
- * @returns none where the console was not built
+ * Returns the files of a build by path, or none if the console was not built. Read once: a build does not change while the
+ * gateway runs.
  */
 export function readConsoleFiles(folder: string): ReadonlyMap<string, ConsoleFile> {
   if (!existsSync(folder)) return new Map();
   const paths = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const there = new Set(paths);
+  const existing = new Set(paths);
   return new Map(
     paths.flatMap((path) => {
       const type = types[extname(path)];
-      return type === undefined ? [] : [[relative(folder, path).replaceAll(sep, '/'), fileAt(path, type, there)] as const];
+      return type === undefined ? [] : [[relative(folder, path).replaceAll(sep, '/'), fileAt(path, type, existing)] as const];
     }),
   );
 }
 
-function fileAt(path: string, type: string, there: ReadonlySet<string>): ConsoleFile {
+function fileAt(path: string, type: string, existing: ReadonlySet<string>): ConsoleFile {
   return {
     type,
     etag: `"${createHash('sha256').update(readFileSync(path)).digest('base64url').slice(0, 27)}"`,
     isHashed: path.includes(`${sep}assets${sep}`),
-    encodings: (['br', 'gzip'] as const).filter((one) => there.has(path + encodings[one])),
+    encodings: (['br', 'gzip'] as const).filter((one) => existing.has(path + encodings[one])),
     open: (encoding) => createReadStream(encoding === undefined ? path : path + encodings[encoding]),
   };
 }

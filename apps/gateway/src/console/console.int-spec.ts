@@ -14,7 +14,7 @@ describe('the console', () => {
   };
   const assetsOf = (html: string): string[] => [...html.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
 
-  it.each(['/console', '/console/', '/console/orders/7?tab=timeline', '/console/index.html'])('%s is its page, revalidated at each use', async (path) => {
+  it.each(['/console', '/console/', '/console/orders/7?tab=timeline', '/console/index.html'])('%s is the page, revalidated on each use', async (path) => {
     const { response, text } = await read(path);
     expect(response.status).toBe(200);
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -24,7 +24,7 @@ describe('the console', () => {
     expect({ status: again.response.status, text: again.text }).toEqual({ status: 304, text: '' });
   });
 
-  it('runs no inline script, loads nothing from elsewhere, is in no frame, and may reach the stream', async () => {
+  it('forbids inline scripts, foreign content and framing, and allows the stream', async () => {
     const { response, text } = await read('/console');
     const policy = (response.headers.get('content-security-policy') ?? '').split('; ');
     expect(policy).toEqual(expect.arrayContaining(["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'"]));
@@ -33,12 +33,12 @@ describe('the console', () => {
     expect(text).not.toMatch(/https?:|<script>|\son\w+=/);
   });
 
-  it('has files with hashed names, which are kept for good and come compressed', async () => {
+  it('serves files with hashed names as immutable and compressed', async () => {
     const { text: html } = await read('/console');
     for (const path of assetsOf(html)) {
       const plain = await read(path, { 'accept-encoding': 'identity' });
       expect(plain.response.headers.get('content-encoding')).toBeNull();
-      if (plain.text.length < 1_024) continue; // It would not get smaller by much.
+      if (plain.text.length < 1_024) continue; // Too small to be compressed.
       for (const encoding of ['br', 'gzip']) {
         const { response, text } = await read(path, { 'accept-encoding': encoding });
         expect({ path, status: response.status, encoding: response.headers.get('content-encoding') }).toEqual({ path, status: 200, encoding });
@@ -49,20 +49,20 @@ describe('the console', () => {
     }
   });
 
-  it.each(['/console/assets/index-gone.js', '/console/assets/', '/console/assets/../../package.json', '/console/assets/..%2findex.html', '/consoles'])('%s is not there', async (path) => {
+  it.each(['/console/assets/index-gone.js', '/console/assets/', '/console/assets/../../package.json', '/console/assets/..%2findex.html', '/consoles'])('%s is not found', async (path) => {
     const { response, text } = await read(path);
     expect(response.status).toBe(404);
     expect(response.headers.get('cache-control')).not.toContain('immutable');
     expect(JSON.parse(text)).toMatchObject({ code: 'route-not-found' });
   });
 
-  it('is told where people log in and where the stream is', async () => {
+  it('reads the OAuth client and the address of the stream from its settings', async () => {
     const { response, text } = await read('/console/settings.json');
     expect(response.headers.get('cache-control')).toBe('no-cache');
     expect(JSON.parse(text)).toEqual({ publicUrl, oauthClient: 'plant-console', streamUrl: 'wss://stream.example' });
   });
 
-  it('takes no other method', async () => {
+  it('allows only GET and HEAD', async () => {
     const response = await fetch(`${shop.gateway.url}/console`, { method: 'POST' });
     expect(response.status).toBe(405);
   });

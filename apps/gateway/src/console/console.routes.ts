@@ -1,34 +1,34 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isKnown } from '../http/conditions.js';
-import { ruleFor } from '../http/rule.js';
+import { isNotModified } from '../http/conditions.js';
+import { routeSpecFor } from '../http/route-spec.js';
 import type { GatewayOptions } from '../options.js';
 import { routeNotFound } from '../problems/problem.js';
-import { builtConsole, type ConsoleFile, readConsoleFiles } from './console-files.js';
+import { consoleBuildFolder, type ConsoleFile, readConsoleFiles } from './console-files.js';
 
-/** Hashed names never get another content. */
-const forGood = 'public, max-age=31536000, immutable';
+/** For files with a content hash in their name. */
+const immutable = 'public, max-age=31536000, immutable';
 
 /**
- * The admin console: static files of `apps/console` under `/console`. Plain routes, outside Nest's controllers: a wildcard
- * below a prefix is one node of Fastify's router, and API requests never get to it.
+ * Serves the admin console: static files of `apps/console` under `/console`. These are plain routes rather than Nest
+ * controllers: a wildcard below a prefix is one node of Fastify's router, which API requests never reach.
  *
  * @returns whether the console was built
  */
-export function serveConsole(instance: FastifyInstance, options: GatewayOptions, folder = builtConsole()): boolean {
+export function serveConsole(instance: FastifyInstance, options: GatewayOptions, folder = consoleBuildFolder()): boolean {
   const files = readConsoleFiles(folder);
   const policy = policyOf(options);
   const settings = JSON.stringify({ publicUrl: options.publicUrl, oauthClient: options.consoleOAuthClient, streamUrl: options.streamPublicUrl });
 
-  instance.get('/console/settings.json', { config: { rule: ruleFor('getConsoleSettings') } }, (_request, reply) => {
+  instance.get('/console/settings.json', { config: { spec: routeSpecFor('getConsoleSettings') } }, (_request, reply) => {
     void reply.headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-cache' }).send(settings);
   });
   const page = (request: FastifyRequest, reply: FastifyReply): void => {
     sendFile(request, reply, files.get('index.html'), policy);
   };
-  instance.get('/console', { config: { rule: ruleFor('showConsole') } }, page);
-  instance.get('/console/*', { config: { rule: ruleFor('getConsoleFile') } }, (request, reply) => {
+  instance.get('/console', { config: { spec: routeSpecFor('showConsole') } }, page);
+  instance.get('/console/*', { config: { spec: routeSpecFor('getConsoleFile') } }, (request, reply) => {
     const path = (request.params as { '*': string })['*'];
-    // Whatever is no file is an address within the page. A hashed file that is gone is neither: the page then says to load it again.
+    // A path that is no file is a route within the page. A missing hashed file answers 404, so that the page asks for a reload.
     if (path.startsWith('assets/')) sendFile(request, reply, files.get(path), policy);
     else if (files.has(path)) sendFile(request, reply, files.get(path), policy);
     else page(request, reply);
@@ -36,7 +36,7 @@ export function serveConsole(instance: FastifyInstance, options: GatewayOptions,
   return files.has('index.html');
 }
 
-/** The page's components set styles on elements and add style elements. The stream may be at another origin than the API. */
+/** `unsafe-inline`: the page's components set style attributes and add style elements. The stream may have its own origin. */
 function policyOf({ publicUrl, streamPublicUrl }: GatewayOptions): string {
   const stream = streamPublicUrl === '' ? '' : ` ${new URL(streamPublicUrl.replace(/^ws/, 'http')).origin}`;
   return (
@@ -45,19 +45,19 @@ function policyOf({ publicUrl, streamPublicUrl }: GatewayOptions): string {
   );
 }
 
-/** @throws Refusal `route-not-found` */
+/** @throws HttpError `route-not-found` */
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: ConsoleFile | undefined, policy: string): void {
   if (!file) throw routeNotFound();
   const { type, etag, isHashed } = file;
   reply.headers({
-    // Weak: the bytes differ by how they are compressed.
+    // Weak: the bytes depend on the encoding.
     etag: `W/${etag}`,
-    'cache-control': isHashed ? forGood : 'no-cache',
+    'cache-control': isHashed ? immutable : 'no-cache',
     'content-security-policy': policy,
     'x-frame-options': 'DENY',
     vary: 'accept-encoding',
   });
-  if (isKnown(request.headers['if-none-match'], etag)) {
+  if (isNotModified(request.headers['if-none-match'], etag)) {
     void reply.code(304).send();
     return;
   }
@@ -66,7 +66,7 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: ConsoleFil
   void reply.header('content-type', type).send(file.open(encoding));
 }
 
-/** RFC 9110, 12.5.3, without preferences: all that browsers send are ones. */
+/** RFC 9110, section 12.5.3. Weights other than 0 are ignored, since browsers send none. */
 const accepts = (header: string | string[] | undefined, encoding: string): boolean =>
   String(header ?? '').split(',').some((one) => {
     const [name, weight] = one.split(';').map((part) => part.trim());

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 import { problemTable } from '../problems/problem-table.js';
 
-describe('the pages for people', () => {
+describe('the HTML pages', () => {
   let shop: Shop;
   beforeAll(async () => {
     shop = await startShop();
@@ -13,11 +13,11 @@ describe('the pages for people', () => {
     const response = await shop.get(path);
     return { response, text: await response.text() };
   };
-  /** What a page refers to, as a browser would resolve it. */
+  /** Paths of a page's links and files, as a browser resolves them. */
   const addressesIn = (html: string, page: string): string[] =>
     [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address = '']) => new URL(address, `http://shop${page}`).pathname);
 
-  it('/docs works without the internet and without inline scripts, and says so to the browser', async () => {
+  it('/docs loads only files of the gateway and no inline scripts, and its policy forbids others', async () => {
     const { response, text } = await read('/docs');
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     const policy = response.headers.get('content-security-policy') ?? '';
@@ -34,20 +34,20 @@ describe('the pages for people', () => {
     }
   });
 
-  it('/docs/ leads to /docs, at whichever address it was opened', async () => {
+  it('/docs/ redirects to /docs at the address where it was opened', async () => {
     const { response } = await read('/docs/?a=b');
     expect(response.status).toBe(308);
     expect(new URL(response.headers.get('location') ?? '', 'http://localhost:1234/docs/').href).toBe('http://localhost:1234/docs');
   });
 
-  it('/v3 says what there is, like /', async () => {
+  it('/v3 answers the same overview as /', async () => {
     const { response, text } = await read('/v3');
     expect(response.status).toBe(200);
     expect(JSON.parse(text)).toMatchObject({ api: expect.stringMatching(/\/v3$/), reference: expect.stringMatching(/\/docs$/) });
     expect(text).toBe((await read('/')).text);
   });
 
-  it('"Authorize" begins with the OAuth client of the settings, or with none', async () => {
+  it('"Authorize" is filled in with the OAuth client of the settings, if there is one', async () => {
     expect((await read('/docs/docs.js')).text).toContain('.initOAuth({"usePkceWithAuthorizationCodeGrant":true});');
     const other = await startShop({}, { docsOAuthClient: 'plant-docs' });
     try {
@@ -59,7 +59,7 @@ describe('the pages for people', () => {
     }
   });
 
-  it('lets the page come back from a login with OAuth', async () => {
+  it('serves the page that OAuth logins return to', async () => {
     const { response, text } = await read('/docs/oauth2-redirect.html');
     expect(response.headers.get('content-security-policy')).toContain("script-src 'self';");
     const files = addressesIn(text, '/docs/oauth2-redirect.html');
@@ -67,7 +67,7 @@ describe('the pages for people', () => {
     for (const file of files) expect((await read(file)).response.status).toBe(200);
   });
 
-  it('what the viewer has loaded is not sent again', async () => {
+  it('files of the viewer are revalidated with 304', async () => {
     const first = await read('/docs/swagger-ui.css');
     const etag = first.response.headers.get('etag') ?? '';
     expect((await shop.get('/docs/swagger-ui.css', { 'if-none-match': etag })).status).toBe(304);
@@ -77,7 +77,7 @@ describe('the pages for people', () => {
     expect((await read(path)).response.status).toBe(404);
   });
 
-  it('/problems leads to a page for every code, with its meaning, what to do and an example', async () => {
+  it('/problems links to a page for every code, with its meaning, what to do and an example', async () => {
     const list = await read('/problems');
     const pages = addressesIn(list.text, '/problems').filter((one) => one.startsWith('/problems/'));
     expect(pages.sort()).toEqual(Object.keys(problemTable).map((code) => `/problems/${code}`).sort());

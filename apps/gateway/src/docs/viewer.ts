@@ -2,11 +2,11 @@ import { createReadStream, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';
 
-// Swagger UI from its npm package, read from the disk when somebody asks for it: a gateway that nobody reads pays nothing.
+// Swagger UI from its npm package. Files are read from disk per request, so an unused viewer costs no memory.
 
 const require = createRequire(import.meta.url);
 
-/** Addresses are relative: the page also works where a proxy puts the shop under a path. */
+/** Links are relative, so the page also works behind a proxy that adds a path prefix. */
 export const docsPage = `<!doctype html>
 <html lang="en">
 <head>
@@ -25,10 +25,10 @@ export const docsPage = `<!doctype html>
 `;
 
 /**
- * In a file of its own, so that the page needs no inline script. Examples of the demo data are in the README.
+ * The page's script; in a file of its own, so that the page needs no inline script.
  *
- * The page calls the API where it came from itself: the document names one address of the shop, and from a page that was
- * opened at another one (localhost for 127.0.0.1, say) browsers would let no request through.
+ * It rewrites the document's server address to the page's own. The document names one address of the shop; browsers would
+ * block calls to it from a page opened at another one (localhost instead of 127.0.0.1, say).
  */
 const initializer = (clientId: string): string => `const home = new URL('.', document.baseURI).href.replace(/\\/$/, '');
 const description = home + '/v3/openapi.json';
@@ -60,7 +60,7 @@ const types = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',
   'favicon-32x32.png': 'image/png',
-  // Where an OAuth client that is used from the page has its users sent back to.
+  // The redirect URI of OAuth clients that are used from the page.
   'oauth2-redirect.html': 'text/html; charset=utf-8',
   'oauth2-redirect.js': 'text/javascript; charset=utf-8',
 } as const;
@@ -69,7 +69,7 @@ type ViewerFile = keyof typeof types;
 export const isViewerFile = (name: string): name is ViewerFile => Object.hasOwn(types, name);
 
 let known: string | undefined;
-/** Changes with the gateway's release: the viewer's version, and the gateway's for what is its own. */
+/** Returns the versions of the viewer and the gateway, which determine the content of all files. */
 function versions(): string {
   known ??= ['swagger-ui-dist/package.json', '../../package.json']
     .map((file) => (JSON.parse(readFileSync(require.resolve(file), 'utf8')) as { version: string }).version)
@@ -83,7 +83,7 @@ export interface OpenedFile {
   readonly content: () => Readable;
 }
 
-/** @param clientId with which "Authorize" begins; empty: none */
+/** @param clientId fills in "Authorize"; empty for none */
 export const openViewerFile = (name: ViewerFile, clientId: string): OpenedFile => ({
   type: types[name],
   etag: `"${versions()}${name === 'docs.js' ? `-${clientId}` : ''}"`,

@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Rule } from '../http/rule.js';
+import { Route } from '../http/route-spec.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { ShopReadiness } from './shop-readiness.js';
 
@@ -12,7 +12,7 @@ export class HealthController {
   ) {}
 
   @Get(['', 'v3'])
-  @Rule()
+  @Route()
   overview(@Res() reply: FastifyReply): void {
     const { publicUrl } = this.options;
     void reply.send({
@@ -24,16 +24,16 @@ export class HealthController {
     });
   }
 
-  /** This process runs its event loop. */
+  /** Answers as long as this process runs its event loop. */
   @Get('livez')
-  @Rule()
+  @Route()
   live(@Res() reply: FastifyReply): void {
     void reply.send({ live: true });
   }
 
-  /** Every service of the shop answers. */
+  /** Answers 200 when every service of the shop is ready, else 503. */
   @Get('readyz')
-  @Rule()
+  @Route()
   async ready(@Res() reply: FastifyReply): Promise<void> {
     const report = await this.readiness.report();
     void reply.code(report.ready ? 200 : 503).header('cache-control', 'no-store').send(report);

@@ -15,7 +15,7 @@ describe('the health of the shop', () => {
   afterAll(() => shop.stop());
 
   it('is ready when every service is', async () => {
-    // It is so when it has read what was revoked, for the first time.
+    // The gateway becomes ready once it has loaded the revocation log.
     await until(async () => (await shop.get('/readyz')).status === 200);
     expect(await (await shop.get('/readyz')).json()).toEqual({
       ready: true,
@@ -23,7 +23,7 @@ describe('the health of the shop', () => {
     });
   });
 
-  it('names the service that is away, and is ready again when it is back', async () => {
+  it('names the service that does not answer, and is ready again when it does', async () => {
     await shop.stopFake('store');
     await pause(300);
     const response = await shop.get('/readyz');
@@ -33,8 +33,8 @@ describe('the health of the shop', () => {
     await until(async () => (await shop.get('/readyz')).status === 200);
   });
 
-  it('is not ready while credentials cannot be checked, also when identity answers again', async () => {
-    shop.identity.know('key', { kind: 'apiKey' });
+  it('stays not ready after an outage of identity until credentials can be checked again', async () => {
+    shop.identity.addCredential('key', { kind: 'apiKey' });
     await shop.stopFake('identity');
     await pause(1_500);
     expect(await (await shop.get('/readyz')).json()).toMatchObject({
@@ -46,27 +46,27 @@ describe('the health of the shop', () => {
     expect((await shop.get('/v3/plant/1', { api_key: 'key' })).status).toBe(200);
   });
 
-  it('costs the services one question, however many ask at the same time', async () => {
+  it('costs each service one call for many concurrent requests', async () => {
     await pause(300);
-    const before = shop.asked.filter(({ operation }) => operation === 'catalog.readiness').length;
+    const before = shop.calls.filter(({ operation }) => operation === 'catalog.readiness').length;
     await Promise.all(Array.from({ length: 50 }, () => shop.get('/readyz')));
-    expect(shop.asked.filter(({ operation }) => operation === 'catalog.readiness').length).toBeLessThanOrEqual(before + 2);
+    expect(shop.calls.filter(({ operation }) => operation === 'catalog.readiness').length).toBeLessThanOrEqual(before + 2);
   });
 
-  it('does not decide whether this process lives', async () => {
+  it('does not affect liveness', async () => {
     await shop.stopFake('catalog');
     expect((await shop.get('/livez')).status).toBe(200);
     await shop.restartFake('catalog');
   });
 
-  it('has an overview that leads to what there is', async () => {
+  it('has an overview with links', async () => {
     const overview = (await (await shop.get('/')).json()) as Record<string, string>;
     for (const url of Object.values(overview)) expect(url.startsWith(publicUrl)).toBe(true);
     expect((await shop.get('/problems')).status).toBe(200);
   });
 
-  it('lets a request to a service that is away fail alone', async () => {
-    shop.identity.know('key', { kind: 'apiKey' });
+  it('fails only requests to the service that is down', async () => {
+    shop.identity.addCredential('key', { kind: 'apiKey' });
     await shop.stopFake('store');
     const response = await shop.get('/v3/store/inventory', { api_key: 'key' });
     expect(response.status).toBe(503);
@@ -76,11 +76,11 @@ describe('the health of the shop', () => {
   });
 });
 
-describe('a gateway that is stopped', () => {
+describe('a stopping gateway', () => {
   let shop: Shop | undefined;
   afterEach(() => shop?.stop());
 
-  it('finishes what is under way, then is gone', async () => {
+  it('finishes requests in flight, then ends', async () => {
     const { promise: held, resolve: release } = Promise.withResolvers<unknown>();
     const { promise: arrived, resolve: arrive } = Promise.withResolvers<unknown>();
     shop = await startShop({
@@ -92,13 +92,13 @@ describe('a gateway that is stopped', () => {
         }),
       ],
     }, { requestBudgetMs: 10_000 });
-    shop.identity.know('key', { kind: 'apiKey' });
+    shop.identity.addCredential('key', { kind: 'apiKey' });
     const { url } = shop.gateway;
     await shop.get('/livez');
     const underWay = shop.get('/v3/store/inventory', { api_key: 'key' });
     await arrived;
     const stopped = shop.service.stop();
-    // Clients hear of its end for 2 s (stopping.int-spec.ts) before it takes no more connections.
+    // For 2 s it answers with `Connection: close` (stopping.int-spec.ts); then it stops accepting connections.
     await until(async () => !(await connects(url)));
     release(undefined);
     const response = await underWay;
@@ -109,7 +109,7 @@ describe('a gateway that is stopped', () => {
     expect(performance.now() - started).toBeLessThan(3_000);
   });
 
-  it('closes connections that are idle', async () => {
+  it('closes idle connections', async () => {
     shop = await startShop(echoes);
     expect((await shop.get('/v3/plant/1')).status).toBe(200);
     const started = performance.now();

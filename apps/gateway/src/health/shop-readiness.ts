@@ -8,19 +8,19 @@ import { Readiness, type ReadinessReport } from '@plant-shop/platform/service/re
 
 export interface ShopReport {
   readonly ready: boolean;
-  /** Per service: `ready`, or what keeps it. */
+  /** Per service: `ready`, or why not. */
   readonly services: Readonly<Record<string, string>>;
 }
 
 const others = ['catalog', 'store', 'identity', 'notifications'] as const;
 const budgetMs = 1_500;
-/** Anybody may ask, and each answer costs a call to every service. */
-const keepMs = 250;
+/** The endpoint is public, and each report costs a call to every service. */
+const cacheMs = 250;
 
-/** Whether the shop as a whole is ready. Askers share one answer that is never older than a quarter of a second. */
+/** Reports whether the whole shop is ready. Requests share a report for up to 250 ms. */
 @Injectable()
 export class ShopReadiness {
-  private asked: { readonly at: number; readonly report: Promise<ShopReport> } | undefined;
+  private cached: { readonly at: number; readonly report: Promise<ShopReport> } | undefined;
 
   constructor(
     private readonly rpc: RpcClient,
@@ -30,20 +30,21 @@ export class ShopReadiness {
 
   report(): Promise<ShopReport> {
     const now = performance.now();
-    if (!this.asked || now - this.asked.at > keepMs) this.asked = { at: now, report: this.askAll() };
-    return this.asked.report;
+    if (!this.cached || now - this.cached.at > cacheMs) this.cached = { at: now, report: this.checkAll() };
+    return this.cached.report;
   }
 
-  private async askAll(): Promise<ShopReport> {
+  private async checkAll(): Promise<ShopReport> {
     const own = this.withRevocations(await this.own.report());
     const states = await Promise.all(others.map(async (service) => [service, await this.stateOf(service)] as const));
-    const services = { gateway: own.ready ? 'ready' : faultsOf(own.checks), ...Object.fromEntries(states) };
+    const services = { gateway: own.ready ? 'ready' : failedChecks(own.checks), ...Object.fromEntries(states) };
     return { ready: Object.values(services).every((state) => state === 'ready'), services };
   }
 
   /**
-   * Credentials are refused until the revocation log is followed (again), which comes a moment after identity answers. The
-   * process's own readiness leaves that out: the catalogue needs no credentials, and would be gone with identity.
+   * Adds whether the revocation log is fresh, without which credentials are refused; after an outage of identity, that is a
+   * moment after identity answers again. The process's own readiness leaves this check out: otherwise an outage of identity
+   * would take the catalogue down too, which needs no credentials.
    */
   private withRevocations({ ready, checks }: ReadinessReport): ReadinessReport {
     const { isFresh } = this.revocations;
@@ -54,14 +55,14 @@ export class ShopReadiness {
     try {
       const context = new RpcContext('readiness', Deadline.in(budgetMs));
       const { ready, checks } = await this.rpc.call(readinessOf(service), {}, context);
-      return ready ? 'ready' : faultsOf(checks);
+      return ready ? 'ready' : failedChecks(checks);
     } catch {
-      // Why a service does not answer is for its own log; here counts that it does not.
+      // The reason is in that service's own log.
       return 'no answer';
     }
   }
 }
 
-/** Names only: the texts of checks may tell too much about the inside. */
-const faultsOf = (checks: Readonly<Record<string, string>>): string =>
+/** Names only, since the texts of checks may reveal internals. */
+const failedChecks = (checks: Readonly<Record<string, string>>): string =>
   `not ready: ${Object.entries(checks).flatMap(([name, state]) => (state === 'ok' ? [] : [name])).join(', ')}`;

@@ -4,7 +4,7 @@ import { fake } from '@plant-shop/testing/service';
 import type { Histogram } from 'prom-client';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 
-describe('requests are counted', () => {
+describe('request metrics', () => {
   let shop: Shop;
   let work = Promise.withResolvers<unknown>();
   let arrived = Promise.withResolvers<unknown>();
@@ -18,11 +18,11 @@ describe('requests are counted', () => {
         }),
       ],
     });
-    shop.identity.know('key', { kind: 'apiKey' });
+    shop.identity.addCredential('key', { kind: 'apiKey' });
   });
   afterAll(() => shop.stop());
 
-  /** Requests so far, by their status. */
+  /** Requests so far, by status. */
   const counts = async (): Promise<Record<string, number>> => {
     const { values } = await (shop.service.metrics.getSingleMetric('http_request_duration_seconds') as Histogram).get();
     return Object.fromEntries(
@@ -39,7 +39,7 @@ describe('requests are counted', () => {
     expect(await counts()).toEqual(expected);
   };
 
-  it('once, by how they were answered or that their client left', async () => {
+  it('count each request once, by status or as aborted', async () => {
     const leaving = new AbortController();
     const left = fetch(`${shop.gateway.url}/v3/store/inventory`, { headers: { api_key: 'key' }, signal: leaving.signal });
     await arrived.promise;
@@ -47,7 +47,7 @@ describe('requests are counted', () => {
     await expect(left).rejects.toThrow('aborted');
     await until({ aborted: 1 });
 
-    // The answer comes to nobody, and the next request gets one of its own.
+    // The first answer is discarded; the next request gets its own.
     work.resolve(undefined);
     arrived = Promise.withResolvers();
     work = Promise.withResolvers();

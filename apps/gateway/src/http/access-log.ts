@@ -9,22 +9,22 @@ declare module 'fastify' {
 }
 
 /**
- * One line and one observation per request, also for those whose client left before the whole answer. The route is logged,
- * never the URL: queries hold secrets.
+ * Logs one line and records one duration per request, including requests whose client disconnected before the whole
+ * response (status `aborted`). Logs the route and never the URL, since queries may contain secrets.
  */
 export function logRequests(instance: FastifyInstance, logger: Logger, metrics: Registry): void {
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from routing a request to the end of its answer',
+    help: 'Time from routing a request to the end of its response',
     labelNames: ['operation', 'status'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [metrics],
   });
   const log = (request: FastifyRequest, reply: FastifyReply, status: number | string): void => {
-    // An answer to somebody who left may fail later than the connection.
+    // After a disconnect, the response may fail later than the connection.
     if (request.isLogged) return;
     request.isLogged = true;
-    durations.observe({ operation: request.rule?.operation ?? 'none', status }, reply.elapsedTime / 1_000);
+    durations.observe({ operation: request.routeSpec?.operation ?? 'none', status }, reply.elapsedTime / 1_000);
     logger.info(lineOf(request, reply, status), 'request');
   };
   instance.decorateRequest('isLogged', false);
@@ -43,7 +43,7 @@ export function logRequests(instance: FastifyInstance, logger: Logger, metrics: 
 const lineOf = (request: FastifyRequest, reply: FastifyReply, status: number | string): object => ({
   method: request.method,
   route: request.routeOptions.url,
-  operation: request.rule?.operation,
+  operation: request.routeSpec?.operation,
   ms: Math.round(reply.elapsedTime * 100) / 100,
   requestId: request.id,
   subject: request.caller?.principal.subject,

@@ -11,7 +11,7 @@ interface Case {
   readonly body?: unknown;
   readonly status: number;
   readonly code: string;
-  /** Of the first entry of `errors`. */
+  /** Pointer of the first entry of `errors`. */
   readonly pointer?: string;
   readonly parameter?: string;
 }
@@ -37,7 +37,7 @@ const malformed = (what: string, body: string | Uint8Array): Case => ({
   code: 'malformed-json',
 });
 
-/** A plant of so many bytes, with a member that is not known. */
+/** Returns a plant of `bytes` bytes, padded with an unknown member. */
 const bodyOf = (bytes: number): string => {
   const around = '{"name":"Fern","note":""}';
   return around.replace('""}', `"${'x'.repeat(bytes - around.length)}"}`);
@@ -46,7 +46,7 @@ const bodyOf = (bytes: number): string => {
 const cases: readonly Case[] = [
   // routes and methods
   { what: 'unknown path', path: '/v3/nothing', status: 404, code: 'route-not-found' },
-  { what: 'unknown path with a body that is no JSON', method: 'POST', path: '/v3/nothing', body: '{', status: 404, code: 'route-not-found' },
+  { what: 'unknown path with a body that is not JSON', method: 'POST', path: '/v3/nothing', body: '{', status: 404, code: 'route-not-found' },
   { what: 'unknown path with a refused credential', path: '/v3/nothing', headers: { api_key: 'made-up' }, status: 404, code: 'route-not-found' },
   { what: 'empty id', path: '/v3/plant/', status: 404, code: 'route-not-found' },
   { what: 'empty username before its keys', path: '/v3/user//apiKeys', headers: key, status: 404, code: 'route-not-found' },
@@ -54,11 +54,11 @@ const cases: readonly Case[] = [
   { what: 'doubled slash', path: '//v3/store/inventory', headers: key, status: 404, code: 'route-not-found' },
   { what: 'other case', path: '/v3/Plant/1', status: 404, code: 'route-not-found' },
   { what: 'method that the path lacks', method: 'PATCH', path: '/v3/plant', status: 405, code: 'method-not-allowed' },
-  { what: 'such a method with a broken body and no credential', method: 'PUT', path: '/v3/store/order', body: '{', status: 405, code: 'method-not-allowed' },
-  { what: 'an empty id with a method that its path lacks', method: 'PATCH', path: '/v3/images/', status: 404, code: 'route-not-found' },
+  { what: 'method that the path lacks, with a broken body and no credential', method: 'PUT', path: '/v3/store/order', body: '{', status: 405, code: 'method-not-allowed' },
+  { what: 'an empty id with a method that the path lacks', method: 'PATCH', path: '/v3/images/', status: 404, code: 'route-not-found' },
   { what: 'POST to findByStatus', method: 'POST', path: '/v3/plant/findByStatus', status: 405, code: 'method-not-allowed' },
   { what: 'OPTIONS', method: 'OPTIONS', path: '/v3/plant', status: 405, code: 'method-not-allowed' },
-  { what: 'a method of WebDAV', method: 'PROPFIND', path: '/v3/plant', status: 405, code: 'method-not-allowed' },
+  { what: 'a WebDAV method', method: 'PROPFIND', path: '/v3/plant', status: 405, code: 'method-not-allowed' },
 
   // paths and queries
   ...['abc', '0', '-1', '1.5', '1e3', '+1', '01', '0x10', ' 1', '9007199254740992', '99999999999999999999', 'NaN', '%31%00'].map((id) =>
@@ -68,24 +68,24 @@ const cases: readonly Case[] = [
   invalid('NUL in a username', '/v3/user/a%00b', { parameter: 'username' }),
   invalid('username of 201 characters', `/v3/user/${'a'.repeat(201)}`, { parameter: 'username' }),
   { what: 'broken percent-encoding in the path', path: '/v3/plant/%ff', status: 400, code: 'malformed-request' },
-  { what: 'broken percent-encoding in a query that is not read', path: '/v3/plant/1?a=%zz', status: 400, code: 'malformed-request' },
-  { what: 'NUL in a query that is not read', path: '/v3/plant/1?a=%00', status: 400, code: 'malformed-request' },
-  { what: 'broken query beside a body', method: 'POST', path: '/v3/plant?a=%', headers: key, body: { name: 'x' }, status: 400, code: 'malformed-request' },
-  { what: 'a segment longer than any name', path: `/v3/user/${'a'.repeat(2_049)}`, status: 414, code: 'uri-too-long' },
+  { what: 'broken percent-encoding in an unused query', path: '/v3/plant/1?a=%zz', status: 400, code: 'malformed-request' },
+  { what: 'NUL in an unused query', path: '/v3/plant/1?a=%00', status: 400, code: 'malformed-request' },
+  { what: 'broken query and a body', method: 'POST', path: '/v3/plant?a=%', headers: key, body: { name: 'x' }, status: 400, code: 'malformed-request' },
+  { what: 'a path segment that is too long', path: `/v3/user/${'a'.repeat(2_049)}`, status: 414, code: 'uri-too-long' },
   invalid('no status', '/v3/plant/findByStatus', { parameter: 'status' }),
   invalid('empty status', '/v3/plant/findByStatus?status=', { parameter: 'status' }),
   invalid('unknown status', '/v3/plant/findByStatus?status=available,lost', { parameter: 'status' }),
   invalid('no tags', '/v3/plant/findByTags', { parameter: 'tags' }),
   invalid('empty tag', '/v3/plant/findByTags?tags=a,,b', { parameter: 'tags' }),
-  invalid('limit that is no number', '/v3/plant/findByTags?tags=a&limit=1e1', { parameter: 'limit' }),
+  invalid('limit that is not a number', '/v3/plant/findByTags?tags=a&limit=1e1', { parameter: 'limit' }),
   invalid('limit of 0', '/v3/plant/findByTags?tags=a&limit=0', { parameter: 'limit' }),
   invalid('limit of 1001', '/v3/plant/findByTags?tags=a&limit=1001', { parameter: 'limit' }),
   invalid('limit given twice', '/v3/plant/findByTags?tags=a&limit=1&limit=1', { parameter: 'limit' }),
   invalid('cursor given twice', '/v3/plant/findByTags?tags=a&cursor=x&cursor=y', { parameter: 'cursor' }),
-  invalid('search by an unknown order', '/v3/plant/search?sort=price', { parameter: 'sort' }),
+  invalid('search with an unknown sort order', '/v3/plant/search?sort=price', { parameter: 'sort' }),
   invalid('search for an unknown status', '/v3/plant/search?q=a&status=lost', { parameter: 'status' }),
-  invalid('search for nothing', '/v3/plant/search?q=', { parameter: 'q' }),
-  invalid('search for two things', '/v3/plant/search?q=a&q=b', { parameter: 'q' }),
+  invalid('search with an empty text', '/v3/plant/search?q=', { parameter: 'q' }),
+  invalid('search with two texts', '/v3/plant/search?q=a&q=b', { parameter: 'q' }),
   invalid('search for an empty category', '/v3/plant/search?category=', { parameter: 'category' }),
   invalid('search with an empty tag', '/v3/plant/search?tags=a,,b', { parameter: 'tags' }),
   invalid('facets of an unknown status', '/v3/plant/facets?status=lost', { parameter: 'status' }),
@@ -98,17 +98,17 @@ const cases: readonly Case[] = [
   // credentials before bodies
   { what: 'no credential, broken body', method: 'POST', path: '/v3/plant', body: '{', status: 401, code: 'unauthorized' },
   { what: 'no credential, wrong media type', method: 'POST', path: '/v3/plant', headers: { 'content-type': 'text/plain' }, body: 'x', status: 401, code: 'unauthorized' },
-  { what: 'too little permission, broken body', method: 'POST', path: '/v3/plant', headers: { api_key: 'customer-key' }, body: '{', status: 403, code: 'forbidden' },
+  { what: 'missing permission, broken body', method: 'POST', path: '/v3/plant', headers: { api_key: 'customer-key' }, body: '{', status: 403, code: 'forbidden' },
   { what: 'refused credential', path: '/v3/store/inventory', headers: { api_key: 'made-up' }, status: 401, code: 'credential-refused' },
 
   // media types and sizes
   { what: 'no media type', method: 'POST', path: '/v3/plant', headers: { ...key, 'content-type': '' }, body: '{}', status: 415, code: 'unsupported-media-type' },
-  { what: 'neither media type nor body', method: 'PUT', path: '/v3/plant', headers: { ...key, 'content-type': '' }, status: 415, code: 'unsupported-media-type' },
+  { what: 'no media type and no body', method: 'PUT', path: '/v3/plant', headers: { ...key, 'content-type': '' }, status: 415, code: 'unsupported-media-type' },
   { what: 'text as JSON', method: 'POST', path: '/v3/plant', headers: { ...key, 'content-type': 'text/plain' }, body: '{}', status: 415, code: 'unsupported-media-type' },
   { what: 'a form as JSON', method: 'POST', path: '/v3/store/order', headers: { ...key, ...form }, body: 'plantId=1', status: 415, code: 'unsupported-media-type' },
   { what: 'multipart as JSON', method: 'POST', path: '/v3/plant', headers: { ...key, 'content-type': 'multipart/form-data; boundary=x' }, body: '--x--', status: 415, code: 'unsupported-media-type' },
   { what: 'another charset', method: 'POST', path: '/v3/plant', headers: { ...key, 'content-type': 'application/json; charset=latin1' }, body: '{}', status: 415, code: 'unsupported-media-type' },
-  { what: 'a nonsensical media type', method: 'POST', path: '/v3/plant', headers: { ...key, 'content-type': ';;;' }, body: '{}', status: 415, code: 'unsupported-media-type' },
+  { what: 'a malformed media type', method: 'POST', path: '/v3/plant', headers: { ...key, 'content-type': ';;;' }, body: '{}', status: 415, code: 'unsupported-media-type' },
   { what: 'JSON as a form', method: 'POST', path: '/v3/plant/1', headers: { ...key, ...json }, body: { name: 'x' }, status: 415, code: 'unsupported-media-type' },
   { what: 'JSON as an upload', method: 'POST', path: '/v3/plant/1/uploadImage', headers: { ...key, ...json }, body: {}, status: 415, code: 'unsupported-media-type' },
   { what: 'wrong media type before a broken query', method: 'POST', path: '/v3/plant?a=%', headers: { ...key, 'content-type': 'text/plain' }, body: 'x', status: 415, code: 'unsupported-media-type' },
@@ -120,7 +120,7 @@ const cases: readonly Case[] = [
   malformed('half of a body', '{"name":'),
   malformed('invalid UTF-8', Uint8Array.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])),
   badPlant('a list', [], ''),
-  badPlant('a text', '"plant"', ''),
+  badPlant('a string', '"plant"', ''),
   badPlant('null', 'null', ''),
   badPlant('17 levels', `${'{"a":'.repeat(16)}{}${'}'.repeat(16)}`, '/a'.repeat(16)),
   badPlant('a NUL', '{"name":"a\\u0000"}', '/name'),
@@ -130,42 +130,42 @@ const cases: readonly Case[] = [
 
   // fields
   badPlant('no name', { status: 'available' }, '/name'),
-  badPlant('name that is null', { name: null }, '/name'),
-  badPlant('name that is a number', { name: 7 }, '/name'),
+  badPlant('null as name', { name: null }, '/name'),
+  badPlant('a number as name', { name: 7 }, '/name'),
   badPlant('empty name', { name: '' }, '/name'),
   badPlant('name of 201 characters', { name: 'x'.repeat(201) }, '/name'),
-  badPlant('id as text', { id: '7', name: 'x' }, '/id'),
+  badPlant('id as string', { id: '7', name: 'x' }, '/id'),
   badPlant('negative id', { id: -1, name: 'x' }, '/id'),
   badPlant('id of 2^53', '{"id":9007199254740992,"name":"x"}', '/id'),
   badPlant('id of 2^53+1', '{"id":9007199254740993,"name":"x"}', '/id'),
   badPlant('id of 1e21', '{"id":1e21,"name":"x"}', '/id'),
-  badPlant('id beyond every number', '{"id":1e999,"name":"x"}', '/id'),
+  badPlant('id that overflows to Infinity', '{"id":1e999,"name":"x"}', '/id'),
   badPlant('id with a fraction', { id: 1.5, name: 'x' }, '/id'),
   badPlant('unknown status', { name: 'x', status: 'lost' }, '/status'),
-  badPlant('photoUrls that are no list', { name: 'x', photoUrls: 'a' }, '/photoUrls'),
+  badPlant('photoUrls that are not a list', { name: 'x', photoUrls: 'a' }, '/photoUrls'),
   badPlant('tag without a name', { name: 'x', tags: [{ id: 1 }] }, '/tags/0/name'),
-  badPlant('category that is a text', { name: 'x', category: 'ferns' }, '/category'),
+  badPlant('category as string', { name: 'x', category: 'ferns' }, '/category'),
   badOrder('no plant', {}, '/plantId'),
-  badOrder('plant as text', { plantId: '1' }, '/plantId'),
-  badOrder('quantity as text', { plantId: 1, quantity: '7' }, '/quantity'),
+  badOrder('plant id as string', { plantId: '1' }, '/plantId'),
+  badOrder('quantity as string', { plantId: 1, quantity: '7' }, '/quantity'),
   badOrder('quantity of 0', { plantId: 1, quantity: 0 }, '/quantity'),
   badOrder('negative quantity', { plantId: 1, quantity: -1 }, '/quantity'),
   badOrder('quantity of 1,000,001', { plantId: 1, quantity: 1_000_001 }, '/quantity'),
   badOrder('ship date without an offset', { plantId: 1, shipDate: '2026-05-01T09:30:00' }, '/shipDate'),
-  badOrder('complete as text', { plantId: 1, complete: 'true' }, '/complete'),
+  badOrder('complete as string', { plantId: 1, complete: 'true' }, '/complete'),
   badUser('no username', { password: 'x' }, '/username'),
-  badUser('username of a path', { username: 'login', password: 'x' }, '/username'),
+  badUser('username that is a path segment of the API', { username: 'login', password: 'x' }, '/username'),
   badUser('username with a slash', { username: 'a/b', password: 'x' }, '/username'),
   badUser('no password', { username: 'a' }, '/password'),
-  invalid('a list that is an object', '/v3/user/createWithList', { method: 'POST', body: {}, pointer: '' }),
+  invalid('an object instead of a list', '/v3/user/createWithList', { method: 'POST', body: {}, pointer: '' }),
   invalid('an empty list', '/v3/user/createWithList', { method: 'POST', body: [], pointer: '' }),
   invalid('a list of 501', '/v3/user/createWithList', { method: 'POST', body: Array.from({ length: 501 }, (_, n) => ({ username: `u${n}`, password: 'x' })), pointer: '' }),
-  invalid('one bad entry in a list', '/v3/user/createWithList', {
+  invalid('an invalid entry in a list', '/v3/user/createWithList', {
     method: 'POST',
     body: [{ username: 'a', password: 'x' }, { username: 'b', password: 'x' }, { username: 'c' }],
     pointer: '/2/password',
   }),
-  invalid('free units that are negative', '/v3/store/inventory/1', { method: 'PUT', headers: key, body: { free: -1 }, pointer: '/free' }),
+  invalid('negative free units', '/v3/store/inventory/1', { method: 'PUT', headers: key, body: { free: -1 }, pointer: '/free' }),
 
   // forms
   invalid('unknown status in a form', '/v3/plant/1', { method: 'POST', headers: { ...key, ...form }, body: 'status=lost', pointer: '/status' }),
@@ -173,21 +173,21 @@ const cases: readonly Case[] = [
   { what: 'broken form', method: 'POST', path: '/v3/plant/1', headers: { ...key, ...form }, body: 'name=%zz', status: 400, code: 'malformed-request' },
   { what: 'NUL in a form', method: 'POST', path: '/v3/plant/1', headers: { ...key, ...form }, body: 'name=%00', status: 400, code: 'malformed-request' },
   { what: 'form in latin1', method: 'POST', path: '/v3/plant/1', headers: { ...key, ...form }, body: Uint8Array.from([0x6e, 0x3d, 0xfc]), status: 400, code: 'malformed-request' },
-  invalid('bad id beside a good form', '/v3/plant/0', { method: 'POST', headers: { ...key, ...form }, body: 'name=a', parameter: 'plantId' }),
+  invalid('invalid id with a valid form', '/v3/plant/0', { method: 'POST', headers: { ...key, ...form }, body: 'name=a', parameter: 'plantId' }),
 ];
 
 describe('bad input', () => {
   let shop: Shop;
   beforeAll(async () => {
     shop = await startShop(echoes);
-    shop.identity.know('special-key', { kind: 'apiKey' });
-    shop.identity.know('customer-key', { kind: 'apiKey', permissions: ['write:orders', 'webhooks'] });
+    shop.identity.addCredential('special-key', { kind: 'apiKey' });
+    shop.identity.addCredential('customer-key', { kind: 'apiKey', permissions: ['write:orders', 'webhooks'] });
   });
   afterAll(() => shop.stop());
 
   const sent = ({ method = 'GET', path, headers = {}, body }: Case): Promise<Response> => {
     const bytes = body === undefined ? undefined : typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
-    // An empty Content-Type stands for none.
+    // An empty Content-Type means that none is sent.
     const { 'content-type': type = 'application/json', ...others } = headers;
     const withType = bytes !== undefined && type !== '' ? { ...others, 'content-type': type } : others;
     return fetch(shop.gateway.url + path, {
@@ -221,13 +221,13 @@ describe('bad input', () => {
     expect(text).not.toMatch(/node_modules|\.[tj]s:\d|\\n +at /);
   });
 
-  it('names the statuses that there are', async () => {
+  it('is answered with the possible statuses', async () => {
     for (const query of ['', '?status=', '?status=lost']) {
       expect(await (await shop.get(`/v3/plant/findByStatus${query}`)).text()).toContain('available, pending, sold');
     }
   });
 
-  it('names the methods that a path has', async () => {
+  it('is answered with the methods of the path', async () => {
     const allowed = async (method: string, path: string): Promise<string | null> =>
       (await fetch(shop.gateway.url + path, { method })).headers.get('allow');
     expect(await allowed('PATCH', '/v3/plant')).toBe('POST, PUT');
@@ -236,7 +236,7 @@ describe('bad input', () => {
     expect(await allowed('DELETE', '/v3/user/login')).toBe('GET');
   });
 
-  it('begins after 896 KiB: a body of that size reaches its service, however much travels with it', async () => {
+  it('begins beyond 896 KiB: a body of that size reaches the service, even with the longest headers', async () => {
     const longest = { ...key, ...json, 'idempotency-key': 'k'.repeat(255), 'x-request-id': 'r'.repeat(128) };
     const response = await shop.send('POST', '/v3/plant', bodyOf(maxBodyBytes), longest);
     expect(response.status).toBe(200);
@@ -251,13 +251,13 @@ describe('bad input', () => {
     expect(raw.match(/HTTP\/1.1 (\d+)/g)).toEqual(['HTTP/1.1 400', 'HTTP/1.1 200']);
   });
 
-  describe('that is no HTTP request', () => {
+  describe('on a raw connection', () => {
     const cut = (text: string): Promise<string> => rawExchange(shop.gateway.url, [text]);
 
     it.each<[string, string, number, string]>([
-      ['nonsense', 'nonsense\r\n\r\n', 400, 'malformed-request'],
+      ['not HTTP', 'nonsense\r\n\r\n', 400, 'malformed-request'],
       ['two lengths', 'POST /v3/plant HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}', 400, 'malformed-request'],
-      ['length and chunks', 'POST /v3/plant HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n{}', 400, 'malformed-request'],
+      ['length and chunked encoding', 'POST /v3/plant HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n{}', 400, 'malformed-request'],
       ['too many headers', `GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`, 431, 'headers-too-large'],
       ['no host', 'GET /v3/plant/1 HTTP/1.1\r\nconnection: close\r\n\r\n', 400, 'malformed-request'],
     ])('is answered with a problem: %s', async (_, text, status, code) => {
@@ -269,22 +269,22 @@ describe('bad input', () => {
       expect(answer.toLowerCase()).toMatch(/x-request-id: [0-9a-f-]{36}/);
     });
 
-    it('is not told its own origin, where a password may stand', async () => {
+    it('is answered without the origin it named, which may contain a password', async () => {
       const answer = await cut('GET http://me:secret@shop.example/v3/plant/0?a=b HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
       expect(JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))).toMatchObject({ code: 'invalid-input', instance: '/v3/plant/0' });
     });
 
-    it('is answered as if nothing were expected when an expectation is unknown', async () => {
+    it('is answered as usual despite an unknown Expect header', async () => {
       expect(await cut('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\nexpect: x\r\nconnection: close\r\n\r\n')).toContain('HTTP/1.1 200 OK');
     });
 
-    it('is answered for its path when the whole address stands in the request line', async () => {
+    it('is answered by its path if the request line holds an absolute URL', async () => {
       expect(await cut('GET http://evil.example/v3/plant/1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toContain('HTTP/1.1 200 OK');
     });
   });
 });
 
-/** What a server sends back on one connection until it closes it. */
+/** Sends texts on one connection and returns all that the server sends until it closes it. */
 function rawExchange(url: string, texts: readonly string[]): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {

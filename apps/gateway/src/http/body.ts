@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify';
-import type { Load } from '../limits/load.js';
-import { Refusal } from '../problems/refusal.js';
+import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
+import { HttpError } from '../problems/http-error.js';
 
 type Done = (error: Error | null, body?: Buffer) => void;
 
-/** Reads a body into memory, as the bytes that come: handlers check them and pass them on. */
+/** Reads a body into memory as raw bytes, which handlers check and forward. */
 export const bodyReader =
-  (load: Load, maxBytes: number) =>
+  (limiter: ConcurrencyLimiter, maxBytes: number) =>
   (request: FastifyRequest, payload: NodeJS.ReadableStream, done: Done): void => {
     if (Number(request.headers['content-length']) > maxBytes) {
       done(tooLarge(maxBytes));
@@ -25,7 +25,7 @@ export const bodyReader =
         return;
       }
       try {
-        if (request.taken) load.hold(request.taken, chunk.length);
+        if (request.slot) limiter.reserve(request.slot, chunk.length);
       } catch (error) {
         end(error as Error);
         return;
@@ -33,10 +33,10 @@ export const bodyReader =
       chunks.push(chunk);
     };
     const finish = (): void => end(null, Buffer.concat(chunks, received));
-    const fail = (): void => end(new Refusal('malformed-request', 'The body was cut off.'));
+    const fail = (): void => end(new HttpError('malformed-request', 'The body was cut off.'));
     payload.on('data', receive).on('end', finish).on('error', fail);
   };
 
-/** What is left of the body is not worth reading. */
-const tooLarge = (maxBytes: number): Refusal =>
-  new Refusal('payload-too-large', `Send a body of at most ${maxBytes / 1024} KiB.`, {}, { connection: 'close' });
+/** Closes the connection, so that the rest of the body need not be read. */
+const tooLarge = (maxBytes: number): HttpError =>
+  new HttpError('payload-too-large', `Send a body of at most ${maxBytes / 1024} KiB.`, {}, { connection: 'close' });

@@ -7,7 +7,7 @@ import { echoes, publicUrl, type Shop, startShop, userId } from '../gateway.spec
 const tenMinutes = 600_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-describe("credentials at a gateway whose clock is not identity's", () => {
+describe("credentials while the gateway's clock differs from identity's", () => {
   let shop: Shop;
   let key: Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
   let tokens = 0;
@@ -20,12 +20,12 @@ describe("credentials at a gateway whose clock is not identity's", () => {
   });
   afterAll(() => shop.stop());
 
-  /** Identity's clock steps, and the gateway has seen it: the next pull brings it. */
+  /** Steps identity's clock and waits for a pull of the revocation log, by which the gateway notices. */
   const setIdentityAhead = async (ms: number): Promise<void> => {
-    shop.identity.aheadMs = ms;
+    shop.identity.clockAheadMs = ms;
     await pause(600);
   };
-  /** As identity issues it, by its own clock. */
+  /** Issues a token by identity's clock. */
   const token = (seconds: number): Promise<string> => {
     const iat = Math.floor(shop.identity.time() / 1_000);
     return new SignJWT({ iss: publicUrl, aud: `${publicUrl}/v3`, sub: userId(1), jti: `jti-${++tokens}`, client_id: 'c', scope: permissions.join(' '), iat, exp: iat + seconds })
@@ -36,30 +36,30 @@ describe("credentials at a gateway whose clock is not identity's", () => {
   const bearer = async (seconds: number): Promise<Record<string, string>> => ({ authorization: `Bearer ${await token(seconds)}` });
   const newKey = (inMs: number): Record<string, string> => {
     const secret = `key-${++tokens}`;
-    shop.identity.know(secret, { kind: 'apiKey', expiresAt: new Date(shop.identity.time() + inMs).toISOString() });
+    shop.identity.addCredential(secret, { kind: 'apiKey', expiresAt: new Date(shop.identity.time() + inMs).toISOString() });
     return { api_key: secret };
   };
 
-  describe.each([-tenMinutes, tenMinutes])("identity's is %d ms ahead", (ahead) => {
+  describe.each([-tenMinutes, tenMinutes])('with identity %d ms ahead', (ahead) => {
     beforeAll(() => setIdentityAhead(ahead));
 
-    it("and they are accepted until they end by identity's clock, and refused within a second after", async () => {
-      const shown = [await bearer(3), newKey(2_500)];
+    it("are accepted until they expire by identity's clock, and refused within a second after", async () => {
+      const presented = [await bearer(3), newKey(2_500)];
       const begun = performance.now();
-      const lived = shown.map(async (headers) => {
+      const lived = presented.map(async (headers) => {
         const statuses = new Set<number>();
         await until(async () => !statuses.add(await status(headers)).has(200) || statuses.size > 1);
         expect([...statuses]).toEqual([200, 401]);
         return performance.now() - begun;
       });
       for (const ms of await Promise.all(lived)) {
-        // The token's end is a whole second.
+        // A token expires at a whole second.
         expect(ms).toBeGreaterThan(1_900);
         expect(ms).toBeLessThan(4_000);
       }
     });
 
-    it('and what it has just issued is accepted, and asked about once', async () => {
+    it('are accepted when just issued, and checked once', async () => {
       expect(await status(await bearer(3_600))).toBe(200);
       expect(await status(await bearer(tenMinutes / 1_000))).toBe(200);
       const headers = newKey(tenMinutes);
@@ -69,15 +69,15 @@ describe("credentials at a gateway whose clock is not identity's", () => {
     });
   });
 
-  it('go on while the clock steps: nothing is refused', async () => {
+  it('are not refused while the clock steps', async () => {
     await setIdentityAhead(0);
-    const shown = [await bearer(3_600), newKey(2 * 3_600_000)];
+    const presented = [await bearer(3_600), newKey(2 * 3_600_000)];
     const statuses = new Map<number, number>();
     for (const step of [tenMinutes, -tenMinutes, 5_000, -5_000, 0]) {
-      shop.identity.aheadMs = step;
+      shop.identity.clockAheadMs = step;
       const until = performance.now() + 700;
       while (performance.now() < until) {
-        for (const one of await Promise.all(shown.map(status))) statuses.set(one, (statuses.get(one) ?? 0) + 1);
+        for (const one of await Promise.all(presented.map(status))) statuses.set(one, (statuses.get(one) ?? 0) + 1);
       }
     }
     expect([...statuses.keys()]).toEqual([200]);

@@ -1,27 +1,28 @@
-import { badHeader } from '../problems/refusal.js';
+import { badHeader } from '../problems/http-error.js';
 
-// Entity tags are versions (RFC 9110, section 8.8.3): strong, made by the owner's counter and not by hashing bodies.
+// Entity tags are the owning service's version numbers: strong (RFC 9110, section 8.8.3), with no body to hash.
 
 export const etagOf = (version: number): string => `"${version}"`;
 
-/** No resource ever has it. */
+/** A version that no resource has. */
 const impossibleVersion = 0;
 
 /**
- * The version that a change expects. `*` asks only that the resource is there, which it must be anyway.
- * @throws Refusal `invalid-input` for what is no entity tag, or more than one: a change is made to one state
+ * Returns the version that `If-Match` requires; undefined for any. `*` requires only that the resource exists, which a change
+ * requires anyway.
+ * @throws HttpError `invalid-input` unless the header is one entity tag: a change applies to one version
  */
 export function expectedVersion(ifMatch: string | undefined): number | undefined {
   if (ifMatch === undefined || ifMatch.trim() === '*') return undefined;
   const tag = /^\s*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*$/.exec(ifMatch);
-  if (!tag) throw badHeader('If-Match', 'must be one entity tag, as the ETag header gave it');
+  if (!tag) throw badHeader('If-Match', 'must be one entity tag, as in the ETag header');
   const version = /^[1-9]\d{0,15}$/.test(tag[2] ?? '') ? Number(tag[2]) : impossibleVersion;
-  // Weak tags never match strongly.
+  // If-Match compares strongly, so a weak tag never matches.
   return tag[1] === undefined && Number.isSafeInteger(version) ? version : impossibleVersion;
 }
 
-/** Whether the client has this very state already. Tags are compared weakly here (RFC 9110, section 13.1.2). */
-export function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+/** Whether the client already has this version (304). Compares weakly (RFC 9110, section 13.1.2). */
+export function isNotModified(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   if (ifNoneMatch.trim() === '*') return true;
   return ifNoneMatch.split(',').some((one) => one.trim().replace(/^W\//, '') === etag);

@@ -2,7 +2,7 @@ import cors from '@fastify/cors';
 import { isAllowedOrigin } from '@plant-shop/platform/service/origins';
 import type { FastifyInstance } from 'fastify';
 
-/** What pages of other origins may read of an answer, beside its body. */
+/** Response headers that pages of other origins may read. */
 const exposedHeaders = [
   'ETag',
   'Link',
@@ -19,12 +19,12 @@ const exposedHeaders = [
   'Sunset',
 ];
 
-/** How long a browser need not ask again, in seconds. */
+/** How long a browser may cache a preflight, in seconds. */
 const maxAge = 600;
 
 /**
- * Lets pages of other origins call the API. No cookies are involved: a page must show a credential that it has. Preflights
- * are answered before methods and credentials are looked at, since browsers send them without any.
+ * Allows pages of these origins to call the API. Cookies are not used, so a page needs a credential of its own. Preflights
+ * are answered before the checks of methods and credentials, since browsers send them without credentials.
  */
 export async function allowOrigins(instance: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;

@@ -14,8 +14,8 @@ const plant = { name: 'Fern' };
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * Asks again and again until the answer is `wanted`. No request that begins a second or more after this call may be answered
- * `former`; a 503 is always allowed, since a gateway on a busy machine may have to say that it cannot tell.
+ * Repeats the request until its status is `wanted`. Fails if a request that begins a second or more after this call is
+ * answered `former`. A 503 is always allowed: on a busy machine the gateway may be unable to check.
  */
 async function withinASecond(ask: () => Promise<number>, { former, wanted }: { former: number; wanted: number }): Promise<void> {
   const begun = performance.now();
@@ -42,7 +42,7 @@ describe('credentials at the gateway', () => {
           return { ended: session !== undefined };
         }),
         fake(identity.login, ({ username, address }) => {
-          shop.identity.know('fresh-token', { kind: 'session' });
+          shop.identity.addCredential('fresh-token', { kind: 'session' });
           expect({ username, address }).toEqual({ username: 'ann', address: '127.0.0.1' });
           return { token: 'fresh-token', expiresAt: '2026-05-02T09:30:00.000Z', attemptsLeft: 19 };
         }),
@@ -55,20 +55,20 @@ describe('credentials at the gateway', () => {
   afterAll(() => shop.stop());
 
   beforeEach(() => {
-    shop.identity.know('key', { kind: 'apiKey', userId: userId(1) });
-    shop.identity.know('session', { kind: 'session', userId: userId(2) });
+    shop.identity.addCredential('key', { kind: 'apiKey', userId: userId(1) });
+    shop.identity.addCredential('session', { kind: 'session', userId: userId(2) });
     for (const n of [1, 2, 3]) shop.identity.subjects.set(userId(n), permissions);
     shop.identity.checks = 0;
   });
   afterEach(() => {
-    shop.identity.isSilent = false;
+    shop.identity.isUnresponsive = false;
   });
 
   const createPlant = async (headers: Record<string, string>): Promise<number> =>
     (await shop.send('POST', '/v3/plant', plant, headers)).status;
   const principalOf = async (headers: Record<string, string>): Promise<unknown> => {
     expect((await shop.get('/v3/user/anna', headers)).status).toBe(200);
-    return shop.asked.filter(({ operation }) => operation === 'identity.getUser').at(-1)?.context.principal;
+    return shop.calls.filter(({ operation }) => operation === 'identity.getUser').at(-1)?.context.principal;
   };
   let tokens = 0;
   let kid: string | undefined = 'one';
@@ -87,10 +87,10 @@ describe('credentials at the gateway', () => {
       .sign(key);
   const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` });
 
-  it('are checked once, by digest, and then known', async () => {
+  it('are checked once, by digest, and then cached', async () => {
     for (let n = 0; n < 5; n++) expect(await createPlant({ api_key: 'key' })).toBe(200);
     expect(shop.identity.checks).toBe(1);
-    const asked = shop.asked.filter(({ operation }) => operation === 'identity.checkCredential').at(-1);
+    const asked = shop.calls.filter(({ operation }) => operation === 'identity.checkCredential').at(-1);
     expect(asked?.payload).toEqual({ kind: 'apiKey', digest: digestOf('key') });
   });
 
@@ -100,16 +100,16 @@ describe('credentials at the gateway', () => {
     expect(await createPlant({ api_key: 'key', session_token: 'session' })).toBe(200);
   });
 
-  it('are not taken for another kind', async () => {
+  it('are not accepted as another kind', async () => {
     expect(await createPlant({ api_key: 'session' })).toBe(401);
     expect(await createPlant({ session_token: 'key' })).toBe(401);
   });
 
-  it('add their permissions up; the session decides who acts, then the key, then the token', async () => {
-    const know = (secret: string, kind: 'session' | 'apiKey', n: number, may: Permission[]): void =>
-      shop.identity.know(secret, { kind, userId: userId(n), permissions: may });
-    know('key-a', 'apiKey', 1, ['write:stock']);
-    know('session-b', 'session', 2, ['write:orders']);
+  it('combine their permissions; the session determines the acting user, then the key, then the token', async () => {
+    const add = (secret: string, kind: 'session' | 'apiKey', n: number, may: Permission[]): void =>
+      shop.identity.addCredential(secret, { kind, userId: userId(n), permissions: may });
+    add('key-a', 'apiKey', 1, ['write:stock']);
+    add('session-b', 'session', 2, ['write:orders']);
     const token = await tokenFor(userId(3), { scope: 'webhooks' });
     expect(await principalOf({ api_key: 'key-a', session_token: 'session-b', ...bearer(token) })).toEqual({
       subject: userId(2),
@@ -121,22 +121,22 @@ describe('credentials at the gateway', () => {
   });
 
   describe('that are access tokens', () => {
-    it('permit what their scopes and their user both permit', async () => {
+    it('permit only what both their scopes and their user permit', async () => {
       shop.identity.subjects.set(userId(50), ['write:orders', 'webhooks']);
       const token = await tokenFor(userId(50), { scope: 'write:plants write:orders' });
       expect(await principalOf(bearer(token))).toMatchObject({ permissions: ['write:orders'] });
       expect(await createPlant(bearer(token))).toBe(403);
     });
 
-    it('are refused when their user is gone', async () => {
+    it('are refused when their user was deleted', async () => {
       expect(await createPlant(bearer(await tokenFor(userId(42))))).toBe(401);
     });
 
-    it('are refused when they have ended', async () => {
+    it('are refused when they have expired', async () => {
       expect(await createPlant(bearer(await tokenFor(userId(3), { exp: 1 })))).toBe(401);
     });
 
-    it('are refused within a second when their signing key is revoked, and those of its successor are accepted at once', async () => {
+    it('are refused within a second of the revocation of their signing key; tokens of the new key are accepted at once', async () => {
       const token = await tokenFor(userId(3));
       expect(await createPlant(bearer(token))).toBe(200);
       const pair = await generateKeyPair('ES256', { extractable: true });
@@ -146,7 +146,7 @@ describe('credentials at the gateway', () => {
       shop.identity.revoke('signingKey', 'one');
       await withinASecond(() => createPlant(bearer(token)), { former: 200, wanted: 401 });
       expect(await createPlant(bearer(await tokenFor(userId(3))))).toBe(200);
-      // One that it signs from now on, and one whose header leaves out whose it is.
+      // A token that the revoked key signs now, also without `kid`.
       [key, kid] = [former.key, 'one'];
       expect(await createPlant(bearer(await tokenFor(userId(3))))).toBe(401);
       kid = undefined;
@@ -166,17 +166,17 @@ describe('credentials at the gateway', () => {
     });
   });
 
-  it('can be judged by a gateway before it says that it is ready, or identity is away', async () => {
-    shop.identity.isSilent = true;
+  it('can be checked before the gateway reports ready, unless identity is down', async () => {
+    shop.identity.isUnresponsive = true;
     const { service } = await startReplica(shop.nats);
     try {
       expect(await service.readiness.report()).toMatchObject({ ready: false, checks: { start: 'ok', revocations: 'not seen yet' } });
-      shop.identity.isSilent = false;
+      shop.identity.isUnresponsive = false;
       await until(async () => (await service.readiness.report()).ready);
     } finally {
       await service.stop();
     }
-    shop.identity.isSilent = true;
+    shop.identity.isUnresponsive = true;
     const lonely = (await startReplica(shop.nats)).service;
     try {
       const begun = performance.now();
@@ -184,7 +184,7 @@ describe('credentials at the gateway', () => {
       expect(performance.now() - begun).toBeGreaterThan(1_000);
     } finally {
       await lonely.stop();
-      shop.identity.isSilent = false;
+      shop.identity.isUnresponsive = false;
       await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     }
   });
@@ -197,38 +197,38 @@ describe('credentials at the gateway', () => {
   });
 
   describe('of a user who was changed elsewhere', () => {
-    it('permit within a second what the new role permits, no more and no less, and go on', async () => {
+    it('stay valid and within a second permit exactly what the new role permits', async () => {
       const own = userId(700);
-      shop.identity.know('own-key', { kind: 'apiKey', userId: own, permissions: ['write:orders'] });
-      shop.identity.know('own-session', { kind: 'session', userId: own, permissions: ['write:orders'] });
+      shop.identity.addCredential('own-key', { kind: 'apiKey', userId: own, permissions: ['write:orders'] });
+      shop.identity.addCredential('own-session', { kind: 'session', userId: own, permissions: ['write:orders'] });
       shop.identity.subjects.set(own, ['write:orders']);
-      const shown = [{ api_key: 'own-key' }, { session_token: 'own-session' }, bearer(await tokenFor(own))];
-      for (const headers of shown) expect(await createPlant(headers)).toBe(403);
+      const presented = [{ api_key: 'own-key' }, { session_token: 'own-session' }, bearer(await tokenFor(own))];
+      for (const headers of presented) expect(await createPlant(headers)).toBe(403);
       for (const [may, former, wanted] of [
         [['write:plants'], 403, 200],
         [['write:orders'], 200, 403],
       ] as const) {
-        shop.identity.change(own, { permissions: may });
-        await Promise.all(shown.map((headers) => withinASecond(() => createPlant(headers), { former, wanted })));
+        shop.identity.changeUser(own, { permissions: may });
+        await Promise.all(presented.map((headers) => withinASecond(() => createPlant(headers), { former, wanted })));
       }
     });
 
-    it('end when a rotated key ends, although its answer was kept as one without an end', async () => {
+    it('end when a rotated key expires, although it was cached without an expiry', async () => {
       const own = userId(701);
-      shop.identity.know('rotated', { kind: 'apiKey', userId: own });
+      shop.identity.addCredential('rotated', { kind: 'apiKey', userId: own });
       expect(await createPlant({ api_key: 'rotated' })).toBe(200);
       const ask = (): Promise<number> => createPlant({ api_key: 'rotated' });
-      // A busy machine may need longer than until its end to notice that it has one.
+      // On a busy machine the key may expire before the gateway notices its new expiry; then try again with more time.
       for (let leadMs = 1_500; ; leadMs *= 2) {
         const endsAt = Date.now() + leadMs;
         const { checks } = shop.identity;
-        shop.identity.change(own, { permissions, expiresAt: new Date(endsAt).toISOString() });
+        shop.identity.changeUser(own, { permissions, expiresAt: new Date(endsAt).toISOString() });
         await until(async () => (await ask(), shop.identity.checks) > checks);
         const noticed = shop.identity.checks;
         const status = await ask();
         if (Date.now() >= endsAt) continue;
         expect({ status, checks: shop.identity.checks }).toEqual({ status: 200, checks: noticed });
-        // From its end on identity is asked, and refuses it.
+        // Once it expires, identity is asked again and refuses it.
         await until(async () => (await ask()) === 401);
         expect(Date.now()).toBeGreaterThanOrEqual(endsAt);
         break;
@@ -236,9 +236,9 @@ describe('credentials at the gateway', () => {
     });
   });
 
-  it('have the log of revocations pulled at once when identity says that it has grown', async () => {
+  it('have the revocation log pulled at once on a nudge from identity', async () => {
     const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
-    const pulls = (): number => shop.asked.filter(({ operation }) => operation === 'identity.readRevocations').length;
+    const pulls = (): number => shop.calls.filter(({ operation }) => operation === 'identity.readRevocations').length;
     const nudges = 40;
     const before = pulls();
     const begun = performance.now();
@@ -249,13 +249,13 @@ describe('credentials at the gateway', () => {
     }
     const intervals = (performance.now() - begun) / pullIntervalMs;
     await nats.close(1_000);
-    // Each was followed by a pull of its own: without them there would be one in an interval, however busy the machine is.
+    // Each nudge caused a pull; without nudges there would be one per interval, however busy the machine is.
     expect(pulls() - before).toBeGreaterThan(2 * (intervals + 1));
   });
 
-  it('that are sessions end with the logout, for the very next request', async () => {
+  it('that are sessions are refused in the first request after logout', async () => {
     for (let n = 0; n < 10; n++) {
-      shop.identity.know(`session-${n}`, { kind: 'session' });
+      shop.identity.addCredential(`session-${n}`, { kind: 'session' });
       const headers = { session_token: `session-${n}` };
       expect(await createPlant(headers)).toBe(200);
       expect((await shop.get('/v3/user/logout', headers)).status).toBe(200);
@@ -265,17 +265,17 @@ describe('credentials at the gateway', () => {
 
   it.each<[string, Record<string, string>]>([
     ['nothing', {}],
-    ['a session that was never there', { session_token: 'made-up' }],
+    ['a session that does not exist', { session_token: 'made-up' }],
     ['a session as bearer token', { authorization: 'Bearer made-up' }],
     ['two sessions', { session_token: 'a', authorization: 'Bearer b' }],
-    ['something unreadable', { authorization: 'Basic x' }],
+    ['an unreadable header', { authorization: 'Basic x' }],
   ])('are logged out with 200 when there is %s', async (_, headers) => {
     const response = await shop.get('/v3/user/logout', headers);
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ code: 200, type: 'SUCCESS' });
   });
 
-  it('come from a login, as the bare token, not to be kept by anybody between', async () => {
+  it('are issued by login as a bare token that no cache may store', async () => {
     const response = await shop.get('/v3/user/login?username=ann&password=secret');
     expect(await response.json()).toEqual({ code: 200, type: 'SUCCESS', message: 'fresh-token' });
     expect(response.headers.get('x-rate-limit')).toBe('19');
@@ -284,13 +284,13 @@ describe('credentials at the gateway', () => {
     expect(await createPlant(bearer('fresh-token'))).toBe(200);
   });
 
-  describe('where none is needed', () => {
+  describe('where none is required', () => {
     const login = '/v3/user/login?username=ann&password=secret';
     const reads = ['/v3/plant/1', '/v3/plant/findByStatus?status=sold', '/v3/plant/findByTags?tags=a', login];
     const user = { username: 'ann', password: 'secret' };
     const principalOfRegistration = async (headers: Record<string, string>): Promise<unknown> => {
       expect((await shop.send('POST', '/v3/user', user, headers)).status).toBe(200);
-      return shop.asked.filter(({ operation }) => operation === 'identity.createUser').at(-1)?.context.principal;
+      return shop.calls.filter(({ operation }) => operation === 'identity.createUser').at(-1)?.context.principal;
     };
 
     it.each<[string, () => Record<string, string> | Promise<Record<string, string>>]>([
@@ -300,7 +300,7 @@ describe('credentials at the gateway', () => {
       ['a good key beside a made-up session', () => ({ api_key: 'key', session_token: 'made-up' })],
       ['two sessions', () => ({ session_token: 'session', authorization: 'Bearer session' })],
       ['another scheme', () => ({ authorization: 'Basic YTpi' })],
-    ])('make no difference: %s', async (_, headersOf) => {
+    ])('make no difference if invalid: %s', async (_, headersOf) => {
       const headers = await headersOf();
       for (const path of reads) expect({ path, status: (await shop.get(path, headers)).status }).toEqual({ path, status: 200 });
       expect(await shop.get('/v3/images/00000000-0000-4000-8000-000000000001', headers)).toMatchObject({ status: 404 });
@@ -311,22 +311,22 @@ describe('credentials at the gateway', () => {
       expect(await createPlant(headers)).toBe(401);
     });
 
-    it('say who registers a user when they are valid, as an Idempotency-Key needs', async () => {
+    it('identify the caller of a registration if valid, as an Idempotency-Key requires', async () => {
       expect(await principalOfRegistration({ api_key: 'key' })).toMatchObject({ subject: userId(1), shown: ['apiKey'] });
     });
 
-    it('do not end with the identity that could check them', async () => {
-      shop.identity.isSilent = true;
+    it('do not block requests while identity is down', async () => {
+      shop.identity.isUnresponsive = true;
       await until(async () => (await createPlant({ api_key: 'key' })) === 503);
       const begun = performance.now();
       for (const path of reads) expect((await shop.get(path, { api_key: 'unknown', authorization: 'Bearer made-up' })).status).toBe(200);
       expect(performance.now() - begun).toBeLessThan(1_500);
-      shop.identity.isSilent = false;
+      shop.identity.isUnresponsive = false;
       await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     });
   });
 
-  it('go on while a replica of identity dies with a question of the gateway in hand, and another one is there', async () => {
+  it('stay valid when one of two identity replicas dies with a call in flight', async () => {
     const nats = await Nats.connect({ url: shop.nats.url, name: 'identity' }, createLogger('test', 'fatal'));
     try {
       for (let died = 0; died < 3; died++) {
@@ -335,7 +335,7 @@ describe('credentials at the gateway', () => {
         const dying = nats.listen(callsSubject('identity'), lost.resolve, { queue: 'identity' });
         await lost.promise;
         dying.stop();
-        // One after the other they would wait for the next question; whoever comes while one has failed is refused.
+        // Concurrent, since sequential requests would wait for the next call; one that comes after a failed call is refused.
         const answers: Promise<number>[] = [];
         for (let n = 0; n < 75; n++) {
           answers.push(createPlant({ api_key: 'key' }));
@@ -349,7 +349,7 @@ describe('credentials at the gateway', () => {
   }, 30_000);
 
   describe('while the revocation log cannot be followed', () => {
-    it('get 503, known or not; requests without one go on; all is well when identity is back', async () => {
+    it('get 503, cached or not, until identity is back; requests without credentials succeed', async () => {
       expect(await createPlant({ api_key: 'key' })).toBe(200);
       await shop.stopFake('identity');
       await pause(1_300);
@@ -363,15 +363,15 @@ describe('credentials at the gateway', () => {
       await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     });
 
-    it('get 503 also when identity only hangs', async () => {
+    it('get 503 when identity hangs', async () => {
       expect(await createPlant({ api_key: 'key' })).toBe(200);
-      shop.identity.isSilent = true;
+      shop.identity.isUnresponsive = true;
       await until(async () => (await createPlant({ api_key: 'key' })) === 503);
-      shop.identity.isSilent = false;
+      shop.identity.isUnresponsive = false;
       await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     }, 10_000);
 
-    it('that were revoked meanwhile are refused from the first request on', async () => {
+    it('that are revoked meanwhile are refused from the first request after', async () => {
       expect(await createPlant({ api_key: 'key' })).toBe(200);
       await shop.stopFake('identity');
       shop.identity.revoke('apiKey', shop.identity.idOf('key'));

@@ -3,38 +3,38 @@ import { createLogger } from '@plant-shop/platform/logging';
 import { unavailable } from '@plant-shop/platform/errors';
 import { type FastifyInstance, fastify } from 'fastify';
 import { publicUrl, type Shop, startShop } from '../gateway.spec.fixture.js';
-import { Load } from '../limits/load.js';
+import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { RateLimit } from '../limits/rate-limit.js';
 import { makeDocument } from '../openapi/document.js';
 import { sendProblem } from '../problems/send-problem.js';
 import { deprecated } from './deprecation.js';
-import { Entrance } from './entrance.js';
+import { RequestAuthenticator } from './request-authenticator.js';
 import { Routes } from './routes.js';
-import { ruleFor } from './rule.js';
+import { routeSpecFor } from './route-spec.js';
 
 const old = deprecated('2026-12-01', '2027-06-01');
 
 describe('a deprecated operation', () => {
-  it('announces itself 180 days ahead at least', () => {
+  it('has a sunset at least 180 days after its deprecation', () => {
     expect(deprecated('2026-12-01', '2027-05-30').sunset).toEqual(new Date('2027-05-30T00:00:00Z'));
     expect(() => deprecated('2026-12-01', '2027-05-29')).toThrow('180 days');
-    expect(() => deprecated('2026-12-01', '2027-02-30')).toThrow('2027-02-30 is no day');
-    expect(() => deprecated('soon', '2027-06-01')).toThrow('soon is no day');
+    expect(() => deprecated('2026-12-01', '2027-02-30')).toThrow('2027-02-30 is not a date');
+    expect(() => deprecated('soon', '2027-06-01')).toThrow('soon is not a date');
   });
 
   describe('over HTTP', () => {
     let server: FastifyInstance;
     beforeAll(async () => {
-      const credentials = { findCached: () => undefined, check: () => Promise.reject(unavailable('identity')) };
-      const routes = new Routes(new Entrance(credentials, new RateLimit(100)), new Load({ requests: 10, bodyBytes: 1_000 }));
+      const credentials = { known: () => undefined, check: () => Promise.reject(unavailable('identity')) };
+      const routes = new Routes(new RequestAuthenticator(credentials, new RateLimit(100)), new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000 }));
       server = fastify();
       server.setErrorHandler((error, request, reply) => {
         sendProblem(error, request, reply, { publicUrl, logger: createLogger('gateway', 'fatal') });
       });
-      routes.watch(server);
-      server.get('/old', { config: { rule: ruleFor('getPlant', { deprecated: old }) } }, () => 'as before');
-      server.get('/old/orders', { config: { rule: ruleFor('listOrders', { deprecated: old }) } }, () => 'as before');
-      server.get('/new', { config: { rule: ruleFor('getPlant') } }, () => 'new');
+      routes.install(server);
+      server.get('/old', { config: { spec: routeSpecFor('getPlant', { deprecated: old }) } }, () => 'as before');
+      server.get('/old/orders', { config: { spec: routeSpecFor('listOrders', { deprecated: old }) } }, () => 'as before');
+      server.get('/new', { config: { spec: routeSpecFor('getPlant') } }, () => 'new');
       await server.listen({ host: '127.0.0.1', port: 0 });
     });
     afterAll(() => server.close());
@@ -50,11 +50,11 @@ describe('a deprecated operation', () => {
       expect(await announcedBy('HEAD', '/old')).toEqual({ status: 200, ...announced });
     });
 
-    it('says it with refusals too', async () => {
+    it('sends them with errors too', async () => {
       expect(await announcedBy('GET', '/old/orders')).toEqual({ status: 401, ...announced });
     });
 
-    it('leaves other operations as they are', async () => {
+    it('leaves other operations unchanged', async () => {
       expect(await announcedBy('GET', '/new')).toEqual({ status: 200, deprecation: null, sunset: null });
     });
   });
@@ -73,15 +73,15 @@ describe('a deprecated operation', () => {
     });
     afterAll(() => shop.stop());
 
-    it('is marked, with both days and the headers of its answers', () => {
+    it('is marked, with both dates and the response headers', () => {
       const served = shop.gateway.routes.map((route) =>
-        ['getPlant', 'getImage'].includes(route.rule.operation) ? { ...route, rule: { ...route.rule, deprecated: old } } : route,
+        ['getPlant', 'getImage'].includes(route.spec.operation) ? { ...route, spec: { ...route.spec, deprecated: old } } : route,
       );
       const { paths } = makeDocument(served, publicUrl) as Documented;
       for (const path of ['/plant/{plantId}', '/images/{imageId}']) {
         const operation = paths[path]?.['get'];
         expect(operation?.deprecated).toBe(true);
-        expect(operation?.description).toMatch(/Deprecated since 2026-12-01. It answers as before until 2027-06-01 /);
+        expect(operation?.description).toMatch(/Deprecated since 2026-12-01. Works unchanged until 2027-06-01 /);
         for (const status of ['200', '304']) {
           expect(Object.keys(operation?.responses[status]?.headers ?? {})).toEqual(expect.arrayContaining(['Deprecation', 'Sunset']));
         }

@@ -8,13 +8,13 @@ import { identity } from '@plant-shop/contracts/identity';
 import { fake } from '@plant-shop/testing/service';
 import { type Shop, startShop } from '../gateway.spec.fixture.js';
 
-describe('what the gateway believes and tells, by its settings', () => {
+describe('proxies, CORS and compression', () => {
   let shop: Shop;
   afterEach(() => shop.stop());
 
   const loginFrom = async (forwarded: string): Promise<unknown> => {
     await shop.get('/v3/user/login?username=a&password=b', { 'x-forwarded-for': forwarded });
-    const { payload } = shop.asked.filter((one) => one.operation === 'identity.login').at(-1) ?? {};
+    const { payload } = shop.calls.filter((one) => one.operation === 'identity.login').at(-1) ?? {};
     return (payload as { address: string }).address;
   };
   const login = {
@@ -23,12 +23,12 @@ describe('what the gateway believes and tells, by its settings', () => {
     ],
   };
 
-  it('without trusted proxies nobody says where a request comes from', async () => {
+  it('X-Forwarded-For is ignored without trusted proxies', async () => {
     shop = await startShop(login);
     expect(await loginFrom('203.0.113.9')).toMatch(/127\.0\.0\.1$/);
   });
 
-  it('behind trusted proxies it is who the first of them saw, whatever the client adds', async () => {
+  it('behind trusted proxies the client address is the one that the first of them saw, whatever the client claims', async () => {
     shop = await startShop(login, { trustedProxies: ['127.0.0.1', '10.0.0.0/8'] });
     expect(await loginFrom('203.0.113.9')).toBe('203.0.113.9');
     expect(await loginFrom('198.51.100.1, 203.0.113.9, 10.1.2.3')).toBe('203.0.113.9');
@@ -44,14 +44,14 @@ describe('what the gateway believes and tells, by its settings', () => {
       },
     });
 
-  it('pages of other origins may not call it by default', async () => {
+  it('pages of other origins are refused by default', async () => {
     shop = await startShop();
     const answer = await preflight('https://shop.example');
     expect(answer.status).toBe(405);
     expect(answer.headers.get('access-control-allow-origin')).toBeNull();
   });
 
-  it('pages of origins that are set may, and read what they need of the answer', async () => {
+  it('pages of configured origins are allowed and may read the exposed headers', async () => {
     shop = await startShop({}, { corsOrigins: ['https://shop.example', 'https://other.example'] });
     const answer = await preflight('https://shop.example');
     expect(answer.status).toBe(204);
@@ -68,7 +68,7 @@ describe('what the gateway believes and tells, by its settings', () => {
     expect(refused.headers.get('access-control-expose-headers')).toContain('ETag');
   });
 
-  it('pages of this machine may with loopback, on the OAuth endpoints as well, and no others', async () => {
+  it('`loopback` allows only pages of this machine, on the OAuth endpoints too', async () => {
     const provider = createServer((_, response) =>
       response.setHeader('access-control-allow-origin', '*').setHeader('content-type', 'application/json').end('{}'),
     ).listen(0, '127.0.0.1');
@@ -96,7 +96,7 @@ describe('what the gateway believes and tells, by its settings', () => {
     provider.closeAllConnections();
   });
 
-  it('long lists are compressed for clients that take it, short ones and single plants are not', async () => {
+  it('long lists are compressed for clients that accept it; short lists and single plants are not', async () => {
     const plant = (id: number) => ({ id, name: `Plant ${id}`, photoUrls: [], tags: [], status: 'available' as const });
     let count = 100;
     shop = await startShop({
@@ -106,8 +106,8 @@ describe('what the gateway believes and tells, by its settings', () => {
       ],
     });
     const raw = async (path: string) => {
-      const asked = request(shop.gateway.url + path, { headers: { 'accept-encoding': 'gzip' } }).end();
-      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      const sent = request(shop.gateway.url + path, { headers: { 'accept-encoding': 'gzip' } }).end();
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
       const parts: Buffer[] = [];
       for await (const part of response) parts.push(part as Buffer);
       return { encoding: response.headers['content-encoding'], vary: response.headers.vary, body: Buffer.concat(parts) };

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import { badHeader } from '../problems/refusal.js';
+import { badHeader } from '../problems/http-error.js';
 
 const maxKeyLength = 255;
 
 /**
- * The client's Idempotency-Key: on every POST of a caller who shows a credential, since a key belongs to a principal.
- * @throws Refusal `invalid-input` for a key that is empty, too long or holds anything but visible characters
+ * Returns the Idempotency-Key of a POST from an authenticated caller; others have none, since a key belongs to a principal.
+ * @throws HttpError `invalid-input` unless the key is 1 to 255 visible ASCII characters
  */
 export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key'];

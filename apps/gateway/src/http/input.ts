@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
-import { badField, badParameter, Refusal } from '../problems/refusal.js';
+import { badField, badParameter, HttpError } from '../problems/http-error.js';
 import { checkJson } from './json-body.js';
 import { UrlEncoded } from './url-encoded.js';
 
-// What handlers read from a request. Each throws the fault that the client gets.
+// Readers of path, query and body for handlers. Each throws the HttpError that the client receives.
 
 const textOf = (request: FastifyRequest, name: string): string => {
   const value = (request.params as Record<string, string | undefined>)[name];
@@ -12,14 +12,14 @@ const textOf = (request: FastifyRequest, name: string): string => {
   return value;
 };
 
-/** A path parameter that is any text. */
+/** Returns a path parameter of any text. */
 export function pathText(request: FastifyRequest, name: string): string {
   const value = textOf(request, name);
-  if (value.includes('\0')) throw badParameter(name, 'must not hold NUL characters');
+  if (value.includes('\0')) throw badParameter(name, 'must not contain NUL characters');
   return value;
 }
 
-/** A path parameter that is an id: decimal digits, nothing else (`1e3` and `+1` are numbers, but no ids). */
+/** Returns a path parameter that is an id: decimal digits only, so neither `1e3` nor `+1`. */
 export function pathId(request: FastifyRequest, name: string): number {
   return idOf(name, textOf(request, name));
 }
@@ -35,14 +35,14 @@ export const queryOf = (request: FastifyRequest): UrlEncoded => request.query as
 export const queryText = (request: FastifyRequest, name: string): string | undefined =>
   queryOf(request).one(name, badParameter);
 
-/** A query parameter without which the operation makes no sense; `must` says what it must be. */
-export function neededQueryText(request: FastifyRequest, name: string, must: string): string {
+/** Returns a required query parameter. @param must completes "<name> must …" in the error if it is missing */
+export function requiredQueryText(request: FastifyRequest, name: string, must: string): string {
   const value = queryText(request, name);
   if (value === undefined) throw badParameter(name, must);
   return value;
 }
 
-/** The named query parameters that are there. */
+/** Returns those of the named query parameters that are present. */
 export function queryTexts<Name extends string>(request: FastifyRequest, ...names: readonly Name[]): Partial<Record<Name, string>> {
   const given: Partial<Record<Name, string>> = {};
   for (const name of names) {
@@ -52,7 +52,7 @@ export function queryTexts<Name extends string>(request: FastifyRequest, ...name
   return given;
 }
 
-/** A query parameter that is an id, like one of the path. */
+/** Returns a query parameter that is an id, with the same rules as in the path. */
 export function queryId(request: FastifyRequest, name: string): number | undefined {
   const value = queryText(request, name);
   return value === undefined ? undefined : idOf(name, value);
@@ -60,13 +60,13 @@ export function queryId(request: FastifyRequest, name: string): number | undefin
 
 export const queryList = (request: FastifyRequest, name: string): readonly string[] | undefined => queryOf(request).list(name);
 
-export function neededQueryList(request: FastifyRequest, name: string, must: string): readonly string[] {
+export function requiredQueryList(request: FastifyRequest, name: string, must: string): readonly string[] {
   const values = queryList(request, name);
   if (values === undefined || values.every((one) => one === '')) throw badParameter(name, must);
   return values;
 }
 
-/** `limit` and `cursor` of a list; their bounds are the owner's. */
+/** Returns `limit` and `cursor` of a list; the owning service checks their bounds. */
 export function pageOf(request: FastifyRequest): { limit?: number; cursor?: string } {
   const limit = queryText(request, 'limit');
   const cursor = queryText(request, 'cursor');
@@ -74,25 +74,25 @@ export function pageOf(request: FastifyRequest): { limit?: number; cursor?: stri
   return { ...(limit !== undefined && { limit: Number(limit) }), ...(cursor !== undefined && { cursor }) };
 }
 
-/** Broken encoding anywhere in the query is answered even where nothing is read from it. */
+/** Throws `malformed-request` for broken encoding anywhere in the query, even if no parameter is read. */
 export function checkQuery(request: FastifyRequest): void {
   const { fault } = queryOf(request);
-  if (fault !== undefined) throw new Refusal('malformed-request', `The query ${fault}.`);
+  if (fault !== undefined) throw new HttpError('malformed-request', `The query ${fault}.`);
 }
 
-/** The JSON body, checked, as the bytes that came. */
+/** Checks the JSON body and returns its bytes unchanged. */
 export function jsonBody(request: FastifyRequest, top: 'object' | 'array'): Buffer {
   const bytes = request.body as Buffer | undefined;
   checkJson(bytes, top);
   return bytes;
 }
 
-/** The named fields of a URL-encoded form; others are ignored. */
+/** Returns the named fields of a URL-encoded form; others are ignored. */
 export function formBody(request: FastifyRequest, fields: readonly string[]): Record<string, string> {
   const bytes = (request.body as Buffer | undefined) ?? Buffer.alloc(0);
-  if (!isUtf8(bytes)) throw new Refusal('malformed-request', 'The form must be UTF-8.');
+  if (!isUtf8(bytes)) throw new HttpError('malformed-request', 'The form must be UTF-8.');
   const parsed = UrlEncoded.parse(bytes.toString('utf8'));
-  if (parsed.fault !== undefined) throw new Refusal('malformed-request', `The form ${parsed.fault}.`);
+  if (parsed.fault !== undefined) throw new HttpError('malformed-request', `The form ${parsed.fault}.`);
   const given: Record<string, string> = {};
   for (const field of fields) {
     const value = parsed.one(field, (name, must) => badField(`/${name}`, must));

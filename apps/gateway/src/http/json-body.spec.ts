@@ -21,7 +21,7 @@ describe('a JSON body', () => {
   });
 
   it.each<[string, string | Buffer]>([
-    ['nothing', ''],
+    ['no text', ''],
     ['half of an object', '{"name":'],
     ['a single quote', "{'a':1}"],
     ['a trailing comma', '{"a":1,}'],
@@ -40,36 +40,36 @@ describe('a JSON body', () => {
     ['a list instead of an object', '[]', ''],
     ['null', 'null', ''],
     ['a number', '7', ''],
-    ['an escaped NUL in a text', '{"name":"a\\u0000b"}', '/name'],
-    ['an escaped NUL in a name of a member', '{"a":{"b\\u0000":1}}', '/a'],
-    ['half of a surrogate pair', '{"tags":[{"name":"x"},{"name":"\\ud800"}]}', '/tags/1/name'],
-    ['the other half', '{"a":"\\udc00"}', '/a'],
-    ['half of a pair in a name', '{"\\ud800":1}', ''],
+    ['an escaped NUL in a string', '{"name":"a\\u0000b"}', '/name'],
+    ['an escaped NUL in a member name', '{"a":{"b\\u0000":1}}', '/a'],
+    ['a lone high surrogate', '{"tags":[{"name":"x"},{"name":"\\ud800"}]}', '/tags/1/name'],
+    ['a lone low surrogate', '{"a":"\\udc00"}', '/a'],
+    ['a lone surrogate in a member name', '{"\\ud800":1}', ''],
     ['__proto__', '{"category":{"__proto__":{"admin":true}}}', '/category'],
     ['an escaped __proto__', '{"\\u005f_proto__":{"admin":true}}', ''],
     ['constructor.prototype', '{"constructor":{"prototype":{"admin":true}}}', ''],
     ['one level too many', nested(maxDepth + 1), '/a'.repeat(maxDepth)],
-    ['lists as deep as a body is long', `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, `/a${'/0'.repeat(maxDepth - 1)}`],
-    ['a slash and a tilde in the path to it', '{"a/b~c":"\\u0000"}', '/a~1b~0c'],
+    ['the deepest nesting that fits a body', `{"a":${'['.repeat(200_000)}${']'.repeat(200_000)}}`, `/a${'/0'.repeat(maxDepth - 1)}`],
+    ['a slash and a tilde in the path to the fault', '{"a/b~c":"\\u0000"}', '/a~1b~0c'],
   ])('is invalid: %s', (_, text, pointer) => {
     expect(fault(text)).toEqual({ code: 'invalid-input', pointer });
   });
 
-  it('may have a member named constructor that is only a text', () => {
+  it('may have a member named constructor that is a string', () => {
     expect(() => check('{"constructor":"a builder"}')).not.toThrow();
   });
 
-  it('is a list where a list is wanted', () => {
+  it('must be a list where a list is expected', () => {
     expect(() => check('[{"username":"a"}]', 'array')).not.toThrow();
     expect(fault('{}', 'array')).toEqual({ code: 'invalid-input', pointer: '' });
     expect(fault('[{},{"username":"\\u0000"}]', 'array')).toEqual({ code: 'invalid-input', pointer: '/1/username' });
   });
 
-  it('is missing when there are no bytes at all', () => {
+  it('is malformed if absent', () => {
     expect(() => checkJson(undefined, 'object')).toThrow(expect.objectContaining({ code: 'malformed-json' }));
   });
 
-  it('never quotes what was sent: it may hold a password', () => {
+  it('is not quoted in errors, since it may contain a password', () => {
     let message = '';
     try {
       check('{"password":"hunter2" 7}');
@@ -80,7 +80,7 @@ describe('a JSON body', () => {
     expect(message).not.toContain('hunter2');
   });
 
-  it('is accepted or refused, whatever bytes come', () => {
+  it('is accepted or refused with one of the two codes, for any bytes', () => {
     fc.assert(
       fc.property(fc.oneof(fc.json().map((text) => Buffer.from(text)), fc.uint8Array().map((bytes) => Buffer.from(bytes))), (bytes) => {
         expect(['accepted', 'malformed-json', 'invalid-input']).toContain(fault(bytes).code);

@@ -1,24 +1,24 @@
 import { isUtf8 } from 'node:buffer';
-import { badField, Refusal } from '../problems/refusal.js';
+import { badField, HttpError } from '../problems/http-error.js';
 
-/** Objects and lists within each other, the outermost included. */
+/** Levels of nested objects and lists, including the outermost. */
 export const maxDepth = 16;
 
 interface Fault {
   readonly detail: string;
-  /** From the outermost member inwards. */
+  /** From the outermost member inward. */
   readonly path: (string | number)[];
 }
 
 /**
- * Checks what only the gateway can: that the bytes are JSON in UTF-8 with the right outermost value, and hold nothing that
- * would do harm on its way. What the fields mean is checked by the service that owns them, on the same bytes.
+ * Checks the form only: JSON in UTF-8 with the expected outermost value, bounded depth, and nothing that is dangerous to
+ * parse or store (NUL, lone surrogates, prototype pollution). The owning service validates the fields, on the same bytes.
  */
 export function checkJson(bytes: Buffer | undefined, top: 'object' | 'array'): asserts bytes is Buffer {
   if (bytes === undefined || bytes.length === 0) {
-    throw new Refusal('malformed-json', 'The body is empty. Send JSON.');
+    throw new HttpError('malformed-json', 'The body is empty. Send JSON.');
   }
-  if (!isUtf8(bytes)) throw new Refusal('malformed-json', 'The body is not UTF-8.');
+  if (!isUtf8(bytes)) throw new HttpError('malformed-json', 'The body is not UTF-8.');
   const value = parse(bytes.toString('utf8'));
   const is = Array.isArray(value) ? 'array' : typeof value === 'object' && value !== null ? 'object' : 'other';
   if (is !== top) throw badField('', top === 'array' ? 'must be a JSON array' : 'must be a JSON object');
@@ -30,8 +30,8 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // The parser's own message quotes the body, which may hold a password.
-    throw new Refusal('malformed-json', 'The body is not JSON. Look for missing quotes, commas and brackets.');
+    // The parser's message quotes the body, which may contain a password.
+    throw new HttpError('malformed-json', 'The body is not JSON. Look for missing quotes, commas and brackets.');
   }
 }
 
@@ -68,11 +68,11 @@ const within = (key: string | number, fault: Fault): Fault => {
   return fault;
 };
 
-const unclean = 'must hold neither NUL characters nor halves of surrogate pairs';
+const unclean = 'must contain neither NUL characters nor lone surrogates';
 const isClean = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 const hasPrototype = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.hasOwn(value, 'prototype');
 
-/** RFC 6901 */
+/** JSON Pointer, RFC 6901. */
 const toPointer = (path: readonly (string | number)[]): string =>
   path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');

@@ -1,7 +1,7 @@
-import { Refusal } from '../problems/refusal.js';
-import type { BodyRule } from './rule.js';
+import { HttpError } from '../problems/http-error.js';
+import type { BodySpec } from './route-spec.js';
 
-const wanted: Readonly<Record<BodyRule['kind'], string>> = {
+const expectedTypes: Readonly<Record<BodySpec['kind'], string>> = {
   json: 'application/json',
   form: 'application/x-www-form-urlencoded',
   oauthForm: 'application/x-www-form-urlencoded',
@@ -10,15 +10,15 @@ const wanted: Readonly<Record<BodyRule['kind'], string>> = {
 };
 
 /**
- * @throws Refusal `unsupported-media-type` unless the header names the one type that the route takes, in UTF-8 where a
- * charset is named
+ * Checks the Content-Type.
+ * @throws HttpError `unsupported-media-type` unless it is the type that the route accepts, in UTF-8 if it names a charset
  */
-export function checkMediaType(header: string | undefined, kind: BodyRule['kind']): void {
-  const type = wanted[kind];
+export function checkMediaType(header: string | undefined, kind: BodySpec['kind']): void {
+  const type = expectedTypes[kind];
   if (header === type) return;
   const [given = '', ...parameters] = (header ?? '').split(';').map((part) => part.trim().toLowerCase());
   const charset = parameters.find((one) => one.startsWith('charset='))?.slice('charset='.length).replaceAll('"', '');
   if (given !== type || (charset !== undefined && charset !== 'utf-8' && charset !== 'utf8')) {
-    throw new Refusal('unsupported-media-type', `Send the body with Content-Type: ${type}.`);
+    throw new HttpError('unsupported-media-type', `Send the body with Content-Type: ${type}.`);
   }
 }

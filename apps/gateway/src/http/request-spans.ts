@@ -3,14 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Absent while tracing is off. */
+    /** Absent if tracing is off. */
     span: OpenSpan | undefined;
   }
 }
 
 /**
- * One span per request, part of the client's trace when it names one. It has the route and never the URL, since queries
- * hold secrets; `tracestate` and `baggage` are not looked at.
+ * Opens a span per request, in the client's trace if `traceparent` names one. Records the route and never the URL, since
+ * queries may contain secrets. Ignores `tracestate` and `baggage`.
  */
 export function traceRequests(instance: FastifyInstance): void {
   instance.decorateRequest('span', undefined);
@@ -30,13 +30,13 @@ function beginRequest(on: Tracing, { method, routeOptions, headers }: FastifyReq
   return on.begin({
     name: route === undefined ? method : `${method} ${route}`,
     kind: 'server',
-    // Never of what is under way here: that would be the request before on the same connection.
+    // The active span here may be that of the previous request on the same connection, so it is never the parent.
     ...(typeof traceparent === 'string' ? { parent: traceparent } : { isRoot: true }),
     attributes: { 'http.request.method': method, ...(route !== undefined && { 'http.route': route }) },
   });
 }
 
-/** Also when the client left before the whole answer. */
+/** Ends the span, as `aborted` if the client disconnected before the whole response. */
 function endRequest(span: OpenSpan, { raw }: FastifyReply): void {
   if (!raw.writableFinished) {
     span.end('aborted');

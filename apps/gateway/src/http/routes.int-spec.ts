@@ -134,7 +134,7 @@ describe('the routes', () => {
       ],
     });
     const know = (secret: string, kind: 'session' | 'apiKey', permissions: Permission[]): void =>
-      shop.identity.know(secret, { kind, permissions });
+      shop.identity.addCredential(secret, { kind, permissions });
     know('customer-session', 'session', customer);
     know('customer-key', 'apiKey', customer);
     know('webhooks-key', 'apiKey', ['webhooks']);
@@ -145,7 +145,7 @@ describe('the routes', () => {
     know('manager-session', 'session', ['manage:orders']);
     know('payments-key', 'apiKey', ['write:payments']);
     know('shipments-session', 'session', ['write:shipments']);
-    shop.identity.know('admin-key', { kind: 'apiKey' });
+    shop.identity.addCredential('admin-key', { kind: 'apiKey' });
     // Until revocations are followed, no credential is judged.
     await until(async () => (await shop.get('/v3/store/inventory', { api_key: 'made-up' })).status !== 503, 15_000);
   });
@@ -153,16 +153,16 @@ describe('the routes', () => {
 
   it('each have a line in the access table, HEAD as its GET', () => {
     expect(shop.gateway.routes.length).toBeGreaterThan(40);
-    for (const { method, url, rule } of shop.gateway.routes) {
-      expect(rule.needs).toBe(access[rule.operation]);
+    for (const { method, url, spec } of shop.gateway.routes) {
+      expect(spec.access).toBe(access[spec.operation]);
       if (method !== 'GET') continue;
       const head = shop.gateway.routes.find((one) => one.method === 'HEAD' && one.url === url);
-      expect(head?.rule).toEqual(rule.changes ? undefined : rule);
+      expect(head?.spec).toEqual(spec.unsafeGet ? undefined : spec);
     }
   });
 
   it.each(['/v3/user/login?username=a&password=b', '/v3/user/logout'])('HEAD %s, which would change something, is refused', async (path) => {
-    const asked = (): number => shop.asked.filter(({ operation }) => /\.log(in|out)$/.test(operation)).length;
+    const asked = (): number => shop.calls.filter(({ operation }) => /\.log(in|out)$/.test(operation)).length;
     const before = asked();
     const response = await fetch(shop.gateway.url + path, { method: 'HEAD', headers: callers.customerSession });
     expect(response.status).toBe(405);
@@ -173,16 +173,16 @@ describe('the routes', () => {
   it('are all in the rows below', () => {
     const asPattern = (url: string): RegExp => new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`);
     const unasked = shop.gateway.routes.filter(
-      ({ method, url, rule }) =>
+      ({ method, url, spec }) =>
         method !== 'HEAD' &&
-        !['open', 'login', 'getImage', 'uploadImage'].some((one) => one === rule.needs.kind || one === rule.operation) &&
+        !['open', 'login', 'getImage', 'uploadImage'].some((one) => one === spec.access.kind || one === spec.operation) &&
         !rows.some((row) => row.method === method && asPattern(url).test(row.path.split('?')[0]!)),
     );
-    expect(unasked.map(({ rule }) => rule.operation)).toEqual([]);
+    expect(unasked.map(({ spec }) => spec.operation)).toEqual([]);
   });
 
   it('use every line of the access table', () => {
-    const used = new Set<string>(shop.gateway.routes.map(({ rule }) => rule.operation));
+    const used = new Set<string>(shop.gateway.routes.map(({ spec }) => spec.operation));
     expect(Object.keys(access).filter((one) => !used.has(one))).toEqual([]);
   });
 
@@ -226,7 +226,7 @@ describe('the routes', () => {
 
   describe('hand a request on', () => {
     const last = (): { payload: unknown; principal: unknown; requestId: string } => {
-      const { payload, context } = shop.asked.filter(({ operation }) => !/\.(readRevocations|checkCredential|resolveSubject)$/.test(operation)).at(-1)!;
+      const { payload, context } = shop.calls.filter(({ operation }) => !/\.(readRevocations|checkCredential|resolveSubject)$/.test(operation)).at(-1)!;
       return { payload: JSON.parse(JSON.stringify(payload)), principal: context.principal, requestId: context.requestId };
     };
 

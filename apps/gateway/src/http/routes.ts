@@ -1,40 +1,40 @@
 import { METHODS } from 'node:http';
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify';
-import { isCounted } from '../access.js';
-import type { Load } from '../limits/load.js';
-import { Refusal } from '../problems/refusal.js';
+import { isRateLimited } from '../access.js';
+import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
+import { HttpError } from '../problems/http-error.js';
 import { routeNotFound } from '../problems/problem.js';
 import { compressFromBytes } from './compression.js';
 import { deprecationHeaders } from './deprecation.js';
-import type { Entrance } from './entrance.js';
+import type { RequestAuthenticator } from './request-authenticator.js';
 import { checkQuery } from './input.js';
 import { checkMediaType } from './media-type.js';
-import type { RouteRule } from './rule.js';
+import type { RouteSpec } from './route-spec.js';
 
-/** A route as it is served. */
+/** A route and its specification. */
 export interface ServedRoute {
   readonly method: string;
   readonly url: string;
-  readonly rule: RouteRule;
+  readonly spec: RouteSpec;
 }
 
 /**
- * Puts the checks in front of every route, as the rule in the route's own config asks for them. A route without a rule
- * keeps the service from starting: nothing is served by omission.
+ * Adds the checks that a route's specification requires, for every route. Throws for a route without a specification, so
+ * that no route is served unprotected by omission.
  */
 export class Routes {
   readonly served: ServedRoute[] = [];
 
   constructor(
-    private readonly entrance: Entrance,
-    private readonly load: Load,
+    private readonly authenticator: RequestAuthenticator,
+    private readonly limiter: ConcurrencyLimiter,
   ) {}
 
-  /** Before any route is registered. Fastify also calls this for the HEAD routes that it derives from GET ones. */
-  watch(instance: FastifyInstance): void {
-    instance.decorateRequest('rule', undefined);
+  /** Call before any route is registered. Fastify runs `onRoute` also for the HEAD routes that it derives from GET routes. */
+  install(instance: FastifyInstance): void {
+    instance.decorateRequest('routeSpec', undefined);
     instance.decorateRequest('caller', undefined);
-    instance.decorateRequest('taken', undefined);
+    instance.decorateRequest('slot', undefined);
     instance.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id);
       if (request.is404) done(routeNotFound());
@@ -43,13 +43,13 @@ export class Routes {
     });
     instance.addHook('onRoute', (route) => {
       if (route.config?.allow !== undefined) route.onRequest = refuseMethod(route.config.allow, route.url.includes(':'));
-      // Where preflights end that a plug-in's hook has answered by then.
+      // The CORS plug-in's own route; its hook has answered the preflight before.
       else if (route.method === 'OPTIONS' && route.url === '*') return;
-      else this.guard(route);
+      else this.addChecks(route);
     });
   }
 
-  /** After all other routes: every method that a path lacks answers 405, before credentials and bodies are looked at. */
+  /** Call after all other routes: the methods that a path lacks answer 405, before credentials and bodies are checked. */
   refuseOtherMethods(instance: FastifyInstance): void {
     instance.register((child, _, done) => {
       for (const [url, allowed] of this.methodsByUrl()) {
@@ -61,38 +61,38 @@ export class Routes {
     });
   }
 
-  private guard(route: RouteOptions): void {
-    const rule = route.config?.rule;
+  private addChecks(route: RouteOptions): void {
+    const spec = route.config?.spec;
     const methods = [route.method].flat();
-    if (!rule) throw new Error(`${methods.join()} ${route.url} has no line in the access table`);
-    if (rule.changes && methods.includes('HEAD')) {
+    if (!spec) throw new Error(`${methods.join()} ${route.url} has no line in the access table`);
+    if (spec.unsafeGet && methods.includes('HEAD')) {
       route.onRequest = refuseMethod('GET', false);
       return;
     }
-    for (const method of methods) this.served.push({ method, url: route.url, rule });
-    route.onRequest = this.enter(rule, route.url.includes(':'));
-    if (rule.compressed) route.compress = { threshold: compressFromBytes };
-    if (rule.body) {
-      const { kind } = rule.body;
-      route.preParsing = (request, _reply, _payload, done) => done(fault(() => checkMediaType(request.headers['content-type'], kind)));
-      route.preHandler = (request, _reply, done) => done(fault(() => checkQuery(request)));
+    for (const method of methods) this.served.push({ method, url: route.url, spec });
+    route.onRequest = this.checksOf(spec, route.url.includes(':'));
+    if (spec.compressed) route.compress = { threshold: compressFromBytes };
+    if (spec.body) {
+      const { kind } = spec.body;
+      route.preParsing = (request, _reply, _payload, done) => done(errorOf(() => checkMediaType(request.headers['content-type'], kind)));
+      route.preHandler = (request, _reply, done) => done(errorOf(() => checkQuery(request)));
     }
   }
 
-  private enter(rule: RouteRule, hasParameters: boolean): onRequestHookHandler {
-    const announced = rule.deprecated && deprecationHeaders(rule.deprecated);
+  private checksOf(spec: RouteSpec, hasParameters: boolean): onRequestHookHandler {
+    const headers = spec.deprecated && deprecationHeaders(spec.deprecated);
     return (request, reply, done) => {
-      request.rule = rule;
-      // First, so that refusals say it too.
-      if (announced) reply.headers(announced);
+      request.routeSpec = spec;
+      // First, so that error responses have them too.
+      if (headers) reply.headers(headers);
       try {
-        // The router matches an empty segment to a parameter; nothing has an empty name.
-        if (hasParameters && hasEmpty(request.params as Record<string, string>)) throw routeNotFound();
-        // Who watches the gateway is answered also when there is too much to do.
-        if (isCounted(rule.needs) || rule.body) request.taken = this.load.enter(reply.raw);
-        const admitted = this.entrance.admit(rule.needs, request, reply);
-        if (admitted === undefined) enterInput(rule, request, done);
-        else admitted.then(() => enterInput(rule, request, done), done);
+        // The router matches an empty segment to a parameter, but no resource has an empty name.
+        if (hasParameters && hasEmptySegment(request.params as Record<string, string>)) throw routeNotFound();
+        // Health checks take no slot, so they are answered even under overload.
+        if (isRateLimited(spec.access) || spec.body) request.slot = this.limiter.acquire(reply.raw);
+        const admitted = this.authenticator.admit(spec.access, request, reply);
+        if (admitted === undefined) checkQueryUnlessBody(spec, request, done);
+        else admitted.then(() => checkQueryUnlessBody(spec, request, done), done);
       } catch (error) {
         done(error as Error);
       }
@@ -110,24 +110,24 @@ export class Routes {
   }
 }
 
-/** Fastify knows eight methods; a path must answer 405 to the others too. */
+/** Registers all of Node's methods: Fastify knows eight, but a path must answer 405 to the others too. */
 export function supportAllMethods(instance: FastifyInstance): void {
   for (const method of METHODS) {
     if (method !== 'CONNECT' && !instance.supportedMethods.includes(method)) instance.addHttpMethod(method, { hasBody: true });
   }
 }
 
-function enterInput(rule: RouteRule, request: FastifyRequest, done: (error?: Error) => void): void {
-  // With a body to come, its type and size are judged first.
-  done(rule.body ? undefined : fault(() => checkQuery(request)));
+function checkQueryUnlessBody(spec: RouteSpec, request: FastifyRequest, done: (error?: Error) => void): void {
+  // If there is a body, its type and size are checked first, and the query in `preHandler`.
+  done(spec.body ? undefined : errorOf(() => checkQuery(request)));
 }
 
-function hasEmpty(parameters: Record<string, string>): boolean {
+function hasEmptySegment(parameters: Record<string, string>): boolean {
   for (const name in parameters) if (parameters[name] === '' && name !== '*') return true;
   return false;
 }
 
-function fault(check: () => void): Error | undefined {
+function errorOf(check: () => void): Error | undefined {
   try {
     check();
     return undefined;
@@ -137,15 +137,15 @@ function fault(check: () => void): Error | undefined {
 }
 
 /** RFC 9112, section 3.2 */
-const hostMissing = (): Refusal => new Refusal('malformed-request', 'Send a Host header.');
+const hostMissing = (): HttpError => new HttpError('malformed-request', 'Send a Host header.');
 
 const refuseMethod =
   (allow: string, hasParameters: boolean): onRequestHookHandler =>
   (request, _reply, done) =>
     done(
-      hasParameters && hasEmpty(request.params as Record<string, string>)
+      hasParameters && hasEmptySegment(request.params as Record<string, string>)
         ? routeNotFound()
-        : new Refusal('method-not-allowed', `This path has the methods ${allow}.`, {}, { allow }),
+        : new HttpError('method-not-allowed', `This path has the methods ${allow}.`, {}, { allow }),
     );
 
 const unreachable = (): never => {

@@ -9,7 +9,7 @@ const always = {
   'cache-control': expect.any(String),
 };
 
-describe('what browsers are told', () => {
+describe('security headers', () => {
   let shop: Shop;
   beforeAll(async () => {
     shop = await startShop(echoes, { publicUrl: 'https://shop.example' });
@@ -24,14 +24,14 @@ describe('what browsers are told', () => {
     ['a refusal', '/v3/store/inventory'],
     ['an unknown path', '/v3/nothing'],
     ['a path that cannot be decoded', '/v3/plant/%ff'],
-    ['identity away', '/oauth/token'],
-  ])('every answer says how little it may do: %s', async (_, path) => {
+    ['identity down', '/oauth/token'],
+  ])('are on every response: %s', async (_, path) => {
     const { headers } = await shop.get(path);
     expect(Object.fromEntries(headers)).toMatchObject({ ...always, 'strict-transport-security': expect.stringMatching(/^max-age=\d{8}$/) });
     expect(headers.get('server') ?? headers.get('x-powered-by')).toBeNull();
   });
 
-  it('what is no HTTP is answered so too', async () => {
+  it('are on responses to malformed HTTP', async () => {
     const { hostname, port } = new URL(shop.gateway.url);
     const answer = await new Promise<string>((resolve) => {
       const socket = connect(Number(port), hostname, () => socket.write('NONSENSE\r\n\r\n'));
@@ -42,7 +42,7 @@ describe('what browsers are told', () => {
     expect(answer).toMatch(/x-content-type-options: nosniff\r\n/);
   });
 
-  it('reached by http, nobody is told to come by https', async () => {
+  it('do not require HTTPS when the public address is HTTP', async () => {
     const plain = await startShop(echoes, { publicUrl: 'http://127.0.0.1:8080' });
     try {
       expect((await plain.get('/v3/plant/1')).headers.get('strict-transport-security')).toBeNull();

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 
-/** A year, as browsers want it before they keep it for good. */
+/** A year, the minimum that browsers' preload lists require. */
 const httpsOnly = 'max-age=31536000';
 
 /**
- * What every answer tells browsers, whoever made it: nothing here is a page unless its handler says so, nothing is framed,
- * nobody learns an address (login has a password in it), and what has no rule of its own is kept by no shared cache.
+ * Returns the default headers of every response: nothing may load or run content unless the handler sets another policy, no
+ * framing, no referrer (the login URL contains a password), and no storage in shared caches.
  */
 export function securityHeaders(publicUrl: string): Readonly<Record<string, string>> {
   return {
@@ -17,7 +17,7 @@ export function securityHeaders(publicUrl: string): Readonly<Record<string, stri
   };
 }
 
-/** Before any route: handlers replace what they know better. */
+/** Sets the default headers before any route; handlers may replace them. */
 export function secureAnswers(instance: FastifyInstance, publicUrl: string): void {
   const headers = securityHeaders(publicUrl);
   instance.addHook('onRequest', (_request, reply, done) => {

@@ -3,29 +3,29 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { requestIdOf } from '@plant-shop/platform/request-id';
 import type { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Load } from '../limits/load.js';
+import type { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { answerConnectionError } from '../problems/connection-errors.js';
 import { sendProblem } from '../problems/send-problem.js';
 import { bodyReader } from './body.js';
 import { UrlEncoded } from './url-encoded.js';
 
 /**
- * JSON and form bodies. They travel to their service as they came, in one entry of a frame (900 KiB), with at most 4 KiB of
- * metadata and parameters: docs/decisions/size-of-bodies.md.
+ * The limit of JSON and form bodies. They are forwarded unchanged in one frame entry (900 KiB), with at most 4 KiB of metadata
+ * and parameters: docs/decisions/size-of-bodies.md.
  */
 export const maxBodyBytes = 896 * 1024;
 
-/** Longer than the idle time of usual load balancers (60 s), so that they and not we close idle connections. */
+/** In milliseconds; longer than the idle timeout of common load balancers (60 s), so that they close idle connections first. */
 const keepAliveTimeout = 72_000;
 const headersTimeout = 15_000;
 
-/** Fastify with everything that would answer, log or parse by itself replaced by ours. */
+/** Creates Fastify with its own error responses, logging and parsing replaced by the gateway's. */
 export function createAdapter(parts: {
   readonly publicUrl: string;
   readonly trustedProxies: readonly string[];
-  /** For a whole request with its body. Node has no limit but what it is given. */
+  /** Time to receive a whole request with its body. */
   readonly requestTimeoutMs: number;
-  readonly load: Load;
+  readonly limiter: ConcurrencyLimiter;
   readonly logger: Logger;
   readonly drain: ConnectionDrain;
 }): FastifyAdapter {
@@ -37,33 +37,33 @@ export function createAdapter(parts: {
     ...(parts.trustedProxies.length > 0 && { trustProxy: [...parts.trustedProxies] }),
     keepAliveTimeout,
     requestTimeout: requestTimeoutMs,
-    // Node would answer a missing Host by itself, without a body.
     http: {
       ServerResponse: parts.drain.ServerResponse,
       headersTimeout: Math.min(headersTimeout, requestTimeoutMs),
       connectionsCheckingInterval: Math.min(5_000, requestTimeoutMs),
+      // Otherwise Node answers a missing Host header itself, without a problem document.
       requireHostHeader: false,
     },
-    // Requests that are on their way when the server closes are still served.
+    // Requests already on their way when the server closes are still served.
     return503OnClosing: false,
     routerOptions: {
       maxParamLength: 2_048,
-      // Whatever it makes is what handlers get; only the types want a plain object.
+      // Handlers receive the UrlEncoded; only the type declaration demands a plain object.
       querystringParser: ((text: string) => (text === '' ? UrlEncoded.empty : UrlEncoded.parse(text))) as never,
     },
     clientErrorHandler: answerConnectionError(parts.publicUrl),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => sendProblem(error, request, reply, parts),
-    // Nest's middleware layer and its multipart plug-in would cost every request their hooks.
+    // Nest's middleware layer and multipart plug-in would add their hooks to every request.
     skipMiddie: true,
     multipart: false,
   });
   const instance = adapter.getInstance();
-  // Node would answer an expectation that it does not know by itself; RFC 9110, 10.1.1 lets us overlook it.
+  // Otherwise Node answers an unknown Expect header with 417; RFC 9110, section 10.1.1, permits ignoring it.
   instance.server.on('checkExpectation', (request, response) => instance.server.emit('request', request, response));
   instance.removeAllContentTypeParsers();
-  const read = bodyReader(parts.load, maxBodyBytes);
+  const read = bodyReader(parts.limiter, maxBodyBytes);
   for (const type of ['application/json', 'application/x-www-form-urlencoded']) instance.addContentTypeParser(type, read);
-  // Other types get this far only on routes that read no body, or that read it as a stream.
+  // Other types get here only on routes that read no body, or read it as a stream.
   instance.addContentTypeParser('*', (_request, _payload, done) => done(null));
   return adapter;
 }

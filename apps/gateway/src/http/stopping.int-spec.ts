@@ -4,12 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 
-describe('a gateway that is stopped', () => {
+describe('a stopping gateway', () => {
   let shop: Shop;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   beforeAll(async () => {
     shop = await startShop(echoes);
-    shop.identity.know('key', { kind: 'apiKey' });
+    shop.identity.addCredential('key', { kind: 'apiKey' });
   });
   afterAll(async () => {
     agent.destroy();
@@ -17,13 +17,13 @@ describe('a gateway that is stopped', () => {
   });
 
   async function ask(): Promise<{ status: number | undefined; connection: string | undefined; reused: boolean }> {
-    const asked = request(`${shop.gateway.url}/v3/plant/1`, { headers: { api_key: 'key' }, agent }).end();
-    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const sent = request(`${shop.gateway.url}/v3/plant/1`, { headers: { api_key: 'key' }, agent }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
     await once(response.resume(), 'end');
-    return { status: response.statusCode, connection: response.headers.connection, reused: asked.reusedSocket };
+    return { status: response.statusCode, connection: response.headers.connection, reused: sent.reusedSocket };
   }
 
-  it('still serves what comes on a connection that is open, and says that this one ends', async () => {
+  it('still serves requests on open connections, with Connection: close', async () => {
     expect(await ask()).toMatchObject({ status: 200, connection: 'keep-alive' });
     const stopped = shop.service.stop();
     await sleep(1_000);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { badParameter } from '../problems/refusal.js';
+import { badParameter } from '../problems/http-error.js';
 import { UrlEncoded } from './url-encoded.js';
 
 const parse = (text: string): UrlEncoded => UrlEncoded.parse(text);
@@ -21,18 +21,18 @@ describe('URL-encoded parameters', () => {
     expect(parse(text).fault).toMatch(/NUL/);
   });
 
-  it('that can be given once are refused when they are given twice', () => {
+  it('are refused if a single-valued one is repeated', () => {
     expect(() => parse('a=1&a=1').one('a', badParameter)).toThrow(expect.objectContaining({ code: 'invalid-input' }));
   });
 
-  it('that are lists may be separated by commas, repeated, or both; each value counts once', () => {
+  it('may be lists: comma-separated, repeated, or both, without duplicates', () => {
     expect(parse('s=a,b&s=c').list('s')).toEqual(['a', 'b', 'c']);
     expect(parse('s=a%2Cb,a').list('s')).toEqual(['a', 'b']);
     expect(parse('s=').list('s')).toEqual(['']);
     expect(parse('t=a').list('s')).toBeUndefined();
   });
 
-  it('named like members of every object are parameters like others', () => {
+  it('may be named like members of Object.prototype', () => {
     const parameters = parse('__proto__=1&constructor=2&toString=3');
     expect(parameters.one('__proto__', badParameter)).toBe('1');
     expect(parameters.one('hasOwnProperty', badParameter)).toBeUndefined();

@@ -5,19 +5,19 @@ type Fault = (name: string, must: string) => CodedError;
 const none: ReadonlyMap<string, readonly string[]> = new Map();
 
 /**
- * The pairs of a query string or of a URL-encoded form. Parsed strictly: what a lenient parser would repair (broken
- * percent-encoding) or choose from (a parameter given twice) is a fault of the sender.
+ * The parameters of a query string or URL-encoded form. Parsed strictly: broken percent-encoding and repeated single-valued
+ * parameters are errors, where a lenient parser would repair or choose.
  */
 export class UrlEncoded {
   private constructor(
     private readonly values: ReadonlyMap<string, readonly string[]>,
-    /** Why the text as a whole cannot be used. */
+    /** Why the text as a whole is invalid; completes "The query …". */
     readonly fault: string | undefined,
   ) {}
 
   static readonly empty = new UrlEncoded(none, undefined);
 
-  /** Never throws: whoever uses it decides when `fault` is answered. */
+  /** Never throws; the caller decides when to report `fault`. */
   static parse(text: string): UrlEncoded {
     const values = new Map<string, string[]>();
     for (const pair of text.split('&')) {
@@ -26,7 +26,7 @@ export class UrlEncoded {
       const name = decode(at === -1 ? pair : pair.slice(0, at));
       const value = at === -1 ? '' : decode(pair.slice(at + 1));
       if (name === undefined || value === undefined) return new UrlEncoded(none, 'must be valid percent-encoded UTF-8');
-      if (name.includes('\0') || value.includes('\0')) return new UrlEncoded(none, 'must not hold NUL characters');
+      if (name.includes('\0') || value.includes('\0')) return new UrlEncoded(none, 'must not contain NUL characters');
       const known = values.get(name);
       if (known) known.push(value);
       else values.set(name, [value]);
@@ -34,14 +34,14 @@ export class UrlEncoded {
     return new UrlEncoded(values, undefined);
   }
 
-  /** The value of a parameter that can be given once. */
+  /** Returns a single-valued parameter; throws `fault` if it is repeated. */
   one(name: string, fault: Fault): string | undefined {
     const values = this.values.get(name);
     if (values && values.length > 1) throw fault(name, 'must be given once');
     return values?.[0];
   }
 
-  /** The values of a parameter that is a comma list, repeated, or both; trimmed, and each once. */
+  /** Returns the values of a parameter that is comma-separated, repeated, or both; trimmed, without duplicates. */
   list(name: string): readonly string[] | undefined {
     const values = this.values.get(name);
     return values && [...new Set(values.flatMap((value) => value.split(',').map((one) => one.trim())))];

@@ -98,7 +98,7 @@ describe('an upload with an Idempotency-Key', () => {
         fake(catalog.finishImage, () => ({ imageId, url: `${publicUrl}/v3/images/${imageId}` })),
       ],
     });
-    shop.identity.know('key', { kind: 'apiKey' });
+    shop.identity.addCredential('key', { kind: 'apiKey' });
   });
   afterAll(() => shop.stop());
 
@@ -114,18 +114,18 @@ describe('an upload with an Idempotency-Key', () => {
 
   it('is finished under the key, with the metadata that belongs to it; its other calls have none', async () => {
     expect(await upload('k-1')).toBe(200);
-    const keys = shop.asked.filter((one) => one.operation.startsWith('catalog.')).map((one) => [one.operation, one.context.idempotency]);
+    const keys = shop.calls.filter((one) => one.operation.startsWith('catalog.')).map((one) => [one.operation, one.context.idempotency]);
     expect(keys).toEqual([
       ['catalog.beginImage', undefined],
       ['catalog.writeImageChunk', undefined],
       ['catalog.finishImage', expect.anything()],
     ]);
-    expect(shop.asked.at(-1)?.payload).toMatchObject({ additionalMetadata: 'a fern' });
+    expect(shop.calls.at(-1)?.payload).toMatchObject({ additionalMetadata: 'a fern' });
   });
 
   it('is refused before anything is received when the key is none', async () => {
-    const before = shop.asked.length;
+    const before = shop.calls.length;
     expect(await upload('not a key')).toBe(400);
-    expect(shop.asked.slice(before).map((one) => one.operation)).not.toContain('catalog.beginImage');
+    expect(shop.calls.slice(before).map((one) => one.operation)).not.toContain('catalog.beginImage');
   });
 });

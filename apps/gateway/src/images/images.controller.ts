@@ -2,38 +2,38 @@ import { Readable } from 'node:stream';
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import { catalog, imageChunkBytes, type ImageHead } from '@plant-shop/contracts/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isKnown } from '../http/conditions.js';
+import { isNotModified } from '../http/conditions.js';
 import { pathText } from '../http/input.js';
-import { Rule } from '../http/rule.js';
-import { Services } from '../http/services.js';
-import { Refusal } from '../problems/refusal.js';
-import { type Part, partOf } from './range.js';
+import { Route } from '../http/route-spec.js';
+import { RpcForwarder } from '../http/rpc-forwarder.js';
+import { HttpError } from '../problems/http-error.js';
+import { type ByteRange, requestedRange } from './range.js';
 
 @Controller('v3/images')
 export class ImagesController {
-  constructor(private readonly services: Services) {}
+  constructor(private readonly forwarder: RpcForwarder) {}
 
   @Get(':imageId')
-  @Rule()
+  @Route()
   async getImage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const imageId = pathText(request, 'imageId');
-    const head = await this.services.call(request, catalog.getImage, { imageId });
+    const head = await this.forwarder.call(request, catalog.getImage, { imageId });
     const readChunk = async (index: number): Promise<Buffer> => {
-      const { data } = await this.services.call(request, catalog.readImageChunk, { imageId, index });
+      const { data } = await this.forwarder.call(request, catalog.readImageChunk, { imageId, index });
       return Buffer.from(data, 'base64');
     };
-    if (isKnown(request.headers['if-none-match'], etagOf(head))) void reply.code(304).headers(imageHeaders(head)).send();
+    if (isNotModified(request.headers['if-none-match'], etagOf(head))) void reply.code(304).headers(imageHeaders(head)).send();
     else if (request.method === 'HEAD') void reply.headers(imageHeaders(head)).header('content-length', head.bytes).send(Readable.from([]));
-    else await sendPart(reply, head, partOf(request.headers, { bytes: head.bytes, etag: etagOf(head) }), readChunk);
+    else await sendPart(reply, head, requestedRange(request.headers, { bytes: head.bytes, etag: etagOf(head) }), readChunk);
   }
 }
 
 type ReadChunk = (index: number) => Promise<Buffer>;
 
-async function sendPart(reply: FastifyReply, head: ImageHead, asked: ReturnType<typeof partOf>, readChunk: ReadChunk): Promise<void> {
+async function sendPart(reply: FastifyReply, head: ImageHead, asked: ReturnType<typeof requestedRange>, readChunk: ReadChunk): Promise<void> {
   const { bytes } = head;
   if (asked === 'unsatisfiable') {
-    throw new Refusal('range-not-satisfiable', `The image has ${bytes} bytes.`, {}, { 'content-range': `bytes */${bytes}` });
+    throw new HttpError('range-not-satisfiable', `The image has ${bytes} bytes.`, {}, { 'content-range': `bytes */${bytes}` });
   }
   const part = asked === 'whole' ? { first: 0, last: bytes - 1 } : asked;
   const content = await streamOf(part, readChunk);
@@ -60,7 +60,7 @@ const imageHeaders = (head: ImageHead): Record<string, string> => ({
  * Reads the chunks that the part is in, each when the client has taken the one before. The first is read at once: then an
  * error is still an answer.
  */
-async function streamOf({ first, last }: Part, readChunk: ReadChunk): Promise<Readable> {
+async function streamOf({ first, last }: ByteRange, readChunk: ReadChunk): Promise<Readable> {
   const firstChunk = Math.floor(first / imageChunkBytes);
   const lastChunk = Math.floor(last / imageChunkBytes);
   const piece = async (index: number): Promise<Buffer> =>

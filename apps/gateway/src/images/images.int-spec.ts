@@ -107,7 +107,7 @@ describe('images at the gateway', () => {
         }),
       ],
     });
-    shop.identity.know('key', { kind: 'apiKey' });
+    shop.identity.addCredential('key', { kind: 'apiKey' });
   });
   afterAll(() => shop.stop());
   beforeEach(() => {

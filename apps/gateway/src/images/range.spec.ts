@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { partOf } from './range.js';
+import { requestedRange } from './range.js';
 
 const file = { bytes: 1_000, etag: '"v1"' };
 
@@ -14,24 +14,24 @@ describe('the part of a file that is asked for', () => {
     ['bytes=-5000', { first: 0, last: 999 }],
     ['BYTES=5-7 ', { first: 5, last: 7 }],
   ])('%s lies within it', (range, part) => {
-    expect(partOf({ range }, file)).toEqual(part);
+    expect(requestedRange({ range }, file)).toEqual(part);
   });
 
   it.each(['bytes=1000-', 'bytes=1000-2000', 'bytes=-0', 'bytes=99999999999999999999-'])('%s lies beyond it', (range) => {
-    expect(partOf({ range }, file)).toBe('unsatisfiable');
+    expect(requestedRange({ range }, file)).toBe('unsatisfiable');
   });
 
   it.each([undefined, '', 'bytes', 'bytes=', 'bytes=-', 'bytes=5-4', 'bytes=0-1,5-6', 'bytes=a-b', 'bytes=1.5-2', 'pages=1-2'])(
     '%s is none: the whole file is answered',
     (range) => {
-      expect(partOf({ range }, file)).toBe('whole');
+      expect(requestedRange({ range }, file)).toBe('whole');
     },
   );
 
   it('belongs to the version that If-Range names, and to no other', () => {
-    expect(partOf({ range: 'bytes=0-1', 'if-range': '"v1"' }, file)).toEqual({ first: 0, last: 1 });
+    expect(requestedRange({ range: 'bytes=0-1', 'if-range': '"v1"' }, file)).toEqual({ first: 0, last: 1 });
     for (const other of ['"v2"', 'W/"v1"', 'Fri, 01 May 2026 00:00:00 GMT']) {
-      expect(partOf({ range: 'bytes=0-1', 'if-range': other }, file)).toBe('whole');
+      expect(requestedRange({ range: 'bytes=0-1', 'if-range': other }, file)).toBe('whole');
     }
   });
 
@@ -39,7 +39,7 @@ describe('the part of a file that is asked for', () => {
     const number = fc.oneof(fc.nat(2_000).map(String), fc.bigInt({ min: 0n }).map(String), fc.constant(''));
     fc.assert(
       fc.property(number, number, (from, to) => {
-        const part = partOf({ range: `bytes=${from}-${to}` }, file);
+        const part = requestedRange({ range: `bytes=${from}-${to}` }, file);
         if (typeof part === 'string') return;
         expect(part.first).toBeGreaterThanOrEqual(0);
         expect(part.last).toBeGreaterThanOrEqual(part.first);

@@ -1,5 +1,5 @@
 /** Bytes of a file, both ends included. */
-export interface Part {
+export interface ByteRange {
   readonly first: number;
   readonly last: number;
 }
@@ -8,10 +8,10 @@ export interface Part {
  * The part of a file of `bytes` bytes that a request asks for (RFC 9110, section 14). `whole` also when the header is none
  * that can be understood, asks for several parts at once, or belongs to another version of the file (`If-Range`).
  */
-export function partOf(
+export function requestedRange(
   { range, 'if-range': ifRange }: { readonly range?: string | undefined; readonly 'if-range'?: unknown },
   { bytes, etag }: { readonly bytes: number; readonly etag: string },
-): Part | 'whole' | 'unsatisfiable' {
+): ByteRange | 'whole' | 'unsatisfiable' {
   // A date never matches: there is no Last-Modified that it could come from.
   if (range === undefined || (ifRange !== undefined && ifRange !== etag)) return 'whole';
   const [, from = '', to = ''] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(range) ?? [];

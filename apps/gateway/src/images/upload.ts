@@ -1,6 +1,6 @@
 import type { Multipart, MultipartFile } from '@fastify/multipart';
 import { imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
-import { badField, Refusal } from '../problems/refusal.js';
+import { badField, HttpError } from '../problems/http-error.js';
 
 /** Text beside the file; names and free text have at most 200 characters, metadata 1,000. */
 export const maxMetadataLength = 1_000;
@@ -49,7 +49,7 @@ function metadataOf(value: unknown, isTruncated: boolean): string {
   if (typeof value !== 'string' || isTruncated || value.length > maxMetadataLength) {
     throw badField('/additionalMetadata', `must be text of at most ${maxMetadataLength} characters`);
   }
-  if (value.includes('\0')) throw badField('/additionalMetadata', 'must not hold NUL characters');
+  if (value.includes('\0')) throw badField('/additionalMetadata', 'must not contain NUL characters');
   return value;
 }
 
@@ -66,7 +66,7 @@ async function receiveFile<Stored>({ file }: MultipartFile, sink: ImageSink<Stor
   };
   for await (const piece of malformedWhenBroken(file as AsyncIterable<Buffer>)) {
     total += piece.length;
-    if (total > maxImageBytes) throw new Refusal('payload-too-large', 'Send an image of at most 10 MiB.');
+    if (total > maxImageBytes) throw new HttpError('payload-too-large', 'Send an image of at most 10 MiB.');
     for (let rest = piece; rest.length > 0; ) {
       const taken = rest.subarray(0, imageChunkBytes - waitingBytes);
       waiting.push(taken);
@@ -102,7 +102,7 @@ async function* malformedWhenBroken<T>(source: AsyncIterable<T>): AsyncGenerator
   }
 }
 
-const malformed = (): Refusal => new Refusal('malformed-request', 'The multipart body is malformed or was cut off.');
+const malformed = (): HttpError => new HttpError('malformed-request', 'The multipart body is malformed or was cut off.');
 
 /** Fastify's and the plug-in's errors have codes that the problem table's border knows. */
 const isOurs = (error: unknown): boolean => error instanceof Error && 'code' in error && String(error.code).startsWith('FST_');

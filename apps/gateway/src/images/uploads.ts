@@ -5,10 +5,10 @@ import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyKeyOf } from '../http/idempotency.js';
 import { pathId } from '../http/input.js';
-import { ruleFor } from '../http/rule.js';
-import { sendApiResponse, Services } from '../http/services.js';
-import { Load } from '../limits/load.js';
-import { Refusal } from '../problems/refusal.js';
+import { routeSpecFor } from '../http/route-spec.js';
+import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
+import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
+import { HttpError } from '../problems/http-error.js';
 import { receiveUpload } from './upload.js';
 
 /** The file, and as much again for everything around it as a JSON body may have. */
@@ -28,8 +28,8 @@ const limits = {
 @Injectable()
 export class Uploads {
   constructor(
-    private readonly services: Services,
-    private readonly load: Load,
+    private readonly forwarder: RpcForwarder,
+    private readonly limiter: ConcurrencyLimiter,
   ) {}
 
   /**
@@ -42,7 +42,7 @@ export class Uploads {
       child.route({
         method: 'POST',
         url: '/v3/plant/:plantId/uploadImage',
-        config: { rule: ruleFor('uploadImage', { body: { kind: 'multipart' }, patience: 3 }) },
+        config: { spec: routeSpecFor('uploadImage', { body: { kind: 'multipart' }, budgetFactor: 3 }) },
         handler: (request, reply) => this.uploadImage(request, reply),
       });
     });
@@ -50,11 +50,11 @@ export class Uploads {
 
   private async uploadImage(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (Number(request.headers['content-length'] ?? 0) > maxRequestBytes) {
-      throw new Refusal('payload-too-large', 'Send an image of at most 10 MiB.');
+      throw new HttpError('payload-too-large', 'Send an image of at most 10 MiB.');
     }
     try {
       // One chunk, and what the parser and the message to the catalog hold of it.
-      if (request.taken) this.load.hold(request.taken, 3 * imageChunkBytes);
+      if (request.slot) this.limiter.reserve(request.slot, 3 * imageChunkBytes);
       await this.receive(request, reply);
     } catch (error) {
       // A refusal ends the reading, and what was left unread would stand before the connection's next request.
@@ -71,12 +71,12 @@ export class Uploads {
     let uploadId: string | undefined;
     const { stored, metadata } = await receiveUpload<StoredImage>(request.parts(), {
       begin: async () => {
-        ({ uploadId } = await this.services.call(request, catalog.beginImage, { plantId }));
+        ({ uploadId } = await this.forwarder.call(request, catalog.beginImage, { plantId }));
       },
       write: async (index, chunk) => {
-        await this.services.call(request, catalog.writeImageChunk, { uploadId, index, data: chunk.toString('base64') });
+        await this.forwarder.call(request, catalog.writeImageChunk, { uploadId, index, data: chunk.toString('base64') });
       },
-      finish: (additionalMetadata) => this.services.callOnce(request, reply, catalog.finishImage, { uploadId, additionalMetadata }),
+      finish: (additionalMetadata) => this.forwarder.callIdempotent(request, reply, catalog.finishImage, { uploadId, additionalMetadata }),
     });
     sendApiResponse(reply, `additionalMetadata: ${metadata ?? ''}; url: ${stored.url}`);
   }

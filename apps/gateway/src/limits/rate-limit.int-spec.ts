@@ -33,7 +33,7 @@ describe('the rate limit of operations that need no credential', () => {
   });
 
   it('refuses no holder of a credential for what others at the address asked', async () => {
-    for (const name of ['greedy', 'reader', 'staff']) shop.identity.know(name, { kind: 'apiKey' });
+    for (const name of ['greedy', 'reader', 'staff']) shop.identity.addCredential(name, { kind: 'apiKey' });
     // Of a credential that this gateway has not met: they count as anonymous until the address is used up.
     expect(await statusesOf(8, () => shop.get('/v3/plant/1', { api_key: 'greedy' }))).toEqual([200, 200, 200, 200, 200, 200, 429, 429]);
     expect((await shop.get('/v3/plant/1')).status).toBe(429);
@@ -43,7 +43,7 @@ describe('the rate limit of operations that need no credential', () => {
   });
 
   it('counts an unknown credential as anonymous while identity is away', async () => {
-    shop.identity.know('reader', { kind: 'apiKey' });
+    shop.identity.addCredential('reader', { kind: 'apiKey' });
     expect(await statusesOf(3, () => shop.get('/v3/plant/1'))).toEqual([200, 200, 200]);
     await shop.stopFake('identity');
     expect((await shop.get('/v3/plant/1', { api_key: 'reader' })).status).toBe(429);
@@ -52,7 +52,7 @@ describe('the rate limit of operations that need no credential', () => {
   });
 
   it('counts by the credential where the gateway knows it to be valid', async () => {
-    shop.identity.know('key', { kind: 'apiKey' });
+    shop.identity.addCredential('key', { kind: 'apiKey' });
     const key = { api_key: 'key' };
     expect((await shop.get('/v3/store/inventory', key)).status).toBe(200);
     expect(await statusesOf(3, () => shop.get('/v3/plant/1', key))).toEqual([200, 200, 429]);
@@ -73,8 +73,8 @@ describe('the rate limit at the gateway', () => {
   let shop: Shop;
   beforeAll(async () => {
     shop = await startShop(echoes, { rateLimitPerMinute: 3 });
-    shop.identity.know('key', { kind: 'apiKey' });
-    shop.identity.know('other-key', { kind: 'apiKey' });
+    shop.identity.addCredential('key', { kind: 'apiKey' });
+    shop.identity.addCredential('other-key', { kind: 'apiKey' });
   });
   afterAll(() => shop.stop());
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Counts, RateLimit } from './rate-limit.js';
+import { type ReplicaCounts, RateLimit } from './rate-limit.js';
 
 describe('the rate limit', () => {
   it('counts each key by itself', () => {
     const limit = new RateLimit(2, () => 0);
-    expect([limit.take('a').left, limit.take('a').left, limit.take('a').left]).toEqual([1, 0, -1]);
-    expect(limit.take('b').left).toBe(1);
+    expect([limit.take('a').remaining, limit.take('a').remaining, limit.take('a').remaining]).toEqual([1, 0, -1]);
+    expect(limit.take('b').remaining).toBe(1);
   });
 
   it('says how long the window still is, and begins anew after it', () => {
@@ -21,15 +21,15 @@ describe('the rate limit', () => {
 
   it('counts what costs more as several requests, of which one is always let in', () => {
     const limit = new RateLimit(10, () => 0);
-    expect([limit.take('a', 4).left, limit.take('a', 4).left, limit.take('a', 4).left]).toEqual([6, 2, -2]);
-    expect([limit.take('b', 100).left, limit.take('b').left]).toEqual([0, -1]);
+    expect([limit.take('a', 4).remaining, limit.take('a', 4).remaining, limit.take('a', 4).remaining]).toEqual([6, 2, -2]);
+    expect([limit.take('b', 100).remaining, limit.take('b').remaining]).toEqual([0, -1]);
   });
 
   it('is used up when the next request would be too many', () => {
     const limit = new RateLimit(1, () => 0);
-    expect(limit.isUsedUp('a')).toBe(false);
+    expect(limit.isExhausted('a')).toBe(false);
     limit.take('a');
-    expect(limit.isUsedUp('a')).toBe(true);
+    expect(limit.isExhausted('a')).toBe(true);
   });
 
   it('needs bounded memory: keys beyond the bound share one counter', () => {
@@ -37,20 +37,20 @@ describe('the rate limit', () => {
     limit.take('a');
     limit.take('b');
     for (let n = 0; n < 9; n++) limit.take(`c${n}`);
-    expect(limit.take('d').left).toBe(0);
-    expect(limit.take('a').left).toBe(8);
+    expect(limit.take('d').remaining).toBe(0);
+    expect(limit.take('a').remaining).toBe(8);
   });
 });
 
 describe('the counts of several gateways', () => {
   /** What each of them tells the others, once. */
-  const tell = (from: RateLimit, replica: string, ...to: RateLimit[]): Counts => {
-    const told = { ...from.takeUntold(1_000), replica };
-    for (const one of to) one.hear(told);
+  const tell = (from: RateLimit, replica: string, ...to: RateLimit[]): ReplicaCounts => {
+    const told = { ...from.takePending(1_000), replica };
+    for (const one of to) one.merge(told);
     return told;
   };
   const two = (perMinute: number): [RateLimit, RateLimit] => [new RateLimit(perMinute, () => 0), new RateLimit(perMinute, () => 0)];
-  const take = (limit: RateLimit, times: number): number => Array.from({ length: times }, () => limit.take('k').left).at(-1)!;
+  const take = (limit: RateLimit, times: number): number => Array.from({ length: times }, () => limit.take('k').remaining).at(-1)!;
 
   it('add up, each by itself until it hears of the others', () => {
     const [a, b] = two(10);
@@ -59,9 +59,9 @@ describe('the counts of several gateways', () => {
     tell(b, 'b', a);
     expect([take(a, 1), take(b, 1)]).toEqual([2, 2]);
     tell(a, 'a', b);
-    expect(b.isUsedUp('k')).toBe(false);
+    expect(b.isExhausted('k')).toBe(false);
     expect(take(b, 2)).toBe(-1);
-    expect(b.isUsedUp('k')).toBe(true);
+    expect(b.isExhausted('k')).toBe(true);
   });
 
   it('stand whatever way messages are lost, doubled or turned round', () => {
@@ -70,18 +70,18 @@ describe('the counts of several gateways', () => {
       fc.property(order, fc.func(fc.integer()), (rounds, shuffle) => {
         const [a, b] = two(1_000);
         let sum = 0;
-        const messages: Counts[] = [];
+        const messages: ReplicaCounts[] = [];
         for (const [times, isLost] of rounds) {
           take(a, times);
           sum += times;
-          const told = { ...a.takeUntold(10), replica: 'a' };
+          const told = { ...a.takePending(10), replica: 'a' };
           if (!isLost) messages.push(told, told);
         }
         // The last one comes through, as the next count of the key would.
         take(a, 1);
-        messages.push({ ...a.takeUntold(10), replica: 'a' });
-        for (const one of messages.sort((x, y) => shuffle(x) - shuffle(y))) b.hear(one);
-        expect(b.take('k').left).toBe(1_000 - sum - 2);
+        messages.push({ ...a.takePending(10), replica: 'a' });
+        for (const one of messages.sort((x, y) => shuffle(x) - shuffle(y))) b.merge(one);
+        expect(b.take('k').remaining).toBe(1_000 - sum - 2);
       }),
     );
   });
@@ -89,27 +89,27 @@ describe('the counts of several gateways', () => {
   it('are told once for each change, a part at a time, and no more when they are used up', () => {
     const limit = new RateLimit(3, () => 0);
     for (const key of ['k', 'l', 'k']) limit.take(key);
-    const [first, second] = [limit.takeUntold(1), limit.takeUntold(5)];
+    const [first, second] = [limit.takePending(1), limit.takePending(5)];
     expect([first, second].map(({ counts }) => counts.map(([, count]) => count))).toEqual([[2], [1]]);
-    expect(limit.takeUntold(5).counts).toEqual([]);
+    expect(limit.takePending(5).counts).toEqual([]);
     for (let n = 0; n < 5; n++) limit.take('k');
-    expect(limit.takeUntold(5).counts).toHaveLength(1);
+    expect(limit.takePending(5).counts).toHaveLength(1);
     limit.take('k');
-    expect(limit.takeUntold(5).counts).toEqual([]);
+    expect(limit.takePending(5).counts).toEqual([]);
   });
 
   it('are told again where they are much, for whoever was away', () => {
     const [a, b] = two(100);
     take(a, 60);
     a.take('little');
-    a.takeUntold(10);
-    a.tellAgain();
+    a.takePending(10);
+    a.requeueLargeCounts();
     expect(tell(a, 'a', b).counts.map(([, count]) => count).sort()).toEqual([1, 60]);
     const large = new RateLimit(1_000, () => 0);
     large.take('little');
-    large.takeUntold(10);
-    large.tellAgain();
-    expect(large.takeUntold(10).counts).toEqual([]);
+    large.takePending(10);
+    large.requeueLargeCounts();
+    expect(large.takePending(10).counts).toEqual([]);
   });
 
   it('begin anew with the minutes of the clock, also where clocks differ a little', () => {
@@ -145,21 +145,21 @@ describe('the counts of several gateways', () => {
   it('need bounded memory, whatever is told', () => {
     const limit = new RateLimit(10, () => 0, 3);
     const hashes = Array.from({ length: 10 }, (_, n) => `hash-number-${n}`.padEnd(16, 'x'));
-    limit.hear({ window: 0, replica: 'a', counts: hashes.map((hash) => [hash, 5] as const) });
+    limit.merge({ window: 0, replica: 'a', counts: hashes.map((hash) => [hash, 5] as const) });
     // No room is left: own keys share one counter.
-    expect([limit.take('k').left, limit.take('l').left]).toEqual([9, 8]);
+    expect([limit.take('k').remaining, limit.take('l').remaining]).toEqual([9, 8]);
   });
 
   it('are kept of 100 replicas at most, and of 100 messages about the minute that comes', () => {
     let now = 0;
     const [limit, other] = [new RateLimit(10_000, () => now), new RateLimit(10_000, () => now)];
     other.take('k');
-    const [[hash]] = other.takeUntold(1).counts as [[string, number]];
-    for (let replica = 0; replica < 1_000; replica++) limit.hear({ window: 0, replica: `${replica}`, counts: [[hash, 1]] });
-    expect(limit.take('k').left).toBe(10_000 - 100 - 1);
+    const [[hash]] = other.takePending(1).counts as [[string, number]];
+    for (let replica = 0; replica < 1_000; replica++) limit.merge({ window: 0, replica: `${replica}`, counts: [[hash, 1]] });
+    expect(limit.take('k').remaining).toBe(10_000 - 100 - 1);
     // Each tells a higher count than the one before.
-    for (let count = 1; count <= 1_000; count++) limit.hear({ window: 1, replica: 'early', counts: [[hash, count]] });
+    for (let count = 1; count <= 1_000; count++) limit.merge({ window: 1, replica: 'early', counts: [[hash, count]] });
     now = 60_000;
-    expect(limit.take('k').left).toBe(10_000 - 100 - 1);
+    expect(limit.take('k').remaining).toBe(10_000 - 100 - 1);
   });
 });

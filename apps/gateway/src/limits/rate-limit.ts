@@ -1,28 +1,28 @@
 import { createHash } from 'node:crypto';
 
 /** Where a key stands after a request. */
-export interface Standing {
+export interface RateLimitStatus {
   /** Requests left in this window; negative when this one was too many. */
-  readonly left: number;
+  readonly remaining: number;
   /** Seconds until the window ends. */
   readonly resetSeconds: number;
 }
 
 /** What one replica has counted in a window, by hashed key. Counts only go up, so the highest of each is the latest. */
-export interface Counts {
+export interface ReplicaCounts {
   readonly window: number;
   readonly replica: string;
   readonly counts: readonly (readonly [hash: string, count: number])[];
 }
 
-interface Tally {
+interface KeyCounter {
   readonly hash: string;
   own: number;
   /** What other replicas have told, added up. */
   others: number;
   byReplica: Map<string, number> | undefined;
   /** Counted since the others were told. */
-  isUntold: boolean;
+  isPending: boolean;
 }
 
 const windowMs = 60_000;
@@ -37,12 +37,12 @@ const maxEarly = 100;
  * Keys beyond the bound share one counter: memory stays bounded however many addresses ask.
  */
 export class RateLimit {
-  private byKey = new Map<string, Tally>();
-  private byHash = new Map<string, Tally>();
-  private untold: Tally[] = [];
+  private byKey = new Map<string, KeyCounter>();
+  private byHash = new Map<string, KeyCounter>();
+  private pending: KeyCounter[] = [];
   /** Told by replicas whose clock is in the next window already. */
-  private early: Counts[] = [];
-  private readonly overflow: Tally = { hash: '', own: 0, others: 0, byReplica: undefined, isUntold: true };
+  private early: ReplicaCounts[] = [];
+  private readonly overflow: KeyCounter = { hash: '', own: 0, others: 0, byReplica: undefined, isPending: true };
   private window: number;
 
   constructor(
@@ -54,80 +54,80 @@ export class RateLimit {
   }
 
   /** @param requests as how many this one counts; where there are never so many, as all of them */
-  take(key: string, requests = 1): Standing {
-    const resetSeconds = this.turnWindow();
-    const tally = this.byKey.get(key) ?? this.tallyOf(key);
+  take(key: string, requests = 1): RateLimitStatus {
+    const resetSeconds = this.rollWindow();
+    const counter = this.byKey.get(key) ?? this.counterOf(key);
     // What is used up already is used up everywhere, and told no more.
-    if (!tally.isUntold && tally.own < this.perMinute) {
-      tally.isUntold = true;
-      this.untold.push(tally);
+    if (!counter.isPending && counter.own < this.perMinute) {
+      counter.isPending = true;
+      this.pending.push(counter);
     }
-    tally.own += Math.min(requests, this.perMinute);
-    return { left: this.perMinute - tally.own - tally.others, resetSeconds };
+    counter.own += Math.min(requests, this.perMinute);
+    return { remaining: this.perMinute - counter.own - counter.others, resetSeconds };
   }
 
   /** Whether the next `take` would be too many. */
-  isUsedUp(key: string): boolean {
-    this.turnWindow();
-    const { own, others } = this.byKey.get(key) ?? this.tallyOf(key);
+  isExhausted(key: string): boolean {
+    this.rollWindow();
+    const { own, others } = this.byKey.get(key) ?? this.counterOf(key);
     return own + others >= this.perMinute;
   }
 
   /** At most `max` of the counts that others have not been told yet; the rest is left for the next time. */
-  takeUntold(max: number): Omit<Counts, 'replica'> {
-    this.turnWindow();
-    const told = this.untold.splice(0, max);
-    for (const tally of told) tally.isUntold = false;
+  takePending(max: number): Omit<ReplicaCounts, 'replica'> {
+    this.rollWindow();
+    const told = this.pending.splice(0, max);
+    for (const counter of told) counter.isPending = false;
     return { window: this.window, counts: told.map(({ hash, own }) => [hash, own]) };
   }
 
   /** Tells again what is much, for those who did not hear it the first time. */
-  tellAgain(): void {
-    this.turnWindow();
-    for (const tally of this.byKey.values()) {
-      if (tally.isUntold || tally.own * 100 < this.perMinute) continue;
-      tally.isUntold = true;
-      this.untold.push(tally);
+  requeueLargeCounts(): void {
+    this.rollWindow();
+    for (const counter of this.byKey.values()) {
+      if (counter.isPending || counter.own * 100 < this.perMinute) continue;
+      counter.isPending = true;
+      this.pending.push(counter);
     }
   }
 
-  hear(told: Counts): void {
-    this.turnWindow();
+  merge(told: ReplicaCounts): void {
+    this.rollWindow();
     if (told.window === this.window + 1 && this.early.length < maxEarly) this.early.push(told);
     if (told.window === this.window) this.add(told);
   }
 
-  private add({ replica, counts }: Counts): void {
+  private add({ replica, counts }: ReplicaCounts): void {
     for (const [hash, count] of counts) {
-      const tally = this.byHash.get(hash) ?? this.make(hash);
-      if (!tally) continue;
-      tally.byReplica ??= new Map();
-      const known = tally.byReplica.get(replica);
-      if (known === undefined && tally.byReplica.size >= maxReplicas) continue;
+      const counter = this.byHash.get(hash) ?? this.make(hash);
+      if (!counter) continue;
+      counter.byReplica ??= new Map();
+      const known = counter.byReplica.get(replica);
+      if (known === undefined && counter.byReplica.size >= maxReplicas) continue;
       if (count <= (known ?? 0)) continue;
-      tally.byReplica.set(replica, count);
-      tally.others += count - (known ?? 0);
+      counter.byReplica.set(replica, count);
+      counter.others += count - (known ?? 0);
     }
   }
 
   /** The first time that a key comes in a window. */
-  private tallyOf(key: string): Tally {
+  private counterOf(key: string): KeyCounter {
     const hash = hashOf(key);
-    const tally = this.byHash.get(hash) ?? this.make(hash);
-    if (!tally) return this.overflow;
-    this.byKey.set(key, tally);
-    return tally;
+    const counter = this.byHash.get(hash) ?? this.make(hash);
+    if (!counter) return this.overflow;
+    this.byKey.set(key, counter);
+    return counter;
   }
 
-  private make(hash: string): Tally | undefined {
+  private make(hash: string): KeyCounter | undefined {
     if (this.byHash.size >= this.maxKeys) return undefined;
-    const tally: Tally = { hash, own: 0, others: 0, byReplica: undefined, isUntold: false };
-    this.byHash.set(hash, tally);
-    return tally;
+    const counter: KeyCounter = { hash, own: 0, others: 0, byReplica: undefined, isPending: false };
+    this.byHash.set(hash, counter);
+    return counter;
   }
 
   /** @returns the seconds that are left of it */
-  private turnWindow(): number {
+  private rollWindow(): number {
     const now = this.now();
     const window = Math.floor(now / windowMs);
     if (window !== this.window) this.begin(window);
@@ -138,7 +138,7 @@ export class RateLimit {
     this.window = window;
     this.byKey = new Map();
     this.byHash = new Map();
-    this.untold = [];
+    this.pending = [];
     this.overflow.own = 0;
     const { early } = this;
     this.early = [];

@@ -34,20 +34,20 @@ describe('the counts of gateways', () => {
     return limit;
   };
   const take = (limit: RateLimit, times: number, key = 'a-key'): number =>
-    Array.from({ length: times }, () => limit.take(key).left).at(-1)!;
+    Array.from({ length: times }, () => limit.take(key).remaining).at(-1)!;
   /** Requests that were let in. */
   const letIn = (limit: RateLimit, times: number): number =>
-    Array.from({ length: times }, () => limit.take('a-key').left).filter((left) => left >= 0).length;
+    Array.from({ length: times }, () => limit.take('a-key').remaining).filter((left) => left >= 0).length;
 
   it('become one limit, wherever requests come, and one for each key', async () => {
     const server = await startServer();
     const [a, b, c] = [await replica(server), await replica(server), await replica(server)];
     expect(take(a, 50)).toBe(50);
     expect(take(b, 30)).toBeGreaterThanOrEqual(20);
-    await until(() => Promise.resolve(!c.isUsedUp('a-key') && c.take('a-key').left < 20), patience);
+    await until(() => Promise.resolve(!c.isExhausted('a-key') && c.take('a-key').remaining < 20), patience);
     take(c, 30);
-    for (const one of [a, b, c]) await until(() => Promise.resolve(one.isUsedUp('a-key')), patience);
-    expect(b.take('other-key').left).toBe(99);
+    for (const one of [a, b, c]) await until(() => Promise.resolve(one.isExhausted('a-key')), patience);
+    expect(b.take('other-key').remaining).toBe(99);
   });
 
   it('let in what comes within one interval on each, and no more of it', async () => {
@@ -55,7 +55,7 @@ describe('the counts of gateways', () => {
     const [a, b] = [await replica(server), await replica(server)];
     const both = letIn(a, 200) + letIn(b, 200);
     expect(both).toBe(2 * perMinute);
-    for (const one of [a, b]) await until(() => Promise.resolve(one.isUsedUp('a-key')), patience);
+    for (const one of [a, b]) await until(() => Promise.resolve(one.isExhausted('a-key')), patience);
     expect(letIn(a, 10) + letIn(b, 10)).toBe(0);
   });
 
@@ -66,8 +66,8 @@ describe('the counts of gateways', () => {
     expect(take(a, 60)).toBe(40);
     expect(take(b, 10)).toBe(90);
     await server.restart();
-    await until(() => Promise.resolve(b.take('a-key', 0).left <= 30), patience);
-    await until(() => Promise.resolve(a.take('a-key', 0).left <= 30), patience);
+    await until(() => Promise.resolve(b.take('a-key', 0).remaining <= 30), patience);
+    await until(() => Promise.resolve(a.take('a-key', 0).remaining <= 30), patience);
   });
 
   it('tell no credential, and hear nothing that is not a count', async () => {
@@ -86,8 +86,8 @@ describe('the counts of gateways', () => {
     const bad = ['', '{', 'null', '[]', { window, replica: name, counts: [[hash, -50]] }, { window, replica: name, counts: [[hash, '50']] }, { window, replica: 5, counts }, { window, replica: name, counts: hash }, { window: 'x', replica: name, counts }];
     for (const one of bad) listener.connection.publish('gateway.counts', typeof one === 'string' ? one : JSON.stringify(one));
     listener.connection.publish('gateway.counts', JSON.stringify({ window, replica: name, counts: [[hash, 50]] }));
-    await until(() => Promise.resolve(limit.take('a-key', 0).left < 99), patience);
-    expect(limit.take('a-key', 0).left).toBe(49);
+    await until(() => Promise.resolve(limit.take('a-key', 0).remaining < 99), patience);
+    expect(limit.take('a-key', 0).remaining).toBe(49);
   });
 
   it('are told and heard by a gateway as it is served', async () => {

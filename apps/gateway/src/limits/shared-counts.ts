@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Nats } from '@plant-shop/platform/nats';
-import type { Counts, RateLimit } from './rate-limit.js';
+import type { ReplicaCounts, RateLimit } from './rate-limit.js';
 
 /** Gateways among themselves; the accounts in deploy/nats/nats.conf let nobody else speak or listen there. */
 const subject = 'gateway.counts';
@@ -24,17 +24,17 @@ export function shareCounts(nats: Pick<Nats, 'connection' | 'isUp' | 'listen'>, 
   const replica = randomBytes(6).toString('base64url');
   const listener = nats.listen(subject, (message) => {
     const told = read(message.data);
-    if (told && told.replica !== replica) limit.hear(told);
+    if (told && told.replica !== replica) limit.merge(told);
   });
   let times = 0;
   const timer = setInterval(() => {
     // Published while it is away, the client would keep it and send it late.
     if (!nats.isUp) return;
-    if (++times % tellAgainEvery === 0) limit.tellAgain();
+    if (++times % tellAgainEvery === 0) limit.requeueLargeCounts();
     for (let message = 0; message < maxMessages; message++) {
-      const counts = limit.takeUntold(maxPerMessage);
+      const counts = limit.takePending(maxPerMessage);
       if (counts.counts.length === 0) return;
-      nats.connection.publish(subject, JSON.stringify({ ...counts, replica } satisfies Counts));
+      nats.connection.publish(subject, JSON.stringify({ ...counts, replica } satisfies ReplicaCounts));
     }
   }, tellIntervalMs);
   timer.unref();
@@ -47,10 +47,10 @@ export function shareCounts(nats: Pick<Nats, 'connection' | 'isUp' | 'listen'>, 
 }
 
 /** A gateway of another release may say something else: what is not understood is not counted. */
-function read(data: Uint8Array): Counts | undefined {
-  let told: Partial<Counts> | null;
+function read(data: Uint8Array): ReplicaCounts | undefined {
+  let told: Partial<ReplicaCounts> | null;
   try {
-    told = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString()) as Partial<Counts> | null;
+    told = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString()) as Partial<ReplicaCounts> | null;
   } catch {
     return undefined;
   }
@@ -60,5 +60,5 @@ function read(data: Uint8Array): Counts | undefined {
   return { window, replica, counts };
 }
 
-const isCount = (one: unknown): one is Counts['counts'][number] =>
+const isCount = (one: unknown): one is ReplicaCounts['counts'][number] =>
   Array.isArray(one) && typeof one[0] === 'string' && hashForm.test(one[0]) && Number.isSafeInteger(one[1]) && one[1] > 0;

@@ -2,7 +2,7 @@ import '@fastify/reply-from';
 import type { IncomingHttpHeaders } from 'node:http';
 import { outcomeUnknown, unavailable } from '@plant-shop/platform/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { clientAddress } from '../http/entrance.js';
+import { clientAddress } from '../http/request-authenticator.js';
 import type { GatewayOptions } from '../options.js';
 import { pathOf } from '../problems/send-problem.js';
 

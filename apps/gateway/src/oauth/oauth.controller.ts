@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Rule } from '../http/rule.js';
+import { Route } from '../http/route-spec.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { forward } from './forward.js';
 
@@ -12,20 +12,20 @@ export class OAuthController {
   constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
 
   @Get([...documents, 'oauth/*'])
-  @Rule()
+  @Route()
   getOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }
 
   /** Without a HEAD, which would begin an authorization as well. */
   @Get('oauth/authorize')
-  @Rule({ changes: true })
+  @Route({ unsafeGet: true })
   beginAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }
 
   @Post('oauth/*')
-  @Rule({ body: { kind: 'oauthForm' } })
+  @Route({ body: { kind: 'oauthForm' } })
   postOAuth(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     forward(request, reply, this.options);
   }

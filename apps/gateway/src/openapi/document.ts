@@ -4,7 +4,7 @@ import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { OperationName } from '../access.js';
 import { deprecationText } from '../http/deprecation.js';
 import type { ServedRoute } from '../http/routes.js';
-import type { RouteRule } from '../http/rule.js';
+import type { RouteSpec } from '../http/route-spec.js';
 import { headerRefs, headers } from './headers.js';
 import type { OperationDocs } from './operation-docs.js';
 import { operationDocs } from './operations.docs.js';
@@ -12,9 +12,9 @@ import { type Fields, headerParameter, headerParameters, namesInPath, parameterO
 import { codesOf, problemSchema, ProblemResponses } from './problem-responses.js';
 import { requestBodyOf } from './request-body.js';
 import { Schemas } from './schemas.js';
-import { sentEvents } from './sent-events.js';
+import { webhookEvents } from './webhook-events.js';
 import { securityOf, securitySchemes } from './security.js';
-import { apiResponseSchema, type DescribedResponse, successOf } from './success-responses.js';
+import { apiResponseSchema, type DescribedResponse, successResponses } from './success-responses.js';
 
 const prefix = '/v3';
 
@@ -64,7 +64,7 @@ export function makeDocument(served: readonly ServedRoute[], publicUrl: string):
     servers: [{ url: publicUrl + prefix }],
     tags,
     paths,
-    webhooks: sentEvents(schemas),
+    webhooks: webhookEvents(schemas),
     components: {
       schemas: schemas.all,
       parameters: headerParameters,
@@ -76,7 +76,7 @@ export function makeDocument(served: readonly ServedRoute[], publicUrl: string):
 }
 
 function routeOf(operation: OperationName, served: readonly ServedRoute[]): ServedRoute {
-  const [route, ...others] = served.filter((one) => one.rule.operation === operation && one.method !== 'HEAD');
+  const [route, ...others] = served.filter((one) => one.spec.operation === operation && one.method !== 'HEAD');
   if (!route || others.length > 0) throw new Error(`${operation} is served by ${others.length + (route ? 1 : 0)} routes`);
   return route;
 }
@@ -85,54 +85,54 @@ const pathOf = (url: string): string =>
   (url.startsWith(`${prefix}/`) ? url.slice(prefix.length) : url).replaceAll(/:(\w+)/g, '{$1}');
 
 function describe(route: ServedRoute, docs: OperationDocs, schemas: Schemas, problems: ProblemResponses): object {
-  const { rule, method } = route;
+  const { spec, method } = route;
   const { calls = [] } = docs;
   const [first] = calls;
   const fields = fieldsOf(first);
   const codes = codesOf(route, docs);
   const takesKey = codes.includes('idempotency-key-reused');
-  const versioned = (first?.versioned ?? false) && docs.answer.kind === 'passed';
+  const versioned = (first?.versioned ?? false) && docs.answer.kind === 'forwarded';
   return {
-    operationId: rule.operation,
+    operationId: spec.operation,
     tags: [docs.tag],
     summary: docs.summary,
-    ...descriptionOf(docs, rule),
-    ...(rule.deprecated && { deprecated: true }),
-    security: securityOf(rule.needs, rule.operation),
+    ...descriptionOf(docs, spec),
+    ...(spec.deprecated && { deprecated: true }),
+    security: securityOf(spec.access, spec.operation),
     parameters: [
       ...namesInPath(route).map((name) => parameterOf(name, 'path', fields, schemas)),
       ...(docs.query ?? []).map((name) => parameterOf(name, 'query', fields, schemas)),
       ...(takesKey ? [headerParameter('IdempotencyKey')] : []),
-      ...(rule.conditional ? [headerParameter('IfMatch')] : []),
-      ...(method === 'GET' && (versioned || isTagged(docs)) ? [headerParameter('IfNoneMatch')] : []),
+      ...(spec.conditional ? [headerParameter('IfMatch')] : []),
+      ...(method === 'GET' && (versioned || hasEtag(docs)) ? [headerParameter('IfNoneMatch')] : []),
       ...(docs.answer.kind === 'image' ? [headerParameter('Range'), headerParameter('IfRange')] : []),
       headerParameter('RequestId'),
     ],
-    ...(rule.body && { requestBody: requestBodyOf(rule.body, fields, schemas) }),
+    ...(spec.body && { requestBody: requestBodyOf(spec.body, fields, schemas) }),
     responses: {
-      ...announced(rule, successOf(route, docs, { schemas, example: first && sampleOf(first).answer, takesKey, versioned })),
+      ...announced(spec, successResponses(route, docs, { schemas, example: first && sampleOf(first).answer, takesKey, versioned })),
       ...withoutOwn(problems.of(codes), docs),
     },
   };
 }
 
-function descriptionOf({ description }: OperationDocs, { deprecated }: RouteRule): { readonly description?: string } {
+function descriptionOf({ description }: OperationDocs, { deprecated }: RouteSpec): { readonly description?: string } {
   const texts = [description, deprecated && deprecationText(deprecated)].filter((text) => text !== undefined);
   return texts.length === 0 ? {} : { description: texts.join(' ') };
 }
 
 /** Refusals have these headers too; their descriptions are shared by operations that are not deprecated. */
-function announced({ deprecated }: RouteRule, responses: Record<string, DescribedResponse>): Record<string, object> {
+function announced({ deprecated }: RouteSpec, responses: Record<string, DescribedResponse>): Record<string, object> {
   if (!deprecated) return responses;
   const own = headerRefs('Deprecation', 'Sunset');
   return Object.fromEntries(Object.entries(responses).map(([status, one]) => [status, { ...one, headers: { ...one.headers, ...own } }]));
 }
 
-const isTagged = ({ answer }: OperationDocs): boolean => answer.kind === 'image' || (answer.kind === 'json' && answer.tagged === true);
+const hasEtag = ({ answer }: OperationDocs): boolean => answer.kind === 'image' || (answer.kind === 'json' && answer.hasEtag === true);
 
 /** A report that is answered with an error status is no problem document. */
 function withoutOwn(responses: Record<string, object>, { answer }: OperationDocs): Record<string, object> {
-  const own = answer.kind === 'json' ? String(answer.also) : undefined;
+  const own = answer.kind === 'json' ? String(answer.alsoStatus) : undefined;
   return Object.fromEntries(Object.entries(responses).filter(([status]) => status !== own));
 }
 

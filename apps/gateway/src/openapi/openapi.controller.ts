@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isKnown } from '../http/conditions.js';
+import { isNotModified } from '../http/conditions.js';
 import { Routes } from '../http/routes.js';
-import { Rule } from '../http/rule.js';
+import { Route } from '../http/route-spec.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 
 interface Written {
@@ -21,12 +21,12 @@ export class OpenApiController {
   ) {}
 
   @Get()
-  @Rule({ compressed: true })
+  @Route({ compressed: true })
   async getOpenApi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { bytes, etag } = await (this.written ??= this.write());
     // Weak: the bytes differ by how they are compressed.
     reply.headers({ etag: `W/${etag}`, 'cache-control': 'no-cache' });
-    if (isKnown(request.headers['if-none-match'], etag)) void reply.code(304).send();
+    if (isNotModified(request.headers['if-none-match'], etag)) void reply.code(304).send();
     else void reply.header('content-type', 'application/json; charset=utf-8').send(bytes);
   }
 

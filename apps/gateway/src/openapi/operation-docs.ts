@@ -16,15 +16,15 @@ export interface OperationDocs {
 
 export type AnswerDocs =
   /** What the first call answers, passed on. */
-  | { readonly kind: 'passed'; readonly schema: SchemaWithComponents }
+  | { readonly kind: 'forwarded'; readonly schema: WrittenSchema }
   /** The specification's ApiResponse with a message like this one. */
   | { readonly kind: 'apiResponse'; readonly message: string; readonly headers?: Readonly<Record<string, JsonSchema>> }
-  | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly also?: 503; readonly tagged?: true }
+  | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly alsoStatus?: 503; readonly hasEtag?: true }
   /** One object a line. */
   | { readonly kind: 'lines'; readonly description: string; readonly example: readonly object[] }
   | { readonly kind: 'image' };
 
-export const passed = (schema: SchemaWithComponents): AnswerDocs => ({ kind: 'passed', schema });
+export const forwarded = (schema: WrittenSchema): AnswerDocs => ({ kind: 'forwarded', schema });
 
 export const apiResponse = (message: string, headers?: Readonly<Record<string, JsonSchema>>): AnswerDocs => ({
   kind: 'apiResponse',

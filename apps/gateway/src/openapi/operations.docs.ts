@@ -4,7 +4,7 @@ import { identity } from '@plant-shop/contracts/identity';
 import { store } from '@plant-shop/contracts/store';
 import type { OperationName } from '../access.js';
 import { oauthDocs } from './oauth.docs.js';
-import { type OperationDocs, passed } from './operation-docs.js';
+import { type OperationDocs, forwarded } from './operation-docs.js';
 import { plantsDocs } from './plants.docs.js';
 import { storeDocs } from './store.docs.js';
 import { usersDocs } from './users.docs.js';
@@ -57,7 +57,7 @@ const shopDocs = {
         ready: true,
         services: { gateway: 'ready', catalog: 'ready', store: 'ready', identity: 'ready', notifications: 'ready' },
       },
-      also: 503,
+      alsoStatus: 503,
     },
   },
   listAudit: {
@@ -68,12 +68,12 @@ const shopDocs = {
       'changed, and kept for 400 days at least.',
     calls: [store.readAudit, catalog.readAudit, identity.readAudit, identity.resolveUsername],
     query: ['subject', 'operation', 'limit', 'cursor'],
-    answer: passed(auditAnswer),
+    answer: forwarded(auditAnswer),
   },
   getOpenApi: {
     tag: 'Shop',
     summary: 'Read this document',
-    answer: { kind: 'json', schema: { type: 'object', description: 'OpenAPI 3.1' }, tagged: true },
+    answer: { kind: 'json', schema: { type: 'object', description: 'OpenAPI 3.1' }, hasEtag: true },
   },
 } satisfies Record<string, OperationDocs>;
 

@@ -1,6 +1,6 @@
 import { catalog } from '@plant-shop/contracts/catalog';
 import { catalogAnswers } from '@plant-shop/contracts/catalog.answers';
-import { apiResponse, type OperationDocs, passed } from './operation-docs.js';
+import { apiResponse, type OperationDocs, forwarded } from './operation-docs.js';
 
 export const plantsDocs = {
   createPlant: {
@@ -9,27 +9,27 @@ export const plantsDocs = {
     description:
       'An id that is taken is refused; the id of a deleted plant is free again. With an Idempotency-Key, a repetition adds no second plant.',
     calls: [catalog.createPlant],
-    answer: passed(catalogAnswers.createPlant),
+    answer: forwarded(catalogAnswers.createPlant),
   },
   replacePlant: {
     tag: 'Plants',
     summary: 'Replace all attributes of a plant',
     description: 'Optional attributes that are left out are cleared, but for the status, which is kept.',
     calls: [catalog.replacePlant],
-    answer: passed(catalogAnswers.replacePlant),
+    answer: forwarded(catalogAnswers.replacePlant),
   },
   changePlant: {
     tag: 'Plants',
     summary: 'Change name or status of a plant with a form',
     description: 'At least one of both must be given.',
     calls: [catalog.changePlant],
-    answer: passed(catalogAnswers.changePlant),
+    answer: forwarded(catalogAnswers.changePlant),
   },
   getPlant: {
     tag: 'Plants',
     summary: 'Read a plant',
     calls: [catalog.getPlant],
-    answer: passed(catalogAnswers.getPlant),
+    answer: forwarded(catalogAnswers.getPlant),
   },
   findPlantsByStatus: {
     tag: 'Plants',
@@ -37,7 +37,7 @@ export const plantsDocs = {
     description: 'Newest first. Several values as a comma list, as repeated parameters, or both.',
     calls: [catalog.findPlantsByStatus],
     query: ['status', 'limit', 'cursor'],
-    answer: passed(catalogAnswers.findPlantsByStatus),
+    answer: forwarded(catalogAnswers.findPlantsByStatus),
   },
   findPlantsByTags: {
     tag: 'Plants',
@@ -45,7 +45,7 @@ export const plantsDocs = {
     description: 'Plants with any of the names, each once, newest first. Several names as a comma list, repeated, or both.',
     calls: [catalog.findPlantsByTags],
     query: ['tags', 'limit', 'cursor'],
-    answer: passed(catalogAnswers.findPlantsByTags),
+    answer: forwarded(catalogAnswers.findPlantsByTags),
   },
   searchPlants: {
     tag: 'Plants',
@@ -57,7 +57,7 @@ export const plantsDocs = {
       "shop's Postgres has the extension pg_trgm.",
     calls: [catalog.searchPlants],
     query: ['q', 'status', 'tags', 'category', 'sort', 'limit', 'cursor'],
-    answer: passed(catalogAnswers.searchPlants),
+    answer: forwarded(catalogAnswers.searchPlants),
   },
   getPlantFacets: {
     tag: 'Plants',
@@ -67,7 +67,7 @@ export const plantsDocs = {
       'Where more match than are counted (up to a thousand), the newest are counted and `complete` is `false`.',
     calls: [catalog.getPlantFacets],
     query: ['q', 'status', 'tags', 'category'],
-    answer: passed(catalogAnswers.getPlantFacets),
+    answer: forwarded(catalogAnswers.getPlantFacets),
   },
   importPlants: {
     tag: 'Plants',

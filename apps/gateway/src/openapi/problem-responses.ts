@@ -1,4 +1,4 @@
-import { isCounted } from '../access.js';
+import { isRateLimited } from '../access.js';
 import { exampleOf } from '../problems/problem-example.js';
 import { type ProblemCode, problemTable } from '../problems/problem-table.js';
 import type { ServedRoute } from '../http/routes.js';
@@ -43,7 +43,7 @@ export const problemSchema = {
 };
 
 /** Every code that the operation may be answered with, by what its rule and its calls say. */
-export function codesOf({ rule, url, method }: ServedRoute, docs: OperationDocs): ProblemCode[] {
+export function codesOf({ spec, url, method }: ServedRoute, docs: OperationDocs): ProblemCode[] {
   const { calls = [] } = docs;
   const found = new Set<string>(['malformed-request', 'headers-too-large', 'request-timeout', 'internal']);
   const add = (when: boolean, ...some: ProblemCode[]): void => {
@@ -52,17 +52,17 @@ export function codesOf({ rule, url, method }: ServedRoute, docs: OperationDocs)
   const hasPath = namesInPath({ url }).length > 0;
   add(hasPath, 'uri-too-long');
   add(docs.answer.kind === 'image', 'range-not-satisfiable');
-  add(hasPath || docs.query !== undefined || rule.body !== undefined || rule.conditional, 'invalid-input');
-  add(rule.body !== undefined, 'unsupported-media-type', 'payload-too-large');
-  add(rule.body?.kind === 'json', 'malformed-json');
-  add(rule.needs.kind === 'caller' || rule.needs.kind === 'permission', 'unauthorized', 'credential-refused', 'unavailable');
-  add(isCounted(rule.needs), 'too-many-requests');
-  add(rule.needs.kind === 'permission', 'forbidden');
+  add(hasPath || docs.query !== undefined || spec.body !== undefined || spec.conditional, 'invalid-input');
+  add(spec.body !== undefined, 'unsupported-media-type', 'payload-too-large');
+  add(spec.body?.kind === 'json', 'malformed-json');
+  add(spec.access.kind === 'authenticated' || spec.access.kind === 'permission', 'unauthorized', 'credential-refused', 'unavailable');
+  add(isRateLimited(spec.access), 'too-many-requests');
+  add(spec.access.kind === 'permission', 'forbidden');
   add(calls.length > 0, 'unavailable', 'overloaded', 'unknown-operation');
   add(calls.some(({ effect }) => effect === 'write'), 'outcome-unknown');
   for (const { errors } of calls) for (const code of errors) found.add(code);
-  if (rule.conditional !== found.has('precondition-failed')) {
-    throw new Error(`${method} ${url}: the route's rule and the contract differ about If-Match`);
+  if (spec.conditional !== found.has('precondition-failed')) {
+    throw new Error(`${method} ${url}: the route's spec and the contract differ about If-Match`);
   }
   return [...found].filter(isCode).sort((a, b) => codes.indexOf(a) - codes.indexOf(b));
 }

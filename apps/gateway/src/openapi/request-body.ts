@@ -1,12 +1,12 @@
 import { ImportedPlant } from '@plant-shop/contracts/catalog';
-import type { BodyRule } from '../http/rule.js';
+import type { BodySpec } from '../http/route-spec.js';
 import { maxMetadataLength } from '../images/upload.js';
 import type { Fields } from './parameters.js';
 import type { Schemas } from './schemas.js';
 import { linesOf } from './success-responses.js';
 
 /** The body that a route takes. JSON and forms are members of the payload; the upload has its own reader. */
-export function requestBodyOf(body: BodyRule, fields: Fields, schemas: Schemas): object {
+export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas): object {
   switch (body.kind) {
     case 'json': {
       const field = fields.properties[body.member];

@@ -1,5 +1,5 @@
 import { permissionMeanings as scopes } from '@plant-shop/contracts/permissions';
-import type { Needs, OperationName } from '../access.js';
+import type { AccessPolicy, OperationName } from '../access.js';
 
 type Requirement = Readonly<Record<string, readonly string[]>>;
 
@@ -36,16 +36,16 @@ const sessions: readonly Requirement[] = [{ session: [] }, { sessionToken: [] }]
 const anyOf = (named: readonly string[]): Requirement[] => schemes.map((scheme) => ({ [scheme]: named }));
 
 /** The line of the access table, as alternatives. For schemes other than OAuth, the names are permissions as well. */
-export function securityOf(needs: Needs, operation: OperationName): readonly Requirement[] {
-  switch (needs.kind) {
+export function securityOf(policy: AccessPolicy, operation: OperationName): readonly Requirement[] {
+  switch (policy.kind) {
     case 'open':
       return operation === 'logout' ? [{}, ...sessions] : [];
-    case 'anyone':
+    case 'optional':
       return [{}, ...anyOf([])];
-    case 'caller':
+    case 'authenticated':
       return anyOf([]);
     case 'permission':
-      return [...(needs.orAny ? [{ [needs.orAny]: [] }] : []), ...needs.anyOf.flatMap((one) => anyOf([one]))];
+      return [...(policy.orKind ? [{ [policy.orKind]: [] }] : []), ...policy.anyOf.flatMap((one) => anyOf([one]))];
   }
 }
 

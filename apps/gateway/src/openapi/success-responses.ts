@@ -1,4 +1,4 @@
-import { isCounted } from '../access.js';
+import { isRateLimited } from '../access.js';
 import type { ServedRoute } from '../http/routes.js';
 import { type HeaderName, headerRefs } from './headers.js';
 import type { OperationDocs } from './operation-docs.js';
@@ -25,11 +25,11 @@ interface Parts {
 }
 
 /** What the operation answers when it does what was asked, by status. */
-export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, parts: Parts): Record<string, DescribedResponse> {
+export function successResponses({ spec, method }: ServedRoute, docs: OperationDocs, parts: Parts): Record<string, DescribedResponse> {
   const isPage = docs.query?.includes('cursor') ?? false;
   const headers = headerRefs(
     'X-Request-Id',
-    ...when(isCounted(rule.needs), 'RateLimit', 'RateLimit-Policy'),
+    ...when(isRateLimited(spec.access), 'RateLimit', 'RateLimit-Policy'),
     ...when(parts.versioned, 'ETag'),
     ...when(isPage, 'Link'),
     ...when(parts.takesKey, 'Idempotency-Replayed'),
@@ -44,7 +44,7 @@ export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, pa
   };
   const { answer } = docs;
   switch (answer.kind) {
-    case 'passed':
+    case 'forwarded':
       return {
         '200': json('Success', parts.schemas.ofAnswer(answer.schema), parts.example),
         ...(method === 'GET' && parts.versioned && unchanged),
@@ -55,8 +55,8 @@ export function successOf({ rule, method }: ServedRoute, docs: OperationDocs, pa
       return { '200': json('Success', { $ref: '#/components/schemas/ApiResponse' }, example, Object.fromEntries(more) as object) };
     }
     case 'json': {
-      const own = json('Success', answer.schema, answer.example, answer.tagged && headerRefs('ETag'));
-      return { '200': own, ...(answer.tagged && unchanged), ...(answer.also && { [answer.also]: json('Not now', answer.schema, undefined) }) };
+      const own = json('Success', answer.schema, answer.example, answer.hasEtag && headerRefs('ETag'));
+      return { '200': own, ...(answer.hasEtag && unchanged), ...(answer.alsoStatus && { [answer.alsoStatus]: json('Not now', answer.schema, undefined) }) };
     }
     case 'lines':
       return { '200': { description: answer.description, headers, content: linesOf(answer.example) } };

@@ -1,6 +1,6 @@
 import { identity } from '@plant-shop/contracts/identity';
 import { identityAnswers } from '@plant-shop/contracts/identity.answers';
-import { apiResponse, type OperationDocs, passed } from './operation-docs.js';
+import { apiResponse, type OperationDocs, forwarded } from './operation-docs.js';
 
 export const usersDocs = {
   createUser: {
@@ -8,14 +8,14 @@ export const usersDocs = {
     summary: 'Register a user',
     description: 'Answers what was sent, but for the password, which no answer holds. Upper and lower case make no other name.',
     calls: [identity.createUser],
-    answer: passed(identityAnswers.createUser),
+    answer: forwarded(identityAnswers.createUser),
   },
   createUsers: {
     tag: 'Users',
     summary: 'Register many users, all or none',
     description: 'Up to 500. The `pointer` of a refusal begins with the index of the user that it is about.',
     calls: [identity.createUsers],
-    answer: passed(identityAnswers.createUsers),
+    answer: forwarded(identityAnswers.createUsers),
   },
   login: {
     tag: 'Users',
@@ -41,7 +41,7 @@ export const usersDocs = {
     summary: 'Read a user',
     description: 'E-mail address and telephone number only for the user in person and with `write:users`.',
     calls: [identity.getUser],
-    answer: passed(identityAnswers.getUser),
+    answer: forwarded(identityAnswers.getUser),
   },
   listUsers: {
     tag: 'Users',
@@ -49,7 +49,7 @@ export const usersDocs = {
     description: 'In the order of their usernames, in which upper and lower case do not differ. Needs `write:users`.',
     calls: [identity.listUsers],
     query: ['q', 'role', 'limit', 'cursor'],
-    answer: passed(identityAnswers.listUsers),
+    answer: forwarded(identityAnswers.listUsers),
   },
   setUserRole: {
     tag: 'Users',
@@ -58,7 +58,7 @@ export const usersDocs = {
       'A customer manages the own orders and webhooks, staff everything but users, an admin everything. Sessions, API keys and tokens of the ' +
       'user stay valid, and within a second permit what the new role permits. Refused (409 `last-admin`) if no other admin would be left.',
     calls: [identity.setUserRole],
-    answer: passed(identityAnswers.setUserRole),
+    answer: forwarded(identityAnswers.setUserRole),
   },
   updateUser: {
     tag: 'Users',
@@ -67,7 +67,7 @@ export const usersDocs = {
       "Changes the fields that are given. For the user in person and with `write:users`. A new password ends the user's " +
       'other sessions.',
     calls: [identity.updateUser],
-    answer: passed(identityAnswers.updateUser),
+    answer: forwarded(identityAnswers.updateUser),
   },
   deleteUser: {
     tag: 'Users',
@@ -83,7 +83,7 @@ export const usersDocs = {
     summary: 'List open sessions',
     description: 'For the user in person and with `write:users`. Never with their tokens.',
     calls: [identity.listSessions],
-    answer: passed(identityAnswers.listSessions),
+    answer: forwarded(identityAnswers.listSessions),
   },
   endSession: {
     tag: 'Users',
@@ -106,21 +106,21 @@ export const usersDocs = {
     summary: 'Make an API key',
     description: 'The key itself is shown only in this answer. It may do no more than its user may.',
     calls: [identity.createApiKey],
-    answer: passed(identityAnswers.createApiKey),
+    answer: forwarded(identityAnswers.createApiKey),
   },
   listApiKeys: {
     tag: 'Users',
     summary: 'List API keys',
     description: 'Without the keys themselves, which are kept as hashes only.',
     calls: [identity.listApiKeys],
-    answer: passed(identityAnswers.listApiKeys),
+    answer: forwarded(identityAnswers.listApiKeys),
   },
   revokeApiKey: {
     tag: 'Users',
     summary: 'Revoke an API key',
     description: 'It is refused everywhere within a second.',
     calls: [identity.revokeApiKey],
-    answer: passed(identityAnswers.revokeApiKey),
+    answer: forwarded(identityAnswers.revokeApiKey),
   },
   rotateApiKey: {
     tag: 'Users',
@@ -129,6 +129,6 @@ export const usersDocs = {
       'Answers a successor with the same name and permissions; the old key goes on for a while beside it. The key itself is ' +
       'shown only in this answer.',
     calls: [identity.rotateApiKey],
-    answer: passed(identityAnswers.rotateApiKey),
+    answer: forwarded(identityAnswers.rotateApiKey),
   },
 } satisfies Record<string, OperationDocs>;

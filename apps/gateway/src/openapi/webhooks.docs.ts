@@ -1,6 +1,6 @@
 import { notifications } from '@plant-shop/contracts/notifications';
 import { notificationsAnswers } from '@plant-shop/contracts/notifications.answers';
-import { apiResponse, type OperationDocs, passed } from './operation-docs.js';
+import { apiResponse, type OperationDocs, forwarded } from './operation-docs.js';
 
 export const webhooksDocs = {
   createWebhook: {
@@ -10,7 +10,7 @@ export const webhooksDocs = {
       "Events of one's own orders from now on; with `read:orders`, of all. The secret that signs them is shown only in this " +
       'answer. What the receiver gets is described under `webhooks`.',
     calls: [notifications.createWebhook],
-    answer: passed(notificationsAnswers.createWebhook),
+    answer: forwarded(notificationsAnswers.createWebhook),
   },
   listWebhooks: {
     tag: 'Webhooks',
@@ -18,13 +18,13 @@ export const webhooksDocs = {
     description: 'Newest first, without their secrets.',
     calls: [notifications.listWebhooks],
     query: ['limit', 'cursor'],
-    answer: passed(notificationsAnswers.listWebhooks),
+    answer: forwarded(notificationsAnswers.listWebhooks),
   },
   getWebhook: {
     tag: 'Webhooks',
     summary: 'Read a webhook',
     calls: [notifications.getWebhook],
-    answer: passed(notificationsAnswers.getWebhook),
+    answer: forwarded(notificationsAnswers.getWebhook),
   },
   replaceWebhook: {
     tag: 'Webhooks',
@@ -33,7 +33,7 @@ export const webhooksDocs = {
       'Replaces all that was set: absent filters and an absent description are cleared. While it is disabled, its events are ' +
       'held; once it is enabled again they are sent.',
     calls: [notifications.replaceWebhook],
-    answer: passed(notificationsAnswers.replaceWebhook),
+    answer: forwarded(notificationsAnswers.replaceWebhook),
   },
   deleteWebhook: {
     tag: 'Webhooks',
@@ -49,14 +49,14 @@ export const webhooksDocs = {
       'The new secret is shown only in this answer. Until the old one ends, both sign: receivers change over without losing ' +
       'an event.',
     calls: [notifications.rotateWebhookSecret],
-    answer: passed(notificationsAnswers.rotateWebhookSecret),
+    answer: forwarded(notificationsAnswers.rotateWebhookSecret),
   },
   testWebhook: {
     tag: 'Webhooks',
     summary: 'Send a test event',
     description: 'A `webhook.test`, signed and repeated like any other event. Its delivery tells how it went.',
     calls: [notifications.testWebhook],
-    answer: passed(notificationsAnswers.testWebhook),
+    answer: forwarded(notificationsAnswers.testWebhook),
   },
   listDeliveries: {
     tag: 'Webhooks',
@@ -64,20 +64,20 @@ export const webhooksDocs = {
     description: 'Newest first, each with its attempts.',
     calls: [notifications.listDeliveries],
     query: ['state', 'limit', 'cursor'],
-    answer: passed(notificationsAnswers.listDeliveries),
+    answer: forwarded(notificationsAnswers.listDeliveries),
   },
   resendDelivery: {
     tag: 'Webhooks',
     summary: 'Send one event again',
     description: 'At once, with the same id and bytes, as a delivery of its own.',
     calls: [notifications.resendDelivery],
-    answer: passed(notificationsAnswers.resendDelivery),
+    answer: forwarded(notificationsAnswers.resendDelivery),
   },
   replayEvents: {
     tag: 'Webhooks',
     summary: 'Send a stretch of the past again',
     description: 'From a cursor or from a time; all events that the webhook would get, or only those that have failed.',
     calls: [notifications.replayEvents],
-    answer: passed(notificationsAnswers.replayEvents),
+    answer: forwarded(notificationsAnswers.replayEvents),
   },
 } satisfies Record<string, OperationDocs>;

@@ -5,18 +5,18 @@ import { Registry } from 'prom-client';
 import { createGateway } from '../start.js';
 import { makeDocument } from './document.js';
 
-// `npm run openapi`: writes docs/api/openapi.json anew from the routes as they would be served at the default address.
+// `npm run openapi`: writes docs/api/openapi.json from the routes as served at the default address.
 
 const publicUrl = 'http://127.0.0.1:8080';
-/** Routes are looked at, and nobody is asked anything. */
-const nobody = {} as never;
+/** Only the routes are read; nothing is called. */
+const unused = {} as never;
 
 const { app, routes } = await createGateway(
   {
     name: 'gateway',
     logger: createLogger('gateway', 'error'),
-    nats: nobody,
-    rpc: nobody,
+    nats: unused,
+    rpc: unused,
     metrics: new Registry(),
     readiness: new Readiness(),
     database: undefined,
@@ -39,7 +39,7 @@ const { app, routes } = await createGateway(
     requestBudgetMs: 1_000,
   },
 );
-// Plug-ins register their routes only now.
+// Plug-ins register their routes in ready().
 await app.getHttpAdapter().getInstance().ready();
 const file = new URL('../../../../docs/api/openapi.json', import.meta.url);
 writeFileSync(file, `${JSON.stringify(makeDocument(routes.served, publicUrl), null, 2)}\n`);

@@ -1,91 +1,91 @@
 import { Controller, Delete, Get, Post, Put, Req, Res } from '@nestjs/common';
 import { catalog, plantStatuses } from '@plant-shop/contracts/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { neededQueryList, pageOf, pathId, queryList, queryTexts } from '../http/input.js';
-import { form, jsonObject, Rule } from '../http/rule.js';
-import { sendApiResponse, Services } from '../http/services.js';
+import { requiredQueryList, pageOf, pathId, queryList, queryTexts } from '../http/input.js';
+import { form, jsonObject, Route } from '../http/route-spec.js';
+import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 import { CachedReads } from '../reads/cached-reads.js';
 import { Transfers } from '../transfer/transfers.js';
 
 @Controller('v3/plant')
 export class PlantsController {
   constructor(
-    private readonly services: Services,
+    private readonly forwarder: RpcForwarder,
     private readonly reads: CachedReads,
     private readonly transfers: Transfers,
   ) {}
 
   @Post()
-  @Rule({ body: jsonObject('plant') })
+  @Route({ body: jsonObject('plant') })
   createPlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.services.pass(request, reply, catalog.createPlant, {});
+    return this.forwarder.forward(request, reply, catalog.createPlant, {});
   }
 
   @Put()
-  @Rule({ body: jsonObject('plant'), conditional: true })
+  @Route({ body: jsonObject('plant'), conditional: true })
   replacePlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.services.pass(request, reply, catalog.replacePlant, {});
+    return this.forwarder.forward(request, reply, catalog.replacePlant, {});
   }
 
   @Get('findByStatus')
-  @Rule({ compressed: true })
+  @Route({ compressed: true })
   findPlantsByStatus(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const status = neededQueryList(request, 'status', `must be one or more of ${plantStatuses.join(', ')}`);
+    const status = requiredQueryList(request, 'status', `must be one or more of ${plantStatuses.join(', ')}`);
     const page = pageOf(request);
-    return this.reads.passPlants(request, reply, catalog.findPlantsByStatus, { status, ...page }, { status: status.join(), ...page });
+    return this.reads.sendPlants(request, reply, catalog.findPlantsByStatus, { status, ...page }, { status: status.join(), ...page });
   }
 
   @Get('findByTags')
-  @Rule({ compressed: true })
+  @Route({ compressed: true })
   findPlantsByTags(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const tags = neededQueryList(request, 'tags', 'must be one or more names of tags');
+    const tags = requiredQueryList(request, 'tags', 'must be one or more names of tags');
     const page = pageOf(request);
-    return this.reads.passPlants(request, reply, catalog.findPlantsByTags, { tags, ...page }, { tags: tags.join(), ...page });
+    return this.reads.sendPlants(request, reply, catalog.findPlantsByTags, { tags, ...page }, { tags: tags.join(), ...page });
   }
 
   @Get('search')
-  @Rule({ compressed: true })
+  @Route({ compressed: true })
   searchPlants(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { lists, texts } = filterOf(request);
     const page = { ...queryTexts(request, 'sort'), ...pageOf(request) };
-    return this.reads.passPlants(request, reply, catalog.searchPlants, { ...texts, ...lists, ...page }, { ...texts, ...joined(lists), ...page });
+    return this.reads.sendPlants(request, reply, catalog.searchPlants, { ...texts, ...lists, ...page }, { ...texts, ...joined(lists), ...page });
   }
 
   @Get('facets')
-  @Rule({ compressed: true })
+  @Route({ compressed: true })
   getPlantFacets(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { lists, texts } = filterOf(request);
-    return this.reads.passPlants(request, reply, catalog.getPlantFacets, { ...texts, ...lists });
+    return this.reads.sendPlants(request, reply, catalog.getPlantFacets, { ...texts, ...lists });
   }
 
   @Post('import')
-  @Rule({ body: { kind: 'lines' }, patience: 3 })
+  @Route({ body: { kind: 'lines' }, budgetFactor: 3 })
   importPlants(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     this.transfers.import(request, reply);
   }
 
   @Get('export')
-  @Rule()
+  @Route()
   exportPlants(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.transfers.export(request, reply);
   }
 
   @Get(':plantId')
-  @Rule()
+  @Route()
   getPlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.reads.passPlants(request, reply, catalog.getPlant, { plantId: pathId(request, 'plantId') });
+    return this.reads.sendPlants(request, reply, catalog.getPlant, { plantId: pathId(request, 'plantId') });
   }
 
   @Post(':plantId')
-  @Rule({ body: form('name', 'status'), conditional: true })
+  @Route({ body: form('name', 'status'), conditional: true })
   changePlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.services.pass(request, reply, catalog.changePlant, { plantId: pathId(request, 'plantId') });
+    return this.forwarder.forward(request, reply, catalog.changePlant, { plantId: pathId(request, 'plantId') });
   }
 
   @Delete(':plantId')
-  @Rule({ conditional: true })
+  @Route({ conditional: true })
   async deletePlant(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { plantId } = await this.services.call(request, catalog.deletePlant, { plantId: pathId(request, 'plantId') });
+    const { plantId } = await this.forwarder.call(request, catalog.deletePlant, { plantId: pathId(request, 'plantId') });
     sendApiResponse(reply, String(plantId));
   }
 }

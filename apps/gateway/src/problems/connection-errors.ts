@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { securityHeaders } from '../http/security-headers.js';
 import { problemOf } from './problem.js';
-import { Refusal } from './refusal.js';
+import { HttpError } from './http-error.js';
 
 /** Answers what never became a request: Node's HTTP parser gave it up, so there is only the socket. */
 export function answerConnectionError(publicUrl: string): (error: NodeJS.ErrnoException, socket: Socket) => void {
@@ -30,13 +30,13 @@ export function answerConnectionError(publicUrl: string): (error: NodeJS.ErrnoEx
   };
 }
 
-function refusalOf(code: string | undefined): Refusal {
+function refusalOf(code: string | undefined): HttpError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new Refusal('headers-too-large', 'Send a request line and headers of at most 16 KiB together.');
+      return new HttpError('headers-too-large', 'Send a request line and headers of at most 16 KiB together.');
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Refusal('request-timeout', 'Send the request faster, or a smaller one.');
+      return new HttpError('request-timeout', 'Send the request faster, or a smaller one.');
     default:
-      return new Refusal('malformed-request', 'The request is not HTTP/1.1.');
+      return new HttpError('malformed-request', 'The request is not HTTP/1.1.');
   }
 }

@@ -1,4 +1,4 @@
-import { typeOf } from './problem.js';
+import { problemTypeUrl } from './problem.js';
 import { type ProblemCode, problemTable } from './problem-table.js';
 
 const details: Readonly<Partial<Record<ProblemCode, object>>> = {
@@ -16,7 +16,7 @@ const details: Readonly<Partial<Record<ProblemCode, object>>> = {
 export function exampleOf(code: ProblemCode, publicUrl: string): object {
   const { status, title, meaning, remedy } = problemTable[code];
   return {
-    type: typeOf(publicUrl, code),
+    type: problemTypeUrl(publicUrl, code),
     title,
     status,
     ...(status !== 500 && { detail: `${meaning} ${remedy}` }),

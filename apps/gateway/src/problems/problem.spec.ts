@@ -2,10 +2,10 @@ import { HttpException, NotFoundException } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { domainCodes } from '@plant-shop/contracts/errors';
 import { CodedError, platformCodes, unavailable } from '@plant-shop/platform/errors';
-import { form, jsonArray, jsonObject } from '../http/rule.js';
-import { clientsFault, problemOf } from './problem.js';
+import { form, jsonArray, jsonObject } from '../http/route-spec.js';
+import { translateFieldError, problemOf } from './problem.js';
 import { isProblemCode, problemTable } from './problem-table.js';
-import { badField, Refusal } from './refusal.js';
+import { badField, HttpError } from './http-error.js';
 
 const at = { publicUrl: 'https://plants.example', requestId: 'r1', instance: '/v3/plant', body: undefined };
 const bodyOf = (error: unknown, occurrence = {}): Record<string, unknown> =>
@@ -95,14 +95,14 @@ describe('a problem', () => {
   });
 
   it('has the headers of a refusal', () => {
-    expect(problemOf(new Refusal('method-not-allowed', 'No.', {}, { allow: 'GET' }), at).headers).toEqual({ allow: 'GET' });
+    expect(problemOf(new HttpError('method-not-allowed', 'No.', {}, { allow: 'GET' }), at).headers).toEqual({ allow: 'GET' });
   });
 });
 
 describe("an owner's pointer", () => {
-  const translated = (pointer: string, body: Parameters<typeof clientsFault>[1]): object => clientsFault({ pointer, detail: 'must' }, body);
+  const translated = (pointer: string, body: Parameters<typeof translateFieldError>[1]): object => translateFieldError({ pointer, detail: 'must' }, body);
 
-  it.each<[string, Parameters<typeof clientsFault>[1], object]>([
+  it.each<[string, Parameters<typeof translateFieldError>[1], object]>([
     ['/order/quantity', jsonObject('order'), { pointer: '/quantity', detail: 'must' }],
     ['/order', jsonObject('order'), { pointer: '', detail: 'must' }],
     ['/orders/x', jsonObject('order'), { parameter: 'orders', detail: 'orders must' }],

@@ -1,9 +1,9 @@
 import { HttpException } from '@nestjs/common';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { CodedError, type FieldError, type RequestError } from '@plant-shop/platform/errors';
-import type { BodyRule } from '../http/rule.js';
+import type { BodySpec } from '../http/route-spec.js';
 import { isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
-import { Refusal } from './refusal.js';
+import { HttpError } from './http-error.js';
 
 /** What the answer says about the request, beside the error. */
 export interface Occurrence {
@@ -11,7 +11,7 @@ export interface Occurrence {
   readonly requestId: string;
   /** The path without its query, which may hold secrets. */
   readonly instance: string | undefined;
-  readonly body: BodyRule | undefined;
+  readonly body: BodySpec | undefined;
 }
 
 export interface Problem {
@@ -32,7 +32,7 @@ export function problemOf(error: unknown, at: Occurrence): Problem {
   const isDefect = status === 500;
   const { errors, ...details } = isDefect ? {} : coded.details;
   const standard = {
-    type: typeOf(at.publicUrl, code),
+    type: problemTypeUrl(at.publicUrl, code),
     title,
     status,
     ...(!isDefect && { detail: coded.message }),
@@ -40,17 +40,17 @@ export function problemOf(error: unknown, at: Occurrence): Problem {
     code,
     requestId: at.requestId,
     // What the gateway itself found points into what the client sent already.
-    ...(errors && { errors: coded instanceof Refusal ? errors : errors.map((fault) => clientsFault(fault, at.body)) }),
+    ...(errors && { errors: coded instanceof HttpError ? errors : errors.map((fault) => translateFieldError(fault, at.body)) }),
   };
   // What the owner adds comes last, and replaces nothing.
   const body = JSON.stringify({ ...standard, ...details, ...standard });
   return { code, status, headers: headersOf(coded, status), body };
 }
 
-export const typeOf = (publicUrl: string, code: ProblemCode): string => `${publicUrl}/problems/${code}`;
+export const problemTypeUrl = (publicUrl: string, code: ProblemCode): string => `${publicUrl}/problems/${code}`;
 
 function headersOf(error: CodedError, status: number): Record<string, string> {
-  const headers: Record<string, string> = error instanceof Refusal ? { ...error.headers } : {};
+  const headers: Record<string, string> = error instanceof HttpError ? { ...error.headers } : {};
   if (error instanceof CredentialRefused && error.challenge !== undefined) headers['www-authenticate'] = error.challenge;
   if (status === 401) headers['www-authenticate'] ??= 'Bearer realm="plant-shop"';
   if (status === 503) headers['retry-after'] = String(retryAfterSeconds);
@@ -64,7 +64,7 @@ function headersOf(error: CodedError, status: number): Record<string, string> {
  * Owners point into their payload, of which the client's body is one member: `/order/quantity` is the client's
  * `/quantity`. What points elsewhere came from the path or the query.
  */
-export function clientsFault(fault: FieldError | RequestError, body: BodyRule | undefined): FieldError | RequestError {
+export function translateFieldError(fault: FieldError | RequestError, body: BodySpec | undefined): FieldError | RequestError {
   if (!('pointer' in fault)) return fault;
   const { pointer, detail } = fault;
   const end = pointer.indexOf('/', 1);
@@ -85,31 +85,31 @@ export function toCoded(error: unknown): CodedError {
   const refusal = typeof code === 'string' ? refusalOfFramework(code) : undefined;
   if (refusal) return refusal;
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
-    return new Refusal('malformed-request', 'The request breaks the rules of HTTP.');
+    return new HttpError('malformed-request', 'The request breaks the rules of HTTP.');
   }
   return new CodedError('internal', 'This is a defect of the gateway.', {}, { cause: error });
 }
 
-export const routeNotFound = (): Refusal =>
-  new Refusal('route-not-found', 'Nothing is served at this path. Compare it with the API reference.');
+export const routeNotFound = (): HttpError =>
+  new HttpError('route-not-found', 'Nothing is served at this path. Compare it with the API reference.');
 
 /** Fastify's and its plugins' errors, by their codes. */
-function refusalOfFramework(code: string): Refusal | undefined {
+function refusalOfFramework(code: string): HttpError | undefined {
   switch (code) {
     case 'FST_ERR_NOT_FOUND':
       return routeNotFound();
     case 'FST_ERR_BAD_URL':
-      return new Refusal('malformed-request', 'The path must be valid percent-encoded UTF-8.');
+      return new HttpError('malformed-request', 'The path must be valid percent-encoded UTF-8.');
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new Refusal('uri-too-long', 'A part of the path is longer than anything that it could name.');
+      return new HttpError('uri-too-long', 'A part of the path is longer than anything that it could name.');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new Refusal('unsupported-media-type', 'Send the body with the Content-Type that the operation takes.');
+      return new HttpError('unsupported-media-type', 'Send the body with the Content-Type that the operation takes.');
     case 'FST_PARTS_LIMIT':
     case 'FST_FILES_LIMIT':
     case 'FST_FIELDS_LIMIT':
-      return new Refusal('payload-too-large', 'Send fewer parts.');
+      return new HttpError('payload-too-large', 'Send fewer parts.');
     case 'FST_REQ_FILE_TOO_LARGE':
-      return new Refusal('payload-too-large', 'Send a file of at most 10 MiB.');
+      return new HttpError('payload-too-large', 'Send a file of at most 10 MiB.');
     default:
       return undefined;
   }

@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
-import { Rule } from '../http/rule.js';
+import { Route } from '../http/route-spec.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { routeNotFound } from './problem.js';
 import { problemPage, problemsPage } from './problem-pages.js';
@@ -13,13 +13,13 @@ export class ProblemsController {
   constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
 
   @Get()
-  @Rule({ compressed: true })
+  @Route({ compressed: true })
   listProblems(@Res() reply: FastifyReply): void {
     sendPage(reply, problemsPage());
   }
 
   @Get(':code')
-  @Rule({ compressed: true })
+  @Route({ compressed: true })
   showProblem(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {
     const code = pathText(request, 'code');
     if (!isProblemCode(code)) throw routeNotFound();

@@ -24,11 +24,11 @@ export function sendProblem(
     publicUrl: parts.publicUrl,
     requestId: request.id,
     instance: pathOf(request.raw.url ?? ''),
-    body: request.rule?.body,
+    body: request.routeSpec?.body,
   });
   if (problem.status === 500) {
     const err = error instanceof Error ? error : toCoded(error);
-    parts.logger.error({ err, requestId: request.id, operation: request.rule?.operation }, 'defect');
+    parts.logger.error({ err, requestId: request.id, operation: request.routeSpec?.operation }, 'defect');
   }
   // Too late for an answer: the client sees a cut-off body, which is what it is.
   if (reply.raw.headersSent) {

@@ -93,7 +93,7 @@ describe('reads that are answered from memory', () => {
       { readCacheMib: 1 },
     );
     replica = await startReplica(shop.nats);
-    shop.identity.know('key', { kind: 'apiKey' });
+    shop.identity.addCredential('key', { kind: 'apiKey' });
   });
   afterEach(async () => {
     await replica.service.stop();

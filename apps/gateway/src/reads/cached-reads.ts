@@ -7,10 +7,10 @@ import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Registry } from 'prom-client';
 import { etagOf } from '../http/conditions.js';
-import { type PageQuery, sendRead, Services, type Unvalidated } from '../http/services.js';
+import { type PageQuery, sendCached, RpcForwarder, type Unvalidated } from '../http/rpc-forwarder.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
-import { type KeptRead, KeptReads } from './kept-reads.js';
-import { Stamps } from './stamps.js';
+import { type CachedResponse, ReadCache } from './read-cache.js';
+import { CatalogVersions } from './catalog-versions.js';
 
 /**
  * Reads that are the same for everybody. What the catalogue answered is kept as bytes and sent again when a check, which
@@ -20,27 +20,27 @@ import { Stamps } from './stamps.js';
  */
 @Injectable()
 export class CachedReads {
-  private readonly kept: KeptReads;
-  private readonly stamps: Stamps;
-  private readonly inventory: CoalescedRead<KeptRead>;
+  private readonly cache: ReadCache;
+  private readonly versions: CatalogVersions;
+  private readonly inventory: CoalescedRead<CachedResponse>;
   /** What is being asked for, by the same keys as what is kept. */
-  private readonly asked = new Map<string, CoalescedRead<KeptRead>>();
-  private again = 0;
-  private anew = 0;
+  private readonly pending = new Map<string, CoalescedRead<CachedResponse>>();
+  private hits = 0;
+  private misses = 0;
 
   constructor(
-    private readonly services: Services,
+    private readonly forwarder: RpcForwarder,
     @Inject(GATEWAY_OPTIONS) { readCacheMib }: Pick<GatewayOptions, 'readCacheMib'>,
     metrics: Registry,
   ) {
-    this.kept = new KeptReads(readCacheMib * 1024 * 1024);
-    this.stamps = new Stamps((operation) => services.read(operation, {}));
-    this.inventory = new CoalescedRead(async () => toKept(await services.read(store.readInventory, {}), undefined));
+    this.cache = new ReadCache(readCacheMib * 1024 * 1024);
+    this.versions = new CatalogVersions((operation) => forwarder.readShared(operation, {}));
+    this.inventory = new CoalescedRead(async () => toCached(await forwarder.readShared(store.readInventory, {}), undefined));
     this.observe(metrics);
   }
 
   /** Plants, one or a page of them; `query` names a page's own parameters, for the link to the next one. */
-  async passPlants<Payload>(
+  async sendPlants<Payload>(
     request: FastifyRequest,
     reply: FastifyReply,
     operation: Operation<Payload, unknown>,
@@ -48,45 +48,45 @@ export class CachedReads {
     query?: PageQuery,
   ): Promise<void> {
     const key = operation.name + JSON.stringify(parameters);
-    const kept = this.kept.get(key);
-    if (kept?.stamp !== undefined && (await this.stamps.current()).has(kept.stamp)) {
-      this.again++;
-      sendRead(request, reply, kept);
+    const cached = this.cache.get(key);
+    if (cached?.stamp !== undefined && (await this.versions.current()).has(cached.stamp)) {
+      this.hits++;
+      sendCached(request, reply, cached);
       return;
     }
-    this.anew++;
-    sendRead(request, reply, await this.ask(key, async () => {
-      const answer = await this.services.read(operation, parameters, request);
+    this.misses++;
+    sendCached(request, reply, await this.fetchShared(key, async () => {
+      const answer = await this.forwarder.readShared(operation, parameters, request);
       const { next } = answer;
-      return toKept(answer, query && next !== undefined ? this.services.linkTo(request, query, next) : undefined);
+      return toCached(answer, query && next !== undefined ? this.forwarder.nextLink(request, query, next) : undefined);
     }));
   }
 
-  async passInventory(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    sendRead(request, reply, await this.inventory.get());
+  async sendInventory(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    sendCached(request, reply, await this.inventory.get());
   }
 
   /** Once for all who ask the same at the same time. */
-  private async ask(key: string, read: () => Promise<KeptRead>): Promise<KeptRead> {
-    let asked = this.asked.get(key);
-    if (!asked) {
-      asked = new CoalescedRead(async () => {
+  private async fetchShared(key: string, read: () => Promise<CachedResponse>): Promise<CachedResponse> {
+    let pending = this.pending.get(key);
+    if (!pending) {
+      pending = new CoalescedRead(async () => {
         const answer = await read();
-        this.kept.keep(key, answer);
+        this.cache.set(key, answer);
         return answer;
       });
-      this.asked.set(key, asked);
+      this.pending.set(key, pending);
     }
     try {
-      return await asked.get();
+      return await pending.get();
     } finally {
-      if (asked.isIdle && this.asked.get(key) === asked) this.asked.delete(key);
+      if (pending.isIdle && this.pending.get(key) === pending) this.pending.delete(key);
     }
   }
 
   private observe(metrics: Registry): void {
-    gauge(metrics, 'read_cache_bytes', 'Bytes of answers that are kept', () => this.kept.bytes);
-    gauge(metrics, 'read_cache_answers', 'Answers that are kept', () => this.kept.size);
+    gauge(metrics, 'read_cache_bytes', 'Bytes of answers that are kept', () => this.cache.bytes);
+    gauge(metrics, 'read_cache_answers', 'Answers that are kept', () => this.cache.size);
     const counter = (name: string, help: string, read: () => number): void => {
       new Counter({
         name,
@@ -98,14 +98,14 @@ export class CachedReads {
         },
       });
     };
-    counter('read_cache_hits_total', 'Requests that were answered with what was kept', () => this.again);
-    counter('read_cache_misses_total', 'Requests for which the catalog was asked', () => this.anew);
-    counter('read_cache_checks_total', 'Checks of what is kept, each for all requests of its time', () => this.stamps.checks);
+    counter('read_cache_hits_total', 'Requests that were answered with what was kept', () => this.hits);
+    counter('read_cache_misses_total', 'Requests for which the catalog was asked', () => this.misses);
+    counter('read_cache_checks_total', 'Checks of what is kept, each for all requests of its time', () => this.versions.checks);
   }
 }
 
 /** Copied: the bytes that came are a piece of a whole frame, which would be kept with them. */
-function toKept({ payload, version, stamp }: RawAnswer, link: string | undefined): KeptRead {
+function toCached({ payload, version, stamp }: RawAnswer, link: string | undefined): CachedResponse {
   const own = Buffer.allocUnsafeSlow(payload.length);
   own.set(payload);
   return { payload: own, etag: version === undefined ? undefined : etagOf(version), link, stamp };

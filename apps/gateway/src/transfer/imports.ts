@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { catalog, type ImportLineResult, maxImportLines } from '@plant-shop/contracts/catalog';
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import type { FastifyRequest } from 'fastify';
-import type { Services } from '../http/services.js';
-import { typeOf } from '../problems/problem.js';
+import type { RpcForwarder } from '../http/rpc-forwarder.js';
+import { problemTypeUrl } from '../problems/problem.js';
 import { isProblemCode, problemTable } from '../problems/problem-table.js';
-import { Refusal } from '../problems/refusal.js';
+import { HttpError } from '../problems/http-error.js';
 import { type Line, LineReader, maxLineBytes } from './lines.js';
 
 /** Lines are sent to the catalog when there are that many bytes of them: a frame carries 900 KiB, and JSON may double quotes. */
@@ -23,20 +23,20 @@ interface Totals {
   refused: number;
 }
 
-export interface ImportParts {
-  readonly services: Services;
+export interface ImportContext {
+  readonly forwarder: RpcForwarder;
   readonly publicUrl: string;
   /** Aborted when the gateway ends, or the request has lasted as long as one may; its reason says which. */
   readonly stop: AbortSignal;
   /** @throws CodedError when the caller's credential no longer permits the import */
-  readonly stillAllowed: () => Promise<void>;
+  readonly recheckCredential: () => Promise<void>;
 }
 
 /**
  * Carries out an import while it comes in: one line for each line of the request, then one that says how far it came. Holds one
  * batch of lines; who does not read the answer stops it.
  */
-export async function* importing(request: FastifyRequest, parts: ImportParts): AsyncGenerator<string, void, undefined> {
+export async function* importLines(request: FastifyRequest, parts: ImportContext): AsyncGenerator<string, void, undefined> {
   const totals: Totals = { lines: 0, created: 0, updated: 0, unchanged: 0, refused: 0 };
   const last = (problem?: object): string => line({ ...totals, complete: problem === undefined, ...(problem && { problem }) });
   const reader = new LineReader();
@@ -97,8 +97,8 @@ class Batch {
 }
 
 /** @returns the results as lines @throws CodedError when the import cannot go on; none of these lines counts then */
-async function send(request: FastifyRequest, parts: ImportParts, lines: readonly Line[], totals: Totals): Promise<string> {
-  await parts.stillAllowed();
+async function send(request: FastifyRequest, parts: ImportContext, lines: readonly Line[], totals: Totals): Promise<string> {
+  await parts.recheckCredential();
   const refused = new Map(lines.map((one) => [one, faultOf(one)]));
   const good = lines.filter((one) => refused.get(one) === undefined);
   const results = good.length === 0 ? [] : await ask(request, parts, good);
@@ -121,12 +121,12 @@ async function send(request: FastifyRequest, parts: ImportParts, lines: readonly
   return written;
 }
 
-async function ask(request: FastifyRequest, { services, stop }: ImportParts, lines: readonly Line[]): Promise<readonly ImportLineResult[]> {
+async function ask(request: FastifyRequest, { forwarder, stop }: ImportContext, lines: readonly Line[]): Promise<readonly ImportedLine[]> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return await services.call(request, catalog.importPlants, { lines: lines.map(({ bytes }) => bytes.toString('utf8')) });
+      return await forwarder.call(request, catalog.importPlants, { lines: lines.map(({ bytes }) => bytes.toString('utf8')) });
     } catch (error) {
-      if (error instanceof CodedError && error.code === 'payload-too-large') return await oneByOne(request, { services, stop }, lines);
+      if (error instanceof CodedError && error.code === 'payload-too-large') return await oneByOne(request, { forwarder, stop }, lines);
       const waitMs = retryAfterMs[attempt];
       if (waitMs === undefined || stop.aborted || !isTransient(error)) throw error;
       await sleep(waitMs);
@@ -135,14 +135,10 @@ async function ask(request: FastifyRequest, { services, stop }: ImportParts, lin
 }
 
 /** A batch that grew too large for a frame by being written as JSON: seldom, since lines are JSON already. */
-async function oneByOne(
-  request: FastifyRequest,
-  parts: Pick<ImportParts, 'services' | 'stop'>,
-  lines: readonly Line[],
-): Promise<readonly ImportLineResult[]> {
+async function oneByOne(request: FastifyRequest, parts: Pick<ImportContext, 'forwarder' | 'stop'>, lines: readonly Line[]): Promise<readonly ImportedLine[]> {
   if (lines.length === 1) return [{ refused: tooLong }];
-  const results: ImportLineResult[] = [];
-  for (const one of lines) results.push(...(await ask(request, parts as ImportParts, [one])));
+  const results: ImportedLine[] = [];
+  for (const one of lines) results.push(...(await ask(request, parts as ImportContext, [one])));
   return results;
 }
 
@@ -162,15 +158,15 @@ function isJson(bytes: Buffer): boolean {
   }
 }
 
-const cutOff = (number: number, taken: number): Refusal =>
-  new Refusal('malformed-request', `The body ends in the middle of line ${number}. ${taken} lines were taken. Send the rest again.`);
+const cutOff = (number: number, taken: number): HttpError =>
+  new HttpError('malformed-request', `The body ends in the middle of line ${number}. ${taken} lines were taken. Send the rest again.`);
 
 /** RFC 9457, without what is the same for the whole request. */
 function problem(publicUrl: string, error: CodedError): object {
   const code = isProblemCode(error.code) ? error.code : 'internal';
   const { status, title } = problemTable[code];
   const { errors } = error.details;
-  return { type: typeOf(publicUrl, code), title, status, ...(status !== 500 && { detail: error.message }), code, ...(errors && { errors }) };
+  return { type: problemTypeUrl(publicUrl, code), title, status, ...(status !== 500 && { detail: error.message }), code, ...(errors && { errors }) };
 }
 
 const line = (value: object): string => `${JSON.stringify(value)}\n`;

@@ -55,7 +55,7 @@ describe('the catalogue as a stream', () => {
 
   /** Until revocations are followed, no credential is judged. */
   const known = async (one: Shop): Promise<Shop> => {
-    one.identity.know('key', { kind: 'apiKey' });
+    one.identity.addCredential('key', { kind: 'apiKey' });
     await until(async () => (await one.get('/v3/store/inventory', { api_key: 'made-up' })).status !== 503, 15_000);
     return one;
   };
@@ -64,7 +64,7 @@ describe('the catalogue as a stream', () => {
     shop = await known(await start());
   });
   beforeEach(() => {
-    shop.identity.know('key', { kind: 'apiKey' });
+    shop.identity.addCredential('key', { kind: 'apiKey' });
     batches.length = 0;
     fails = 0;
     waits = undefined;
@@ -198,7 +198,7 @@ describe('the catalogue as a stream', () => {
     expect(response.headers.get('content-type')).toBe('application/x-ndjson');
     const text = await response.text();
     expect(text.trimEnd().split('\n').map((line) => JSON.parse(line) as Plant)).toEqual([1, 2, 3, 4, 5, 6].map(plant));
-    expect(shop.asked.at(-1)?.operation).toBe('catalog.endExport');
+    expect(shop.calls.at(-1)?.operation).toBe('catalog.endExport');
   });
 
   it('is cut off, and not ended, when the rest cannot be read', async () => {

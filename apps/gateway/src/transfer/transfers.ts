@@ -7,12 +7,12 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { ConnectionDrain } from '@plant-shop/platform/service/connection-drain';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Entrance } from '../http/entrance.js';
-import { Services } from '../http/services.js';
-import { Load } from '../limits/load.js';
+import { RequestAuthenticator } from '../http/request-authenticator.js';
+import { RpcForwarder } from '../http/rpc-forwarder.js';
+import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
-import { Refusal } from '../problems/refusal.js';
-import { importing } from './imports.js';
+import { HttpError } from '../problems/http-error.js';
+import { importLines } from './imports.js';
 
 export const linesType = 'application/x-ndjson';
 
@@ -29,9 +29,9 @@ export class Transfers {
   private running = 0;
 
   constructor(
-    private readonly services: Services,
-    private readonly entrance: Entrance,
-    private readonly load: Load,
+    private readonly forwarder: RpcForwarder,
+    private readonly authenticator: RequestAuthenticator,
+    private readonly limiter: ConcurrencyLimiter,
     private readonly drain: ConnectionDrain,
     @Inject(GATEWAY_OPTIONS) private readonly options: Pick<GatewayOptions, 'publicUrl' | 'requestTimeoutMs'>,
     @InjectLogger() private readonly logger: Logger,
@@ -43,11 +43,11 @@ export class Transfers {
     const { requestTimeoutMs } = this.options;
     const timer = setTimeout(() => late.abort(tooLate(requestTimeoutMs)), Math.max(requestTimeoutMs - marginMs, requestTimeoutMs / 2));
     reply.raw.once('close', () => clearTimeout(timer));
-    const results = importing(request, {
-      services: this.services,
+    const results = importLines(request, {
+      forwarder: this.forwarder,
       publicUrl: this.options.publicUrl,
       stop: AbortSignal.any([late.signal, this.drain.ending]),
-      stillAllowed: () => this.entrance.checkAgain(request),
+      recheckCredential: () => this.authenticator.recheck(request),
     });
     this.send(request, reply, results);
   }
@@ -58,7 +58,7 @@ export class Transfers {
       return;
     }
     this.enter(request, reply);
-    const { snapshot } = await this.services.call(request, catalog.beginExport, {});
+    const { snapshot } = await this.forwarder.call(request, catalog.beginExport, {});
     // The first page before the status: a shop that is away is a problem, and no empty catalogue.
     const first = await this.page(request, snapshot, 0);
     this.send(request, reply, this.exported(request, snapshot, first));
@@ -69,10 +69,10 @@ export class Transfers {
     try {
       for (let page = first; page.plants.length > 0 && page.next !== undefined; page = await this.page(request, snapshot, page.next)) {
         yield page.plants.map((plant) => `${JSON.stringify(plant)}\n`).join('');
-        await this.entrance.checkAgain(request);
+        await this.authenticator.recheck(request);
       }
     } finally {
-      await this.services.call(request, catalog.endExport, { snapshot }).catch((error: unknown) => {
+      await this.forwarder.call(request, catalog.endExport, { snapshot }).catch((error: unknown) => {
         // It ends by itself when nobody reads it.
         this.logger.info({ err: error, requestId: request.id }, 'export not ended');
       });
@@ -82,7 +82,7 @@ export class Transfers {
   private async page(request: FastifyRequest, snapshot: string, after: number): Promise<ExportedPage> {
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.services.call(request, catalog.readExport, { snapshot, after });
+        return await this.forwarder.call(request, catalog.readExport, { snapshot, after });
       } catch (error) {
         const waitMs = readAgainAfterMs[attempt];
         if (waitMs === undefined || !isTransient(error)) throw error;
@@ -93,7 +93,7 @@ export class Transfers {
 
   private enter(request: FastifyRequest, reply: FastifyReply): void {
     if (this.running >= maxAtOnce) throw overloaded('The gateway');
-    if (request.taken) this.load.hold(request.taken, heldBytes);
+    if (request.slot) this.limiter.reserve(request.slot, heldBytes);
     this.running++;
     reply.raw.once('close', () => this.running--);
   }
@@ -102,11 +102,11 @@ export class Transfers {
     const stream = Readable.from(lines, { objectMode: false, highWaterMark: 64 * 1024 });
     stream.on('error', (error) => {
       const level = error instanceof CodedError || 'code' in error ? 'info' : 'error';
-      this.logger[level]({ err: error, requestId: request.id, operation: request.rule?.operation }, 'transfer cut off');
+      this.logger[level]({ err: error, requestId: request.id, operation: request.routeSpec?.operation }, 'transfer cut off');
     });
     void reply.code(200).header('content-type', linesType).send(stream);
   }
 }
 
-const tooLate = (limitMs: number): Refusal =>
-  new Refusal('request-timeout', `A request may last ${Math.round(limitMs / 1_000)} s. Send the lines that were not taken in another one.`);
+const tooLate = (limitMs: number): HttpError =>
+  new HttpError('request-timeout', `A request may last ${Math.round(limitMs / 1_000)} s. Send the lines that were not taken in another one.`);

@@ -2,30 +2,30 @@ import { Controller, Delete, Get, Header, Post, Req, Res } from '@nestjs/common'
 import { identity } from '@plant-shop/contracts/identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
-import { jsonObject, Rule } from '../http/rule.js';
-import { Services } from '../http/services.js';
+import { jsonObject, Route } from '../http/route-spec.js';
+import { RpcForwarder } from '../http/rpc-forwarder.js';
 
 @Controller('v3/user/:username/apiKeys')
 export class ApiKeysController {
-  constructor(private readonly services: Services) {}
+  constructor(private readonly forwarder: RpcForwarder) {}
 
   @Post()
   @Header('cache-control', 'no-store')
-  @Rule({ body: jsonObject('apiKey') })
+  @Route({ body: jsonObject('apiKey') })
   createApiKey(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.services.pass(request, reply, identity.createApiKey, { username: pathText(request, 'username') });
+    return this.forwarder.forward(request, reply, identity.createApiKey, { username: pathText(request, 'username') });
   }
 
   @Get()
-  @Rule()
+  @Route()
   listApiKeys(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.services.pass(request, reply, identity.listApiKeys, { username: pathText(request, 'username') });
+    return this.forwarder.forward(request, reply, identity.listApiKeys, { username: pathText(request, 'username') });
   }
 
   @Delete(':apiKeyId')
-  @Rule({ revokes: true })
+  @Route({ revokes: true })
   revokeApiKey(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.services.pass(request, reply, identity.revokeApiKey, {
+    return this.forwarder.forward(request, reply, identity.revokeApiKey, {
       username: pathText(request, 'username'),
       apiKeyId: pathText(request, 'apiKeyId'),
     });
@@ -34,9 +34,9 @@ export class ApiKeysController {
   /** A successor beside the old key, which ends after a grace. */
   @Post(':apiKeyId/rotation')
   @Header('cache-control', 'no-store')
-  @Rule({ body: jsonObject('rotation'), revokes: true })
+  @Route({ body: jsonObject('rotation'), revokes: true })
   rotateApiKey(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    return this.services.pass(request, reply, identity.rotateApiKey, {
+    return this.forwarder.forward(request, reply, identity.rotateApiKey, {
       username: pathText(request, 'username'),
       apiKeyId: pathText(request, 'apiKeyId'),
     });

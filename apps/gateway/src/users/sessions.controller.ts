@@ -2,21 +2,21 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
-import { clientAddress } from '../http/entrance.js';
-import { neededQueryText } from '../http/input.js';
-import { Rule } from '../http/rule.js';
-import { sendApiResponse, Services } from '../http/services.js';
+import { clientAddress } from '../http/request-authenticator.js';
+import { requiredQueryText } from '../http/input.js';
+import { Route } from '../http/route-spec.js';
+import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 
 @Controller('v3/user')
 export class SessionsController {
-  constructor(private readonly services: Services) {}
+  constructor(private readonly forwarder: RpcForwarder) {}
 
   @Get('login')
-  @Rule({ changes: true })
+  @Route({ unsafeGet: true })
   async login(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const session = await this.services.call(request, identity.login, {
-      username: neededQueryText(request, 'username', 'must be given'),
-      password: neededQueryText(request, 'password', 'must be given'),
+    const session = await this.forwarder.call(request, identity.login, {
+      username: requiredQueryText(request, 'username', 'must be given'),
+      password: requiredQueryText(request, 'password', 'must be given'),
       address: clientAddress(request),
       userAgent: request.headers['user-agent']?.slice(0, 200) || undefined,
     });
@@ -30,10 +30,10 @@ export class SessionsController {
 
   /** Ends the session that is shown. Without a live one there is nothing to end, which is what was asked for. */
   @Get('logout')
-  @Rule({ revokes: true, changes: true })
+  @Route({ revokes: true, unsafeGet: true })
   async logout(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const digest = sessionShownBy(request);
-    if (digest !== undefined) await this.services.call(request, identity.logout, { digest });
+    if (digest !== undefined) await this.forwarder.call(request, identity.logout, { digest });
     sendApiResponse(reply, 'logged out');
   }
 }

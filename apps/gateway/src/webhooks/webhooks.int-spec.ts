@@ -21,12 +21,12 @@ describe('webhooks at the gateway', () => {
     const isOwn = ({ operation }: Fake): boolean => own.some((one) => one.operation.pattern === operation.pattern);
     const bare = (echoes['notifications'] ?? []).filter((one) => !isOwn(one));
     shop = await startShop({ notifications: [...bare, ...own] });
-    shop.identity.know('key', { kind: 'apiKey', permissions: ['webhooks'] });
+    shop.identity.addCredential('key', { kind: 'apiKey', permissions: ['webhooks'] });
   });
   afterAll(() => shop.stop());
 
   const last = (operation: { pattern: string }): { payload: unknown; hasKey: boolean } => {
-    const asked = shop.asked.filter((one) => one.operation === operation.pattern).at(-1);
+    const asked = shop.calls.filter((one) => one.operation === operation.pattern).at(-1);
     return { payload: JSON.parse(JSON.stringify(asked?.payload)), hasKey: asked?.context.idempotency !== undefined };
   };
 

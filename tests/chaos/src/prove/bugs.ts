@@ -175,8 +175,8 @@ export const bugs: readonly Bug[] = [
     name: 'what is kept of the catalogue is shown without a check',
     edits: [{
       file: 'apps/gateway/dist/reads/cached-reads.js',
-      find: 'if (kept?.stamp !== undefined && (await this.stamps.current()).has(kept.stamp)) {',
-      replace: 'if (kept?.stamp !== undefined) {',
+      find: 'if (cached?.stamp !== undefined && (await this.versions.current()).has(cached.stamp)) {',
+      replace: 'if (cached?.stamp !== undefined) {',
     }],
     breaks: ['own-writes'],
   },
@@ -330,9 +330,9 @@ export const bugs: readonly Bug[] = [
     id: 'slots-leak',
     name: 'a gateway never gives back what it lets in, and in the end answers everything by 503',
     edits: [
-      { file: 'apps/gateway/dist/limits/load.js', find: 'this.requests--;', replace: '' },
+      { file: 'apps/gateway/dist/limits/concurrency-limiter.js', find: 'this.requests--;', replace: '' },
       // So that a short run comes to the end.
-      { file: 'apps/gateway/dist/limits/load.js', find: 'if (this.requests >= this.most.requests) {', replace: 'if (this.requests >= 150) {' },
+      { file: 'apps/gateway/dist/limits/concurrency-limiter.js', find: 'if (this.requests >= this.max.requests) {', replace: 'if (this.requests >= 150) {' },
     ],
     breaks: ['work'],
   },

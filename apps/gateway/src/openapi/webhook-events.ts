@@ -75,7 +75,7 @@ const responses = {
 const sameAsStream = 'At least once and, for each order, in order. The body is the event as the stream has it, byte for byte';
 
 /** `webhooks` of the document: what receivers get, and what their answers mean. Source: apps/notifications/README.md, "Webhooks". */
-export const sentEvents = (schemas: Schemas): object => ({
+export const webhookEvents = (schemas: Schemas): object => ({
   'order.status_changed': posted({
     operationId: 'orderStatusChanged',
     summary: 'The status of an order has changed',

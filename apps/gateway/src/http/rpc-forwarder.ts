@@ -9,22 +9,22 @@ import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
-import { etagOf, expectedVersion, isKnown } from './conditions.js';
-import type { KeptRead } from '../reads/kept-reads.js';
+import { etagOf, expectedVersion, isNotModified } from './conditions.js';
+import type { CachedResponse } from '../reads/read-cache.js';
 import { idempotencyKeyOf } from './idempotency.js';
 import { formBody, jsonBody, pathText } from './input.js';
 
-/** Members of a payload by name, not yet validated: that is the owner's. */
+/** Members of a payload by name; the owning service validates them. */
 export type Unvalidated<Payload> = Partial<Record<keyof Payload, unknown>>;
 
-/** A page's own parameters, as they are linked. */
+/** A page's query parameters, repeated in the link to the next page. */
 export type PageQuery = Readonly<Record<string, string | number | undefined>>;
 
 const jsonType = 'application/json; charset=utf-8';
 
-/** The way from an HTTP request to the service that owns the operation, and back. */
+/** Forwards HTTP requests to the service that owns the operation, and its answers to the client. */
 @Injectable()
-export class Services {
+export class RpcForwarder {
   constructor(
     private readonly rpc: RpcClient,
     private readonly revocations: RevocationLog,
@@ -32,50 +32,50 @@ export class Services {
     @InjectLogger() private readonly logger: Logger,
   ) {}
 
-  /** Answers with what the operation answers, as the bytes that came; the body joins the parameters as its rule says. */
-  async pass<Payload>(
+  /** Sends the operation's answer byte for byte. The request body joins `parameters` as the route's `BodySpec` says. */
+  async forward<Payload>(
     request: FastifyRequest,
     reply: FastifyReply,
     operation: Operation<Payload, unknown>,
     parameters: Unvalidated<Payload>,
   ): Promise<void> {
-    const answer = await this.ask(request, operation, parameters, idempotencyKeyOf(request));
-    await this.settle(request);
+    const answer = await this.callRaw(request, operation, parameters, idempotencyKeyOf(request));
+    await this.applyOwnRevocations(request);
     sendAnswer(request, reply, answer);
   }
 
-  /** Like `pass`, for a list: the next page is linked. `query` names the page's own parameters. */
-  async passPage<Payload>(
+  /** Like `forward`, for a list: links to the next page. @param query this page's parameters, repeated in that link */
+  async forwardPage<Payload>(
     request: FastifyRequest,
     reply: FastifyReply,
     operation: Operation<Payload, unknown>,
     parameters: Unvalidated<Payload>,
     query: PageQuery,
   ): Promise<void> {
-    const answer = await this.ask(request, operation, parameters);
-    if (answer.next !== undefined) this.linkNext(request, reply, query, answer.next);
+    const answer = await this.callRaw(request, operation, parameters);
+    if (answer.next !== undefined) this.addNextLink(request, reply, query, answer.next);
     sendAnswer(request, reply, answer);
   }
 
-  linkNext(request: FastifyRequest, reply: FastifyReply, query: PageQuery, cursor: string): void {
-    reply.header('link', this.linkTo(request, query, cursor));
+  addNextLink(request: FastifyRequest, reply: FastifyReply, query: PageQuery, cursor: string): void {
+    reply.header('link', this.nextLink(request, query, cursor));
   }
 
-  /** A page for handlers that make their own of it, with its cursor if there is another one. */
+  /** Returns a page for handlers that compose their own response, with the cursor of the next page if there is one. */
   async callPage<Payload, Entry>(
     request: FastifyRequest,
     operation: Operation<Payload, Entry[]>,
     parameters: Unvalidated<Payload>,
   ): Promise<{ readonly entries: readonly Entry[]; readonly next: string | undefined }> {
-    const { payload, next } = await this.ask(request, operation, parameters);
+    const { payload, next } = await this.callRaw(request, operation, parameters);
     return { entries: parsed(payload) as Entry[], next };
   }
 
   /**
-   * What the operation answers, on nobody's behalf and for several requests, whose budget it has from now on. Logs and traces
-   * show it as that of the request `from`, where there is one.
+   * Calls a read whose answer several requests share: without a principal, with a full time budget from now on. Logs and
+   * traces attribute it to the request `from`, if given.
    */
-  read<Payload>(
+  readShared<Payload>(
     operation: Operation<Payload, unknown>,
     parameters: Unvalidated<Payload>,
     from?: FastifyRequest,
@@ -85,60 +85,60 @@ export class Services {
   }
 
   /**
-   * What the operation answers, for handlers that make their own answer of it. They may make several calls, of which an
-   * Idempotency-Key would name only one: see `callOnce`.
+   * Returns the operation's answer for handlers that compose their own response. Sends no Idempotency-Key, since a handler
+   * may make several calls; see `callIdempotent`.
    */
   async call<Payload, Answer>(
     request: FastifyRequest,
     operation: Operation<Payload, Answer>,
     parameters: Unvalidated<Payload>,
   ): Promise<Answer> {
-    const { payload } = await this.ask(request, operation, parameters);
-    await this.settle(request);
+    const { payload } = await this.callRaw(request, operation, parameters);
+    await this.applyOwnRevocations(request);
     return parsed(payload) as Answer;
   }
 
-  /** Like `call`, for the one call of several that the client's Idempotency-Key stands for. */
-  async callOnce<Payload, Answer>(
+  /** Like `call`, with the client's Idempotency-Key; for one of several calls. */
+  async callIdempotent<Payload, Answer>(
     request: FastifyRequest,
     reply: FastifyReply,
     operation: Operation<Payload, Answer>,
     parameters: Unvalidated<Payload>,
   ): Promise<Answer> {
-    const { payload, replayed } = await this.ask(request, operation, parameters, idempotencyKeyOf(request));
+    const { payload, replayed } = await this.callRaw(request, operation, parameters, idempotencyKeyOf(request));
     if (replayed) reply.header('idempotency-replayed', 'true');
     return parsed(payload) as Answer;
   }
 
-  private async ask(
+  private async callRaw(
     request: FastifyRequest,
     operation: Operation<unknown, unknown>,
     parameters: object,
     idempotencyKey?: string,
   ): Promise<RawAnswer> {
-    const ifVersion = request.rule?.conditional ? expectedVersion(request.headers['if-match']) : undefined;
+    const ifVersion = request.routeSpec?.conditional ? expectedVersion(request.headers['if-match']) : undefined;
     const payload = payloadOf(request, ifVersion === undefined ? parameters : { ...parameters, ifVersion });
     return this.rpc.callRaw(operation, payload, this.contextOf(request), idempotencyKey);
   }
 
-  /** What was revoked by this request must be refused in the next one. */
-  private async settle(request: FastifyRequest): Promise<void> {
-    if (!request.rule?.revokes) return;
+  /** Waits until this gateway has applied what the request revoked, so that the client's next request is refused. */
+  private async applyOwnRevocations(request: FastifyRequest): Promise<void> {
+    if (!request.routeSpec?.revokes) return;
     try {
       await this.revocations.catchUp();
     } catch (error) {
-      // It took effect, so it is answered. Within a second kept answers stop counting here, as everywhere.
+      // The operation took effect, so it is answered. Within a second the cached credentials expire here, as everywhere.
       this.logger.warn({ err: error, requestId: request.id }, 'revocation not seen yet');
     }
   }
 
   private contextOf(request: FastifyRequest): RpcContext {
-    const budgetMs = this.options.requestBudgetMs * (request.rule?.patience ?? 1);
+    const budgetMs = this.options.requestBudgetMs * (request.routeSpec?.budgetFactor ?? 1);
     return new RpcContext(request.id, Deadline.in(budgetMs), request.caller?.principal, request.span?.traceparent);
   }
 
-  /** The `Link` header of a page that goes on. */
-  linkTo(request: FastifyRequest, query: PageQuery, cursor: string): string {
+  /** Returns the `Link` header that leads to the next page. */
+  nextLink(request: FastifyRequest, query: PageQuery, cursor: string): string {
     const page: PageQuery = { ...query, cursor };
     const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(page)) if (value !== undefined) parameters.set(name, String(value));
@@ -150,9 +150,9 @@ export class Services {
 const parsed = (payload: Uint8Array): unknown =>
   JSON.parse(Buffer.from(payload.buffer, payload.byteOffset, payload.length).toString('utf8'));
 
-/** `{"plantId":7,"order":<the body's bytes>}`: what the gateway need not look into is neither parsed nor written anew. */
+/** Returns `{"plantId":7,"order":<the body's bytes>}`: the body is checked, but not re-serialised. */
 function payloadOf(request: FastifyRequest, parameters: object): unknown {
-  const body = request.rule?.body;
+  const body = request.routeSpec?.body;
   if (body?.kind === 'form') return { ...formBody(request, body.fields), ...parameters };
   if (body?.kind !== 'json') return parameters;
   const bytes = jsonBody(request, body.top);
@@ -171,7 +171,7 @@ function sendAnswer(request: FastifyRequest, reply: FastifyReply, { payload, ver
     const etag = etagOf(version);
     reply.header('etag', etag);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (isRead && isKnown(request.headers['if-none-match'], etag)) {
+    if (isRead && isNotModified(request.headers['if-none-match'], etag)) {
       void reply.code(304).send();
       return;
     }
@@ -179,12 +179,12 @@ function sendAnswer(request: FastifyRequest, reply: FastifyReply, { payload, ver
   void reply.code(200).header('content-type', jsonType).send(payload);
 }
 
-/** What may be kept and is ready to be sent. */
-export function sendRead(request: FastifyRequest, reply: FastifyReply, { payload, etag, link }: KeptRead): void {
+/** Sends a cached response, or 304 if the client has it. */
+export function sendCached(request: FastifyRequest, reply: FastifyReply, { payload, etag, link }: CachedResponse): void {
   if (link !== undefined) reply.header('link', link);
   if (etag !== undefined) {
     reply.header('etag', etag);
-    if (isKnown(request.headers['if-none-match'], etag)) {
+    if (isNotModified(request.headers['if-none-match'], etag)) {
       void reply.code(304).send();
       return;
     }
@@ -192,7 +192,7 @@ export function sendRead(request: FastifyRequest, reply: FastifyReply, { payload
   void reply.code(200).header('content-type', jsonType).send(payload);
 }
 
-/** The specification's ApiResponse. */
+/** Sends the specification's ApiResponse. */
 export function sendApiResponse(reply: FastifyReply, message: string): void {
   void reply.code(200).header('content-type', jsonType).send(JSON.stringify({ code: 200, type: 'SUCCESS', message }));
 }

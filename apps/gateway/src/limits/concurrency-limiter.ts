@@ -4,44 +4,44 @@ import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Registry } from 'prom-client';
 
 /** What one request has taken of the process; until it is over. */
-export interface Taken {
+export interface Slot {
   bodyBytes: number;
-  isOver: boolean;
+  isReleased: boolean;
 }
 
 /**
  * What this process works on at one time, bounded: beyond it requests are turned away before anything is done for them, so
  * that those that were let in are answered in time, and memory stays what it is.
  */
-export class Load {
+export class ConcurrencyLimiter {
   private requests = 0;
   private bodyBytes = 0;
 
-  constructor(private readonly most: { readonly requests: number; readonly bodyBytes: number }) {}
+  constructor(private readonly max: { readonly requests: number; readonly bodyBytes: number }) {}
 
   /** Lasts until the answer is out or its connection is gone. @throws CodedError `overloaded` */
-  enter(response: ServerResponse): Taken {
-    if (this.requests >= this.most.requests) {
+  acquire(response: ServerResponse): Slot {
+    if (this.requests >= this.max.requests) {
       // Node accepts one connection a turn of its loop. Who asks again at once on an open one makes every turn long, and new
       // clients wait for more than 20 s; who has to connect again waits in the system's queue, and costs nothing there.
       response.setHeader('connection', 'close');
       throw overloaded('The gateway');
     }
-    const taken = { bodyBytes: 0, isOver: false };
+    const slot = { bodyBytes: 0, isReleased: false };
     this.requests++;
     response.once('close', () => {
-      taken.isOver = true;
+      slot.isReleased = true;
       this.requests--;
-      this.bodyBytes -= taken.bodyBytes;
+      this.bodyBytes -= slot.bodyBytes;
     });
-    return taken;
+    return slot;
   }
 
   /** Memory that a body takes, counted as it comes: who says much and sends little keeps nobody out. @throws CodedError `overloaded` */
-  hold(taken: Taken, bytes: number): void {
-    if (taken.isOver) return;
-    if (this.bodyBytes + bytes > this.most.bodyBytes) throw overloaded('The gateway');
-    taken.bodyBytes += bytes;
+  reserve(slot: Slot, bytes: number): void {
+    if (slot.isReleased) return;
+    if (this.bodyBytes + bytes > this.max.bodyBytes) throw overloaded('The gateway');
+    slot.bodyBytes += bytes;
     this.bodyBytes += bytes;
   }
 

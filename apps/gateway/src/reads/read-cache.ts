@@ -1,5 +1,5 @@
 /** What a read is answered with, ready to be sent. */
-export interface KeptRead {
+export interface CachedResponse {
   readonly payload: Buffer;
   readonly etag: string | undefined;
   /** The `Link` header. */
@@ -11,46 +11,46 @@ export interface KeptRead {
 /** Beside key and payload: the entry, its headers, and what the map takes for it. */
 const overheadBytes = 600;
 
-const bytesOf = (key: string, { payload }: KeptRead): number => payload.length + 2 * key.length + overheadBytes;
+const bytesOf = (key: string, { payload }: CachedResponse): number => payload.length + 2 * key.length + overheadBytes;
 
 /** Answers by what was asked, of bounded size: beyond it those go that nobody has asked for the longest. */
-export class KeptReads {
-  private readonly kept = new Map<string, KeptRead>();
+export class ReadCache {
+  private readonly entries = new Map<string, CachedResponse>();
   private total = 0;
 
   constructor(private readonly maxBytes: number) {}
 
-  get(key: string): KeptRead | undefined {
-    const found = this.kept.get(key);
+  get(key: string): CachedResponse | undefined {
+    const found = this.entries.get(key);
     if (!found) return undefined;
     // The map's order is that of the last use.
-    this.kept.delete(key);
-    this.kept.set(key, found);
+    this.entries.delete(key);
+    this.entries.set(key, found);
     return found;
   }
 
   /** One that takes more than an eighth of the room is not kept: it would drive out too much. */
-  keep(key: string, read: KeptRead): void {
-    this.drop(key);
+  set(key: string, read: CachedResponse): void {
+    this.delete(key);
     const bytes = bytesOf(key, read);
     if (bytes > this.maxBytes / 8) return;
-    this.kept.set(key, read);
+    this.entries.set(key, read);
     this.total += bytes;
-    for (const oldest of this.kept.keys()) {
+    for (const oldest of this.entries.keys()) {
       if (this.total <= this.maxBytes) return;
-      this.drop(oldest);
+      this.delete(oldest);
     }
   }
 
-  drop(key: string): void {
-    const found = this.kept.get(key);
+  delete(key: string): void {
+    const found = this.entries.get(key);
     if (!found) return;
-    this.kept.delete(key);
+    this.entries.delete(key);
     this.total -= bytesOf(key, found);
   }
 
   get size(): number {
-    return this.kept.size;
+    return this.entries.size;
   }
 
   get bytes(): number {

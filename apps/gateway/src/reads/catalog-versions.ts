@@ -6,7 +6,7 @@ import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 const none: ReadonlySet<string> = new Set();
 
 /** The stamps that the catalogue has now, asked for once by all requests that come in while the catalog is being asked. */
-export class Stamps {
+export class CatalogVersions {
   private readonly shared: CoalescedRead<ReadonlySet<string>>;
   /** What was answered last, since mostly nothing has changed. */
   private bytes: Buffer = Buffer.alloc(0);

@@ -1,0 +1,178 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { AccessPolicy } from '../access.js';
+import type { Caller } from '@plant-shop/credentials/caller';
+import type { Credentials } from '@plant-shop/credentials/credentials';
+import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
+import { CodedError, isTransient } from '@plant-shop/platform/errors';
+import { networkOf } from '@plant-shop/platform/network';
+import { limitHeader, policyHeader, tooManyRequests } from '../limits/rate-limit.headers.js';
+import type { RateLimit } from '../limits/rate-limit.js';
+import { HttpError } from '../problems/http-error.js';
+
+/** Returns the client's address; behind trusted proxies, the address that the first of them saw. */
+export const clientAddress = (request: FastifyRequest): string => request.ip;
+
+/** The rate limit key of requests without a credential. */
+const addressKey = (request: FastifyRequest): string => `address:${networkOf(clientAddress(request))}`;
+
+/** The rate limit key of refused credentials. Separate, so that anonymous requests of an address do not prevent checks. */
+const guessesKey = (request: FastifyRequest): string => `guesses:${networkOf(clientAddress(request))}`;
+
+/**
+ * Authenticates, rate-limits and authorises each request before its body is read. Runs in Fastify's `onRequest` hook of the
+ * route, after routing, so paths are not matched a second time.
+ */
+export class RequestAuthenticator {
+  private readonly limitPolicy: string;
+
+  constructor(
+    private readonly credentials: Pick<Credentials, 'known' | 'check'>,
+    private readonly limit: RateLimit,
+  ) {
+    this.limitPolicy = policyHeader(limit.perMinute);
+  }
+
+  /**
+   * Returns undefined, not a promise, if no call to identity is needed: the common case then costs no turn of the event loop.
+   * @throws CodedError `unauthorized`, `credential-refused`, `forbidden`, `too-many-requests`, `unavailable`
+   */
+  admit(policy: AccessPolicy, request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
+    if (policy.kind === 'open') {
+      return policy.cost === undefined ? undefined : this.countOpen(request, reply, policy.cost, policy.byCredential);
+    }
+    const ignoreRefusal = policy.kind === 'optional';
+    const readPresented = (): PresentedCredentials | undefined => presentedCredentialsOf(request.raw);
+    const presented = ignoreRefusal ? undefinedIfRefused(readPresented) : this.countingRefusals(request, reply, readPresented);
+    if (presented === undefined) {
+      this.count(addressKey(request), reply);
+      authorize(policy, undefined);
+      return undefined;
+    }
+    const readCached = (): Caller | undefined => this.credentials.known(presented);
+    const caller = ignoreRefusal ? undefinedIfRefused(readCached) : this.countingRefusals(request, reply, readCached);
+    if (caller) {
+      this.accept(caller, policy, request, reply);
+      return undefined;
+    }
+    return this.check(presented, policy, request, reply);
+  }
+
+  /**
+   * Checks during a long request that the caller is still permitted.
+   * @throws CodedError `credential-refused`, `forbidden`, or `unavailable` if that cannot be checked now
+   */
+  async recheck(request: FastifyRequest): Promise<void> {
+    const policy = request.routeSpec?.access;
+    const presented = presentedCredentialsOf(request.raw);
+    if (!policy || !presented) return;
+    const caller = this.credentials.known(presented) ?? (await this.credentials.check(presented, request.id, request.span?.traceparent));
+    authorize(policy, caller);
+  }
+
+  private async check(
+    presented: PresentedCredentials,
+    policy: AccessPolicy,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
+    // Refused credentials are limited per address; beyond the limit this throws `too-many-requests`.
+    if (this.limit.isExhausted(guessesKey(request))) this.count(guessesKey(request), reply);
+    let caller: Caller;
+    try {
+      caller = await this.credentials.check(presented, request.id, request.span?.traceparent);
+    } catch (error) {
+      this.countGuess(request, reply);
+      if (policy.kind === 'optional' && isRefused(error)) return;
+      throw error;
+    }
+    this.accept(caller, policy, request, reply);
+  }
+
+  private accept(caller: Caller, policy: AccessPolicy, request: FastifyRequest, reply: FastifyReply): void {
+    request.caller = caller;
+    this.count(caller.credential, reply);
+    authorize(policy, caller);
+  }
+
+  /**
+   * Counts a request of an operation without authentication. A credential that is not cached here counts as anonymous, without
+   * a call to identity, until the limit of the address is exhausted. From then on it is checked, so that other clients at the
+   * address cannot exhaust the limit of its owner.
+   */
+  private countOpen(request: FastifyRequest, reply: FastifyReply, cost: number, byCredential = false): Promise<void> | undefined {
+    const address = addressKey(request);
+    const presented = byCredential ? undefinedIfRefused(() => presentedCredentialsOf(request.raw)) : undefined;
+    const caller = presented && undefinedIfRefused(() => this.credentials.known(presented));
+    if (presented && !caller && this.limit.isExhausted(address) && !this.limit.isExhausted(guessesKey(request))) {
+      return this.countAfterCheck(presented, request, reply, cost);
+    }
+    this.count(caller?.credential ?? address, reply, cost);
+    return undefined;
+  }
+
+  private async countAfterCheck(presented: PresentedCredentials, request: FastifyRequest, reply: FastifyReply, cost: number): Promise<void> {
+    let key = addressKey(request);
+    try {
+      key = (await this.credentials.check(presented, request.id, request.span?.traceparent)).credential;
+    } catch (error) {
+      if (isRefused(error)) this.limit.take(guessesKey(request));
+      // While identity is down, the request stays anonymous.
+      else if (!isTransient(error)) throw error;
+    }
+    this.count(key, reply, cost);
+  }
+
+  /** @throws HttpError `too-many-requests` */
+  private countGuess(request: FastifyRequest, reply: FastifyReply): void {
+    this.limit.take(guessesKey(request));
+    this.count(addressKey(request), reply);
+  }
+
+  private countingRefusals<T>(request: FastifyRequest, reply: FastifyReply, read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      this.countGuess(request, reply);
+      throw error;
+    }
+  }
+
+  private count(key: string, reply: FastifyReply, cost = 1): void {
+    const status = this.limit.take(key, cost);
+    reply.header('ratelimit-policy', this.limitPolicy);
+    reply.header('ratelimit', limitHeader(status));
+    if (status.remaining < 0) throw tooManyRequests(status.resetSeconds);
+  }
+}
+
+function undefinedIfRefused<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (isRefused(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a credential was refused, by identity or by this gateway. */
+const isRefused = (error: unknown): boolean =>
+  error instanceof CodedError && (error.code === 'credential-refused' || error.code === 'unauthorized');
+
+/** @throws HttpError `unauthorized` or `forbidden` unless the policy permits the caller */
+function authorize(policy: AccessPolicy, caller: Caller | undefined): void {
+  if (policy.kind === 'open' || policy.kind === 'optional') return;
+  if (!caller) {
+    throw new HttpError('unauthorized', 'Send an API key in the header api_key, or a token as Authorization: Bearer <token>.');
+  }
+  if (policy.kind === 'authenticated') return;
+  const { permissions, shown } = caller.principal;
+  if (policy.anyOf.some((one) => permissions.includes(one))) return;
+  if (policy.orKind !== undefined && shown.includes(policy.orKind)) return;
+  const names = policy.anyOf.join(' or ');
+  throw new HttpError(
+    'forbidden',
+    `This needs the permission ${names}. Use a credential that has it.`,
+    {},
+    { 'www-authenticate': `Bearer realm="plant-shop", error="insufficient_scope", scope="${policy.anyOf.join(' ')}"` },
+  );
+}
