@@ -66,7 +66,11 @@ export class GatewayModule {
         { provide: RateLimit, useValue: new RateLimit(options.rateLimitPerMinute) },
         { provide: ConcurrencyLimiter, useValue: limiter },
         { provide: ConnectionDrain, useValue: drain },
-        { provide: Routes, inject: [RequestAuthenticator, ConcurrencyLimiter], useFactory: (authenticator: RequestAuthenticator, limiter: ConcurrencyLimiter) => new Routes(authenticator, limiter) },
+        {
+          provide: Routes,
+          inject: [RequestAuthenticator],
+          useFactory: (authenticator: RequestAuthenticator) => new Routes(authenticator, limiter),
+        },
         RpcForwarder,
         CachedReads,
         Uploads,

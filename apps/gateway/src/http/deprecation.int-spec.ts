@@ -26,7 +26,8 @@ describe('a deprecated operation', () => {
     let server: FastifyInstance;
     beforeAll(async () => {
       const credentials = { known: () => undefined, check: () => Promise.reject(unavailable('identity')) };
-      const routes = new Routes(new RequestAuthenticator(credentials, new RateLimit(100)), new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000 }));
+      const authenticator = new RequestAuthenticator(credentials, new RateLimit(100));
+      const routes = new Routes(authenticator, new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000 }));
       server = fastify();
       server.setErrorHandler((error, request, reply) => {
         sendProblem(error, request, reply, { publicUrl, logger: createLogger('gateway', 'fatal') });

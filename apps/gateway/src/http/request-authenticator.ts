@@ -110,7 +110,12 @@ export class RequestAuthenticator {
     return undefined;
   }
 
-  private async countAfterCheck(presented: PresentedCredentials, request: FastifyRequest, reply: FastifyReply, cost: number): Promise<void> {
+  private async countAfterCheck(
+    presented: PresentedCredentials,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    cost: number,
+  ): Promise<void> {
     let key = addressKey(request);
     try {
       key = (await this.credentials.check(presented, request.id, request.span?.traceparent)).credential;

@@ -58,7 +58,7 @@ export const jsonObject = (member: string): BodySpec => ({ kind: 'json', member,
 export const jsonArray = (member: string): BodySpec => ({ kind: 'json', member, top: 'array' });
 export const form = (...fields: string[]): BodySpec => ({ kind: 'form', fields });
 
-type RouteSpecOptions = Partial<Pick<RouteSpec, 'body' | 'budgetFactor' | 'revokes' | 'conditional' | 'unsafeGet' | 'compressed' | 'deprecated'>>;
+type RouteSpecOptions = Partial<Omit<RouteSpec, 'operation' | 'access'>>;
 
 export const routeSpecFor = (operation: OperationName, options: RouteSpecOptions = {}): RouteSpec => ({
   operation,

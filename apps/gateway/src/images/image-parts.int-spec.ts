@@ -8,7 +8,7 @@ const imageId = userId(2);
 const etag = `"${'a'.repeat(64)}"`;
 const stored = randomBytes(3 * imageChunkBytes + 100);
 
-describe('parts of images', () => {
+describe('ranges of images', () => {
   let shop: Shop;
   let chunksRead: number[];
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describe('parts of images', () => {
     [`bytes=${imageChunkBytes}-${2 * imageChunkBytes - 1}`, imageChunkBytes, 2 * imageChunkBytes - 1, [1]],
     ['bytes=10-', 10, stored.length - 1, [0, 1, 2, 3]],
     ['bytes=-150', stored.length - 150, stored.length - 1, [2, 3]],
-  ])('%s is answered from the chunks that it is in, and no others', async (range, first, last, chunks) => {
+  ])('%s reads only the chunks concerned', async (range, first, last, chunks) => {
     const { response, body } = await read(range);
     expect(response.status).toBe(206);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -58,7 +58,7 @@ describe('parts of images', () => {
     expect(chunksRead).toEqual(chunks);
   });
 
-  it('what lies beyond the end is 416, which says where the end is', async () => {
+  it('beyond the end are 416 with the length of the image', async () => {
     const { response, body } = await read(`bytes=${stored.length}-`);
     expect(response.status).toBe(416);
     expect(response.headers.get('content-range')).toBe(`bytes */${stored.length}`);
@@ -67,7 +67,7 @@ describe('parts of images', () => {
     expect(JSON.parse(body.toString())).toMatchObject({ code: 'range-not-satisfiable' });
   });
 
-  it('several parts, parts of another version and what is no range are answered with the whole', async () => {
+  it('that are several, of another version or malformed get the whole image', async () => {
     for (const [range, headers] of [
       ['bytes=0-1,5-6', {}],
       ['bytes=0-1', { 'if-range': '"another"' }],
@@ -80,7 +80,7 @@ describe('parts of images', () => {
     expect((await read('bytes=0-1', { 'if-range': etag })).response.status).toBe(206);
   });
 
-  it('are no matter for clients that have the image, and for HEAD', async () => {
+  it('are ignored for HEAD and for clients that have the image', async () => {
     expect((await read('bytes=0-1', { 'if-none-match': etag })).response.status).toBe(304);
     const head = await fetch(`${shop.gateway.url}/v3/images/${imageId}`, { method: 'HEAD', headers: { range: 'bytes=0-1' } });
     expect({ status: head.status, length: head.headers.get('content-length') }).toEqual({ status: 200, length: String(stored.length) });
@@ -112,7 +112,7 @@ describe('an upload with an Idempotency-Key', () => {
     return response.status;
   };
 
-  it('is finished under the key, with the metadata that belongs to it; its other calls have none', async () => {
+  it('passes the key and the metadata only to the call that finishes the upload', async () => {
     expect(await upload('k-1')).toBe(200);
     const keys = shop.calls.filter((one) => one.operation.startsWith('catalog.')).map((one) => [one.operation, one.context.idempotency]);
     expect(keys).toEqual([
@@ -123,7 +123,7 @@ describe('an upload with an Idempotency-Key', () => {
     expect(shop.calls.at(-1)?.payload).toMatchObject({ additionalMetadata: 'a fern' });
   });
 
-  it('is refused before anything is received when the key is none', async () => {
+  it('is refused before the upload begins if the key is malformed', async () => {
     const before = shop.calls.length;
     expect(await upload('not a key')).toBe(400);
     expect(shop.calls.slice(before).map((one) => one.operation)).not.toContain('catalog.beginImage');

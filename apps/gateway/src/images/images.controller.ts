@@ -30,22 +30,27 @@ export class ImagesController {
 
 type ReadChunk = (index: number) => Promise<Buffer>;
 
-async function sendPart(reply: FastifyReply, head: ImageHead, asked: ReturnType<typeof requestedRange>, readChunk: ReadChunk): Promise<void> {
+async function sendPart(
+  reply: FastifyReply,
+  head: ImageHead,
+  range: ReturnType<typeof requestedRange>,
+  readChunk: ReadChunk,
+): Promise<void> {
   const { bytes } = head;
-  if (asked === 'unsatisfiable') {
+  if (range === 'unsatisfiable') {
     throw new HttpError('range-not-satisfiable', `The image has ${bytes} bytes.`, {}, { 'content-range': `bytes */${bytes}` });
   }
-  const part = asked === 'whole' ? { first: 0, last: bytes - 1 } : asked;
+  const part = range === 'whole' ? { first: 0, last: bytes - 1 } : range;
   const content = await streamOf(part, readChunk);
-  // Only now: an error up to here is not the image, and must not carry its tag.
+  // Only now: an error response must not have the headers of the image, such as its ETag.
   reply.headers(imageHeaders(head));
-  if (asked !== 'whole') reply.code(206).header('content-range', `bytes ${part.first}-${part.last}/${bytes}`);
+  if (range !== 'whole') reply.code(206).header('content-range', `bytes ${part.first}-${part.last}/${bytes}`);
   void reply.header('content-length', part.last - part.first + 1).send(content);
 }
 
 const etagOf = ({ sha256 }: ImageHead): string => `"${sha256}"`;
 
-/** Images come from users: whatever their bytes are, a browser must not run them. */
+/** Images come from users, so a browser must never run their content. */
 const imageHeaders = (head: ImageHead): Record<string, string> => ({
   'content-type': head.contentType,
   'content-disposition': head.disposition,
@@ -57,8 +62,8 @@ const imageHeaders = (head: ImageHead): Record<string, string> => ({
 });
 
 /**
- * Reads the chunks that the part is in, each when the client has taken the one before. The first is read at once: then an
- * error is still an answer.
+ * Streams the chunks of a range, each once the client has consumed the one before. Reads the first before the response
+ * begins, so that its failure is still answered with an error.
  */
 async function streamOf({ first, last }: ByteRange, readChunk: ReadChunk): Promise<Readable> {
   const firstChunk = Math.floor(first / imageChunkBytes);

@@ -34,11 +34,11 @@ function multipart(...parts: readonly Part[]): Buffer {
 }
 
 const fileOf = (content: string | Buffer): Part => ({ name: 'file', content, filename: 'fern.png', type: 'image/png' });
-/** A file whose content is still to come. */
+/** The start of a body, up to the file's content. */
 const opening = multipart(fileOf('')).subarray(0, -Buffer.byteLength(`\r\n--${boundary}--\r\n`));
 const text = (content: string): Part => ({ name: 'additionalMetadata', content });
 
-/** The value once it has stayed the same for half a second, however long it took to get there. */
+/** Waits until the value has not changed for half a second, and returns it. */
 async function settled(read: () => number): Promise<number> {
   for (let last = read(), same = 0; ; ) {
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -61,12 +61,12 @@ describe('images at the gateway', () => {
   let begun: number;
   let stored: Buffer;
   let refusal: DomainError | undefined;
-  /** While it is pending, the catalog acknowledges nothing. */
+  /** While pending, the catalog acknowledges no chunk. */
   let held: Promise<unknown>;
   let waiting = 0;
   let mostWaiting = 0;
   let chunksRead: number;
-  /** The chunk that cannot be had. */
+  /** The chunk that cannot be read. */
   let lost: number | undefined;
 
   beforeAll(async () => {
@@ -102,7 +102,7 @@ describe('images at the gateway', () => {
         }),
         fake(catalog.readImageChunk, ({ index }) => {
           chunksRead++;
-          if (index === lost) throw new DomainError('image-not-found', 'It is gone.');
+          if (index === lost) throw new DomainError('image-not-found', 'The image was deleted.');
           return { data: stored.subarray(index * imageChunkBytes, (index + 1) * imageChunkBytes).toString('base64') };
         }),
       ],
@@ -125,8 +125,8 @@ describe('images at the gateway', () => {
     it.each([
       ['text before the file', [text('a fern'), fileOf('image')]],
       ['the file before the text', [fileOf('image'), text('a fern')]],
-      ['parts between that nobody knows', [{ name: 'x', content: 'y' }, fileOf('image'), { name: 'z', content: 'zz', filename: 'z.bin' }, text('a fern')]],
-    ])('takes %s', async (_, parts) => {
+      ['unknown parts in between', [{ name: 'x', content: 'y' }, fileOf('image'), { name: 'z', content: 'zz', filename: 'z.bin' }, text('a fern')]],
+    ])('accepts %s', async (_, parts) => {
       const response = await upload(multipart(...parts));
       expect(await response.json()).toEqual({
         code: 200,
@@ -136,12 +136,12 @@ describe('images at the gateway', () => {
       expect(Buffer.concat(written).toString()).toBe('image');
     });
 
-    it('takes a file alone', async () => {
+    it('accepts a file without text', async () => {
       const response = await upload(multipart(fileOf('image')));
       expect(await response.json()).toMatchObject({ message: `additionalMetadata: ; url: ${publicUrl}/v3/images/${imageId}` });
     });
 
-    it('hands a large file on unchanged, in acknowledged chunks, one at a time', async () => {
+    it('forwards a large file unchanged, in chunks that are acknowledged one by one', async () => {
       const content = randomBytes(5 * imageChunkBytes + 17);
       expect((await upload(multipart(fileOf(content)))).status).toBe(200);
       expect(written.map(({ length }) => length)).toEqual([...Array<number>(5).fill(imageChunkBytes), 17]);
@@ -149,7 +149,7 @@ describe('images at the gateway', () => {
       expect({ mostWaiting, begun, finished }).toEqual({ mostWaiting: 1, begun: 1, finished: 1 });
     });
 
-    it('takes a file of exactly 10 MiB and refuses one of a byte more', async () => {
+    it('accepts a file of exactly 10 MiB and refuses one byte more', async () => {
       expect((await upload(multipart(fileOf(Buffer.alloc(maxImageBytes))))).status).toBe(200);
       written = [];
       const response = await upload(multipart(fileOf(Buffer.alloc(maxImageBytes + 1))));
@@ -158,7 +158,7 @@ describe('images at the gateway', () => {
       expect(finished).toBe(1);
     }, 20_000);
 
-    it('refuses a length beyond all bounds before reading anything', async () => {
+    it('refuses an excessive Content-Length before reading the body', async () => {
       const answer = await exchange('content-length: 99999999\r\n', '');
       expect(answer).toContain('HTTP/1.1 413');
       expect(begun).toBe(0);
@@ -168,7 +168,7 @@ describe('images at the gateway', () => {
       ['no file', multipart(text('a fern')), 400, 'invalid-input', '/file'],
       ['no parts', multipart(), 400, 'invalid-input', '/file'],
       ['an empty file', multipart(fileOf('')), 400, 'invalid-input', '/file'],
-      ['a file that is a text', multipart({ name: 'file', content: 'x' }), 400, 'invalid-input', '/file'],
+      ['a text field instead of a file', multipart({ name: 'file', content: 'x' }), 400, 'invalid-input', '/file'],
       ['two files', multipart(fileOf('a'), fileOf('b')), 400, 'invalid-input', '/file'],
       ['two texts', multipart(text('a'), text('b'), fileOf('a')), 400, 'invalid-input', '/additionalMetadata'],
       ['a text of 1,001 characters', multipart(text('x'.repeat(1_001)), fileOf('a')), 400, 'invalid-input', '/additionalMetadata'],
@@ -188,7 +188,7 @@ describe('images at the gateway', () => {
       expect(finished).toBe(0);
     });
 
-    it('refuses a text that is too long also behind the file', async () => {
+    it('refuses a text that is too long even after the file', async () => {
       expect((await upload(multipart(fileOf('a'), text('x'.repeat(1_001))))).status).toBe(400);
       expect(finished).toBe(0);
     });
@@ -203,13 +203,13 @@ describe('images at the gateway', () => {
     it.each([
       ['404', 404, 'plant-not-found'],
       ['abc', 400, 'invalid-input'],
-    ])('says so when the plant is %s', async (plantId, status, code) => {
+    ])('refuses the plant id %s', async (plantId, status, code) => {
       const response = await upload(multipart(fileOf(Buffer.alloc(3 * imageChunkBytes))), { plantId });
       expect(response.status).toBe(status);
       expect(await response.json()).toMatchObject({ code });
     });
 
-    it('ends when the catalog refuses a chunk', async () => {
+    it('stops when the catalog refuses a chunk', async () => {
       refusal = new DomainError('image-type-refused', 'HTML is never stored.');
       const response = await upload(multipart(fileOf(Buffer.alloc(3 * imageChunkBytes))));
       expect(response.status).toBe(415);
@@ -217,7 +217,7 @@ describe('images at the gateway', () => {
       expect(finished).toBe(0);
     });
 
-    it('reads no faster than the catalog takes', async () => {
+    it('reads no faster than the catalog acknowledges', async () => {
       const { promise, resolve: release } = Promise.withResolvers<undefined>();
       held = promise;
       const socket = connect(...addressOf(shop));
@@ -232,7 +232,7 @@ describe('images at the gateway', () => {
       expect(accepted).toBeLessThan(8 * 1024 * 1024);
     });
 
-    it('is given up when the client goes away in the middle, and the next one works', async () => {
+    it('is abandoned when the client disconnects, and the next upload works', async () => {
       for (let n = 0; n < 5; n++) {
         const socket = connect(...addressOf(shop));
         await once(socket, 'connect');
@@ -253,7 +253,7 @@ describe('images at the gateway', () => {
   describe('serving', () => {
     const image = (headers = {}): Promise<Response> => shop.get(`/v3/images/${imageId}`, headers);
 
-    it('lets no browser run what users have uploaded, and lets everybody keep it for ever', async () => {
+    it('forbids browsers to run uploads, and lets every cache store them for ever', async () => {
       const response = await image();
       expect(Object.fromEntries(response.headers)).toMatchObject({
         'content-type': 'image/png',
@@ -279,7 +279,7 @@ describe('images at the gateway', () => {
       expect(chunksRead).toBe(0);
     });
 
-    it('answers 304 to who has it already', async () => {
+    it('answers 304 to a client that has the image', async () => {
       const response = await image({ 'if-none-match': `"${sha256}"` });
       expect(response.status).toBe(304);
       expect(chunksRead).toBe(0);
@@ -291,7 +291,7 @@ describe('images at the gateway', () => {
       expect(response.headers.get('cache-control')).toBe('private, no-cache');
     });
 
-    it('says nothing of the image beside an error when the first part cannot be had', async () => {
+    it('sends no headers of the image with an error if the first chunk cannot be read', async () => {
       lost = 0;
       const response = await image({ range: 'bytes=1-2' });
       expect(response.status).toBe(404);
@@ -302,13 +302,13 @@ describe('images at the gateway', () => {
       }
     });
 
-    it('breaks off when a later part cannot be had: never a whole answer with half an image', async () => {
+    it('aborts the response if a later chunk cannot be read, so that no client takes a part for the whole', async () => {
       stored = Buffer.alloc(3 * imageChunkBytes);
       lost = 1;
       await expect(image().then((response) => response.arrayBuffer())).rejects.toThrow();
     });
 
-    it('reads no further than a client takes', async () => {
+    it('reads no further than the client consumes', async () => {
       stored = Buffer.alloc(40 * imageChunkBytes);
       const { hostname, port } = new URL(shop.gateway.url);
       const request = httpRequest({ hostname, port, path: `/v3/images/${imageId}` }).end();
@@ -317,7 +317,7 @@ describe('images at the gateway', () => {
       await until(() => chunksRead > 0);
       expect(await settled(() => chunksRead)).toBeLessThan(35);
       response.destroy();
-      // What was being read when the client went away may still come; the rest is never read.
+      // Chunks in flight at the disconnect may still arrive; no further ones are read.
       expect(await settled(() => chunksRead)).toBeLessThan(37);
     });
   });

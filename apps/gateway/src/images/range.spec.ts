@@ -4,7 +4,7 @@ import { requestedRange } from './range.js';
 
 const file = { bytes: 1_000, etag: '"v1"' };
 
-describe('the part of a file that is asked for', () => {
+describe('the requested range of a file', () => {
   it.each([
     ['bytes=0-0', { first: 0, last: 0 }],
     ['bytes=0-', { first: 0, last: 999 }],
@@ -13,29 +13,29 @@ describe('the part of a file that is asked for', () => {
     ['bytes=-1', { first: 999, last: 999 }],
     ['bytes=-5000', { first: 0, last: 999 }],
     ['BYTES=5-7 ', { first: 5, last: 7 }],
-  ])('%s lies within it', (range, part) => {
+  ])('%s lies within the file', (range, part) => {
     expect(requestedRange({ range }, file)).toEqual(part);
   });
 
-  it.each(['bytes=1000-', 'bytes=1000-2000', 'bytes=-0', 'bytes=99999999999999999999-'])('%s lies beyond it', (range) => {
+  it.each(['bytes=1000-', 'bytes=1000-2000', 'bytes=-0', 'bytes=99999999999999999999-'])('%s lies beyond the end', (range) => {
     expect(requestedRange({ range }, file)).toBe('unsatisfiable');
   });
 
   it.each([undefined, '', 'bytes', 'bytes=', 'bytes=-', 'bytes=5-4', 'bytes=0-1,5-6', 'bytes=a-b', 'bytes=1.5-2', 'pages=1-2'])(
-    '%s is none: the whole file is answered',
+    '%s is not a single valid range: the whole file is sent',
     (range) => {
       expect(requestedRange({ range }, file)).toBe('whole');
     },
   );
 
-  it('belongs to the version that If-Range names, and to no other', () => {
+  it('applies only to the version that If-Range names', () => {
     expect(requestedRange({ range: 'bytes=0-1', 'if-range': '"v1"' }, file)).toEqual({ first: 0, last: 1 });
     for (const other of ['"v2"', 'W/"v1"', 'Fri, 01 May 2026 00:00:00 GMT']) {
       expect(requestedRange({ range: 'bytes=0-1', 'if-range': other }, file)).toBe('whole');
     }
   });
 
-  it('never leaves the file, whatever is asked for', () => {
+  it('always lies within the file', () => {
     const number = fc.oneof(fc.nat(2_000).map(String), fc.bigInt({ min: 0n }).map(String), fc.constant(''));
     fc.assert(
       fc.property(number, number, (from, to) => {

@@ -5,14 +5,14 @@ export interface ByteRange {
 }
 
 /**
- * The part of a file of `bytes` bytes that a request asks for (RFC 9110, section 14). `whole` also when the header is none
- * that can be understood, asks for several parts at once, or belongs to another version of the file (`If-Range`).
+ * Returns the range of a file that a request asks for (RFC 9110, section 14). `whole` also if the header is malformed, names
+ * several ranges, or belongs to another version of the file (`If-Range`).
  */
 export function requestedRange(
   { range, 'if-range': ifRange }: { readonly range?: string | undefined; readonly 'if-range'?: unknown },
   { bytes, etag }: { readonly bytes: number; readonly etag: string },
 ): ByteRange | 'whole' | 'unsatisfiable' {
-  // A date never matches: there is no Last-Modified that it could come from.
+  // A date in If-Range never matches, since responses have no Last-Modified.
   if (range === undefined || (ifRange !== undefined && ifRange !== etag)) return 'whole';
   const [, from = '', to = ''] = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i.exec(range) ?? [];
   if (from === '' && to === '') return 'whole';

@@ -2,10 +2,10 @@ import type { Multipart, MultipartFile } from '@fastify/multipart';
 import { imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/catalog';
 import { badField, HttpError } from '../problems/http-error.js';
 
-/** Text beside the file; names and free text have at most 200 characters, metadata 1,000. */
+/** Of the text that accompanies the file, in characters. */
 export const maxMetadataLength = 1_000;
 
-/** Where the chunks of a file go, one after the other. */
+/** Receives the chunks of a file in order. */
 export interface ImageSink<Stored> {
   begin(): Promise<void>;
   write(index: number, chunk: Buffer): Promise<void>;
@@ -18,8 +18,8 @@ export interface Upload<Stored> {
 }
 
 /**
- * Reads the parts in the order in which they come and hands the file on in chunks; at most one chunk and what the parser
- * holds is in memory. Nothing begins before the first byte of a file, and it ends only when every part was read and fits.
+ * Reads a multipart body and writes the file to the sink in chunks; holds at most one chunk and the parser's buffer in memory.
+ * Calls `begin` at the first byte of the file, and `finish` only after all parts were read and are valid.
  */
 export async function receiveUpload<Stored>(
   parts: AsyncIterable<Multipart>,
@@ -27,7 +27,7 @@ export async function receiveUpload<Stored>(
 ): Promise<Upload<Stored>> {
   let metadata: string | undefined;
   let hasFile = false;
-  for await (const part of malformedWhenBroken(parts)) {
+  for await (const part of mapParserErrors(parts)) {
     if (part.type === 'field') {
       if (part.fieldname === 'file') throw badField('/file', 'must be a file, with a file name');
       if (part.fieldname !== 'additionalMetadata') continue;
@@ -64,14 +64,14 @@ async function receiveFile<Stored>({ file }: MultipartFile, sink: ImageSink<Stor
     waiting = [];
     waitingBytes = 0;
   };
-  for await (const piece of malformedWhenBroken(file as AsyncIterable<Buffer>)) {
+  for await (const piece of mapParserErrors(file as AsyncIterable<Buffer>)) {
     total += piece.length;
     if (total > maxImageBytes) throw new HttpError('payload-too-large', 'Send an image of at most 10 MiB.');
     for (let rest = piece; rest.length > 0; ) {
-      const taken = rest.subarray(0, imageChunkBytes - waitingBytes);
-      waiting.push(taken);
-      waitingBytes += taken.length;
-      rest = rest.subarray(taken.length);
+      const head = rest.subarray(0, imageChunkBytes - waitingBytes);
+      waiting.push(head);
+      waitingBytes += head.length;
+      rest = rest.subarray(head.length);
       if (waitingBytes === imageChunkBytes) await write();
     }
   }
@@ -79,21 +79,24 @@ async function receiveFile<Stored>({ file }: MultipartFile, sink: ImageSink<Stor
   if (total === 0) throw badField('/file', 'must not be empty');
 }
 
-/** The parser's errors are plain ones: cut-off bodies, broken headers of parts. What the consumer throws is not touched. */
-async function* malformedWhenBroken<T>(source: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
+/**
+ * Turns the parser's plain errors (a truncated body, broken part headers) into `malformed-request`. Errors that the consumer
+ * throws pass unchanged.
+ */
+async function* mapParserErrors<T>(source: AsyncIterable<T>): AsyncGenerator<T, void, undefined> {
   const iterator = source[Symbol.asyncIterator]();
   let isDone = false;
   try {
     for (;;) {
       const next = await iterator.next().catch((error: unknown) => {
         isDone = true;
-        throw isOurs(error) ? error : malformed();
+        throw isFastifyError(error) ? error : malformed();
       });
       if (next.done === true) {
         isDone = true;
         return;
       }
-      // The plug-in tells parts from errors by instanceof, which fails for errors of another realm.
+      // The plug-in distinguishes errors from parts by instanceof, which fails for errors of another realm.
       if (Object.prototype.toString.call(next.value) === '[object Error]') throw malformed();
       yield next.value;
     }
@@ -104,5 +107,5 @@ async function* malformedWhenBroken<T>(source: AsyncIterable<T>): AsyncGenerator
 
 const malformed = (): HttpError => new HttpError('malformed-request', 'The multipart body is malformed or was cut off.');
 
-/** Fastify's and the plug-in's errors have codes that the problem table's border knows. */
-const isOurs = (error: unknown): boolean => error instanceof Error && 'code' in error && String(error.code).startsWith('FST_');
+/** Errors of Fastify and its plug-ins have codes that problems/problem.ts maps. */
+const isFastifyError = (error: unknown): boolean => error instanceof Error && 'code' in error && String(error.code).startsWith('FST_');

@@ -11,7 +11,7 @@ import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { HttpError } from '../problems/http-error.js';
 import { receiveUpload } from './upload.js';
 
-/** The file, and as much again for everything around it as a JSON body may have. */
+/** The file, and 1 MiB for the other parts and the multipart framing. */
 const maxRequestBytes = maxImageBytes + 1024 * 1024;
 
 const limits = {
@@ -33,8 +33,8 @@ export class Uploads {
   ) {}
 
   /**
-   * The one route outside Nest's controllers: the multipart plug-in puts asynchronous hooks in front of every route of the
-   * context that it is registered in, so it gets a context of its own.
+   * Registers the upload route in a context of its own instead of a Nest controller: the multipart plug-in adds asynchronous
+   * hooks to every route of its context.
    */
   register(instance: FastifyInstance): void {
     instance.register(async (child) => {
@@ -53,11 +53,11 @@ export class Uploads {
       throw new HttpError('payload-too-large', 'Send an image of at most 10 MiB.');
     }
     try {
-      // One chunk, and what the parser and the message to the catalog hold of it.
+      // One chunk, and its copies in the parser and in the call to the catalog.
       if (request.slot) this.limiter.reserve(request.slot, 3 * imageChunkBytes);
       await this.receive(request, reply);
     } catch (error) {
-      // A refusal ends the reading, and what was left unread would stand before the connection's next request.
+      // Drains the unread rest of the body, which otherwise precedes the connection's next request.
       request.raw.unpipe();
       request.raw.resume();
       throw error;
@@ -66,7 +66,7 @@ export class Uploads {
 
   private async receive(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const plantId = pathId(request, 'plantId');
-    // A key that is none is refused before anything is received.
+    // Refuses a malformed key before the upload begins.
     idempotencyKeyOf(request);
     let uploadId: string | undefined;
     const { stored, metadata } = await receiveUpload<StoredImage>(request.parts(), {

@@ -7,12 +7,12 @@ import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 const until = async (condition: () => Promise<boolean>): Promise<void> => {
   const end = performance.now() + 5_000;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error('it did not come about');
+    if (performance.now() > end) throw new Error('timed out');
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 };
 
-describe('more than there is room for', () => {
+describe('load beyond the limits', () => {
   let shop: Shop;
   const sockets: Socket[] = [];
   afterEach(async () => {
@@ -20,22 +20,22 @@ describe('more than there is room for', () => {
     await shop.stop();
   });
 
-  /** Sends a text, and hears what comes until the connection ends. */
-  const speak = (text: string): Promise<string> => {
+  /** Sends raw text and returns what the server sends until the connection closes. */
+  const exchange = (text: string): Promise<string> => {
     const { hostname, port } = new URL(shop.gateway.url);
     return new Promise((resolve) => {
       const socket = connect(Number(port), hostname, () => socket.write(text));
       sockets.push(socket);
-      let heard = '';
-      socket.on('data', (chunk) => (heard += chunk.toString()));
+      let received = '';
+      socket.on('data', (chunk) => (received += chunk.toString()));
       socket.on('error', () => socket.destroy());
-      socket.on('close', () => resolve(heard));
+      socket.on('close', () => resolve(received));
     });
   };
   const post = (bytes: number, sent: string): string =>
     `POST /v3/user HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${bytes}\r\n\r\n${sent}`;
 
-  it('is turned away at once with 503, and what was let in is answered', async () => {
+  it('is rejected at once with 503 while accepted requests are answered', async () => {
     const plant = { id: 1, name: 'Fern', photoUrls: [], tags: [], status: 'available' as const };
     const slow = fake(catalog.getPlant, () => new Promise<typeof plant>((resolve) => setTimeout(() => resolve(plant), 300)));
     shop = await startShop({ ...echoes, catalog: [slow] }, { maxInFlight: 20 });
@@ -49,29 +49,29 @@ describe('more than there is room for', () => {
     expect((await shop.get('/v3/plant/1')).status).toBe(200);
   }, 20_000);
 
-  it('ends the connection on which it is turned away, and no other', async () => {
+  it('closes the connection of a rejected request, and no other', async () => {
     const never = fake(catalog.getPlant, () => new Promise(() => undefined) as never);
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
-    const served = speak('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
+    const served = exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
     await until(async () => (await shop.get('/v3/plant/2')).status === 503);
-    const refused = await speak('GET /v3/plant/2 HTTP/1.1\r\nhost: x\r\n\r\n');
+    const refused = await exchange('GET /v3/plant/2 HTTP/1.1\r\nhost: x\r\n\r\n');
     expect(refused).toMatch(/^HTTP\/1\.1 503 /);
     expect(refused.toLowerCase()).toContain('\r\nconnection: close\r\n');
     expect(refused).toContain('"code":"overloaded"');
     expect(await Promise.race([served, Promise.resolve('still open')])).toBe('still open');
   });
 
-  it('does not keep out who asks how the gateway is', async () => {
+  it('does not affect health checks', async () => {
     const never = fake(catalog.getPlant, () => new Promise<never>(() => undefined));
     shop = await startShop({ ...echoes, catalog: [never] }, { maxInFlight: 1 });
-    void speak('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
+    void exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n\r\n');
     await until(async () => (await shop.get('/v3/plant/2')).status === 503);
     expect((await shop.get('/livez')).status).toBe(200);
   });
 
-  it('bodies take a bounded part of memory, whose they are is let go with their connection', async () => {
+  it('is bounded for bodies, whose memory is released when their connection closes', async () => {
     shop = await startShop(echoes, { maxBodyMib: 1 });
-    for (let n = 0; n < 3; n++) void speak(post(400_000, 'x'.repeat(340_000)));
+    for (let n = 0; n < 3; n++) void exchange(post(400_000, 'x'.repeat(340_000)));
     const create = () => shop.send('POST', '/v3/user', { username: 'a', password: 'b', firstName: 'x'.repeat(60_000) });
     const inMemory = async () => (await shop.service.metrics.getSingleMetric('http_body_bytes_in_flight')?.get())?.values[0]?.value;
     await until(async () => (await inMemory()) === 1_020_000);
@@ -81,16 +81,16 @@ describe('more than there is room for', () => {
     expect((await create()).status).not.toBe(503);
   }, 20_000);
 
-  it('who says much and sends nothing keeps nobody out', async () => {
+  it('does not arise from announced body sizes, only from bytes received', async () => {
     shop = await startShop(echoes, { maxBodyMib: 1 });
-    for (let n = 0; n < 50; n++) void speak(post(1_000_000, '{'));
+    for (let n = 0; n < 50; n++) void exchange(post(1_000_000, '{'));
     expect((await shop.send('POST', '/v3/user', { username: 'a', password: 'b' })).status).toBe(200);
   });
 
-  it('a body or headers that come too slowly are given up', async () => {
+  it('cannot build up through slow bodies or headers, which time out', async () => {
     shop = await startShop(echoes, { requestTimeoutMs: 400 });
     const begun = performance.now();
-    const answers = await Promise.all([speak(post(100, '{')), speak('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n'), speak('G')]);
+    const answers = await Promise.all([exchange(post(100, '{')), exchange('GET /v3/plant/1 HTTP/1.1\r\nhost: x\r\n'), exchange('G')]);
     for (const answer of answers) {
       expect(answer).toMatch(/^HTTP\/1\.1 408 /);
       expect(answer).toContain('"code":"request-timeout"');

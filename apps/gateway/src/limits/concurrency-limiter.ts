@@ -3,15 +3,15 @@ import { overloaded } from '@plant-shop/platform/errors';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Registry } from 'prom-client';
 
-/** What one request has taken of the process; until it is over. */
+/** A request's share of the limits, until it is released. */
 export interface Slot {
   bodyBytes: number;
   isReleased: boolean;
 }
 
 /**
- * What this process works on at one time, bounded: beyond it requests are turned away before anything is done for them, so
- * that those that were let in are answered in time, and memory stays what it is.
+ * Limits concurrent requests and the bytes of their bodies. Excess requests are rejected before any work is done, so that
+ * accepted requests are answered in time and memory stays bounded.
  */
 export class ConcurrencyLimiter {
   private requests = 0;
@@ -19,11 +19,12 @@ export class ConcurrencyLimiter {
 
   constructor(private readonly max: { readonly requests: number; readonly bodyBytes: number }) {}
 
-  /** Lasts until the answer is out or its connection is gone. @throws CodedError `overloaded` */
+  /** Takes a slot until the response is sent or its connection closes. @throws CodedError `overloaded` */
   acquire(response: ServerResponse): Slot {
     if (this.requests >= this.max.requests) {
-      // Node accepts one connection a turn of its loop. Who asks again at once on an open one makes every turn long, and new
-      // clients wait for more than 20 s; who has to connect again waits in the system's queue, and costs nothing there.
+      // Closes rejected connections: Node accepts one connection per turn of the event loop, and clients that retry at once on
+      // open connections lengthen every turn, so that new clients wait for more than 20 s. A client that must reconnect waits
+      // in the kernel's accept queue, at no cost to this process.
       response.setHeader('connection', 'close');
       throw overloaded('The gateway');
     }
@@ -37,7 +38,11 @@ export class ConcurrencyLimiter {
     return slot;
   }
 
-  /** Memory that a body takes, counted as it comes: who says much and sends little keeps nobody out. @throws CodedError `overloaded` */
+  /**
+   * Reserves memory for a body as it arrives. Counts bytes received rather than Content-Length, so announcing a large body
+   * reserves nothing.
+   * @throws CodedError `overloaded`
+   */
   reserve(slot: Slot, bytes: number): void {
     if (slot.isReleased) return;
     if (this.bodyBytes + bytes > this.max.bodyBytes) throw overloaded('The gateway');
@@ -46,7 +51,7 @@ export class ConcurrencyLimiter {
   }
 
   observe(metrics: Registry): void {
-    gauge(metrics, 'http_requests_in_flight', 'Requests that were let in and are not answered yet', () => this.requests);
-    gauge(metrics, 'http_body_bytes_in_flight', 'Bytes of their bodies in memory', () => this.bodyBytes);
+    gauge(metrics, 'http_requests_in_flight', 'Accepted requests without a complete response', () => this.requests);
+    gauge(metrics, 'http_body_bytes_in_flight', 'Bytes of request bodies in memory', () => this.bodyBytes);
   }
 }

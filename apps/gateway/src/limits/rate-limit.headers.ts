@@ -5,13 +5,13 @@ import type { RateLimitStatus } from './rate-limit.js';
 
 export const policyHeader = (perMinute: number): string => `"requests";q=${perMinute};w=60`;
 
-export const limitHeader = ({ remaining: left, resetSeconds }: RateLimitStatus): string =>
-  `"requests";r=${Math.max(0, left)};t=${resetSeconds}`;
+export const limitHeader = ({ remaining, resetSeconds }: RateLimitStatus): string =>
+  `"requests";r=${Math.max(0, remaining)};t=${resetSeconds}`;
 
 export const tooManyRequests = (resetSeconds: number): HttpError =>
   new HttpError(
     'too-many-requests',
-    `The limit of requests per minute is used up. Try again in ${resetSeconds} s.`,
+    `The limit of requests per minute is exhausted. Try again in ${resetSeconds} s.`,
     {},
     { 'retry-after': String(Math.max(1, resetSeconds)) },
   );

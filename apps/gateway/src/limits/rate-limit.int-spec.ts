@@ -6,7 +6,7 @@ import { echoes, type Shop, startShop } from '../gateway.spec.fixture.js';
 
 const login = fake(identity.login, () => ({ token: 't'.repeat(43), expiresAt: '2027-01-01T00:00:00.000Z', attemptsLeft: 19 }));
 
-describe('the rate limit of operations that need no credential', () => {
+describe('the rate limit of operations that require no credential', () => {
   let shop: Shop;
   beforeEach(async () => {
     shop = await startShop({ ...echoes, identity: [...(echoes['identity'] ?? []), login] }, { rateLimitPerMinute: 3 });
@@ -20,7 +20,7 @@ describe('the rate limit of operations that need no credential', () => {
     return statuses;
   };
 
-  it('counts whoever shows a credential that is not valid as anonymous, by address, and asks identity about no more than it lets guess', async () => {
+  it('counts requests with invalid credentials by address, and limits the checks by identity', async () => {
     const stale = (n: number): Record<string, string> => ({ authorization: `Bearer stale-${n}` });
     expect(await statusesOf(2, (n) => shop.get('/v3/plant/1', stale(n)))).toEqual([200, 200]);
     expect(await statusesOf(1, (n) => shop.get('/v3/user/login?username=a&password=b', stale(n)))).toEqual([200]);
@@ -32,9 +32,9 @@ describe('the rate limit of operations that need no credential', () => {
     expect(shop.identity.checks).toBe(3);
   });
 
-  it('refuses no holder of a credential for what others at the address asked', async () => {
+  it('does not refuse valid credentials because of other clients at the same address', async () => {
     for (const name of ['greedy', 'reader', 'staff']) shop.identity.addCredential(name, { kind: 'apiKey' });
-    // Of a credential that this gateway has not met: they count as anonymous until the address is used up.
+    // A credential that is not cached counts as anonymous until the limit of the address is exhausted.
     expect(await statusesOf(8, () => shop.get('/v3/plant/1', { api_key: 'greedy' }))).toEqual([200, 200, 200, 200, 200, 200, 429, 429]);
     expect((await shop.get('/v3/plant/1')).status).toBe(429);
     expect((await shop.get('/v3/plant/1', { api_key: 'reader' })).status).toBe(200);
@@ -42,7 +42,7 @@ describe('the rate limit of operations that need no credential', () => {
     expect(shop.identity.checks).toBe(3);
   });
 
-  it('counts an unknown credential as anonymous while identity is away', async () => {
+  it('counts an uncached credential as anonymous while identity is down', async () => {
     shop.identity.addCredential('reader', { kind: 'apiKey' });
     expect(await statusesOf(3, () => shop.get('/v3/plant/1'))).toEqual([200, 200, 200]);
     await shop.stopFake('identity');
@@ -51,7 +51,7 @@ describe('the rate limit of operations that need no credential', () => {
     await until(async () => (await shop.get('/v3/plant/1', { api_key: 'reader' })).status === 200);
   });
 
-  it('counts by the credential where the gateway knows it to be valid', async () => {
+  it('counts by credential if the gateway has it cached as valid', async () => {
     shop.identity.addCredential('key', { kind: 'apiKey' });
     const key = { api_key: 'key' };
     expect((await shop.get('/v3/store/inventory', key)).status).toBe(200);
@@ -78,7 +78,7 @@ describe('the rate limit at the gateway', () => {
   });
   afterAll(() => shop.stop());
 
-  it('counts per credential, and tells how much is left', async () => {
+  it('counts per credential and reports what remains', async () => {
     const statuses: number[] = [];
     for (let n = 0; n < 4; n++) statuses.push((await shop.get('/v3/store/inventory', { api_key: 'key' })).status);
     expect(statuses).toEqual([200, 200, 200, 429]);
@@ -90,7 +90,7 @@ describe('the rate limit at the gateway', () => {
     expect((await shop.get('/v3/store/inventory', { api_key: 'other-key' })).status).toBe(200);
   });
 
-  it('counts guesses by where they come from, and asks identity about no more of them', async () => {
+  it('limits guesses of credentials per address, and with them the checks by identity', async () => {
     const guess = async (n: number): Promise<number> => (await shop.get('/v3/store/inventory', { api_key: `guess-${n}` })).status;
     const statuses: number[] = [];
     for (let n = 0; n < 5; n++) statuses.push(await guess(n));
@@ -100,11 +100,11 @@ describe('the rate limit at the gateway', () => {
     expect(shop.identity.checks).toBe(checks);
     expect((await shop.get('/v3/store/inventory', { api_key: 'other-key' })).status).toBe(200);
     expect((await shop.get('/v3/plant/1')).status).toBe(429);
-    // A session that is to end is looked for, too.
+    // Logout looks the session up, too.
     expect((await shop.get('/v3/user/logout', { session_token: 'guess' })).status).toBe(429);
   });
 
-  it('does not count health', async () => {
+  it('does not count health checks', async () => {
     for (let n = 0; n < 5; n++) expect((await shop.get('/livez')).status).toBe(200);
   });
 });

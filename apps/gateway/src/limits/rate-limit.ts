@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 
-/** Where a key stands after a request. */
+/** The status of a key after a request. */
 export interface RateLimitStatus {
-  /** Requests left in this window; negative when this one was too many. */
+  /** Requests remaining in this window; negative if this one exceeded the limit. */
   readonly remaining: number;
   /** Seconds until the window ends. */
   readonly resetSeconds: number;
 }
 
-/** What one replica has counted in a window, by hashed key. Counts only go up, so the highest of each is the latest. */
+/** One replica's counts in a window, by hashed key. Counts only grow, so the highest of each is the latest. */
 export interface ReplicaCounts {
   readonly window: number;
   readonly replica: string;
@@ -18,10 +18,10 @@ export interface ReplicaCounts {
 interface KeyCounter {
   readonly hash: string;
   own: number;
-  /** What other replicas have told, added up. */
+  /** Sum of the other replicas' counts. */
   others: number;
   byReplica: Map<string, number> | undefined;
-  /** Counted since the others were told. */
+  /** Queued for publication. */
   isPending: boolean;
 }
 
@@ -30,17 +30,17 @@ const maxReplicas = 100;
 const maxEarly = 100;
 
 /**
- * Requests a minute per key, in fixed windows: the minutes of the clock, so that replicas count in the same ones, and one
- * clear forgets them all. What other replicas have counted is added as they tell it; nobody is asked. Losing, doubling and
- * reordering of what they tell does no harm, since each tells the whole count of a key again (a grow-only counter).
+ * Limits requests per key and minute, in fixed windows: the minutes of the clock, so that all replicas use the same ones.
+ * Counts locally and adds the counts that other replicas publish; a request never waits for them. Each key is a grow-only
+ * counter (a CRDT): messages carry a replica's whole count, so lost, repeated and reordered messages do no harm.
  *
- * Keys beyond the bound share one counter: memory stays bounded however many addresses ask.
+ * Keys beyond `maxKeys` share one counter, so memory stays bounded for any number of addresses.
  */
 export class RateLimit {
   private byKey = new Map<string, KeyCounter>();
   private byHash = new Map<string, KeyCounter>();
   private pending: KeyCounter[] = [];
-  /** Told by replicas whose clock is in the next window already. */
+  /** Counts from replicas whose clock is already in the next window. */
   private early: ReplicaCounts[] = [];
   private readonly overflow: KeyCounter = { hash: '', own: 0, others: 0, byReplica: undefined, isPending: true };
   private window: number;
@@ -53,35 +53,35 @@ export class RateLimit {
     this.window = Math.floor(now() / windowMs);
   }
 
-  /** @param requests as how many this one counts; where there are never so many, as all of them */
-  take(key: string, requests = 1): RateLimitStatus {
+  /** Counts a request. @param cost how many requests it counts as, capped at the limit */
+  take(key: string, cost = 1): RateLimitStatus {
     const resetSeconds = this.rollWindow();
     const counter = this.byKey.get(key) ?? this.counterOf(key);
-    // What is used up already is used up everywhere, and told no more.
+    // A limit that one replica exhausts is exhausted everywhere, so further counts are not published.
     if (!counter.isPending && counter.own < this.perMinute) {
       counter.isPending = true;
       this.pending.push(counter);
     }
-    counter.own += Math.min(requests, this.perMinute);
+    counter.own += Math.min(cost, this.perMinute);
     return { remaining: this.perMinute - counter.own - counter.others, resetSeconds };
   }
 
-  /** Whether the next `take` would be too many. */
+  /** Whether the next `take` would exceed the limit. */
   isExhausted(key: string): boolean {
     this.rollWindow();
     const { own, others } = this.byKey.get(key) ?? this.counterOf(key);
     return own + others >= this.perMinute;
   }
 
-  /** At most `max` of the counts that others have not been told yet; the rest is left for the next time. */
+  /** Removes and returns at most `max` unpublished counts. */
   takePending(max: number): Omit<ReplicaCounts, 'replica'> {
     this.rollWindow();
-    const told = this.pending.splice(0, max);
-    for (const counter of told) counter.isPending = false;
-    return { window: this.window, counts: told.map(({ hash, own }) => [hash, own]) };
+    const counters = this.pending.splice(0, max);
+    for (const counter of counters) counter.isPending = false;
+    return { window: this.window, counts: counters.map(({ hash, own }) => [hash, own]) };
   }
 
-  /** Tells again what is much, for those who did not hear it the first time. */
+  /** Queues counts of at least 1 % of the limit again, for replicas that missed them. */
   requeueLargeCounts(): void {
     this.rollWindow();
     for (const counter of this.byKey.values()) {
@@ -91,15 +91,16 @@ export class RateLimit {
     }
   }
 
-  merge(told: ReplicaCounts): void {
+  /** Merges another replica's counts. Those of the next window wait for it; those of other windows are ignored. */
+  merge(received: ReplicaCounts): void {
     this.rollWindow();
-    if (told.window === this.window + 1 && this.early.length < maxEarly) this.early.push(told);
-    if (told.window === this.window) this.add(told);
+    if (received.window === this.window + 1 && this.early.length < maxEarly) this.early.push(received);
+    if (received.window === this.window) this.mergeCurrent(received);
   }
 
-  private add({ replica, counts }: ReplicaCounts): void {
+  private mergeCurrent({ replica, counts }: ReplicaCounts): void {
     for (const [hash, count] of counts) {
-      const counter = this.byHash.get(hash) ?? this.make(hash);
+      const counter = this.byHash.get(hash) ?? this.create(hash);
       if (!counter) continue;
       counter.byReplica ??= new Map();
       const known = counter.byReplica.get(replica);
@@ -110,31 +111,31 @@ export class RateLimit {
     }
   }
 
-  /** The first time that a key comes in a window. */
+  /** Returns the counter of a key that is new in this window. */
   private counterOf(key: string): KeyCounter {
     const hash = hashOf(key);
-    const counter = this.byHash.get(hash) ?? this.make(hash);
+    const counter = this.byHash.get(hash) ?? this.create(hash);
     if (!counter) return this.overflow;
     this.byKey.set(key, counter);
     return counter;
   }
 
-  private make(hash: string): KeyCounter | undefined {
+  private create(hash: string): KeyCounter | undefined {
     if (this.byHash.size >= this.maxKeys) return undefined;
     const counter: KeyCounter = { hash, own: 0, others: 0, byReplica: undefined, isPending: false };
     this.byHash.set(hash, counter);
     return counter;
   }
 
-  /** @returns the seconds that are left of it */
+  /** Starts a new window when the clock has reached it. @returns seconds until the current window ends */
   private rollWindow(): number {
     const now = this.now();
     const window = Math.floor(now / windowMs);
-    if (window !== this.window) this.begin(window);
+    if (window !== this.window) this.startWindow(window);
     return Math.ceil(((window + 1) * windowMs - now) / 1000);
   }
 
-  private begin(window: number): void {
+  private startWindow(window: number): void {
     this.window = window;
     this.byKey = new Map();
     this.byHash = new Map();
@@ -142,9 +143,9 @@ export class RateLimit {
     this.overflow.own = 0;
     const { early } = this;
     this.early = [];
-    for (const told of early) if (told.window === window) this.add(told);
+    for (const received of early) if (received.window === window) this.mergeCurrent(received);
   }
 }
 
-/** 96 bits: no credential leaves the process, and no two keys meet. */
+/** 96 bits of SHA-256: credentials never leave the process, and collisions are negligible. */
 const hashOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 16);

@@ -2,41 +2,40 @@ import { randomBytes } from 'node:crypto';
 import type { Nats } from '@plant-shop/platform/nats';
 import type { ReplicaCounts, RateLimit } from './rate-limit.js';
 
-/** Gateways among themselves; the accounts in deploy/nats/nats.conf let nobody else speak or listen there. */
+/** Between gateways only: the accounts in deploy/nats/nats.conf allow no other service to publish or subscribe. */
 const subject = 'gateway.counts';
 
-const tellIntervalMs = 200;
-/** Of about 25 bytes: a message stays far below the megabyte that NATS carries. */
+const publishIntervalMs = 200;
+/** At about 25 bytes per count, a message stays far below NATS's limit of 1 MB. */
 const maxPerMessage = 4_000;
 const maxMessages = 5;
-/** Every five seconds, for those who were away or missed a message. */
-const tellAgainEvery = 25;
+/** In intervals: large counts are published again every five seconds, for gateways that missed them. */
+const republishEvery = 25;
 const replicaForm = /^[\w-]{8}$/;
 const hashForm = /^[\w-]{16}$/;
 
 /**
- * Keeps the counts of all gateways together: each tells what it has counted a moment after it changed, and hears the
- * others. Nothing waits for it. Without NATS each counts alone, and tells what it has counted when NATS is back.
- * @returns the end of it
+ * Replicates rate limit counts between gateways: publishes changed counts every 200 ms and merges those of the others. No
+ * request waits for it. While NATS is down each gateway counts alone, and publishes its counts when NATS is back.
  */
 export function shareCounts(nats: Pick<Nats, 'connection' | 'isUp' | 'listen'>, limit: RateLimit): { stop: () => void } {
-  // Of this process: the counts of one that is gone are forgotten with their window.
+  // Random per process; the counts of an ended process are dropped with their window.
   const replica = randomBytes(6).toString('base64url');
   const listener = nats.listen(subject, (message) => {
-    const told = read(message.data);
-    if (told && told.replica !== replica) limit.merge(told);
+    const received = parse(message.data);
+    if (received && received.replica !== replica) limit.merge(received);
   });
-  let times = 0;
+  let intervals = 0;
   const timer = setInterval(() => {
-    // Published while it is away, the client would keep it and send it late.
+    // While NATS is down, its client would buffer messages and send them late.
     if (!nats.isUp) return;
-    if (++times % tellAgainEvery === 0) limit.requeueLargeCounts();
+    if (++intervals % republishEvery === 0) limit.requeueLargeCounts();
     for (let message = 0; message < maxMessages; message++) {
       const counts = limit.takePending(maxPerMessage);
       if (counts.counts.length === 0) return;
       nats.connection.publish(subject, JSON.stringify({ ...counts, replica } satisfies ReplicaCounts));
     }
-  }, tellIntervalMs);
+  }, publishIntervalMs);
   timer.unref();
   return {
     stop: () => {
@@ -46,15 +45,15 @@ export function shareCounts(nats: Pick<Nats, 'connection' | 'isUp' | 'listen'>, 
   };
 }
 
-/** A gateway of another release may say something else: what is not understood is not counted. */
-function read(data: Uint8Array): ReplicaCounts | undefined {
-  let told: Partial<ReplicaCounts> | null;
+/** Returns undefined for messages in another form, which a gateway of another release may send. */
+function parse(data: Uint8Array): ReplicaCounts | undefined {
+  let message: Partial<ReplicaCounts> | null;
   try {
-    told = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString()) as Partial<ReplicaCounts> | null;
+    message = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString()) as Partial<ReplicaCounts> | null;
   } catch {
     return undefined;
   }
-  const { window, replica, counts } = told ?? {};
+  const { window, replica, counts } = message ?? {};
   if (typeof window !== 'number' || typeof replica !== 'string' || !replicaForm.test(replica)) return undefined;
   if (!Array.isArray(counts) || counts.length > maxPerMessage || !counts.every(isCount)) return undefined;
   return { window, replica, counts };

@@ -6,17 +6,17 @@ import { clientAddress } from '../http/request-authenticator.js';
 import type { GatewayOptions } from '../options.js';
 import { pathOf } from '../problems/send-problem.js';
 
-/** Errors after which nothing can have reached identity. */
+/** Connection errors after which identity cannot have received the request. */
 const notSent = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
-/** Passes a request on to identity's HTTP pages, with what they may believe about where it came from. */
+/** Forwards a request to identity's HTTP pages, with trustworthy headers about the client. */
 export function forward(request: FastifyRequest, reply: FastifyReply, options: GatewayOptions): void {
   const forwarded = forwardedHeaders(request, options.publicUrl);
   reply.from(pathOf(request.raw.url ?? '/'), {
     timeout: options.requestBudgetMs,
-    // A 503 is the client's to retry: the plug-in would try ten times while the client waits.
+    // Disables the plug-in's ten retries of a 503: the client would wait for them, and can retry itself.
     retryDelay: () => null,
-    rewriteRequestHeaders: (_request, headers) => ({ ...withoutClaims(headers), ...originFor(request), ...forwarded }),
+    rewriteRequestHeaders: (_request, headers) => ({ ...withoutUntrusted(headers), ...originFor(request), ...forwarded }),
     rewriteHeaders: withoutCors,
     onError: (failed, { error }) => {
       void failed.send(failureOf(error, request.method));
@@ -24,16 +24,16 @@ export function forward(request: FastifyRequest, reply: FastifyReply, options: G
   });
 }
 
-/** Forms of identity's own: they are taken from its own pages only. */
+/** Identity's own forms (login, consent), which it accepts only from its own pages. */
 const formsPrefix = '/oauth/interaction/';
 
-/** The provider lets the pages of every origin read discovery, keys and errors. The gateway's own headers, by setting, are there already. */
+/** Removes the OAuth provider's CORS headers, which allow every origin; the gateway has set its own, by `CORS_ORIGINS`. */
 const withoutCors = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith('access-control-')));
 
 /**
- * Which pages may call is said here, by setting, for the whole of our origin. Identity would refuse all of them, also ours;
- * only its forms ask where they were sent from.
+ * Forwards `Origin` only for identity's forms, which check it. Elsewhere the gateway has decided by `CORS_ORIGINS`, and
+ * identity would refuse every cross-origin request.
  */
 const originFor = ({ raw: { url, headers } }: FastifyRequest): { origin?: string } =>
   headers.origin !== undefined && url?.startsWith(formsPrefix) === true ? { origin: headers.origin } : {};
@@ -48,14 +48,14 @@ const forwardedHeaders = (request: FastifyRequest, publicUrl: string): Record<st
   };
 };
 
-/** What is between the client and us alone: RFC 9110, 7.6.1. `Expect` is answered by our own server. */
-const ofOneConnection = new Set(['connection', 'proxy-connection', 'keep-alive', 'upgrade', 'te', 'trailer', 'expect']);
+/** Hop-by-hop headers (RFC 9110, section 7.6.1), and `Expect`, which the gateway's server answers. */
+const hopByHop = new Set(['connection', 'proxy-connection', 'keep-alive', 'upgrade', 'te', 'trailer', 'expect']);
 
-/** What a client says about proxies before us is not to be believed. */
-function withoutClaims(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+/** Removes hop-by-hop headers and what clients claim about proxies. */
+function withoutUntrusted(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return Object.fromEntries(
     Object.entries(headers).filter(
-      ([name]) => name !== 'origin' && !name.startsWith('x-forwarded-') && name !== 'forwarded' && name !== 'x-real-ip' && !ofOneConnection.has(name),
+      ([name]) => name !== 'origin' && !name.startsWith('x-forwarded-') && name !== 'forwarded' && name !== 'x-real-ip' && !hopByHop.has(name),
     ),
   );
 }

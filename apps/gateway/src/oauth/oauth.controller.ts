@@ -6,7 +6,7 @@ import { forward } from './forward.js';
 
 const documents = ['.well-known/openid-configuration', '.well-known/oauth-authorization-server'];
 
-/** Identity's OAuth pages, under the origin that clients know. */
+/** Identity's OAuth endpoints and pages, under the public origin. */
 @Controller()
 export class OAuthController {
   constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}
@@ -17,7 +17,7 @@ export class OAuthController {
     forward(request, reply, this.options);
   }
 
-  /** Without a HEAD, which would begin an authorization as well. */
+  /** Has no HEAD, which would begin an authorization too. */
   @Get('oauth/authorize')
   @Route({ unsafeGet: true })
   beginAuthorization(@Req() request: FastifyRequest, @Res() reply: FastifyReply): void {

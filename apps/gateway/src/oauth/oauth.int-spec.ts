@@ -46,7 +46,7 @@ describe("identity's OAuth pages through the gateway", () => {
   const token = (headers = {}): Promise<Response> =>
     shop.send('POST', '/oauth/token', 'grant_type=client_credentials&scope=a+b', { ...form, ...headers });
 
-  it('get a token request as it was sent, with its own credentials', async () => {
+  it('receive a token request unchanged, with its credentials', async () => {
     const response = await token({ authorization: 'Basic cGxhbnQ6c2VjcmV0', 'x-request-id': 'mine' });
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ access_token: 't' });
@@ -58,46 +58,46 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(received[0]?.headers).toMatchObject({ authorization: 'Basic cGxhbnQ6c2VjcmV0', 'x-request-id': 'mine' });
   });
 
-  it('are told the public address, and nothing that a client claims about proxies', async () => {
+  it('receive the public address, and no claims of the client about proxies', async () => {
     await token({ 'x-forwarded-for': '6.6.6.6', 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'ftp', forwarded: 'for=6.6.6.6', 'x-real-ip': '6.6.6.6', 'x-forwarded-port': '1' });
     const { headers } = received[0]!;
     expect(headers).toMatchObject({ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'plants.example', 'x-forwarded-proto': 'https' });
     expect(Object.keys(headers).filter((name) => /forwarded|real-ip/.test(name)).sort()).toEqual(['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto']);
   });
 
-  it('learn from which page a form of theirs was sent; which pages may ask for tokens is not theirs to say', async () => {
+  it('receive the Origin only for their own forms', async () => {
     const origin = 'https://plants.example';
     await token({ origin });
     await shop.send('POST', '/oauth/interaction/abc', 'username=a', { ...form, origin });
     expect(received.map(({ headers }) => headers.origin)).toEqual([undefined, origin]);
   });
 
-  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/authorize?client_id=a%20b&state=c'])('serve %s', async (path) => {
+  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/oauth/authorize?client_id=a%20b&state=c'])('receive GET %s', async (path) => {
     expect((await shop.get(path)).status).toBe(200);
     expect(received[0]).toMatchObject({ method: 'GET', url: path });
   });
 
-  it('do not get what is between the client and the gateway alone', async () => {
+  it('do not receive hop-by-hop headers', async () => {
     const { hostname, port } = new URL(shop.gateway.url);
-    const asked = request({ hostname, port, path: '/oauth/jwks', headers: { connection: 'upgrade', upgrade: 'h2c', 'keep-alive': 'x', te: 'x' } }).end();
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+    const sent = request({ hostname, port, path: '/oauth/jwks', headers: { connection: 'upgrade', upgrade: 'h2c', 'keep-alive': 'x', te: 'x' } }).end();
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     answer.resume();
     expect(answer.statusCode).toBe(200);
     expect(received[0]?.headers).not.toMatchObject({ upgrade: 'h2c' });
     expect(Object.keys(received[0]?.headers ?? {})).not.toContain('te');
   });
 
-  it('are asked once, also when they are busy: trying again is for the client to decide', async () => {
+  it('are called once even if they answer 503: retries are up to the client', async () => {
     expect((await shop.get('/oauth/busy')).status).toBe(503);
     expect(received).toHaveLength(1);
   });
 
-  it.each(['/oauth/..%2fmetrics', '/oauth/%2e%2e/metrics', '/oauth/..%5c..'])('cannot be left by %s', async (path) => {
+  it.each(['/oauth/..%2fmetrics', '/oauth/%2e%2e/metrics', '/oauth/..%5c..'])('cannot be escaped by %s', async (path) => {
     expect([400, 404]).toContain((await shop.get(path)).status);
     expect(received.filter(({ url }) => !url.startsWith('/oauth/'))).toEqual([]);
   });
 
-  it('are counted by the address of who asks, whatever is shown', async () => {
+  it('are rate-limited by client address, whatever credentials are sent', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 3 });
     const statuses = [];
     for (let n = 0; n < 4; n++) statuses.push((await few.get('/oauth/jwks', { api_key: `key-${n}` })).status);
@@ -106,7 +106,7 @@ describe("identity's OAuth pages through the gateway", () => {
     await few.stop();
   });
 
-  it('are counted by the network of who asks: all of an IPv6 /64 is one client', async () => {
+  it('are rate-limited by network: an IPv6 /64 counts as one client', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 2, trustedProxies: ['127.0.0.1'] });
     const statusFor = async (address: string): Promise<number> => (await few.get('/oauth/jwks', { 'x-forwarded-for': address })).status;
     const statuses = [];
@@ -116,7 +116,7 @@ describe("identity's OAuth pages through the gateway", () => {
     await few.stop();
   });
 
-  it('let few authorizations be begun from one address: each is kept, whoever began it', async () => {
+  it('allow few authorizations per address, since identity stores each', async () => {
     const few = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, rateLimitPerMinute: 250 });
     const statuses = [];
     for (let n = 0; n < 3; n++) statuses.push((await few.get('/oauth/authorize?client_id=a')).status);
@@ -124,7 +124,7 @@ describe("identity's OAuth pages through the gateway", () => {
     await few.stop();
   });
 
-  it('are asked by no more at one time than the gateway works on', async () => {
+  it('are covered by the limit of concurrent requests', async () => {
     const narrow = await startShop({}, { identityHttpUrl: `http://127.0.0.1:${(identity.address() as AddressInfo).port}`, maxInFlight: 1 });
     hangs = true;
     const first = narrow.get('/oauth/authorize?client_id=a');
@@ -134,17 +134,17 @@ describe("identity's OAuth pages through the gateway", () => {
     await narrow.stop();
   });
 
-  it('take forms only', async () => {
+  it('accept forms only', async () => {
     expect((await shop.send('POST', '/oauth/token', { grant_type: 'x' })).status).toBe(415);
     expect((await fetch(`${shop.gateway.url}/oauth/token`, { method: 'DELETE' })).status).toBe(405);
   });
 
-  it('take no endless forms', async () => {
+  it('refuse forms that are too large', async () => {
     const response = await shop.send('POST', '/oauth/token', `a=${'x'.repeat(1024 * 1024)}`, form);
     expect(response.status).toBe(413);
   });
 
-  it('answer with a problem when they take too long: what became of a token request is not known', async () => {
+  it('answer with a problem when they time out: for a token request the outcome is unknown', async () => {
     hangs = true;
     expect(await (await token()).json()).toMatchObject({ status: 503, code: 'outcome-unknown' });
     const read = await shop.get('/oauth/jwks');
@@ -152,7 +152,7 @@ describe("identity's OAuth pages through the gateway", () => {
     expect(await read.json()).toMatchObject({ status: 503, code: 'unavailable' });
   });
 
-  it('answer with a problem when they are away', async () => {
+  it('answer with a problem when identity is down', async () => {
     const away = await startShop({}, { identityHttpUrl: 'http://127.0.0.1:9' });
     const response = await away.send('POST', '/oauth/token', 'grant_type=x', form);
     expect(await response.json()).toMatchObject({ status: 503, code: 'unavailable' });

@@ -20,28 +20,31 @@ const prefix = '/v3';
 
 const description = `An online plant shop: a catalogue, orders that never oversell, users, and a stream of order events.
 
-- Success is 200 with a JSON body. Errors are \`application/problem+json\` with a stable \`code\`; each \`type\` is a page that says what to do.
-- \`null\` in an optional member means absent; members that are not known are ignored. Types are never converted: "7" is not 7.
-- Where a credential is needed, every one that is sent must be valid, and their permissions are combined. Elsewhere, one that is not valid is ignored.
-- Comma-separated lists may hold spaces around their entries. Date-times take the offsets \`+0000\` and \`+00\` as well.
-- Lists are newest first and end after \`limit\` entries or about 512 KiB; the header \`Link\` leads to the next page.
-- JSON and form bodies may have 896 KiB, and JSON 16 levels.
-- An operation that a later release removes is marked \`deprecated\`, and its answers have the headers \`Deprecation\` and \`Sunset\`: it keeps
-  answering until the day in \`Sunset\`, which is at least 180 days after the one in \`Deprecation\`.
-- Each GET route also answers HEAD, but for login and logout, which change something. A known path answers other methods with 405, an unknown one with 404.`;
+- Successful requests answer 200 with a JSON body. Errors are \`application/problem+json\` with a stable \`code\`; \`type\` links to a page
+  that explains the error and what to do.
+- \`null\` in an optional member means absent. Unknown members are ignored. Types are never converted: "7" is not 7.
+- If an operation requires a credential, every credential sent must be valid, and their permissions are combined. Other operations ignore
+  invalid credentials.
+- Entries of comma-separated lists may be surrounded by spaces. Date-times may also have the offsets \`+0000\` and \`+00\`.
+- Lists are sorted newest first, unless stated otherwise. A page ends after \`limit\` entries or about 512 KiB; the header \`Link\` leads to the next page.
+- JSON and form bodies are limited to 896 KiB, JSON also to 16 levels of nesting.
+- Operations that a later release removes are marked \`deprecated\`, and their responses have the headers \`Deprecation\` and \`Sunset\`.
+  They work until the date in \`Sunset\`, at least 180 days after the date in \`Deprecation\`.
+- Every GET operation also answers HEAD, except login and logout, which change state. Other methods of a known path answer 405; unknown
+  paths answer 404.`;
 
 const tags = [
   { name: 'Plants', description: 'The catalogue and its images' },
-  { name: 'Store', description: 'Orders, and the stock that they are made from' },
+  { name: 'Store', description: 'Orders, refunds and stock' },
   { name: 'Users', description: 'Users, their sessions and API keys' },
-  { name: 'OAuth', description: 'Applications and programs that get tokens; what they get them with is told by the discovery document' },
-  { name: 'Webhooks', description: 'Order events, sent to an address of yours' },
+  { name: 'OAuth', description: 'Clients that obtain access tokens; the discovery document lists the endpoints for tokens' },
+  { name: 'Webhooks', description: 'Order events sent to a URL of yours' },
   { name: 'Shop', description: 'The shop as a whole' },
 ];
 
 /**
- * OpenAPI 3.1 of the routes that are served: their rules, the access table, the contracts and the problem table, joined.
- * @throws Error when they contradict each other
+ * Builds the OpenAPI 3.1 document from the served routes, the access table, the contracts and the problem table.
+ * @throws Error if they contradict each other
  */
 export function makeDocument(served: readonly ServedRoute[], publicUrl: string): object {
   const schemas = new Schemas();
@@ -54,8 +57,8 @@ export function makeDocument(served: readonly ServedRoute[], publicUrl: string):
   for (const [name, docs] of Object.entries(operationDocs)) {
     const route = routeOf(name as OperationName, served);
     const path = pathOf(route.url);
-    const outside = path === route.url.replaceAll(/:(\w+)/g, '{$1}');
-    paths[path] ??= outside ? { servers: [{ url: publicUrl }] as object } : {};
+    const isOutsidePrefix = path === route.url.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] ??= isOutsidePrefix ? { servers: [{ url: publicUrl }] as object } : {};
     paths[path][route.method.toLowerCase()] = describe(route, docs, schemas, problems);
   }
   return {
@@ -110,8 +113,8 @@ function describe(route: ServedRoute, docs: OperationDocs, schemas: Schemas, pro
     ],
     ...(spec.body && { requestBody: requestBodyOf(spec.body, fields, schemas) }),
     responses: {
-      ...announced(spec, successResponses(route, docs, { schemas, example: first && sampleOf(first).answer, takesKey, versioned })),
-      ...withoutOwn(problems.of(codes), docs),
+      ...withDeprecationHeaders(spec, successResponses(route, docs, { schemas, example: first && sampleOf(first).answer, takesKey, versioned })),
+      ...withoutReportStatus(problems.of(codes), docs),
     },
   };
 }
@@ -121,8 +124,11 @@ function descriptionOf({ description }: OperationDocs, { deprecated }: RouteSpec
   return texts.length === 0 ? {} : { description: texts.join(' ') };
 }
 
-/** Refusals have these headers too; their descriptions are shared by operations that are not deprecated. */
-function announced({ deprecated }: RouteSpec, responses: Record<string, DescribedResponse>): Record<string, object> {
+/**
+ * Adds the headers to success responses only. Error responses have them too, but share their descriptions with operations
+ * that are not deprecated.
+ */
+function withDeprecationHeaders({ deprecated }: RouteSpec, responses: Record<string, DescribedResponse>): Record<string, object> {
   if (!deprecated) return responses;
   const own = headerRefs('Deprecation', 'Sunset');
   return Object.fromEntries(Object.entries(responses).map(([status, one]) => [status, { ...one, headers: { ...one.headers, ...own } }]));
@@ -130,8 +136,8 @@ function announced({ deprecated }: RouteSpec, responses: Record<string, Describe
 
 const hasEtag = ({ answer }: OperationDocs): boolean => answer.kind === 'image' || (answer.kind === 'json' && answer.hasEtag === true);
 
-/** A report that is answered with an error status is no problem document. */
-function withoutOwn(responses: Record<string, object>, { answer }: OperationDocs): Record<string, object> {
+/** Removes the problem response of a status with which the operation sends its own report. */
+function withoutReportStatus(responses: Record<string, object>, { answer }: OperationDocs): Record<string, object> {
   const own = answer.kind === 'json' ? String(answer.alsoStatus) : undefined;
   return Object.fromEntries(Object.entries(responses).filter(([status]) => status !== own));
 }

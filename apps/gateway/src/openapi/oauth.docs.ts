@@ -7,8 +7,8 @@ export const oauthDocs = {
     tag: 'OAuth',
     summary: 'Register an OAuth client',
     description:
-      'An application that users log in to (`authorization_code`, always with PKCE), or a program that gets tokens for itself ' +
-      '(`client_credentials`). The secret is shown only in this answer.',
+      'The client is an application that acts for its users (`authorization_code`, always with PKCE), or a program that acts for itself ' +
+      '(`client_credentials`). The secret is returned only in this response.',
     calls: [identity.createOAuthClient],
     answer: forwarded(identityAnswers.createOAuthClient),
   },
@@ -27,7 +27,7 @@ export const oauthDocs = {
   deleteOAuthClient: {
     tag: 'OAuth',
     summary: 'Delete an OAuth client',
-    description: 'What users granted to it ends, and its tokens are refused everywhere within a second.',
+    description: "Ends all grants of users to the client. The client's tokens are refused everywhere within a second.",
     calls: [identity.deleteOAuthClient],
     answer: forwarded(identityAnswers.deleteOAuthClient),
   },
@@ -35,8 +35,8 @@ export const oauthDocs = {
     tag: 'OAuth',
     summary: "Replace an OAuth client's secret",
     description:
-      'The old secret is refused at once, and within a second the access tokens that were issued for it. Refresh tokens go on, ' +
-      'with the new secret, which is shown only in this answer.',
+      'The old secret is refused at once, and the access tokens issued for it within a second. Refresh tokens remain valid, ' +
+      'with the new secret, which is returned only in this response.',
     calls: [identity.rotateOAuthClientSecret],
     answer: forwarded(identityAnswers.rotateOAuthClientSecret),
   },

@@ -6,14 +6,14 @@ import { Routes } from '../http/routes.js';
 import { Route } from '../http/route-spec.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 
-interface Written {
+interface SerializedDocument {
   readonly bytes: Buffer;
   readonly etag: string;
 }
 
 @Controller('v3/openapi.json')
 export class OpenApiController {
-  private written: Promise<Written> | undefined;
+  private document: Promise<SerializedDocument> | undefined;
 
   constructor(
     private readonly routes: Routes,
@@ -23,15 +23,15 @@ export class OpenApiController {
   @Get()
   @Route({ compressed: true })
   async getOpenApi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { bytes, etag } = await (this.written ??= this.write());
-    // Weak: the bytes differ by how they are compressed.
+    const { bytes, etag } = await (this.document ??= this.build());
+    // Weak: the bytes depend on the encoding.
     reply.headers({ etag: `W/${etag}`, 'cache-control': 'no-cache' });
     if (isNotModified(request.headers['if-none-match'], etag)) void reply.code(304).send();
     else void reply.header('content-type', 'application/json; charset=utf-8').send(bytes);
   }
 
-  /** When it is first asked for: what makes it is of no use to a gateway that nobody asks. */
-  private async write(): Promise<Written> {
+  /** Builds the document on the first request, and imports its builder only then: most replicas never need it. */
+  private async build(): Promise<SerializedDocument> {
     const { makeDocument } = await import('./document.js');
     const bytes = Buffer.from(JSON.stringify(makeDocument(this.routes.served, this.options.publicUrl)));
     return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"` };

@@ -15,17 +15,17 @@ interface Document {
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }
 
-/** The address that the committed document is written for. */
+/** The public address in the committed document. */
 const publicUrl = 'http://127.0.0.1:8080';
 const committed = JSON.parse(
   readFileSync(new URL('../../../../docs/api/openapi.json', import.meta.url), 'utf8'),
 ) as Document;
 
-/** All places of a document that hold a schema with examples of it. */
+/** Returns all examples of a document with their schemas. */
 function examplesIn(value: unknown, at = ''): { readonly at: string; readonly schema: object; readonly example: unknown }[] {
   if (typeof value !== 'object' || value === null) return [];
   const { schema, example, examples } = value as Partial<Media>;
-  // An array stands in a schema, which it is of; others beside one.
+  // An array of examples is a member of its schema; other forms are next to it.
   const all = Array.isArray(examples) ? (examples as unknown[]) : Object.values(examples ?? {}).map((one) => one.value);
   const own = schema === undefined && !Array.isArray(examples) ? [] : [...(example === undefined ? [] : [example]), ...all];
   return [
@@ -41,15 +41,15 @@ describe('the OpenAPI document', () => {
   });
   afterAll(() => shop.stop());
 
-  it('is served as it is committed (npm run openapi writes it anew)', async () => {
+  it('equals the committed document (npm run openapi updates it)', async () => {
     const response = await shop.get('/v3/openapi.json');
     expect(response.headers.get('content-type')).toMatch(/^application\/json/);
     expect(await response.json()).toEqual(committed);
   });
 
-  it('need not be read again while it is the same', async () => {
+  it('is revalidated with 304', async () => {
     const first = await shop.get('/v3/openapi.json');
-    // Whoever leaves a body unread keeps its connection busy.
+    // An unread body would keep the connection busy.
     await first.arrayBuffer();
     const etag = first.headers.get('etag') ?? '';
     expect((await shop.get('/v3/openapi.json', { 'if-none-match': etag })).status).toBe(304);
@@ -62,7 +62,7 @@ describe('the OpenAPI document', () => {
     expect(validator.version).toBe('3.1');
   });
 
-  it('has examples that its own schemas take', () => {
+  it('has examples that are valid by its schemas', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     formats.default(ajv);
     ajv.addSchema({ ...committed, $id: 'document' });
@@ -75,8 +75,8 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  // Tools fill their forms with the example of a parameter.
-  it('has no example beside a parameter that may be left out: it would be sent', () => {
+  // Tools pre-fill their forms with the example of a parameter, and would send it.
+  it('has no examples directly on optional parameters', () => {
     const parametersIn = (value: unknown): object[] =>
       typeof value !== 'object' || value === null
         ? []
@@ -86,7 +86,7 @@ describe('the OpenAPI document', () => {
     expect(parameters.filter((one) => !('required' in one && one.required) && ('example' in one || 'examples' in one))).toEqual([]);
   });
 
-  it('names every component that it refers to, and refers to every schema that it has', () => {
+  it('has every component that it refers to, and no unused schemas', () => {
     const references = new Set(JSON.stringify(committed).match(/(?<="\$ref":"#\/components\/)[^"]+/g));
     const named = Object.entries(committed.components).flatMap(([kind, all]) => Object.keys(all).map((name) => `${kind}/${name}`));
     expect([...references].filter((one) => !named.includes(one))).toEqual([]);

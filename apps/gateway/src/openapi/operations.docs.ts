@@ -10,7 +10,7 @@ import { storeDocs } from './store.docs.js';
 import { usersDocs } from './users.docs.js';
 import { webhooksDocs } from './webhooks.docs.js';
 
-/** Pages for people, and OAuth, whose discovery documents describe it. */
+/** HTML pages and their files, and OAuth, which is described by its discovery documents. */
 export const undocumented = [
   'overview',
   'listProblems',
@@ -34,7 +34,7 @@ const report = {
     services: {
       type: 'object',
       additionalProperties: { type: 'string' },
-      description: 'Per service: ready, or what keeps it.',
+      description: 'Per service: `ready`, or why not.',
     },
   },
   required: ['ready', 'services'],
@@ -43,13 +43,13 @@ const report = {
 const shopDocs = {
   live: {
     tag: 'Shop',
-    summary: 'Whether this process answers',
+    summary: 'Check whether this process answers',
     answer: { kind: 'json', schema: { type: 'object', properties: { live: { const: true } }, required: ['live'] }, example: { live: true } },
   },
   ready: {
     tag: 'Shop',
-    summary: 'Whether every service answers',
-    description: '503 with the same report while one does not.',
+    summary: 'Check whether every service is ready',
+    description: 'Answers 503 with the same report while a service is not ready.',
     answer: {
       kind: 'json',
       schema: report,
@@ -62,10 +62,10 @@ const shopDocs = {
   },
   listAudit: {
     tag: 'Shop',
-    summary: 'Read what staff did',
+    summary: 'Read the audit log',
     description:
-      'Everything that took effect and needed more than being oneself: who, what, when, and in which request. Entries are never ' +
-      'changed, and kept for 400 days at least.',
+      "Every change that required more than the right to one's own data: who did what, when, and in which request. Entries are " +
+      'immutable and retained for at least 400 days.',
     calls: [store.readAudit, catalog.readAudit, identity.readAudit, identity.resolveUsername],
     query: ['subject', 'operation', 'limit', 'cursor'],
     answer: forwarded(auditAnswer),

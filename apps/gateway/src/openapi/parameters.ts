@@ -10,24 +10,24 @@ interface Parameter {
 }
 
 /**
- * `#/components/parameters`: headers that several operations take.
+ * `#/components/parameters`: headers that several operations accept.
  *
- * Examples of what may be left out stand in its schema: tools fill a form with those of the parameter, and would send each
- * change under the condition and the key of an example.
+ * Examples of optional parameters are in their schemas: tools pre-fill forms with examples of the parameter itself, and would
+ * send every change with the If-Match and Idempotency-Key of an example.
  */
 export const headerParameters = {
   RequestId: {
     name: 'X-Request-Id',
     in: 'header',
-    description: "The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced.",
+    description: "The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced.",
     schema: { type: 'string', examples: ['checkout.4711'] },
   },
   IdempotencyKey: {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. ' +
-      'Honoured for callers who show a credential.',
+      'Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. ' +
+      'Ignored without a valid credential.',
     schema: {
       type: 'string',
       minLength: 1,
@@ -39,25 +39,25 @@ export const headerParameters = {
   IfMatch: {
     name: 'If-Match',
     in: 'header',
-    description: 'The change is made only to the version that this ETag names; else 412.',
+    description: 'Applies the change only to the version with this ETag; otherwise answers 412.',
     schema: { type: 'string', examples: [etagOf(3)] },
   },
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
-    description: 'ETags that the client has already: 304 without a body when the resource is still the same.',
+    description: 'ETags of versions that the client has. Answers 304 without a body if one of them is current.',
     schema: { type: 'string', examples: [etagOf(3)] },
   },
   Range: {
     name: 'Range',
     in: 'header',
-    description: 'One part of the file. What asks for several is answered with the whole.',
+    description: 'One range of bytes. A request for several ranges gets the whole file.',
     schema: { type: 'string', examples: ['bytes=0-1023'] },
   },
   IfRange: {
     name: 'If-Range',
     in: 'header',
-    description: 'The ETag that the part must belong to; else the whole file is answered.',
+    description: 'Applies Range only if the file has this ETag; otherwise answers with the whole file.',
     schema: { type: 'string', examples: [etagOf(1)] },
   },
 } as const satisfies Record<string, Parameter>;
@@ -69,18 +69,18 @@ export const namesInPath = ({ url }: Pick<ServedRoute, 'url'>): string[] => [...
 export interface Fields {
   readonly properties: Readonly<Record<string, FieldSchema>>;
   readonly required: readonly string[];
-  /** Of a sample message. */
+  /** Values of a sample message. */
   readonly examples: Readonly<Record<string, unknown>>;
 }
 
-/** A member of the payload that travels in the path or the query. */
+/** Describes a member of the payload that is sent in the path or query. */
 export function parameterOf(name: string, place: 'path' | 'query', fields: Fields, schemas: Schemas): Parameter {
   const field = fields.properties[name];
   if (!field) throw new Error(`the payload has no member ${name}`);
   const { description, ...schema } = schemas.ofField(field);
   const required = place === 'path' || fields.required.includes(name);
   const example = fields.examples[name];
-  const shown = example === undefined ? {} : required ? { example } : { schema: { ...schema, examples: [example] } };
+  const withExample = example === undefined ? {} : required ? { example } : { schema: { ...schema, examples: [example] } };
   return {
     name,
     in: place,
@@ -88,6 +88,6 @@ export function parameterOf(name: string, place: 'path' | 'query', fields: Field
     required,
     ...(schema.type === 'array' && { style: 'form', explode: false }),
     schema,
-    ...shown,
+    ...withExample,
   };
 }

@@ -13,36 +13,36 @@ export const problemSchema = {
   type: 'object',
   description: 'RFC 9457. Problems may have more members than these.',
   properties: {
-    type: { type: 'string', format: 'uri', description: 'A page that says what the problem means and what to do.' },
+    type: { type: 'string', format: 'uri', description: 'A page that explains the problem and what to do.' },
     title: { type: 'string' },
     status: { type: 'integer', minimum: 400, maximum: 599 },
-    detail: { type: 'string', description: 'What the caller can do. Absent for defects of the shop.' },
+    detail: { type: 'string', description: 'What to do. Absent for defects of the shop.' },
     instance: { type: 'string', description: 'The path of the request.' },
-    code: { type: 'string', enum: codes, description: 'Stable; for programs.' },
+    code: { type: 'string', enum: codes, description: 'Stable; use this in programs.' },
     requestId: { type: 'string' },
     errors: {
       type: 'array',
-      description: 'What is wrong with which part of the request.',
+      description: 'The invalid parts of the request.',
       items: {
         type: 'object',
         properties: {
-          pointer: { type: 'string', format: 'json-pointer', description: 'Into the body (RFC 6901).' },
-          parameter: { type: 'string', description: 'In the path or the query.' },
+          pointer: { type: 'string', format: 'json-pointer', description: 'The place in the body (RFC 6901).' },
+          parameter: { type: 'string', description: 'The name of a path or query parameter.' },
           header: { type: 'string' },
           detail: { type: 'string' },
         },
         required: ['detail'],
       },
     },
-    available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: the units that are free.' },
-    orders: { type: 'array', items: { type: 'integer' }, description: 'The orders that are in the way.' },
-    payment: { type: 'string', const: 'refund-due', description: 'With `order-not-payable`: it is to be given back.' },
+    available: { type: 'integer', minimum: 0, description: 'With `insufficient-stock`: the units left in stock.' },
+    orders: { type: 'array', items: { type: 'integer' }, description: 'The open orders that prevent the operation.' },
+    payment: { type: 'string', const: 'refund-due', description: 'With `order-not-payable`: the payment must be refunded.' },
     retryAfter: { type: 'number', description: 'With `too-many-logins`: seconds to wait.' },
   },
   required: ['type', 'title', 'status', 'code', 'requestId'],
 };
 
-/** Every code that the operation may be answered with, by what its rule and its calls say. */
+/** Returns every code that the operation may answer with, derived from its route and its calls. */
 export function codesOf({ spec, url, method }: ServedRoute, docs: OperationDocs): ProblemCode[] {
   const { calls = [] } = docs;
   const found = new Set<string>(['malformed-request', 'headers-too-large', 'request-timeout', 'internal']);
@@ -62,12 +62,12 @@ export function codesOf({ spec, url, method }: ServedRoute, docs: OperationDocs)
   add(calls.some(({ effect }) => effect === 'write'), 'outcome-unknown');
   for (const { errors } of calls) for (const code of errors) found.add(code);
   if (spec.conditional !== found.has('precondition-failed')) {
-    throw new Error(`${method} ${url}: the route's spec and the contract differ about If-Match`);
+    throw new Error(`${method} ${url}: the route and the contract differ about If-Match`);
   }
   return [...found].filter(isCode).sort((a, b) => codes.indexOf(a) - codes.indexOf(b));
 }
 
-/** Responses by status; those of several operations are components, named by their codes. */
+/** Error responses by status, as shared components that are named by their codes. */
 export class ProblemResponses {
   readonly all: Record<string, object> = {};
 

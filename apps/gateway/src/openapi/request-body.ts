@@ -5,7 +5,7 @@ import type { Fields } from './parameters.js';
 import type { Schemas } from './schemas.js';
 import { linesOf } from './success-responses.js';
 
-/** The body that a route takes. JSON and forms are members of the payload; the upload has its own reader. */
+/** Describes the body of a route. JSON and form bodies are members of the payload. */
 export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas): object {
   switch (body.kind) {
     case 'json': {
@@ -15,7 +15,7 @@ export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas):
     }
     case 'form': {
       const named = body.fields.map((name) => [name, fields.properties[name]] as const);
-      // Tools make a field of a form from each property, and look for its example there.
+      // Tools make a form field from each property, with the example of the property.
       const properties = Object.fromEntries(
         named.map(([name, field]) => [name, field && { ...schemas.ofField(field), examples: [fields.examples[name]] }]),
       );
@@ -25,7 +25,7 @@ export function requestBodyOf(body: BodySpec, fields: Fields, schemas: Schemas):
     case 'lines':
       return {
         required: true,
-        description: 'One `ImportedPlant` a line, each ended by a newline.',
+        description: 'One `ImportedPlant` per line; each line ends with a newline.',
         content: linesOf([importedPlant], { contentMediaType: 'application/x-ndjson', contentSchema: schemas.ofClass(ImportedPlant) }),
       };
     case 'multipart':
@@ -43,10 +43,10 @@ const uploadSchema = {
     additionalMetadata: {
       type: 'string',
       maxLength: maxMetadataLength,
-      description: 'Comes back in the message.',
+      description: 'Returned in the message.',
       examples: ['from the greenhouse'],
     },
-    file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'With a file name. At most 10 MiB.' },
+    file: { type: 'string', contentMediaType: 'application/octet-stream', description: 'A file with a file name, at most 10 MiB.' },
   },
   required: ['file'],
 };

@@ -3,11 +3,11 @@ import type { SchemaWithComponents } from '@plant-shop/contracts/answers';
 import { type FieldSchema, type JsonSchema, schemaOfClass } from '@plant-shop/contracts/schema';
 import type { ClassConstructor } from 'class-transformer';
 
-/** `#/components/schemas` of a document, filled by whoever refers to one. */
+/** `#/components/schemas` of a document; each reference adds its schema. */
 export class Schemas {
   readonly all: Record<string, JsonSchema> = {};
 
-  /** A payload class, by reference. */
+  /** Returns a reference to the schema of a payload class. */
   ofClass(type: ClassConstructor<object>): JsonSchema {
     const { properties, required } = schemaOfClass(type);
     return this.put(type.name, {
@@ -17,7 +17,7 @@ export class Schemas {
     });
   }
 
-  /** A field of a payload class. */
+  /** Returns the schema of a field of a payload class. */
   ofField({ objectOf, items, ...schema }: FieldSchema): JsonSchema {
     if (objectOf) return { ...this.ofClass(objectOf()), ...schema };
     return items ? { ...schema, items: this.ofField(items) } : schema;
@@ -28,7 +28,7 @@ export class Schemas {
     return json;
   }
 
-  /** @throws Error when two different things have one name */
+  /** @throws Error if the name already belongs to another schema */
   put(name: string, schema: JsonSchema): JsonSchema {
     const known = this.all[name];
     if (known && !isDeepStrictEqual(known, schema)) throw new Error(`two different schemas are named ${name}`);

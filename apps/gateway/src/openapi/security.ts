@@ -8,7 +8,7 @@ export const securitySchemes = (publicUrl: string): object => ({
     type: 'apiKey',
     in: 'header',
     name: 'api_key',
-    description: 'Made with `POST /user/{username}/apiKeys`; it carries permissions of its own.',
+    description: 'Created with `POST /user/{username}/apiKeys`, with its own permissions.',
   },
   oauth2: {
     type: 'oauth2',
@@ -26,16 +26,16 @@ export const securitySchemes = (publicUrl: string): object => ({
   session: {
     type: 'http',
     scheme: 'bearer',
-    description: 'The token that `GET /user/login` answers. It carries what its user may do.',
+    description: 'The token that `GET /user/login` returns, with the permissions of its user.',
   },
-  sessionToken: { type: 'apiKey', in: 'header', name: 'session_token', description: 'The same token in a header of its own.' },
+  sessionToken: { type: 'apiKey', in: 'header', name: 'session_token', description: 'The session token in its own header.' },
 });
 
 const schemes = ['apiKey', 'oauth2', 'session', 'sessionToken'];
 const sessions: readonly Requirement[] = [{ session: [] }, { sessionToken: [] }];
 const anyOf = (named: readonly string[]): Requirement[] => schemes.map((scheme) => ({ [scheme]: named }));
 
-/** The line of the access table, as alternatives. For schemes other than OAuth, the names are permissions as well. */
+/** Returns an operation's access policy as alternatives. For schemes other than OAuth too, the scopes name permissions. */
 export function securityOf(policy: AccessPolicy, operation: OperationName): readonly Requirement[] {
   switch (policy.kind) {
     case 'open':

@@ -18,13 +18,13 @@ export interface DescribedResponse {
 
 interface Parts {
   readonly schemas: Schemas;
-  /** Of a sample message. */
+  /** The answer of a sample message. */
   readonly example: unknown;
   readonly takesKey: boolean;
   readonly versioned: boolean;
 }
 
-/** What the operation answers when it does what was asked, by status. */
+/** Describes the operation's successful responses, by status. */
 export function successResponses({ spec, method }: ServedRoute, docs: OperationDocs, parts: Parts): Record<string, DescribedResponse> {
   const isPage = docs.query?.includes('cursor') ?? false;
   const headers = headerRefs(
@@ -40,7 +40,7 @@ export function successResponses({ spec, method }: ServedRoute, docs: OperationD
     content: { 'application/json': { schema, ...(example !== undefined && { example }) } },
   });
   const unchanged = {
-    '304': { description: 'The client has this version already', headers: headerRefs('X-Request-Id', 'ETag') },
+    '304': { description: 'The client already has this version', headers: headerRefs('X-Request-Id', 'ETag') },
   };
   const { answer } = docs;
   switch (answer.kind) {
@@ -56,7 +56,7 @@ export function successResponses({ spec, method }: ServedRoute, docs: OperationD
     }
     case 'json': {
       const own = json('Success', answer.schema, answer.example, answer.hasEtag && headerRefs('ETag'));
-      return { '200': own, ...(answer.hasEtag && unchanged), ...(answer.alsoStatus && { [answer.alsoStatus]: json('Not now', answer.schema, undefined) }) };
+      return { '200': own, ...(answer.hasEtag && unchanged), ...(answer.alsoStatus && { [answer.alsoStatus]: json('Not ready', answer.schema, undefined) }) };
     }
     case 'lines':
       return { '200': { description: answer.description, headers, content: linesOf(answer.example) } };
@@ -65,7 +65,7 @@ export function successResponses({ spec, method }: ServedRoute, docs: OperationD
   }
 }
 
-/** `application/x-ndjson`: OpenAPI 3.1 has no schema for each line. */
+/** `application/x-ndjson` as a string: OpenAPI 3.1 cannot describe a schema per line. */
 export const linesOf = (example: readonly object[], more: object = {}): object => ({
   'application/x-ndjson': { schema: { type: 'string', ...more }, example: example.map((one) => `${JSON.stringify(one)}\n`).join('') },
 });
@@ -80,12 +80,12 @@ const imageHeaders = {
 };
 const content = { 'image/*': binary, 'application/octet-stream': binary };
 const image = {
-  description: 'The file as it was uploaded; what is no picture is an attachment',
+  description: 'The uploaded file; files that are not pictures are attachments',
   headers: imageHeaders,
   content,
 };
 const partOfImage = {
-  description: 'The part that was asked for',
+  description: 'The requested range',
   headers: { ...imageHeaders, ...headerRefs('Content-Range') },
   content,
 };

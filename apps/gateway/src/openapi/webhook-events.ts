@@ -33,18 +33,18 @@ const examples = {
 
 /** The headers of Standard Webhooks 1.0. */
 const parameters = [
-  header('webhook-id', 'Names the event: the same on every repetition. Whoever keeps it does nothing twice.', {
+  header('webhook-id', 'The id of the event, the same in every attempt. Store it to recognise duplicates.', {
     schema: { type: 'string', format: 'uuid' },
     example: '0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f',
   }),
-  header('webhook-timestamp', 'When this attempt was made, in seconds since 1970. Refuse what is older than five minutes.', {
+  header('webhook-timestamp', 'The time of this attempt, in seconds since 1970. Refuse requests that are older than five minutes.', {
     schema: { type: 'string', pattern: '^\\d+$' },
     example: '1803801601',
   }),
   header(
     'webhook-signature',
-    'HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` under the secret without its `whsec_`, in base64, after `v1,`. ' +
-      'One for each secret that is live, with a space between; one that fits is enough.',
+    '`v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the secret without its prefix `whsec_` as ' +
+      'key. Contains a signature per valid secret, separated by spaces; accept the request if one of them matches.',
     { schema: { type: 'string', pattern: '^v1,\\S+( v1,\\S+)*$' }, example: 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=' },
   ),
 ];
@@ -53,69 +53,73 @@ function header(name: string, description: string, more: object): object {
   return { name, in: 'header', required: true, description, ...more };
 }
 
-const later = (description: string): object => ({
+const retryLater = (description: string): object => ({
   description,
   headers: {
-    'Retry-After': { description: 'Honoured: seconds or a date.', schema: { type: 'string' }, example: '120' },
+    'Retry-After': { description: 'In seconds or as a date.', schema: { type: 'string' }, example: '120' },
   },
 });
 
+const pause =
+  'The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour).';
+
 const responses = {
-  '2XX': { description: 'Taken, within 15 seconds. What the body says is not looked at.' },
-  '410': { description: 'Not wanted any more: the webhook is disabled at once, and its events are held.' },
-  '429': later('Too much at once: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most).'),
-  '503': later('Not now: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most).'),
+  '2XX': { description: 'Received. Must arrive within 15 seconds; the body is ignored.' },
+  '410': { description: 'No longer wanted. The webhook is disabled at once, and its events are held.' },
+  '429': retryLater(`Too many requests. ${pause}`),
+  '503': retryLater(`Temporarily unavailable. ${pause}`),
   default: {
     description:
-      'Anything else, redirects too, is a failure, as is no answer within 15 seconds. It is repeated after 5 s, 5 min, 30 min, ' +
-      '2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not.',
+      'Any other status, including redirects, is a failure, as is no response within 15 seconds. The event is sent again after 5 s, ' +
+      '5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not.',
   },
 };
 
-const sameAsStream = 'At least once and, for each order, in order. The body is the event as the stream has it, byte for byte';
+const delivery = 'Delivered at least once; events of the same order arrive in sequence. The body is identical to the event in the stream';
+const byChoice = 'Sent to webhooks whose `eventTypes` include it.';
 
-/** `webhooks` of the document: what receivers get, and what their answers mean. Source: apps/notifications/README.md, "Webhooks". */
+/** `webhooks` of the document: what receivers get, and what their responses mean. Source: apps/notifications/README.md, "Webhooks". */
 export const webhookEvents = (schemas: Schemas): object => ({
   'order.status_changed': posted({
     operationId: 'orderStatusChanged',
     summary: 'The status of an order has changed',
-    description: `${sameAsStream}; placing an order is not a change.`,
+    description: `${delivery}. Placing an order is not a change of status.`,
     schema: schemas.ofAnswer(orderStatusChanged.plain),
     example: examples.statusChanged,
   }),
   'order.placed': posted({
     operationId: 'orderPlaced',
     summary: 'An order was placed',
-    description: `For webhooks whose \`eventTypes\` name it. ${sameAsStream}.`,
+    description: `${byChoice} ${delivery}.`,
     schema: schemas.ofAnswer(orderPlaced.plain),
     example: examples.placed,
   }),
   'order.shipped': posted({
     operationId: 'orderShipped',
     summary: 'A shipment was reported',
-    description: `For webhooks whose \`eventTypes\` name it. A later report replaces carrier and tracking number. ${sameAsStream}.`,
+    description: `${byChoice} A later report replaces carrier and tracking number. ${delivery}.`,
     schema: schemas.ofAnswer(orderShipped.plain),
     example: examples.shipped,
   }),
   'refund.due': posted({
     operationId: 'refundDue',
-    summary: 'Money is owed back',
+    summary: 'A refund is due',
     description:
-      `For webhooks whose \`eventTypes\` name it. A payment came for an order that takes none any more; ` +
-      `\`GET /store/refund/{refundId}\` shows the refund. ${sameAsStream}.`,
+      `${byChoice} A payment arrived for an order that is cancelled or already paid; ` +
+      `\`GET /store/refund/{refundId}\` returns the refund. ${delivery}.`,
     schema: schemas.ofAnswer(refundDue.plain),
     example: examples.refundDue,
   }),
   'webhook.test': posted({
     operationId: 'webhookTest',
-    summary: 'The owner of the webhook tries it',
-    description: 'Sent when `POST /webhooks/{webhookId}/test` asks for it, whatever event types were chosen.',
+    summary: 'A test of the webhook',
+    description: 'Sent on `POST /webhooks/{webhookId}/test`, regardless of `eventTypes`.',
     schema: schemas.ofAnswer(webhookTest),
     example: examples.test,
   }),
 });
 
-interface Sent {
+interface WebhookEvent {
   readonly operationId: string;
   readonly summary: string;
   readonly description: string;
@@ -123,9 +127,9 @@ interface Sent {
   readonly example: unknown;
 }
 
-const posted = ({ schema, example, ...said }: Sent): object => ({
+const posted = ({ schema, example, ...texts }: WebhookEvent): object => ({
   post: {
-    ...said,
+    ...texts,
     tags: ['Webhooks'],
     security: [],
     parameters,

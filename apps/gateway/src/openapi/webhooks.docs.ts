@@ -5,16 +5,16 @@ import { apiResponse, type OperationDocs, forwarded } from './operation-docs.js'
 export const webhooksDocs = {
   createWebhook: {
     tag: 'Webhooks',
-    summary: 'Have events sent to an address',
+    summary: 'Create a webhook',
     description:
-      "Events of one's own orders from now on; with `read:orders`, of all. The secret that signs them is shown only in this " +
-      'answer. What the receiver gets is described under `webhooks`.',
+      'Sends future events of your own orders to a URL; with `read:orders`, events of all orders. The secret that signs them is returned ' +
+      'only in this response. The requests to the receiver are described under `webhooks`.',
     calls: [notifications.createWebhook],
     answer: forwarded(notificationsAnswers.createWebhook),
   },
   listWebhooks: {
     tag: 'Webhooks',
-    summary: "List one's own webhooks",
+    summary: 'List your webhooks',
     description: 'Newest first, without their secrets.',
     calls: [notifications.listWebhooks],
     query: ['limit', 'cursor'],
@@ -30,37 +30,37 @@ export const webhooksDocs = {
     tag: 'Webhooks',
     summary: 'Change, disable or enable a webhook',
     description:
-      'Replaces all that was set: absent filters and an absent description are cleared. While it is disabled, its events are ' +
-      'held; once it is enabled again they are sent.',
+      'Replaces all settings: clears the filters and the description if they are absent. Events of a disabled webhook are held, and ' +
+      'sent once it is enabled again.',
     calls: [notifications.replaceWebhook],
     answer: forwarded(notificationsAnswers.replaceWebhook),
   },
   deleteWebhook: {
     tag: 'Webhooks',
     summary: 'Delete a webhook',
-    description: 'What was not delivered is not sent any more.',
+    description: 'Undelivered events are no longer sent.',
     calls: [notifications.deleteWebhook],
     answer: apiResponse('0190b6a2-7f00-7a11-8b22-93c4d5e6f708'),
   },
   rotateWebhookSecret: {
     tag: 'Webhooks',
-    summary: 'Replace the secret',
+    summary: "Replace a webhook's secret",
     description:
-      'The new secret is shown only in this answer. Until the old one ends, both sign: receivers change over without losing ' +
-      'an event.',
+      'The new secret is returned only in this response. Until the old one expires, events are signed with both, so that receivers ' +
+      'can switch without losing an event.',
     calls: [notifications.rotateWebhookSecret],
     answer: forwarded(notificationsAnswers.rotateWebhookSecret),
   },
   testWebhook: {
     tag: 'Webhooks',
     summary: 'Send a test event',
-    description: 'A `webhook.test`, signed and repeated like any other event. Its delivery tells how it went.',
+    description: 'Sends a `webhook.test`, which is signed and retried like any other event. Its delivery shows the result.',
     calls: [notifications.testWebhook],
     answer: forwarded(notificationsAnswers.testWebhook),
   },
   listDeliveries: {
     tag: 'Webhooks',
-    summary: 'List what was sent, and how it went',
+    summary: 'List the deliveries of a webhook',
     description: 'Newest first, each with its attempts.',
     calls: [notifications.listDeliveries],
     query: ['state', 'limit', 'cursor'],
@@ -68,15 +68,15 @@ export const webhooksDocs = {
   },
   resendDelivery: {
     tag: 'Webhooks',
-    summary: 'Send one event again',
-    description: 'At once, with the same id and bytes, as a delivery of its own.',
+    summary: 'Send an event again',
+    description: 'Sends it at once, with the same id and body, as a separate delivery.',
     calls: [notifications.resendDelivery],
     answer: forwarded(notificationsAnswers.resendDelivery),
   },
   replayEvents: {
     tag: 'Webhooks',
-    summary: 'Send a stretch of the past again',
-    description: 'From a cursor or from a time; all events that the webhook would get, or only those that have failed.',
+    summary: 'Send past events again',
+    description: 'From a cursor or a time on. Sends all events that match the webhook, or only those that have failed.',
     calls: [notifications.replayEvents],
     answer: forwarded(notificationsAnswers.replayEvents),
   },

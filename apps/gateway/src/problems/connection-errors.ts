@@ -4,7 +4,7 @@ import { securityHeaders } from '../http/security-headers.js';
 import { problemOf } from './problem.js';
 import { HttpError } from './http-error.js';
 
-/** Answers what never became a request: Node's HTTP parser gave it up, so there is only the socket. */
+/** Answers connections on which Node's HTTP parser failed: there is no request, only the socket. */
 export function answerConnectionError(publicUrl: string): (error: NodeJS.ErrnoException, socket: Socket) => void {
   return (error, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) {

@@ -1,7 +1,7 @@
 import { CodedError, type ErrorDetails, type RequestError } from '@plant-shop/platform/errors';
 import type { GatewayCode } from './problem-table.js';
 
-/** What the gateway itself refuses, with the headers that belong to the answer. */
+/** An error that the gateway itself raises, with headers for the response. */
 export class HttpError extends CodedError {
   constructor(
     code: GatewayCode | 'invalid-input' | 'payload-too-large' | 'forbidden' | 'credential-refused',
@@ -14,15 +14,15 @@ export class HttpError extends CodedError {
   }
 }
 
-/** A parameter of the path or query that cannot be: `must` completes the sentence "<name> must …". */
+/** An invalid parameter of the path or query. @param must completes the sentence "<name> must …" */
 export const badParameter = (name: string, must: string): HttpError =>
-  badOutsideOfBody(`parameter ${name}`, { parameter: name, detail: `${name} ${must}` });
+  badOutsideBody(`parameter ${name}`, { parameter: name, detail: `${name} ${must}` });
 
-/** A header that cannot be. */
+/** An invalid header. */
 export const badHeader = (name: string, must: string): HttpError =>
-  badOutsideOfBody(`header ${name}`, { header: name, detail: `${name} ${must}` });
+  badOutsideBody(`header ${name}`, { header: name, detail: `${name} ${must}` });
 
-const badOutsideOfBody = (what: string, fault: RequestError): HttpError =>
+const badOutsideBody = (what: string, fault: RequestError): HttpError =>
   new HttpError('invalid-input', `Correct the ${what} and send the request again.`, { errors: [fault] });
 
 export const badField = (pointer: string, detail: string): HttpError =>

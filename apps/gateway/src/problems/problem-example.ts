@@ -12,7 +12,7 @@ const details: Readonly<Partial<Record<ProblemCode, object>>> = {
   'too-many-logins': { retryAfter: 840 },
 };
 
-/** What an answer with this code looks like. */
+/** Returns an example response with this code. */
 export function exampleOf(code: ProblemCode, publicUrl: string): object {
   const { status, title, meaning, remedy } = problemTable[code];
   return {

@@ -1,7 +1,7 @@
 import { exampleOf } from './problem-example.js';
 import { type ProblemCode, problemTable } from './problem-table.js';
 
-// Nothing of a request gets into these pages. Links are relative: they also work where a proxy puts the shop under a path.
+// These pages contain nothing from requests. Links are relative, so they also work behind a proxy that adds a path prefix.
 
 const style = `:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}
 table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.3rem 1rem .3rem 0}
@@ -48,8 +48,8 @@ export function problemsPage(): string {
   return page(
     'Problems',
     `<h1>Problems</h1>
-<p>Every error is a problem document (RFC 9457, <code>application/problem+json</code>). Its <code>code</code> is one of these and
-never changes its meaning; its <code>type</code> is the address of the page here.</p>
+<p>Every error is a problem document (RFC 9457, <code>application/problem+json</code>). Its <code>code</code> is one of those
+below, whose meaning never changes; its <code>type</code> is the address of the page about it.</p>
 <table>
 <tr><th>code</th><th>status</th><th>title and meaning</th></tr>
 ${rows}

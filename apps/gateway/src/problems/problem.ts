@@ -5,11 +5,11 @@ import type { BodySpec } from '../http/route-spec.js';
 import { isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
 import { HttpError } from './http-error.js';
 
-/** What the answer says about the request, beside the error. */
+/** The occurrence of a problem: what the document says about the request. */
 export interface Occurrence {
   readonly publicUrl: string;
   readonly requestId: string;
-  /** The path without its query, which may hold secrets. */
+  /** The path without its query, which may contain secrets. */
   readonly instance: string | undefined;
   readonly body: BodySpec | undefined;
 }
@@ -18,11 +18,11 @@ export interface Problem {
   readonly code: ProblemCode;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** RFC 9457, as JSON. */
+  /** The problem document (RFC 9457) as JSON. */
   readonly body: string;
 }
 
-/** Seconds after which a part that was away is worth another try. */
+/** `Retry-After` of a 503, in seconds. */
 const retryAfterSeconds = 1;
 
 export function problemOf(error: unknown, at: Occurrence): Problem {
@@ -39,10 +39,10 @@ export function problemOf(error: unknown, at: Occurrence): Problem {
     ...(at.instance !== undefined && { instance: at.instance }),
     code,
     requestId: at.requestId,
-    // What the gateway itself found points into what the client sent already.
+    // The gateway's own errors already point into the client's request.
     ...(errors && { errors: coded instanceof HttpError ? errors : errors.map((fault) => translateFieldError(fault, at.body)) }),
   };
-  // What the owner adds comes last, and replaces nothing.
+  // Standard members come first and win over the service's details.
   const body = JSON.stringify({ ...standard, ...details, ...standard });
   return { code, status, headers: headersOf(coded, status), body };
 }
@@ -61,8 +61,8 @@ function headersOf(error: CodedError, status: number): Record<string, string> {
 }
 
 /**
- * Owners point into their payload, of which the client's body is one member: `/order/quantity` is the client's
- * `/quantity`. What points elsewhere came from the path or the query.
+ * Translates a service's pointer into its payload to a place in the client's request. The client's body is one member of the
+ * payload, so `/order/quantity` becomes `/quantity`; other members came from the path or the query.
  */
 export function translateFieldError(fault: FieldError | RequestError, body: BodySpec | undefined): FieldError | RequestError {
   if (!('pointer' in fault)) return fault;
@@ -74,7 +74,7 @@ export function translateFieldError(fault: FieldError | RequestError, body: Body
   return { parameter: first, detail: `${first} ${detail}` };
 }
 
-/** Every error as a coded one; what is not known is a defect. */
+/** Returns the error with a code; unknown errors become `internal`. */
 export function toCoded(error: unknown): CodedError {
   if (error instanceof CodedError) return error;
   if (error instanceof HttpException) {
@@ -82,28 +82,28 @@ export function toCoded(error: unknown): CodedError {
     if (error.getStatus() === 404) return routeNotFound();
   }
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };
-  const refusal = typeof code === 'string' ? refusalOfFramework(code) : undefined;
-  if (refusal) return refusal;
+  const known = typeof code === 'string' ? fromFrameworkCode(code) : undefined;
+  if (known) return known;
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {
-    return new HttpError('malformed-request', 'The request breaks the rules of HTTP.');
+    return new HttpError('malformed-request', 'The request is not well-formed.');
   }
   return new CodedError('internal', 'This is a defect of the gateway.', {}, { cause: error });
 }
 
 export const routeNotFound = (): HttpError =>
-  new HttpError('route-not-found', 'Nothing is served at this path. Compare it with the API reference.');
+  new HttpError('route-not-found', 'There is nothing at this path. Check it against the API reference.');
 
-/** Fastify's and its plugins' errors, by their codes. */
-function refusalOfFramework(code: string): HttpError | undefined {
+/** Maps error codes of Fastify and its plug-ins. */
+function fromFrameworkCode(code: string): HttpError | undefined {
   switch (code) {
     case 'FST_ERR_NOT_FOUND':
       return routeNotFound();
     case 'FST_ERR_BAD_URL':
       return new HttpError('malformed-request', 'The path must be valid percent-encoded UTF-8.');
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new HttpError('uri-too-long', 'A part of the path is longer than anything that it could name.');
+      return new HttpError('uri-too-long', 'A segment of the path is too long.');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new HttpError('unsupported-media-type', 'Send the body with the Content-Type that the operation takes.');
+      return new HttpError('unsupported-media-type', 'Send the body with the Content-Type that the operation accepts.');
     case 'FST_PARTS_LIMIT':
     case 'FST_FILES_LIMIT':
     case 'FST_FIELDS_LIMIT':

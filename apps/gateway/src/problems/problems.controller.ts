@@ -7,7 +7,7 @@ import { routeNotFound } from './problem.js';
 import { problemPage, problemsPage } from './problem-pages.js';
 import { isProblemCode } from './problem-table.js';
 
-/** Where the `type` of a problem leads to. */
+/** The pages that the `type` of a problem links to. */
 @Controller('problems')
 export class ProblemsController {
   constructor(@Inject(GATEWAY_OPTIONS) private readonly options: GatewayOptions) {}

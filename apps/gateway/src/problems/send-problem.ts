@@ -4,8 +4,7 @@ import { securityHeaders } from '../http/security-headers.js';
 import { problemOf, toCoded } from './problem.js';
 
 /**
- * The path as it was sent: without its query, and without the origin that a request line may name, since both may hold
- * secrets (a password stands before the @).
+ * Returns the path of a request line's URL, without query and origin: both may contain secrets (a password before the @).
  */
 export function pathOf(url: string): string {
   const path = url.startsWith('/') ? url : url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '');
@@ -13,7 +12,7 @@ export function pathOf(url: string): string {
   return end === -1 ? path : path.slice(0, end);
 }
 
-/** Answers a request with the problem that an error is; defects are logged. */
+/** Answers a request with the problem document of an error; logs defects. */
 export function sendProblem(
   error: unknown,
   request: FastifyRequest,
@@ -30,14 +29,14 @@ export function sendProblem(
     const err = error instanceof Error ? error : toCoded(error);
     parts.logger.error({ err, requestId: request.id, operation: request.routeSpec?.operation }, 'defect');
   }
-  // Too late for an answer: the client sees a cut-off body, which is what it is.
+  // The response has begun, so the connection is closed: the client must see that the body is incomplete.
   if (reply.raw.headersSent) {
     reply.raw.destroy();
     return;
   }
   void reply
     .code(problem.status)
-    // Some errors come before any hook, and some after a handler has set headers for what it did not send.
+    // Set again: some errors occur before any hook, and a handler may have set headers for the response that it did not send.
     .headers(securityHeaders(parts.publicUrl))
     .headers(problem.headers)
     .header('x-request-id', request.id)

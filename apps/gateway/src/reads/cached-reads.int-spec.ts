@@ -11,7 +11,7 @@ import { publicUrl, type Shop, startReplica, startShop } from '../gateway.spec.f
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A catalogue with stamps as the contract promises them. Answers take up to `jitterMs` before and after they are read. */
+/** A catalogue with stamps as the contract defines them. Reads are delayed by up to `jitterMs` before and after. */
 class FakeCatalogue {
   readonly plants = new Map<number, { readonly plant: Plant; readonly version: number }>();
   jitterMs = 0;
@@ -22,23 +22,23 @@ class FakeCatalogue {
 
   write(id: number, version: number, name: string): void {
     this.plants.set(id, { version, plant: { id, name, photoUrls: [], tags: [], status: 'available' } });
-    this.draw(id);
+    this.renewStamps(id);
   }
 
   delete(id: number): void {
     this.plants.delete(id);
-    this.draw(id);
+    this.renewStamps(id);
   }
 
   fakes(): Fake[] {
     return [
       fake(catalog.readStamps, async () => {
         this.checks++;
-        return this.late(() => [this.all, ...this.parts]);
+        return this.delayed(() => [this.all, ...this.parts]);
       }),
       fake(catalog.getPlant, async ({ plantId }) => {
         this.reads++;
-        return this.late(() => {
+        return this.delayed(() => {
           const found = this.plants.get(plantId);
           if (!found) throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);
           return new Versioned(found.plant, found.version, this.parts[plantId & 15]);
@@ -46,7 +46,7 @@ class FakeCatalogue {
       }),
       fake(catalog.findPlantsByStatus, async ({ limit = 1_000, cursor }) => {
         this.reads++;
-        return this.late(() => {
+        return this.delayed(() => {
           const plants = [...this.plants.values()].map(({ plant }) => plant).filter(({ id }) => id > Number(cursor ?? 0));
           const page = plants.slice(0, limit);
           return new Page(page, plants.length > limit ? String(page.at(-1)?.id) : undefined, this.all);
@@ -55,12 +55,12 @@ class FakeCatalogue {
     ];
   }
 
-  private draw(id: number): void {
+  private renewStamps(id: number): void {
     this.parts[id & 15] = randomUUID();
     this.all = randomUUID();
   }
 
-  private async late<T>(read: () => T): Promise<T> {
+  private async delayed<T>(read: () => T): Promise<T> {
     if (this.jitterMs > 0) await pause(Math.random() * this.jitterMs);
     const found = read();
     if (this.jitterMs > 0) await pause(Math.random() * this.jitterMs);
@@ -68,7 +68,7 @@ class FakeCatalogue {
   }
 }
 
-describe('reads that are answered from memory', () => {
+describe('cached reads', () => {
   let catalogue: FakeCatalogue;
   let inventory: { reads: number; available: number; jitterMs: number };
   let shop: Shop;
@@ -103,7 +103,7 @@ describe('reads that are answered from memory', () => {
   const urls = (): string[] => [shop.gateway.url, replica.gateway.url];
   const list = '/v3/plant/findByStatus?status=available';
 
-  it('ask for the plant once, and then only whether it is still so', async () => {
+  it('fetch a plant once, and then only revalidate it', async () => {
     catalogue.write(1, 1, 'Fern');
     const first = await shop.get('/v3/plant/1');
     for (let n = 0; n < 5; n++) {
@@ -115,18 +115,18 @@ describe('reads that are answered from memory', () => {
     expect({ reads: catalogue.reads, checks: catalogue.checks }).toEqual({ reads: 1, checks: 5 });
   });
 
-  it('ask for many at the same time with few checks', async () => {
+  it('share checks among concurrent requests', async () => {
     catalogue.write(1, 1, 'Fern');
     await shop.get('/v3/plant/1');
     catalogue.jitterMs = 20;
     const answers = await Promise.all(Array.from({ length: 200 }, () => shop.get('/v3/plant/1')));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    // The connections of 200 requests are not made at once, least of all where the machine has much to do.
+    // A generous bound: 200 connections are not opened at the same moment, least of all on a busy machine.
     expect(catalogue.checks).toBeLessThan(100);
     expect(catalogue.reads).toBe(1);
   });
 
-  it('see each change at once, and ask anew for what it touches only', async () => {
+  it('see each change at once, and fetch only what it affects', async () => {
     catalogue.write(1, 1, 'Fern');
     catalogue.write(2, 2, 'Ficus');
     for (const path of ['/v3/plant/1', '/v3/plant/2', list]) await shop.get(path);
@@ -142,7 +142,7 @@ describe('reads that are answered from memory', () => {
     expect(await (await shop.get('/v3/plant/1')).json()).toMatchObject({ name: 'Fern reborn' });
   });
 
-  it('are conditional by the version, without a body where it is known', async () => {
+  it('answer 304 if the client has the version', async () => {
     catalogue.write(1, 7, 'Fern');
     for (let n = 0; n < 2; n++) {
       expect((await shop.get('/v3/plant/1', { 'if-none-match': '"7"' })).status).toBe(304);
@@ -150,7 +150,7 @@ describe('reads that are answered from memory', () => {
     }
   });
 
-  it('link to the next page, each page for itself', async () => {
+  it('cache each page with its link to the next', async () => {
     for (let id = 1; id <= 3; id++) catalogue.write(id, id, `Plant ${id}`);
     for (let n = 0; n < 2; n++) {
       const first = await shop.get(`${list}&limit=2`);
@@ -163,7 +163,7 @@ describe('reads that are answered from memory', () => {
     expect(catalogue.reads).toBe(2);
   });
 
-  it('are answered to HEAD without a body', async () => {
+  it('answer HEAD without a body', async () => {
     catalogue.write(1, 1, 'Fern');
     for (let n = 0; n < 2; n++) {
       const head = await fetch(`${shop.gateway.url}/v3/plant/1`, { method: 'HEAD' });
@@ -171,15 +171,15 @@ describe('reads that are answered from memory', () => {
     }
   });
 
-  it('take the same credentials as when they were first answered', async () => {
+  it('check credentials as uncached reads do', async () => {
     catalogue.write(1, 1, 'Fern');
     await shop.get('/v3/plant/1');
-    expect((await shop.get('/v3/plant/1', { api_key: 'nobody has it' })).status).toBe(200);
-    expect((await shop.get('/v3/store/inventory', { api_key: 'nobody has it' })).status).toBe(401);
+    expect((await shop.get('/v3/plant/1', { api_key: 'made-up' })).status).toBe(200);
+    expect((await shop.get('/v3/store/inventory', { api_key: 'made-up' })).status).toBe(401);
     expect((await shop.get('/v3/store/inventory')).status).toBe(401);
   });
 
-  it('fail as the catalog does when nobody can say whether it is still so', async () => {
+  it('fail with 503 if they cannot be revalidated', async () => {
     catalogue.write(1, 1, 'Fern');
     await shop.get('/v3/plant/1');
     await shop.stopFake('catalog');
@@ -190,7 +190,7 @@ describe('reads that are answered from memory', () => {
     expect((await shop.get('/v3/plant/1')).status).toBe(200);
   });
 
-  it('are asked for each time of a catalog that gives no stamps, and of one that no longer does', async () => {
+  it('are not reused if the catalog has no stamps, or no longer has them', async () => {
     catalogue.write(1, 1, 'Fern');
     await shop.get('/v3/plant/1');
     const former = catalogue.fakes().filter(({ operation }) => operation.name !== 'readStamps');
@@ -206,7 +206,7 @@ describe('reads that are answered from memory', () => {
     expect(catalogue.reads - reads).toBe(3);
   });
 
-  it('need bounded memory, however many plants are asked for', async () => {
+  it('have bounded memory', async () => {
     const name = 'x'.repeat(200);
     for (let id = 1; id <= 3_000; id++) catalogue.write(id, id, name);
     for (let id = 1; id <= 3_000; id++) await shop.get(`/v3/plant/${id}`);
@@ -217,11 +217,11 @@ describe('reads that are answered from memory', () => {
     expect((await shop.get('/v3/plant/1')).status).toBe(200);
   });
 
-  it('never show less than anybody was shown or told before, through two gateways', async () => {
+  it('never return older data than any client has seen before, through two gateways', async () => {
     catalogue.jitterMs = 4;
     const ids = [1, 2, 17];
-    // The whole history, known as soon as it is told: of each plant the latest version, and which were deletions.
-    const told = new Map(ids.map((id) => [id, 0]));
+    // Per plant, the latest version that any client has seen, and the versions that were deletions.
+    const latest = new Map(ids.map((id) => [id, 0]));
     const deletions = new Map(ids.map((id) => [id, [0]]));
     const stale: string[] = [];
     let version = 0;
@@ -236,33 +236,33 @@ describe('reads that are answered from memory', () => {
           catalogue.delete(id);
         } else catalogue.write(id, now, `version ${now}`);
         // The writer's answer.
-        told.set(id, now);
+        latest.set(id, now);
         await pause(Math.random() * 15);
       }
     };
-    /** What a reader was shown of a plant: its version, or undefined for none. */
-    const shown = (id: number, floor: number, seen: number | undefined, where: string): void => {
-      const meant = seen ?? deletions.get(id)?.find((deleted) => deleted >= floor) ?? -1;
-      if (meant < floor) stale.push(`${where}: plant ${id} at ${String(seen)} after ${floor}`);
-      told.set(id, Math.max(told.get(id) ?? 0, meant));
+    /** Checks what a reader saw of a plant: its version, or undefined if it does not exist. */
+    const check = (id: number, floor: number, seen: number | undefined, where: string): void => {
+      const version = seen ?? deletions.get(id)?.find((deleted) => deleted >= floor) ?? -1;
+      if (version < floor) stale.push(`${where}: plant ${id} at ${String(seen)} after ${floor}`);
+      latest.set(id, Math.max(latest.get(id) ?? 0, version));
     };
     const versionIn = (plant: Plant | undefined): number | undefined => plant && Number(plant.name.replace('version ', ''));
     const reader = async (): Promise<void> => {
       while (writing) {
         const url = urls()[Math.floor(Math.random() * 2)] ?? '';
-        const floors = new Map(told);
+        const floors = new Map(latest);
         const isList = Math.random() < 0.5;
         const id = ids[Math.floor(Math.random() * ids.length)] ?? 1;
         const answer = await fetch(url + (isList ? list : `/v3/plant/${id}`));
-        // Where the machine has too much to do, which says nothing of what there is.
+        // An overloaded machine; a 503 is not stale.
         if (answer.status === 503) continue;
         reads++;
         if (isList) {
           const plants = (await answer.json()) as Plant[];
-          for (const one of ids) shown(one, floors.get(one) ?? 0, versionIn(plants.find((plant) => plant.id === one)), 'list');
+          for (const one of ids) check(one, floors.get(one) ?? 0, versionIn(plants.find((plant) => plant.id === one)), 'list');
         } else {
           const plant = answer.status === 404 ? undefined : ((await answer.json()) as Plant);
-          shown(id, floors.get(id) ?? 0, versionIn(plant), 'plant');
+          check(id, floors.get(id) ?? 0, versionIn(plant), 'plant');
         }
       }
     };
@@ -272,7 +272,7 @@ describe('reads that are answered from memory', () => {
     await Promise.all(readers);
     expect(stale).toEqual([]);
     expect(reads).toBeGreaterThan(300);
-    // It was a test of what is kept, not of asking each time.
+    // Otherwise the cache was not tested.
     expect(catalogue.reads).toBeLessThan(reads);
   }, 60_000);
 
@@ -280,7 +280,7 @@ describe('reads that are answered from memory', () => {
     const read = async (url: string): Promise<number> =>
       ((await (await fetch(`${url}/v3/store/inventory`, { headers: { api_key: 'key' } })).json()) as { available: number }).available;
 
-    it('are one for many who ask at the same time', async () => {
+    it('are shared by concurrent requests', async () => {
       await read(shop.gateway.url);
       inventory.jitterMs = 20;
       inventory.reads = 0;
@@ -288,23 +288,23 @@ describe('reads that are answered from memory', () => {
       expect(inventory.reads).toBeLessThan(100);
     });
 
-    it('never show less than anybody was shown or told before, through two gateways', async () => {
+    it('never return older data than any client has seen before, through two gateways', async () => {
       inventory.jitterMs = 4;
-      let told = 0;
+      let latest = 0;
       let writing = true;
       const stale: string[] = [];
       const reader = async (): Promise<void> => {
         while (writing) {
-          const floor = told;
+          const floor = latest;
           const seen = await read(urls()[Math.floor(Math.random() * 2)] ?? '');
           if (seen < floor) stale.push(`${seen} after ${floor}`);
-          told = Math.max(told, seen);
+          latest = Math.max(latest, seen);
         }
       };
       const readers = Array.from({ length: 16 }, reader);
       for (let n = 1; n <= 300; n++) {
         inventory.available = n;
-        told = n;
+        latest = n;
         await pause(Math.random() * 5);
       }
       writing = false;

@@ -13,9 +13,9 @@ import { type CachedResponse, ReadCache } from './read-cache.js';
 import { CatalogVersions } from './catalog-versions.js';
 
 /**
- * Reads that are the same for everybody. What the catalogue answered is kept as bytes and sent again when a check, which
- * began after the request came in, finds that it still holds; the inventory, which changes with every order, is read once
- * for all who ask at the same time. So nobody sees less than anybody was shown or told before, by whichever gateway
+ * Serves reads that are the same for all callers. Responses of the catalog are cached as bytes, and reused only after a check
+ * that begins after the request arrived. The inventory, which changes with every order, is not cached; concurrent requests
+ * share a read. So no client sees anything older than what any client has seen before, through any gateway
  * (docs/decisions/cached-reads.md).
  */
 @Injectable()
@@ -23,7 +23,7 @@ export class CachedReads {
   private readonly cache: ReadCache;
   private readonly versions: CatalogVersions;
   private readonly inventory: CoalescedRead<CachedResponse>;
-  /** What is being asked for, by the same keys as what is kept. */
+  /** Reads in flight, by cache key. */
   private readonly pending = new Map<string, CoalescedRead<CachedResponse>>();
   private hits = 0;
   private misses = 0;
@@ -39,7 +39,7 @@ export class CachedReads {
     this.observe(metrics);
   }
 
-  /** Plants, one or a page of them; `query` names a page's own parameters, for the link to the next one. */
+  /** Sends a plant or a page of plants. @param query a page's query parameters, for the link to the next page */
   async sendPlants<Payload>(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -66,7 +66,7 @@ export class CachedReads {
     sendCached(request, reply, await this.inventory.get());
   }
 
-  /** Once for all who ask the same at the same time. */
+  /** Reads once for concurrent requests with the same key, and caches the response. */
   private async fetchShared(key: string, read: () => Promise<CachedResponse>): Promise<CachedResponse> {
     let pending = this.pending.get(key);
     if (!pending) {
@@ -85,8 +85,8 @@ export class CachedReads {
   }
 
   private observe(metrics: Registry): void {
-    gauge(metrics, 'read_cache_bytes', 'Bytes of answers that are kept', () => this.cache.bytes);
-    gauge(metrics, 'read_cache_answers', 'Answers that are kept', () => this.cache.size);
+    gauge(metrics, 'read_cache_bytes', 'Bytes of cached responses', () => this.cache.bytes);
+    gauge(metrics, 'read_cache_answers', 'Cached responses', () => this.cache.size);
     const counter = (name: string, help: string, read: () => number): void => {
       new Counter({
         name,
@@ -98,15 +98,15 @@ export class CachedReads {
         },
       });
     };
-    counter('read_cache_hits_total', 'Requests that were answered with what was kept', () => this.hits);
-    counter('read_cache_misses_total', 'Requests for which the catalog was asked', () => this.misses);
-    counter('read_cache_checks_total', 'Checks of what is kept, each for all requests of its time', () => this.versions.checks);
+    counter('read_cache_hits_total', 'Requests answered from the cache', () => this.hits);
+    counter('read_cache_misses_total', 'Requests answered by the catalog', () => this.misses);
+    counter('read_cache_checks_total', 'Revalidations, each shared by concurrent requests', () => this.versions.checks);
   }
 }
 
-/** Copied: the bytes that came are a piece of a whole frame, which would be kept with them. */
+/** Copies the payload, which is a slice of a frame: caching the slice would retain the whole frame. */
 function toCached({ payload, version, stamp }: RawAnswer, link: string | undefined): CachedResponse {
-  const own = Buffer.allocUnsafeSlow(payload.length);
-  own.set(payload);
-  return { payload: own, etag: version === undefined ? undefined : etagOf(version), link, stamp };
+  const copy = Buffer.allocUnsafeSlow(payload.length);
+  copy.set(payload);
+  return { payload: copy, etag: version === undefined ? undefined : etagOf(version), link, stamp };
 }

@@ -5,19 +5,19 @@ import { CoalescedRead } from '@plant-shop/platform/coalesced-read';
 
 const none: ReadonlySet<string> = new Set();
 
-/** The stamps that the catalogue has now, asked for once by all requests that come in while the catalog is being asked. */
+/** Reads the catalogue's current version stamps from the catalog; concurrent requests share a read. */
 export class CatalogVersions {
   private readonly shared: CoalescedRead<ReadonlySet<string>>;
-  /** What was answered last, since mostly nothing has changed. */
+  /** The last answer; mostly it has not changed and need not be parsed again. */
   private bytes: Buffer = Buffer.alloc(0);
-  private known = none;
+  private parsed = none;
   checks = 0;
 
-  constructor(private readonly ask: (operation: typeof catalog.readStamps) => Promise<RawAnswer>) {
+  constructor(private readonly call: (operation: typeof catalog.readStamps) => Promise<RawAnswer>) {
     this.shared = new CoalescedRead(() => this.read());
   }
 
-  /** As they were at some time after this call. @throws CodedError `unavailable` and what else the catalog answers */
+  /** Returns stamps that were read after this call. @throws CodedError `unavailable` or another error of the catalog */
   current(): Promise<ReadonlySet<string>> {
     return this.shared.get();
   }
@@ -25,13 +25,13 @@ export class CatalogVersions {
   private async read(): Promise<ReadonlySet<string>> {
     this.checks++;
     try {
-      const { payload } = await this.ask(catalog.readStamps);
-      if (this.bytes.equals(payload)) return this.known;
+      const { payload } = await this.call(catalog.readStamps);
+      if (this.bytes.equals(payload)) return this.parsed;
       this.bytes = Buffer.from(payload);
-      this.known = new Set(JSON.parse(this.bytes.toString()) as string[]);
-      return this.known;
+      this.parsed = new Set(JSON.parse(this.bytes.toString()) as string[]);
+      return this.parsed;
     } catch (error) {
-      // A catalog of the release before: nothing can be checked, so everything is asked for.
+      // A catalog of the previous release has no stamps, so no cached response is reused.
       if (error instanceof CodedError && error.code === 'unknown-operation') return none;
       throw error;
     }

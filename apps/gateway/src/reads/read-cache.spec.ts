@@ -3,8 +3,8 @@ import { type CachedResponse, ReadCache } from './read-cache.js';
 
 const read = (bytes: number): CachedResponse => ({ payload: Buffer.alloc(bytes), etag: undefined, link: undefined, stamp: 's' });
 
-describe('answers that are kept', () => {
-  it('take no more room than they are given, whatever comes', () => {
+describe('cached responses', () => {
+  it('never exceed the size of the cache', () => {
     const cache = new ReadCache(1_000_000);
     for (let n = 0; n < 10_000; n++) {
       cache.set(`key ${n % 700}`, read((n * 7_919) % 20_000));
@@ -13,13 +13,13 @@ describe('answers that are kept', () => {
     expect(cache.size).toBeGreaterThan(50);
   });
 
-  it('count what small ones take beside their bytes', () => {
+  it('include an overhead per entry in the size', () => {
     const cache = new ReadCache(1_000_000);
     for (let n = 0; n < 100_000; n++) cache.set(`key ${n}`, read(0));
     expect(cache.size).toBeLessThan(2_000);
   });
 
-  it('go in the order of their last use', () => {
+  it('are evicted in the order of their last use', () => {
     const cache = new ReadCache(20_000);
     for (const key of 'abcdefgh') cache.set(key, read(1_800));
     cache.get('a');
@@ -28,7 +28,7 @@ describe('answers that are kept', () => {
     expect(cache.get('b')).toBeUndefined();
   });
 
-  it('are replaced by what is newer, and then count once', () => {
+  it('are replaced under the same key and counted once', () => {
     const cache = new ReadCache(1_000_000);
     cache.set('a', read(10));
     const before = cache.bytes;
@@ -38,7 +38,7 @@ describe('answers that are kept', () => {
     expect([cache.bytes, cache.size]).toEqual([0, 0]);
   });
 
-  it('hold none that would drive out most of the others, and not its predecessor either', () => {
+  it('do not include one that is too large, nor its predecessor', () => {
     const cache = new ReadCache(80_000);
     cache.set('a', read(10));
     cache.set('a', read(10_000));

@@ -1,19 +1,19 @@
-/** What a read is answered with, ready to be sent. */
+/** A response that is ready to be sent. */
 export interface CachedResponse {
   readonly payload: Buffer;
   readonly etag: string | undefined;
   /** The `Link` header. */
   readonly link: string | undefined;
-  /** What is checked before it is sent again; absent where the owner gave none: it is never sent again. */
+  /** Checked before each reuse. Without a stamp from the catalog the response is never reused. */
   readonly stamp: string | undefined;
 }
 
-/** Beside key and payload: the entry, its headers, and what the map takes for it. */
+/** Estimated memory of an entry in addition to its key and payload. */
 const overheadBytes = 600;
 
 const bytesOf = (key: string, { payload }: CachedResponse): number => payload.length + 2 * key.length + overheadBytes;
 
-/** Answers by what was asked, of bounded size: beyond it those go that nobody has asked for the longest. */
+/** A least-recently-used cache of responses, bounded by their total size. */
 export class ReadCache {
   private readonly entries = new Map<string, CachedResponse>();
   private total = 0;
@@ -23,13 +23,13 @@ export class ReadCache {
   get(key: string): CachedResponse | undefined {
     const found = this.entries.get(key);
     if (!found) return undefined;
-    // The map's order is that of the last use.
+    // Moves the entry to the end: the map is ordered by last use.
     this.entries.delete(key);
     this.entries.set(key, found);
     return found;
   }
 
-  /** One that takes more than an eighth of the room is not kept: it would drive out too much. */
+  /** Caches a response, unless it is larger than an eighth of the cache and would evict too many others. */
   set(key: string, read: CachedResponse): void {
     this.delete(key);
     const bytes = bytesOf(key, read);

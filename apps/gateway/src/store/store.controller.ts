@@ -35,7 +35,7 @@ export class StoreController {
       ...queryTexts(request, 'owner', 'placedFrom', 'placedBefore'),
       ...pageOf(request),
     };
-    // A store of the release before takes one status as text.
+    // A store of the previous release accepts only one status, as a string.
     const wanted = { ...query, ...(status && { status: status.length === 1 ? status[0] : status }) };
     return this.forwarder.forwardPage(request, reply, store.listOrders, wanted, { ...query, status: status?.join() });
   }
@@ -83,7 +83,7 @@ export class StoreController {
     return this.forwarder.forward(request, reply, store.shipOrder, { orderId: pathId(request, 'orderId') });
   }
 
-  /** Takes no body: there is nothing more to say. */
+  /** Has no body. */
   @Post('order/:orderId/delivery')
   @Route({ conditional: true })
   deliverOrder(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {

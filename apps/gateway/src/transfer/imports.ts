@@ -9,12 +9,12 @@ import { isProblemCode, problemTable } from '../problems/problem-table.js';
 import { HttpError } from '../problems/http-error.js';
 import { type Line, LineReader, maxLineBytes } from './lines.js';
 
-/** Lines are sent to the catalog when there are that many bytes of them: a frame carries 900 KiB, and JSON may double quotes. */
+/** Bytes of lines per call to the catalog. A frame carries 900 KiB, and escaping quotes in JSON may double the size. */
 const batchBytes = 256 * 1024;
-/** How long to wait before a batch is repeated whose service is away. A batch may be repeated, since it is an upsert. */
+/** Pauses before a batch is repeated while the catalog is down. Safe to repeat, since a batch is an upsert. */
 const retryAfterMs = [200, 500, 1_000, 2_000, 4_000, 8_000];
 
-/** What an import has done so far; its last line. */
+/** The progress of an import, and its last line. */
 interface Totals {
   lines: number;
   created: number;
@@ -26,22 +26,22 @@ interface Totals {
 export interface ImportContext {
   readonly forwarder: RpcForwarder;
   readonly publicUrl: string;
-  /** Aborted when the gateway ends, or the request has lasted as long as one may; its reason says which. */
+  /** Aborted when the gateway stops or the request's time is up; its reason is the CodedError to report. */
   readonly stop: AbortSignal;
   /** @throws CodedError when the caller's credential no longer permits the import */
   readonly recheckCredential: () => Promise<void>;
 }
 
 /**
- * Carries out an import while it comes in: one line for each line of the request, then one that says how far it came. Holds one
- * batch of lines; who does not read the answer stops it.
+ * Imports lines as they arrive. Yields a result line for each, then a line with the totals, which says how far the import got.
+ * Holds one batch in memory; a client that does not read the results stops the import (backpressure).
  */
 export async function* importLines(request: FastifyRequest, parts: ImportContext): AsyncGenerator<string, void, undefined> {
   const totals: Totals = { lines: 0, created: 0, updated: 0, unchanged: 0, refused: 0 };
-  const last = (problem?: object): string => line({ ...totals, complete: problem === undefined, ...(problem && { problem }) });
+  const summary = (problem?: object): string => line({ ...totals, complete: problem === undefined, ...(problem && { problem }) });
   const reader = new LineReader();
   const batch = new Batch();
-  // Not `for await`, which would destroy the connection when it is left early.
+  // Not `for await`, which destroys the connection on an early exit.
   const pieces = request.raw.iterator({ destroyOnReturn: false });
   try {
     for (;;) {
@@ -54,24 +54,24 @@ export async function* importLines(request: FastifyRequest, parts: ImportContext
           batch.add(one);
         }
       }
-      // The client may wait for these results before it sends more.
+      // Flushes, since the client may wait for these results before it sends more.
       if (!batch.isEmpty && request.raw.readableLength === 0) yield await send(request, parts, batch.take(), totals);
     }
     const rest = reader.rest();
-    const isCut = rest !== undefined && !isJson(rest.bytes);
-    if (rest && !isCut && !batch.add(rest)) {
+    const isTruncated = rest !== undefined && !isJson(rest.bytes);
+    if (rest && !isTruncated && !batch.add(rest)) {
       yield await send(request, parts, batch.take(), totals);
       batch.add(rest);
     }
     if (!batch.isEmpty) yield await send(request, parts, batch.take(), totals);
-    yield last(isCut ? problem(parts.publicUrl, cutOff(rest.number, totals.lines)) : undefined);
+    yield summary(isTruncated ? problem(parts.publicUrl, truncated(rest.number, totals.lines)) : undefined);
   } catch (error) {
     if (!(error instanceof CodedError)) throw error;
-    yield last(problem(parts.publicUrl, error));
+    yield summary(problem(parts.publicUrl, error));
   }
 }
 
-/** Lines for one call. */
+/** Lines for one call to the catalog. */
 class Batch {
   private lines: Line[] = [];
   private bytes = 0;
@@ -80,7 +80,7 @@ class Batch {
     return this.lines.length === 0;
   }
 
-  /** @returns false where it has no room for this line */
+  /** @returns false if the batch has no room for the line */
   add(one: Line): boolean {
     if (this.lines.length > 0 && (this.lines.length >= maxImportLines || this.bytes + one.bytes.length > batchBytes)) return false;
     this.lines.push(one);
@@ -96,7 +96,7 @@ class Batch {
   }
 }
 
-/** @returns the results as lines @throws CodedError when the import cannot go on; none of these lines counts then */
+/** Imports a batch and returns its result lines. @throws CodedError if the import cannot continue; then none of the lines counts */
 async function send(request: FastifyRequest, parts: ImportContext, lines: readonly Line[], totals: Totals): Promise<string> {
   await parts.recheckCredential();
   const refused = new Map(lines.map((one) => [one, faultOf(one)]));
@@ -110,8 +110,9 @@ async function send(request: FastifyRequest, parts: ImportContext, lines: readon
     if (!result) throw new Error('the catalog answered fewer lines than it was sent');
     if ('refused' in result) {
       totals.refused++;
-      const { refused: why, ...id } = result;
-      written += line({ line: one.number, ...id, result: 'refused', problem: problem(parts.publicUrl, new CodedError(why.code, why.detail, why.errors ? { errors: why.errors } : {})) });
+      const { refused: reason, ...id } = result;
+      const error = new CodedError(reason.code, reason.detail, reason.errors ? { errors: reason.errors } : {});
+      written += line({ line: one.number, ...id, result: 'refused', problem: problem(parts.publicUrl, error) });
     } else {
       totals[result.result]++;
       written += line({ line: one.number, id: result.id, result: result.result });
@@ -134,7 +135,7 @@ async function ask(request: FastifyRequest, { forwarder, stop }: ImportContext, 
   }
 }
 
-/** A batch that grew too large for a frame by being written as JSON: seldom, since lines are JSON already. */
+/** Sends a batch line by line that exceeds a frame once it is JSON-encoded; rare, since quotes must double its size. */
 async function oneByOne(request: FastifyRequest, parts: Pick<ImportContext, 'forwarder' | 'stop'>, lines: readonly Line[]): Promise<readonly ImportedLine[]> {
   if (lines.length === 1) return [{ refused: tooLong }];
   const results: ImportedLine[] = [];
@@ -158,10 +159,10 @@ function isJson(bytes: Buffer): boolean {
   }
 }
 
-const cutOff = (number: number, taken: number): HttpError =>
-  new HttpError('malformed-request', `The body ends in the middle of line ${number}. ${taken} lines were taken. Send the rest again.`);
+const truncated = (number: number, processed: number): HttpError =>
+  new HttpError('malformed-request', `The body ends within line ${number}. ${processed} lines were processed. Send the rest again.`);
 
-/** RFC 9457, without what is the same for the whole request. */
+/** A problem (RFC 9457) without the members that are the same for the whole request. */
 function problem(publicUrl: string, error: CodedError): object {
   const code = isProblemCode(error.code) ? error.code : 'internal';
   const { status, title } = problemTable[code];

@@ -10,7 +10,7 @@ const readAll = (pieces: readonly Buffer[]): (readonly [number, string])[] => {
 };
 
 describe('lines', () => {
-  it('are the same however the bytes are cut into pieces', () => {
+  it('do not depend on how the bytes are split into pieces', () => {
     fc.assert(
       fc.property(fc.array(fc.string()), fc.array(fc.nat(20)), (texts, cuts) => {
         const whole = Buffer.from(texts.map((text) => `${text.replaceAll('\n', '')}\n`).join(''));
@@ -22,14 +22,14 @@ describe('lines', () => {
     );
   });
 
-  it('are numbered with the blank ones, which are left out', () => {
+  it('are numbered including blank ones, which are omitted', () => {
     expect(readAll([Buffer.from('a\n\n \r\nb')])).toEqual([
       [1, 'a'],
       [4, 'b'],
     ]);
   });
 
-  it('that are too long are skipped to their end', () => {
+  it('that are too long are skipped', () => {
     const long = Buffer.alloc(maxLineBytes + 1, 'x');
     expect(readAll([Buffer.from('a\n'), long, long, Buffer.from('y\nb\n')])).toEqual([
       [1, 'a'],

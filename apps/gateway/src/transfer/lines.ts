@@ -1,7 +1,7 @@
-/** The longest line of an import: more than the largest plant takes in ASCII. */
+/** The maximum length of a line, more than the largest plant in ASCII. */
 export const maxLineBytes = 512 * 1024;
 
-/** A line without its end. `tooLong`: its bytes were dropped. */
+/** A line without its newline. If `tooLong`, its bytes were dropped. */
 export interface Line {
   readonly number: number;
   readonly bytes: Buffer;
@@ -11,13 +11,13 @@ export interface Line {
 const newline = 0x0a;
 const none = Buffer.alloc(0);
 
-/** Splits bytes into lines as they come and holds at most one line. Blank lines are numbered, and left out. */
+/** Splits a byte stream into lines; buffers at most one. Blank lines are numbered, but not returned. */
 export class LineReader {
   private number = 0;
   private parts: Buffer[] = [];
   private length = 0;
 
-  /** The lines that end in this piece. */
+  /** Yields the lines that end in this piece. */
   *read(piece: Buffer): Generator<Line> {
     let from = 0;
     for (let at = piece.indexOf(newline); at !== -1; at = piece.indexOf(newline, from)) {
@@ -29,7 +29,7 @@ export class LineReader {
     this.add(piece.subarray(from));
   }
 
-  /** What stands behind the last end of a line. */
+  /** Returns the text after the last newline, if any. */
   rest(): Line | undefined {
     return this.length === 0 ? undefined : this.take();
   }
@@ -37,7 +37,7 @@ export class LineReader {
   private add(bytes: Buffer): void {
     if (bytes.length === 0) return;
     this.length += bytes.length;
-    // A line that is too long is skipped to its end.
+    // Drops a line that is too long; its length is still counted.
     if (this.length > maxLineBytes) this.parts = [];
     else this.parts.push(bytes);
   }

@@ -21,15 +21,15 @@ interface Result {
   readonly problem?: { readonly code: string; readonly status: number; readonly detail: string };
 }
 
-describe('the catalogue as a stream', () => {
+describe('import and export', () => {
   let shop: Shop;
   const batches: number[] = [];
   let fails = 0;
-  let waits: Promise<unknown> | undefined;
+  let blocked: Promise<unknown> | undefined;
 
-  const carryOut = async ({ lines }: { readonly lines: readonly string[] }): Promise<ImportLineResult[]> => {
+  const importBatch = async ({ lines }: { readonly lines: readonly string[] }): Promise<ImportedLine[]> => {
     batches.push(lines.length);
-    await waits;
+    await blocked;
     if (fails-- > 0) throw unavailable('catalog');
     return lines.map((line) => {
       if (!line.startsWith('{')) return { refused: { code: 'malformed-json', detail: 'The line is not JSON.' } };
@@ -41,7 +41,7 @@ describe('the catalogue as a stream', () => {
     startShop(
       {
         catalog: [
-          fake(catalog.importPlants, carryOut),
+          fake(catalog.importPlants, importBatch),
           fake(catalog.beginExport, () => ({ snapshot: '00000003-00000001-1' })),
           fake(catalog.readExport, ({ after }) => {
             if (after === 3) throw unavailable('catalog');
@@ -53,21 +53,21 @@ describe('the catalogue as a stream', () => {
       options,
     );
 
-  /** Until revocations are followed, no credential is judged. */
-  const known = async (one: Shop): Promise<Shop> => {
+  /** Waits until the gateway has loaded the revocation log and can check credentials. */
+  const withKey = async (one: Shop): Promise<Shop> => {
     one.identity.addCredential('key', { kind: 'apiKey' });
     await until(async () => (await one.get('/v3/store/inventory', { api_key: 'made-up' })).status !== 503, 15_000);
     return one;
   };
 
   beforeAll(async () => {
-    shop = await known(await start());
+    shop = await withKey(await start());
   });
   beforeEach(() => {
     shop.identity.addCredential('key', { kind: 'apiKey' });
     batches.length = 0;
     fails = 0;
-    waits = undefined;
+    blocked = undefined;
   });
   afterAll(() => shop.stop());
 
@@ -91,7 +91,7 @@ describe('the catalogue as a stream', () => {
     return all;
   }
 
-  it('answers each line by itself, and the rest goes on', async () => {
+  it('answers each line separately; a refused line does not stop the import', async () => {
     const results = await importing('{"id":1}\nno JSON\n', Buffer.from([0x22, 0xff, 0x22, 0x0a]), `"${'x'.repeat(maxLineBytes)}"\n\n{"id":`, '6}\n');
     expect(results).toEqual([
       { line: 1, id: 1, result: 'created' },
@@ -103,16 +103,16 @@ describe('the catalogue as a stream', () => {
     ]);
   });
 
-  it('says how many lines were taken of a body that ends in the middle of one', async () => {
+  it('reports how many lines were processed if the body ends within a line', async () => {
     const results = await importing('{"id":1}\n{"id":2}\n{"id":3,"na');
     expect(results.at(-1)).toMatchObject({ lines: 2, created: 2, complete: false, problem: { code: 'malformed-request' } });
-    expect(results.at(-1)?.problem?.detail).toContain('2 lines were taken');
-    // Only its newline is missing.
+    expect(results.at(-1)?.problem?.detail).toContain('2 lines were processed');
+    // Only the last newline is missing.
     expect((await importing('{"id":1}\n{"id":2}')).at(-1)).toMatchObject({ lines: 2, complete: true });
     expect(await importing('')).toEqual([{ lines: 0, created: 0, updated: 0, unchanged: 0, refused: 0, complete: true }]);
   });
 
-  it('answers while lines come in', async () => {
+  it('answers lines while more arrive', async () => {
     const sent = begin();
     sent.write('{"id":1}\n');
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
@@ -123,19 +123,19 @@ describe('the catalogue as a stream', () => {
     response.destroy();
   });
 
-  it('sends the catalog many lines at a time', async () => {
+  it('sends lines to the catalog in batches', async () => {
     await importing(Array.from({ length: 3_000 }, (_, n) => `{"id":${n + 1}}\n`).join(''));
     expect(Math.max(...batches)).toBe(256);
     expect(batches.reduce((sum, one) => sum + one, 0)).toBe(3_000);
   });
 
-  it('repeats lines whose service was away', async () => {
+  it('retries a batch while the catalog is unavailable', async () => {
     fails = 2;
     expect((await importing('{"id":1}\n')).at(-1)).toMatchObject({ created: 1, complete: true });
     expect(batches).toEqual([1, 1, 1]);
   });
 
-  it('takes no more lines than its answers are read', async () => {
+  it('stops reading lines while the client does not read results', async () => {
     const sent = begin();
     const chunk = Array.from({ length: 1_000 }, (_, n) => `{"id":${n + 1}}\n`).join('');
     sent.on('response', (response) => response.pause());
@@ -147,7 +147,7 @@ describe('the catalogue as a stream', () => {
     sent.destroy();
   });
 
-  it('stops for a credential that was revoked meanwhile', async () => {
+  it('stops when the credential is revoked', async () => {
     const sent = begin();
     sent.write('{"id":1}\n');
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
@@ -160,8 +160,8 @@ describe('the catalogue as a stream', () => {
     sent.destroy();
   });
 
-  it('ends by itself before its request would be cut off', async () => {
-    const quick = await known(await start({ requestTimeoutMs: 1_000 }));
+  it('ends with its totals before the request times out', async () => {
+    const quick = await withKey(await start({ requestTimeoutMs: 1_000 }));
     const sent = begin(quick);
     sent.on('error', () => undefined);
     sent.write('{"id":1}\n');
@@ -173,8 +173,8 @@ describe('the catalogue as a stream', () => {
     await quick.stop();
   });
 
-  it('says how far it came when the gateway is replaced', async () => {
-    const replaced = await known(await start());
+  it('ends with its totals when the gateway stops', async () => {
+    const replaced = await withKey(await start());
     const sent = begin(replaced);
     sent.on('error', () => undefined);
     sent.write('{"id":1}\n');
@@ -187,13 +187,13 @@ describe('the catalogue as a stream', () => {
     await stopped;
   });
 
-  it('asks for one media type', async () => {
+  it('accepts only application/x-ndjson', async () => {
     const refused = await fetch(`${shop.gateway.url}/v3/plant/import`, { method: 'POST', headers: { api_key: 'key', 'content-type': 'application/json' }, body: '{}' });
     expect(refused.status).toBe(415);
     expect(await refused.text()).toContain('application/x-ndjson');
   });
 
-  it('is exported plant by plant, and ends when there are no more', async () => {
+  it('exports one plant per line', async () => {
     const response = await shop.get('/v3/plant/export', { api_key: 'key' });
     expect(response.headers.get('content-type')).toBe('application/x-ndjson');
     const text = await response.text();
@@ -201,7 +201,7 @@ describe('the catalogue as a stream', () => {
     expect(shop.calls.at(-1)?.operation).toBe('catalog.endExport');
   });
 
-  it('is cut off, and not ended, when the rest cannot be read', async () => {
+  it('aborts an export that cannot be completed, instead of ending it normally', async () => {
     await shop.stopFake('catalog');
     await shop.replaceFake('catalog', [
       fake(catalog.beginExport, () => ({ snapshot: '00000003-00000001-1' })),

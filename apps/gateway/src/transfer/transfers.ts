@@ -16,14 +16,14 @@ import { importLines } from './imports.js';
 
 export const linesType = 'application/x-ndjson';
 
-/** Imports and exports that this gateway carries out at one time; each holds the memory of two batches. */
-const maxAtOnce = 32;
-const heldBytes = 1024 * 1024;
-/** An import ends by itself so much earlier than Node would cut its request off. */
+/** Concurrent imports and exports of this gateway; each reserves the memory of two batches. */
+const maxConcurrent = 32;
+const reservedBytes = 1024 * 1024;
+/** How long before Node's request timeout an import ends with its totals. */
 const marginMs = 5_000;
 const readAgainAfterMs = [200, 500, 1_000, 2_000];
 
-/** The catalogue as a stream of lines, in and out, in a bounded piece of memory. */
+/** Imports and exports the catalogue as a stream of lines, in bounded memory. */
 @Injectable()
 export class Transfers {
   private running = 0;
@@ -38,15 +38,15 @@ export class Transfers {
   ) {}
 
   import(request: FastifyRequest, reply: FastifyReply): void {
-    this.enter(request, reply);
-    const late = new AbortController();
+    this.acquire(request, reply);
+    const timeout = new AbortController();
     const { requestTimeoutMs } = this.options;
-    const timer = setTimeout(() => late.abort(tooLate(requestTimeoutMs)), Math.max(requestTimeoutMs - marginMs, requestTimeoutMs / 2));
+    const timer = setTimeout(() => timeout.abort(timedOut(requestTimeoutMs)), Math.max(requestTimeoutMs - marginMs, requestTimeoutMs / 2));
     reply.raw.once('close', () => clearTimeout(timer));
     const results = importLines(request, {
       forwarder: this.forwarder,
       publicUrl: this.options.publicUrl,
-      stop: AbortSignal.any([late.signal, this.drain.ending]),
+      stop: AbortSignal.any([timeout.signal, this.drain.ending]),
       recheckCredential: () => this.authenticator.recheck(request),
     });
     this.send(request, reply, results);
@@ -57,14 +57,14 @@ export class Transfers {
       void reply.code(200).header('content-type', linesType).send();
       return;
     }
-    this.enter(request, reply);
+    this.acquire(request, reply);
     const { snapshot } = await this.forwarder.call(request, catalog.beginExport, {});
-    // The first page before the status: a shop that is away is a problem, and no empty catalogue.
+    // Reads the first page before it sends the status, so that an outage is answered with a problem and not an empty catalogue.
     const first = await this.page(request, snapshot, 0);
     this.send(request, reply, this.exported(request, snapshot, first));
   }
 
-  /** Ends early by an error, which cuts the body off: a client must not take a part for the whole. */
+  /** Throws if it cannot complete, which aborts the response: a client must not take a part for the whole. */
   private async *exported(request: FastifyRequest, snapshot: string, first: ExportedPage): AsyncGenerator<string, void, undefined> {
     try {
       for (let page = first; page.plants.length > 0 && page.next !== undefined; page = await this.page(request, snapshot, page.next)) {
@@ -73,7 +73,7 @@ export class Transfers {
       }
     } finally {
       await this.forwarder.call(request, catalog.endExport, { snapshot }).catch((error: unknown) => {
-        // It ends by itself when nobody reads it.
+        // The catalog ends an idle export itself.
         this.logger.info({ err: error, requestId: request.id }, 'export not ended');
       });
     }
@@ -91,9 +91,9 @@ export class Transfers {
     }
   }
 
-  private enter(request: FastifyRequest, reply: FastifyReply): void {
-    if (this.running >= maxAtOnce) throw overloaded('The gateway');
-    if (request.slot) this.limiter.reserve(request.slot, heldBytes);
+  private acquire(request: FastifyRequest, reply: FastifyReply): void {
+    if (this.running >= maxConcurrent) throw overloaded('The gateway');
+    if (request.slot) this.limiter.reserve(request.slot, reservedBytes);
     this.running++;
     reply.raw.once('close', () => this.running--);
   }
@@ -108,5 +108,5 @@ export class Transfers {
   }
 }
 
-const tooLate = (limitMs: number): HttpError =>
-  new HttpError('request-timeout', `A request may last ${Math.round(limitMs / 1_000)} s. Send the lines that were not taken in another one.`);
+const timedOut = (limitMs: number): HttpError =>
+  new HttpError('request-timeout', `A request may take ${Math.round(limitMs / 1_000)} s. Send the remaining lines in another request.`);

@@ -31,7 +31,7 @@ export class ApiKeysController {
     });
   }
 
-  /** A successor beside the old key, which ends after a grace. */
+  /** Creates a successor; the old key stays valid for a grace period. */
   @Post(':apiKeyId/rotation')
   @Header('cache-control', 'no-store')
   @Route({ body: jsonObject('rotation'), revokes: true })

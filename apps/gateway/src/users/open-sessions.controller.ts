@@ -5,7 +5,7 @@ import { pathText } from '../http/input.js';
 import { Route } from '../http/route-spec.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 
-/** Sessions that a user has open, wherever they were begun. */
+/** All open sessions of a user, on any device. */
 @Controller('v3/user/:username/sessions')
 export class OpenSessionsController {
   constructor(private readonly forwarder: RpcForwarder) {}
@@ -29,7 +29,7 @@ export class OpenSessionsController {
     sendApiResponse(reply, ended);
   }
 
-  /** Logged out everywhere. */
+  /** Logs the user out everywhere. */
   @Delete()
   @Route({ revokes: true })
   async endSessions(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {

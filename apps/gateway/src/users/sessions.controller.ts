@@ -28,21 +28,21 @@ export class SessionsController {
     sendApiResponse(reply, session.token);
   }
 
-  /** Ends the session that is shown. Without a live one there is nothing to end, which is what was asked for. */
+  /** Ends the session of the token that is sent. Answers 200 even without an open session. */
   @Get('logout')
   @Route({ revokes: true, unsafeGet: true })
   async logout(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const digest = sessionShownBy(request);
+    const digest = sessionDigestOf(request);
     if (digest !== undefined) await this.forwarder.call(request, identity.logout, { digest });
     sendApiResponse(reply, 'logged out');
   }
 }
 
-function sessionShownBy(request: FastifyRequest): string | undefined {
+function sessionDigestOf(request: FastifyRequest): string | undefined {
   try {
     return presentedCredentialsOf(request.raw)?.session;
   } catch {
-    // What cannot be read is no live session.
+    // An unreadable credential is no open session.
     return undefined;
   }
 }

@@ -49,7 +49,7 @@ export class WebhooksController {
     return this.forwarder.forward(request, reply, notifications.rotateWebhookSecret, { webhookId: pathText(request, 'webhookId') });
   }
 
-  /** Takes no body: there is nothing more to say. */
+  /** Has no body. */
   @Post(':webhookId/test')
   @Route()
   testWebhook(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
@@ -65,7 +65,7 @@ export class WebhooksController {
     return this.forwarder.forwardPage(request, reply, notifications.listDeliveries, parameters, query);
   }
 
-  /** Takes no body, as `testWebhook`. */
+  /** Has no body. */
   @Post(':webhookId/deliveries/:deliveryId/resend')
   @Route()
   resendDelivery(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {

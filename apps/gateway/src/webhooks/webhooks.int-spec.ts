@@ -26,11 +26,11 @@ describe('webhooks at the gateway', () => {
   afterAll(() => shop.stop());
 
   const last = (operation: { pattern: string }): { payload: unknown; hasKey: boolean } => {
-    const asked = shop.calls.filter((one) => one.operation === operation.pattern).at(-1);
-    return { payload: JSON.parse(JSON.stringify(asked?.payload)), hasKey: asked?.context.idempotency !== undefined };
+    const call = shop.calls.filter((one) => one.operation === operation.pattern).at(-1);
+    return { payload: JSON.parse(JSON.stringify(call?.payload)), hasKey: call?.context.idempotency !== undefined };
   };
 
-  it('have a version: it is shown, need not be read twice, and a change may ask for it', async () => {
+  it('have an ETag, by which reads and changes are conditional', async () => {
     const read = await shop.get(path, key);
     expect(read.headers.get('etag')).toBe('"3"');
     expect((await shop.get(path, { ...key, 'if-none-match': '"3"' })).status).toBe(304);
@@ -38,14 +38,14 @@ describe('webhooks at the gateway', () => {
     expect(last(notifications.replaceWebhook).payload).toEqual({ webhookId: userId(8), webhook, ifVersion: 3 });
   });
 
-  it('are deleted with the ApiResponse of the specification, if they are still what the caller has seen', async () => {
+  it('are deleted with an ApiResponse, conditionally by If-Match', async () => {
     const deleted = await fetch(shop.gateway.url + path, { method: 'DELETE', headers: { ...key, 'if-match': '"3"' } });
     const { id } = sampleOf(notifications.deleteWebhook).answer;
     expect(await deleted.json()).toEqual({ code: 200, type: 'SUCCESS', message: id });
     expect(last(notifications.deleteWebhook).payload).toEqual({ webhookId: userId(8), ifVersion: 3 });
   });
 
-  it('keep secrets out of every cache', async () => {
+  it('answer secrets with Cache-Control: no-store', async () => {
     const created = await shop.send('POST', '/v3/webhooks', webhook, key);
     expect(created.headers.get('cache-control')).toBe('no-store');
     const rotated = await shop.send('POST', `${path}/rotateSecret`, {}, key);
@@ -58,7 +58,7 @@ describe('webhooks at the gateway', () => {
     [`/${userId(8)}/test`, undefined, notifications.testWebhook],
     [`/${userId(8)}/deliveries/5/resend`, undefined, notifications.resendDelivery],
     [`/${userId(8)}/replay`, { onlyFailed: true }, notifications.replayEvents],
-  ] as const)('POST /v3/webhooks%s can be repeated by its Idempotency-Key', async (rest, body, operation) => {
+  ] as const)('POST /v3/webhooks%s honours Idempotency-Key', async (rest, body, operation) => {
     const headers = { ...key, 'idempotency-key': 'once', ...(body && { 'content-type': 'application/json' }) };
     const response = await fetch(`${shop.gateway.url}/v3/webhooks${rest}`, {
       method: 'POST',
@@ -69,7 +69,7 @@ describe('webhooks at the gateway', () => {
     expect(last(operation).hasKey).toBe(true);
   });
 
-  it('list their deliveries by page, and the next page is of the same webhook and state', async () => {
+  it('list their deliveries in pages; the link to the next page keeps webhook and state', async () => {
     const response = await shop.get(`${path}/deliveries?state=failed&limit=10&cursor=W5`, key);
     expect(last(notifications.listDeliveries).payload).toEqual({ webhookId: userId(8), state: 'failed', limit: 10, cursor: 'W5' });
     expect(response.headers.get('link')).toBe(`<${publicUrl}${path}/deliveries?state=failed&limit=10&cursor=W10>; rel="next"`);
@@ -83,7 +83,7 @@ describe('webhooks at the gateway', () => {
     ['POST', '/v3/webhooks', { ...webhook, eventTypes: ['order.praised'] }, { pointer: '/eventTypes' }],
     ['POST', `${path}/rotateSecret`, { graceSeconds: '60' }, { pointer: '/graceSeconds' }],
     ['POST', `${path}/replay`, { since: 'yesterday' }, { pointer: '/since' }],
-  ])('%s %s with what cannot be says what and where', async (method, path, body, place) => {
+  ])('%s %s with invalid input answers 400 with its place', async (method, path, body, place) => {
     const response = body ? await shop.send(method, path, body, key) : await fetch(shop.gateway.url + path, { method, headers: key });
     expect(response.status).toBe(400);
     expect(await response.json()).toMatchObject({ code: 'invalid-input', errors: [place] });
