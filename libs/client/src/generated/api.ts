@@ -11,12 +11,12 @@ export interface paths {
         get?: never;
         /**
          * Replace all attributes of a plant
-         * @description Optional attributes that are left out are cleared, but for the status, which is kept.
+         * @description Clears optional attributes that are absent, except the status, which stays unchanged.
          */
         put: operations["replacePlant"];
         /**
          * Add a plant
-         * @description An id that is taken is refused; the id of a deleted plant is free again. With an Idempotency-Key, a repetition adds no second plant.
+         * @description Refused if the id belongs to another plant; ids of deleted plants may be reused. Send an Idempotency-Key to repeat the request safely.
          */
         post: operations["createPlant"];
         delete?: never;
@@ -37,12 +37,12 @@ export interface paths {
         put?: never;
         /**
          * Change name or status of a plant with a form
-         * @description At least one of both must be given.
+         * @description Requires at least one of them.
          */
         post: operations["changePlant"];
         /**
          * Delete a plant
-         * @description Refused while orders of it are placed or approved; the problem names them. The message is its id.
+         * @description Refused while the plant has placed or approved orders, which the problem lists. The message is the id of the plant.
          */
         delete: operations["deletePlant"];
         options?: never;
@@ -59,7 +59,7 @@ export interface paths {
         };
         /**
          * Find plants by status
-         * @description Newest first. Several values as a comma list, as repeated parameters, or both.
+         * @description Newest first. Several statuses may be separated by commas, given as repeated parameters, or both.
          */
         get: operations["findPlantsByStatus"];
         put?: never;
@@ -79,7 +79,7 @@ export interface paths {
         };
         /**
          * Find plants by tag
-         * @description Plants with any of the names, each once, newest first. Several names as a comma list, repeated, or both.
+         * @description Plants with any of the tag names, each once, newest first. Several names may be separated by commas, given as repeated parameters, or both.
          */
         get: operations["findPlantsByTags"];
         put?: never;
@@ -99,7 +99,7 @@ export interface paths {
         };
         /**
          * Search plants
-         * @description Plants that meet all conditions. By relevance, those come first that have the words themselves and in their name; where more than a thousand plants match, the newest thousand come first, then the next. A page may be short or empty while the header `Link` leads to a next one, since each takes a bounded amount of work. Words that are spelled wrongly are found where the shop's Postgres has the extension pg_trgm.
+         * @description Finds plants that meet all conditions. Sorted by relevance, exact words rank before similar ones and names before other texts. If more than a thousand plants match, the newest thousand come first, then the next thousand. A page may be short or empty although the header `Link` leads to another one, since the work per page is bounded. Misspelled words are found if the shop's Postgres has the extension pg_trgm.
          */
         get: operations["searchPlants"];
         put?: never;
@@ -119,7 +119,7 @@ export interface paths {
         };
         /**
          * Count plants by status, tag and category
-         * @description Of the plants that a search with the same conditions finds, how many have each status, tag and category, at most 100 of each. Where more match than are counted (up to a thousand), the newest are counted and `complete` is `false`.
+         * @description Counts the plants that a search with the same conditions finds, per status, tag and category (at most 100 of each). At most a thousand plants are counted; if more match, the newest are counted and `complete` is `false`.
          */
         get: operations["getPlantFacets"];
         put?: never;
@@ -141,7 +141,7 @@ export interface paths {
         put?: never;
         /**
          * Import plants
-         * @description Creates and replaces plants by their ids, one `ImportedPlant` a line, in a stream of any length. The answer is a stream too: a line for each line (`created`, `updated`, `unchanged`, or `refused` with a problem), then one with totals. `complete` is `false` in it where the import ended early, and `lines` is the number of the last line that was taken; send the rest, or all of it, again. Read the answer while you send. A line may have 512 KiB. A request lasts as long as any request may (120 s by default).
+         * @description Creates or replaces plants by id, one `ImportedPlant` per line, in a stream of any length. The response is a stream too: a result per line (`created`, `updated`, `unchanged`, or `refused` with a problem), then a line with totals. If the import ended early, `complete` is `false` in the totals and `lines` is the number of the last line that was processed; send the remaining lines, or all of them, again. Read the response while you send. Lines are limited to 512 KiB, and the request to the usual time limit (120 s by default).
          */
         post: operations["importPlants"];
         delete?: never;
@@ -159,7 +159,7 @@ export interface paths {
         };
         /**
          * Export all plants
-         * @description All plants as they were at one moment, in the order of their creation, one a line. What is exported can be imported, here or into another shop. Stock and the content of images are not part of it. A body that is cut off is not the whole catalogue.
+         * @description All plants at one point in time, in the order of their creation, one per line. An export can be imported into this or another shop. It does not include stock and the content of images. If the connection breaks before the end of the body, the export is incomplete.
          */
         get: operations["exportPlants"];
         put?: never;
@@ -181,7 +181,7 @@ export interface paths {
         put?: never;
         /**
          * Upload an image of a plant
-         * @description Pictures (JPEG, PNG, GIF, WebP, AVIF, known by their content) are appended to `photoUrls`; other files are kept and served as attachments. At most 10 MiB, in chunks that are never held whole. The message has the metadata and the address.
+         * @description Pictures (JPEG, PNG, GIF, WebP or AVIF, detected by content) are appended to `photoUrls`; other files are stored and served as attachments. At most 10 MiB. The message contains the metadata and the URL of the image.
          */
         post: operations["uploadImage"];
         delete?: never;
@@ -199,7 +199,7 @@ export interface paths {
         };
         /**
          * Read an image
-         * @description An image never changes under its address.
+         * @description The content at a URL never changes.
          */
         get: operations["getImage"];
         put?: never;
@@ -219,13 +219,13 @@ export interface paths {
         };
         /**
          * List orders
-         * @description Newest first: one's own, or with `read:orders` those of another `owner`, or of everybody (`*`).
+         * @description Newest first. Returns your own orders, or with `read:orders` those of the given `owner`, or of all users (`*`).
          */
         get: operations["listOrders"];
         put?: never;
         /**
          * Place an order
-         * @description Reserves the units at once; an order that is not paid within its time is cancelled and gives them back. Send an Idempotency-Key to be able to repeat it without ordering twice.
+         * @description Reserves the units at once. An order that is not paid in time is cancelled and its units return to stock. Send an Idempotency-Key to repeat the request without ordering twice.
          */
         post: operations["placeOrder"];
         delete?: never;
@@ -243,14 +243,14 @@ export interface paths {
         };
         /**
          * Read an order
-         * @description Others' orders are seen with `read:orders`; without it they do not exist.
+         * @description Other users' orders require `read:orders`; without it, the operation answers 404.
          */
         get: operations["getOrder"];
         put?: never;
         post?: never;
         /**
          * Cancel an order
-         * @description Its units can be ordered again at once; the order stays readable. Cancelling again answers the same order.
+         * @description Its units return to stock at once; the order remains readable. Cancelling it again answers the same order.
          */
         delete: operations["cancelOrder"];
         options?: never;
@@ -266,8 +266,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what happened to an order
-         * @description Each step with its time, actor, reason and event, from placing on.
+         * Read the timeline of an order
+         * @description Each step since the order was placed, with time, actor, reason and event.
          */
         get: operations["getTimeline"];
         put?: never;
@@ -288,8 +288,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Hand an open order to another user
-         * @description Placed or approved ones. Earlier events stay with the former owner, later ones are for the new one.
+         * Transfer an order to another user
+         * @description Only placed and approved orders. Earlier events remain visible to the former owner; later ones go to the new owner.
          */
         post: operations["transferOrder"];
         delete?: never;
@@ -309,7 +309,7 @@ export interface paths {
         put?: never;
         /**
          * Report the outcome of a payment
-         * @description For payment providers. A payment that comes too late or twice is refused, and makes a refund that is due.
+         * @description For payment providers. A payment that comes too late or twice is refused, and a refund becomes due.
          */
         post: operations["reportPayment"];
         delete?: never;
@@ -327,7 +327,7 @@ export interface paths {
         };
         /**
          * List refunds
-         * @description Newest first. A payment that succeeds on an order that is cancelled or paid already makes one.
+         * @description Newest first. A refund becomes due when a payment succeeds for an order that is cancelled or already paid.
          */
         get: operations["listRefunds"];
         put?: never;
@@ -365,8 +365,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report that the money was given back
-         * @description The same reference again answers the same; another one is refused.
+         * Complete a refund
+         * @description Reports that the money was returned. Repeating the same reference answers the same; another reference is refused.
          */
         post: operations["completeRefund"];
         delete?: never;
@@ -385,8 +385,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Say how an order travels
-         * @description Replaces carrier and tracking number of an approved order.
+         * Report the shipment of an order
+         * @description Sets or replaces carrier and tracking number of an approved order.
          */
         post: operations["shipOrder"];
         delete?: never;
@@ -405,8 +405,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Report that an order was delivered
-         * @description An approved one. It has no body.
+         * Report the delivery of an order
+         * @description Only approved orders. Send no body.
          */
         post: operations["deliverOrder"];
         delete?: never;
@@ -424,7 +424,7 @@ export interface paths {
         };
         /**
          * Read the units per status
-         * @description Over all plants. `available`: free units of plants that are listed available. `pending`: units in placed orders, and free units of plants listed pending. `sold`: units in approved and delivered orders, and free units of plants listed sold.
+         * @description The sums over all plants. `available`: free units of plants with the status available. `pending`: units in placed orders, and free units of plants with the status pending. `sold`: units in approved and delivered orders, and free units of plants with the status sold.
          */
         get: operations["readInventory"];
         put?: never;
@@ -446,7 +446,7 @@ export interface paths {
         get: operations["getStock"];
         /**
          * Set the free units of a plant
-         * @description Units in orders stay as they are. Send the `ETag` of what was read as `If-Match`, so that no order placed meanwhile is overlooked.
+         * @description Units in orders are not affected. Send the `ETag` of the stock that you read as `If-Match`, so that orders placed in the meantime are not overlooked.
          */
         put: operations["setStock"];
         post?: never;
@@ -465,13 +465,13 @@ export interface paths {
         };
         /**
          * List users
-         * @description In the order of their usernames, in which upper and lower case do not differ. Needs `write:users`.
+         * @description Sorted by username, regardless of case. Needs `write:users`.
          */
         get: operations["listUsers"];
         put?: never;
         /**
          * Register a user
-         * @description Answers what was sent, but for the password, which no answer holds. Upper and lower case make no other name.
+         * @description Returns the user as sent, without the password, which no response contains. Usernames are not case-sensitive.
          */
         post: operations["createUser"];
         delete?: never;
@@ -490,8 +490,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Register many users, all or none
-         * @description Up to 500. The `pointer` of a refusal begins with the index of the user that it is about.
+         * Register several users, all or none
+         * @description At most 500. The `pointer` of an error begins with the index of the user.
          */
         post: operations["createUsers"];
         delete?: never;
@@ -508,8 +508,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Begin a session
-         * @description The message is the session token: send it as `Authorization: Bearer <token>` or in the header session_token.
+         * Log in
+         * @description The message is the session token. Send it as `Authorization: Bearer <token>` or in the header `session_token`.
          */
         get: operations["login"];
         put?: never;
@@ -528,8 +528,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * End the session that is shown
-         * @description Without a live one there is nothing to end, and it answers the same.
+         * Log out
+         * @description Ends the session of the token that is sent. Answers the same if it is not open.
          */
         get: operations["logout"];
         put?: never;
@@ -549,18 +549,18 @@ export interface paths {
         };
         /**
          * Read a user
-         * @description E-mail address and telephone number only for the user in person and with `write:users`.
+         * @description E-mail address and telephone number are returned only to the user and with `write:users`.
          */
         get: operations["getUser"];
         /**
          * Change a user
-         * @description Changes the fields that are given. For the user in person and with `write:users`. A new password ends the user's other sessions.
+         * @description Changes the fields that are sent. Only for the user and with `write:users`. A new password ends the user's other sessions.
          */
         put: operations["updateUser"];
         post?: never;
         /**
-         * Delete a user for ever
-         * @description For the user in person and with `write:users`. Refused while orders are open, which the problem names, and for the last admin. The message is the name.
+         * Delete a user permanently
+         * @description Only for the user and with `write:users`. Refused while the user has open orders, which the problem lists, and for the last admin. The message is the username.
          */
         delete: operations["deleteUser"];
         options?: never;
@@ -577,8 +577,8 @@ export interface paths {
         };
         get?: never;
         /**
-         * Give a user a role
-         * @description A customer manages the own orders and webhooks, staff everything but users, an admin everything. Sessions, API keys and tokens of the user stay valid, and within a second permit what the new role permits. Refused (409 `last-admin`) if no other admin would be left.
+         * Set the role of a user
+         * @description A customer manages their own orders and webhooks; staff manage everything except users; an admin manages everything. The user's sessions, API keys and tokens remain valid, and permit what the new role permits within a second. Refused (409 `last-admin`) if no admin would be left.
          */
         put: operations["setUserRole"];
         post?: never;
@@ -597,14 +597,14 @@ export interface paths {
         };
         /**
          * List open sessions
-         * @description For the user in person and with `write:users`. Never with their tokens.
+         * @description Only for the user and with `write:users`. Does not return the session tokens.
          */
         get: operations["listSessions"];
         put?: never;
         post?: never;
         /**
          * Log out everywhere
-         * @description Ends all of the user's sessions, also the one that is shown, and what was granted to applications. API keys go on. The message says how many sessions there were.
+         * @description Ends all sessions of the user, including the caller's, and all grants to applications. API keys remain valid. The message is the number of sessions.
          */
         delete: operations["endSessions"];
         options?: never;
@@ -624,7 +624,7 @@ export interface paths {
         post?: never;
         /**
          * End a session
-         * @description It is refused everywhere within a second. The message is its id.
+         * @description The session is refused everywhere within a second. The message is its id.
          */
         delete: operations["endSession"];
         options?: never;
@@ -641,13 +641,13 @@ export interface paths {
         };
         /**
          * List API keys
-         * @description Without the keys themselves, which are kept as hashes only.
+         * @description Does not return the keys themselves, which are stored only as hashes.
          */
         get: operations["listApiKeys"];
         put?: never;
         /**
-         * Make an API key
-         * @description The key itself is shown only in this answer. It may do no more than its user may.
+         * Create an API key
+         * @description The key itself is returned only in this response. It permits no more than its user is permitted.
          */
         post: operations["createApiKey"];
         delete?: never;
@@ -668,7 +668,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke an API key
-         * @description It is refused everywhere within a second.
+         * @description The key is refused everywhere within a second.
          */
         delete: operations["revokeApiKey"];
         options?: never;
@@ -687,7 +687,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an API key
-         * @description Answers a successor with the same name and permissions; the old key goes on for a while beside it. The key itself is shown only in this answer.
+         * @description Returns a new key with the same name and permissions. The old key remains valid for a grace period. The new key itself is returned only in this response.
          */
         post: operations["rotateApiKey"];
         delete?: never;
@@ -708,7 +708,7 @@ export interface paths {
         put?: never;
         /**
          * Register an OAuth client
-         * @description An application that users log in to (`authorization_code`, always with PKCE), or a program that gets tokens for itself (`client_credentials`). The secret is shown only in this answer.
+         * @description The client is an application that acts for its users (`authorization_code`, always with PKCE), or a program that acts for itself (`client_credentials`). The secret is returned only in this response.
          */
         post: operations["createOAuthClient"];
         delete?: never;
@@ -730,7 +730,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an OAuth client
-         * @description What users granted to it ends, and its tokens are refused everywhere within a second.
+         * @description Ends all grants of users to the client. The client's tokens are refused everywhere within a second.
          */
         delete: operations["deleteOAuthClient"];
         options?: never;
@@ -749,7 +749,7 @@ export interface paths {
         put?: never;
         /**
          * Replace an OAuth client's secret
-         * @description The old secret is refused at once, and within a second the access tokens that were issued for it. Refresh tokens go on, with the new secret, which is shown only in this answer.
+         * @description The old secret is refused at once, and the access tokens issued for it within a second. Refresh tokens remain valid, with the new secret, which is returned only in this response.
          */
         post: operations["rotateOAuthClientSecret"];
         delete?: never;
@@ -766,14 +766,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List one's own webhooks
+         * List your webhooks
          * @description Newest first, without their secrets.
          */
         get: operations["listWebhooks"];
         put?: never;
         /**
-         * Have events sent to an address
-         * @description Events of one's own orders from now on; with `read:orders`, of all. The secret that signs them is shown only in this answer. What the receiver gets is described under `webhooks`.
+         * Create a webhook
+         * @description Sends future events of your own orders to a URL; with `read:orders`, events of all orders. The secret that signs them is returned only in this response. The requests to the receiver are described under `webhooks`.
          */
         post: operations["createWebhook"];
         delete?: never;
@@ -793,13 +793,13 @@ export interface paths {
         get: operations["getWebhook"];
         /**
          * Change, disable or enable a webhook
-         * @description Replaces all that was set: absent filters and an absent description are cleared. While it is disabled, its events are held; once it is enabled again they are sent.
+         * @description Replaces all settings: clears the filters and the description if they are absent. Events of a disabled webhook are held, and sent once it is enabled again.
          */
         put: operations["replaceWebhook"];
         post?: never;
         /**
          * Delete a webhook
-         * @description What was not delivered is not sent any more.
+         * @description Undelivered events are no longer sent.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -817,8 +817,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Replace the secret
-         * @description The new secret is shown only in this answer. Until the old one ends, both sign: receivers change over without losing an event.
+         * Replace a webhook's secret
+         * @description The new secret is returned only in this response. Until the old one expires, events are signed with both, so that receivers can switch without losing an event.
          */
         post: operations["rotateWebhookSecret"];
         delete?: never;
@@ -838,7 +838,7 @@ export interface paths {
         put?: never;
         /**
          * Send a test event
-         * @description A `webhook.test`, signed and repeated like any other event. Its delivery tells how it went.
+         * @description Sends a `webhook.test`, which is signed and retried like any other event. Its delivery shows the result.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -855,7 +855,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what was sent, and how it went
+         * List the deliveries of a webhook
          * @description Newest first, each with its attempts.
          */
         get: operations["listDeliveries"];
@@ -877,8 +877,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send one event again
-         * @description At once, with the same id and bytes, as a delivery of its own.
+         * Send an event again
+         * @description Sends it at once, with the same id and body, as a separate delivery.
          */
         post: operations["resendDelivery"];
         delete?: never;
@@ -897,8 +897,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a stretch of the past again
-         * @description From a cursor or from a time; all events that the webhook would get, or only those that have failed.
+         * Send past events again
+         * @description From a cursor or a time on. Sends all events that match the webhook, or only those that have failed.
          */
         post: operations["replayEvents"];
         delete?: never;
@@ -914,7 +914,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether this process answers */
+        /** Check whether this process answers */
         get: operations["live"];
         put?: never;
         post?: never;
@@ -932,8 +932,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Whether every service answers
-         * @description 503 with the same report while one does not.
+         * Check whether every service is ready
+         * @description Answers 503 with the same report while a service is not ready.
          */
         get: operations["ready"];
         put?: never;
@@ -952,8 +952,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what staff did
-         * @description Everything that took effect and needed more than being oneself: who, what, when, and in which request. Entries are never changed, and kept for 400 days at least.
+         * Read the audit log
+         * @description Every change that required more than the right to one's own data: who did what, when, and in which request. Entries are immutable and retained for at least 400 days.
          */
         get: operations["listAudit"];
         put?: never;
@@ -994,7 +994,7 @@ export interface webhooks {
         put?: never;
         /**
          * The status of an order has changed
-         * @description At least once and, for each order, in order. The body is the event as the stream has it, byte for byte; placing an order is not a change.
+         * @description Delivered at least once; events of the same order arrive in sequence. The body is identical to the event in the stream. Placing an order is not a change of status.
          */
         post: operations["orderStatusChanged"];
         delete?: never;
@@ -1014,7 +1014,7 @@ export interface webhooks {
         put?: never;
         /**
          * An order was placed
-         * @description For webhooks whose `eventTypes` name it. At least once and, for each order, in order. The body is the event as the stream has it, byte for byte.
+         * @description Sent to webhooks whose `eventTypes` include it. Delivered at least once; events of the same order arrive in sequence. The body is identical to the event in the stream.
          */
         post: operations["orderPlaced"];
         delete?: never;
@@ -1034,7 +1034,7 @@ export interface webhooks {
         put?: never;
         /**
          * A shipment was reported
-         * @description For webhooks whose `eventTypes` name it. A later report replaces carrier and tracking number. At least once and, for each order, in order. The body is the event as the stream has it, byte for byte.
+         * @description Sent to webhooks whose `eventTypes` include it. A later report replaces carrier and tracking number. Delivered at least once; events of the same order arrive in sequence. The body is identical to the event in the stream.
          */
         post: operations["orderShipped"];
         delete?: never;
@@ -1053,8 +1053,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * Money is owed back
-         * @description For webhooks whose `eventTypes` name it. A payment came for an order that takes none any more; `GET /store/refund/{refundId}` shows the refund. At least once and, for each order, in order. The body is the event as the stream has it, byte for byte.
+         * A refund is due
+         * @description Sent to webhooks whose `eventTypes` include it. A payment arrived for an order that is cancelled or already paid; `GET /store/refund/{refundId}` returns the refund. Delivered at least once; events of the same order arrive in sequence. The body is identical to the event in the stream.
          */
         post: operations["refundDue"];
         delete?: never;
@@ -1073,8 +1073,8 @@ export interface webhooks {
         get?: never;
         put?: never;
         /**
-         * The owner of the webhook tries it
-         * @description Sent when `POST /webhooks/{webhookId}/test` asks for it, whatever event types were chosen.
+         * A test of the webhook
+         * @description Sent on `POST /webhooks/{webhookId}/test`, regardless of `eventTypes`.
          */
         post: operations["webhookTest"];
         delete?: never;
@@ -1090,39 +1090,39 @@ export interface components {
         Problem: {
             /**
              * Format: uri
-             * @description A page that says what the problem means and what to do.
+             * @description A page that explains the problem and what to do.
              */
             type: string;
             title: string;
             status: number;
-            /** @description What the caller can do. Absent for defects of the shop. */
+            /** @description What to do. Absent for defects of the shop. */
             detail?: string;
             /** @description The path of the request. */
             instance?: string;
             /**
-             * @description Stable; for programs.
+             * @description Stable; use this in programs.
              * @enum {string}
              */
             code: "route-not-found" | "method-not-allowed" | "unauthorized" | "credential-refused" | "forbidden" | "too-many-requests" | "unsupported-media-type" | "payload-too-large" | "malformed-json" | "malformed-request" | "invalid-input" | "invalid-cursor" | "uri-too-long" | "range-not-satisfiable" | "headers-too-large" | "request-timeout" | "precondition-failed" | "plant-not-found" | "plant-exists" | "plant-has-pending-orders" | "image-not-found" | "image-too-large" | "image-type-refused" | "upload-not-found" | "too-many-photos" | "plant-not-available" | "insufficient-stock" | "order-not-found" | "order-exists" | "order-not-cancellable" | "idempotency-key-reused" | "order-not-payable" | "refund-not-found" | "refund-completed" | "order-transition-refused" | "customer-closed" | "user-not-found" | "username-taken" | "user-id-taken" | "user-has-open-orders" | "last-admin" | "login-failed" | "too-many-logins" | "api-key-not-found" | "too-many-api-keys" | "session-not-found" | "oauth-client-not-found" | "oauth-client-public" | "too-many-oauth-clients" | "webhook-not-found" | "webhook-disabled" | "too-many-webhooks" | "delivery-not-found" | "overloaded" | "unavailable" | "outcome-unknown" | "unknown-operation" | "malformed-frame" | "internal";
             requestId: string;
-            /** @description What is wrong with which part of the request. */
+            /** @description The invalid parts of the request. */
             errors?: {
                 /**
                  * Format: json-pointer
-                 * @description Into the body (RFC 6901).
+                 * @description The place in the body (RFC 6901).
                  */
                 pointer?: string;
-                /** @description In the path or the query. */
+                /** @description The name of a path or query parameter. */
                 parameter?: string;
                 header?: string;
                 detail: string;
             }[];
-            /** @description With `insufficient-stock`: the units that are free. */
+            /** @description With `insufficient-stock`: the units left in stock. */
             available?: number;
-            /** @description The orders that are in the way. */
+            /** @description The open orders that prevent the operation. */
             orders?: number[];
             /**
-             * @description With `order-not-payable`: it is to be given back.
+             * @description With `order-not-payable`: the payment must be refunded.
              * @constant
              */
             payment?: "refund-due";
@@ -1928,7 +1928,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The Idempotency-Key was used for another request */
+        /** @description Idempotency-Key was used for another request */
         "idempotency-key-reused": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1959,7 +1959,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Changed meanwhile */
+        /** @description Changed in the meantime */
         "precondition-failed": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2060,7 +2060,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Upload lost. Or: Overloaded. Or: Temporarily unavailable. Or: Outcome unknown. Or: Not available yet */
+        /** @description Upload expired. Or: Overloaded. Or: Temporarily unavailable. Or: Outcome unknown. Or: Not available yet */
         "upload-not-found.overloaded.unavailable.outcome-unknown.unknown-operation": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2152,7 +2152,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The order takes no payment */
+        /** @description Order cannot be paid */
         "order-not-payable": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2172,7 +2172,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Refund is completed */
+        /** @description Refund already completed */
         "refund-completed": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2316,7 +2316,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description The OAuth client is public */
+        /** @description OAuth client is public */
         "oauth-client-public": {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2378,83 +2378,83 @@ export interface components {
         };
     };
     parameters: {
-        /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+        /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
         RequestId: string;
-        /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+        /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
         IdempotencyKey: string;
-        /** @description The change is made only to the version that this ETag names; else 412. */
+        /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
         IfMatch: string;
-        /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
+        /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
         IfNoneMatch: string;
-        /** @description One part of the file. What asks for several is answered with the whole. */
+        /** @description One range of bytes. A request for several ranges gets the whole file. */
         Range: string;
-        /** @description The ETag that the part must belong to; else the whole file is answered. */
+        /** @description Applies Range only if the file has this ETag; otherwise answers with the whole file. */
         IfRange: string;
     };
     requestBodies: never;
     headers: {
         /**
-         * @description Names the request in the log of the shop: as the request did, when that was sane.
+         * @description The request's id in the shop's logs: the one sent in X-Request-Id, or a new one if that is absent or malformed.
          * @example 6f1ed002-ab5c-4f0e-9c3a-0d6f3ab8c1de
          */
         "X-Request-Id": string;
         /**
-         * @description Requests (q) in a window of seconds (w).
+         * @description The limit: requests (q) per window in seconds (w).
          * @example "requests";q=60000;w=60
          */
         "RateLimit-Policy": string;
         /**
-         * @description Requests left (r) and seconds until the window ends (t).
+         * @description Requests remaining (r) and seconds until the window ends (t).
          * @example "requests";r=59993;t=41
          */
         RateLimit: string;
         /**
-         * @description Version of the resource, for If-Match and If-None-Match.
+         * @description The version of the resource, for If-Match and If-None-Match.
          * @example "3"
          */
         ETag: string;
         /**
-         * @description Where the next page is; absent on the last one.
+         * @description The URL of the next page; absent on the last page.
          * @example <https://shop.example/v3/store/order?cursor=WyJ4IiwxXQ>; rel="next"
          */
         Link: string;
         /**
-         * @description Present when this is what an earlier request with the same Idempotency-Key was answered.
+         * @description Present if this is the response to an earlier request with the same Idempotency-Key.
          * @example true
          */
         "Idempotency-Replayed": "true";
         /**
-         * @description Seconds to wait before the next try.
+         * @description Seconds to wait before trying again.
          * @example 1
          */
         "Retry-After": string;
         /**
-         * @description Which credential is missing, or which permission.
+         * @description The required authentication, or the missing permission as `scope`.
          * @example Bearer realm="plant-shop"
          */
         "WWW-Authenticate": string;
         /**
-         * @description Parts of it can be read.
+         * @description The unit of range requests.
          * @example bytes
          */
         "Accept-Ranges": "bytes";
         /**
-         * @description Which bytes these are, of how many.
+         * @description The range of bytes in this response, and the total.
          * @example bytes 0-99/48213
          */
         "Content-Range": string;
         /**
-         * @description The day since which the operation is deprecated, in seconds since 1970 (RFC 9745).
+         * @description The date since which the operation is deprecated, in seconds since 1970 (RFC 9745).
          * @example @1796083200
          */
         Deprecation: string;
         /**
-         * @description The day after which the operation may be gone (RFC 8594).
+         * @description The date from which the operation may be removed (RFC 8594).
          * @example Tue, 01 Jun 2027 00:00:00 GMT
          */
         Sunset: string;
         /**
-         * @description The methods that the path has.
+         * @description The methods that the path supports.
          * @example GET, HEAD
          */
         Allow: string;
@@ -2467,9 +2467,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -2552,9 +2552,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -2639,9 +2639,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
+                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -2685,7 +2685,7 @@ export interface operations {
                     "application/json": components["schemas"]["Plant"];
                 };
             };
-            /** @description The client has this version already */
+            /** @description The client already has this version */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2708,11 +2708,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -2795,9 +2795,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -2857,7 +2857,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -2923,7 +2923,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -2992,7 +2992,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -3055,7 +3055,7 @@ export interface operations {
                 category?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -3111,13 +3111,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
             cookie?: never;
         };
-        /** @description One `ImportedPlant` a line, each ended by a newline. */
+        /** @description One `ImportedPlant` per line; each line ends with a newline. */
         requestBody: {
             content: {
                 /** @example {"id":7,"name":"Monstera","photoUrls":[],"tags":[{"name":"shade"}],"status":"available","quantity":20} */
@@ -3125,7 +3125,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description One line for each line, and one with totals */
+            /** @description A result per line, then a line with totals */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3157,7 +3157,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -3165,7 +3165,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One plant a line */
+            /** @description One plant per line */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3192,9 +3192,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -3207,11 +3207,11 @@ export interface operations {
             content: {
                 "multipart/form-data": {
                     /**
-                     * @description Comes back in the message.
+                     * @description Returned in the message.
                      * @example from the greenhouse
                      */
                     additionalMetadata?: string;
-                    /** @description With a file name. At most 10 MiB. */
+                    /** @description A file with a file name, at most 10 MiB. */
                     file: Blob;
                 };
             };
@@ -3257,13 +3257,13 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
+                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-                /** @description One part of the file. What asks for several is answered with the whole. */
+                /** @description One range of bytes. A request for several ranges gets the whole file. */
                 Range?: components["parameters"]["Range"];
-                /** @description The ETag that the part must belong to; else the whole file is answered. */
+                /** @description Applies Range only if the file has this ETag; otherwise answers with the whole file. */
                 "If-Range"?: components["parameters"]["IfRange"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -3274,7 +3274,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file as it was uploaded; what is no picture is an attachment */
+            /** @description The uploaded file; files that are not pictures are attachments */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3292,7 +3292,7 @@ export interface operations {
                     "application/octet-stream": Blob;
                 };
             };
-            /** @description The part that was asked for */
+            /** @description The requested range */
             206: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3311,7 +3311,7 @@ export interface operations {
                     "application/octet-stream": Blob;
                 };
             };
-            /** @description The client has this version already */
+            /** @description The client already has this version */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3348,7 +3348,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -3399,9 +3399,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -3468,9 +3468,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
+                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -3507,7 +3507,7 @@ export interface operations {
                     "application/json": components["schemas"]["Order"];
                 };
             };
-            /** @description The client has this version already */
+            /** @description The client already has this version */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3532,9 +3532,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -3586,7 +3586,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -3661,11 +3661,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -3730,9 +3730,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -3803,7 +3803,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -3849,7 +3849,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -3897,9 +3897,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -3963,11 +3963,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4036,11 +4036,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4094,7 +4094,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -4135,9 +4135,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
+                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4169,7 +4169,7 @@ export interface operations {
                     "application/json": components["schemas"]["Stock"];
                 };
             };
-            /** @description The client has this version already */
+            /** @description The client already has this version */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4194,9 +4194,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4265,7 +4265,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -4314,9 +4314,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -4381,9 +4381,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -4455,7 +4455,7 @@ export interface operations {
                 password: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -4498,7 +4498,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -4537,9 +4537,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
+                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4574,7 +4574,7 @@ export interface operations {
                     "application/json": components["schemas"]["User"];
                 };
             };
-            /** @description The client has this version already */
+            /** @description The client already has this version */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -4597,9 +4597,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4666,9 +4666,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4716,9 +4716,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4783,7 +4783,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4835,7 +4835,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4881,7 +4881,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4929,7 +4929,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -4983,9 +4983,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5055,7 +5055,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5109,9 +5109,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5179,7 +5179,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -5233,9 +5233,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -5312,7 +5312,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5369,7 +5369,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5426,9 +5426,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5494,7 +5494,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -5544,9 +5544,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -5614,9 +5614,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
+                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5653,7 +5653,7 @@ export interface operations {
                     "application/json": components["schemas"]["Webhook"];
                 };
             };
-            /** @description The client has this version already */
+            /** @description The client already has this version */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5678,9 +5678,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5753,9 +5753,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The change is made only to the version that this ETag names; else 412. */
+                /** @description Applies the change only to the version with this ETag; otherwise answers 412. */
                 "If-Match"?: components["parameters"]["IfMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5802,9 +5802,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5862,9 +5862,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5921,7 +5921,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -5980,9 +5980,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -6036,9 +6036,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Names the request, so that it can be repeated: for 24 hours, the same key and request get the answer of the first. Honoured for callers who show a credential. */
+                /** @description Makes the request safe to repeat: for 24 hours, the same request with the same key gets the response to the first. Ignored without a valid credential. */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path: {
@@ -6096,7 +6096,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -6132,7 +6132,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -6161,7 +6161,7 @@ export interface operations {
                      */
                     "application/json": {
                         ready: boolean;
-                        /** @description Per service: ready, or what keeps it. */
+                        /** @description Per service: `ready`, or why not. */
                         services: {
                             [key: string]: string;
                         };
@@ -6172,7 +6172,7 @@ export interface operations {
             408: components["responses"]["request-timeout"];
             431: components["responses"]["headers-too-large"];
             500: components["responses"]["internal"];
-            /** @description Not now */
+            /** @description Not ready */
             503: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6181,7 +6181,7 @@ export interface operations {
                 content: {
                     "application/json": {
                         ready: boolean;
-                        /** @description Per service: ready, or what keeps it. */
+                        /** @description Per service: `ready`, or why not. */
                         services: {
                             [key: string]: string;
                         };
@@ -6203,7 +6203,7 @@ export interface operations {
                 cursor?: string;
             };
             header?: {
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -6254,9 +6254,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description ETags that the client has already: 304 without a body when the resource is still the same. */
+                /** @description ETags of versions that the client has. Answers 304 without a body if one of them is current. */
                 "If-None-Match"?: components["parameters"]["IfNoneMatch"];
-                /** @description The client's own name for the request: 1 to 128 of A-Z a-z 0-9 . _ -. Others are replaced. */
+                /** @description The client's id of the request: 1 to 128 characters of A-Z a-z 0-9 . _ -. Others are replaced. */
                 "X-Request-Id"?: components["parameters"]["RequestId"];
             };
             path?: never;
@@ -6275,7 +6275,7 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description The client has this version already */
+            /** @description The client already has this version */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -6295,17 +6295,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description Names the event: the same on every repetition. Whoever keeps it does nothing twice.
+                 * @description The id of the event, the same in every attempt. Store it to recognise duplicates.
                  * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
                  */
                 "webhook-id": string;
                 /**
-                 * @description When this attempt was made, in seconds since 1970. Refuse what is older than five minutes.
+                 * @description The time of this attempt, in seconds since 1970. Refuse requests that are older than five minutes.
                  * @example 1803801601
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` under the secret without its `whsec_`, in base64, after `v1,`. One for each secret that is live, with a space between; one that fits is enough.
+                 * @description `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the secret without its prefix `whsec_` as key. Contains a signature per valid secret, separated by spaces; accept the request if one of them matches.
                  * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
                  */
                 "webhook-signature": string;
@@ -6332,18 +6332,18 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted any more: the webhook is disabled at once, and its events are held. */
+            /** @description No longer wanted. The webhook is disabled at once, and its events are held. */
             410: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Too much at once: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Too many requests. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             429: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6351,11 +6351,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not now: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Temporarily unavailable. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             503: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6363,14 +6363,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Taken, within 15 seconds. What the body says is not looked at. */
+            /** @description Received. Must arrive within 15 seconds; the body is ignored. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Anything else, redirects too, is a failure, as is no answer within 15 seconds. It is repeated after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            /** @description Any other status, including redirects, is a failure, as is no response within 15 seconds. The event is sent again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6384,17 +6384,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description Names the event: the same on every repetition. Whoever keeps it does nothing twice.
+                 * @description The id of the event, the same in every attempt. Store it to recognise duplicates.
                  * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
                  */
                 "webhook-id": string;
                 /**
-                 * @description When this attempt was made, in seconds since 1970. Refuse what is older than five minutes.
+                 * @description The time of this attempt, in seconds since 1970. Refuse requests that are older than five minutes.
                  * @example 1803801601
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` under the secret without its `whsec_`, in base64, after `v1,`. One for each secret that is live, with a space between; one that fits is enough.
+                 * @description `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the secret without its prefix `whsec_` as key. Contains a signature per valid secret, separated by spaces; accept the request if one of them matches.
                  * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
                  */
                 "webhook-signature": string;
@@ -6420,18 +6420,18 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted any more: the webhook is disabled at once, and its events are held. */
+            /** @description No longer wanted. The webhook is disabled at once, and its events are held. */
             410: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Too much at once: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Too many requests. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             429: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6439,11 +6439,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not now: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Temporarily unavailable. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             503: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6451,14 +6451,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Taken, within 15 seconds. What the body says is not looked at. */
+            /** @description Received. Must arrive within 15 seconds; the body is ignored. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Anything else, redirects too, is a failure, as is no answer within 15 seconds. It is repeated after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            /** @description Any other status, including redirects, is a failure, as is no response within 15 seconds. The event is sent again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6472,17 +6472,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description Names the event: the same on every repetition. Whoever keeps it does nothing twice.
+                 * @description The id of the event, the same in every attempt. Store it to recognise duplicates.
                  * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
                  */
                 "webhook-id": string;
                 /**
-                 * @description When this attempt was made, in seconds since 1970. Refuse what is older than five minutes.
+                 * @description The time of this attempt, in seconds since 1970. Refuse requests that are older than five minutes.
                  * @example 1803801601
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` under the secret without its `whsec_`, in base64, after `v1,`. One for each secret that is live, with a space between; one that fits is enough.
+                 * @description `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the secret without its prefix `whsec_` as key. Contains a signature per valid secret, separated by spaces; accept the request if one of them matches.
                  * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
                  */
                 "webhook-signature": string;
@@ -6508,18 +6508,18 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted any more: the webhook is disabled at once, and its events are held. */
+            /** @description No longer wanted. The webhook is disabled at once, and its events are held. */
             410: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Too much at once: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Too many requests. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             429: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6527,11 +6527,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not now: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Temporarily unavailable. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             503: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6539,14 +6539,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Taken, within 15 seconds. What the body says is not looked at. */
+            /** @description Received. Must arrive within 15 seconds; the body is ignored. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Anything else, redirects too, is a failure, as is no answer within 15 seconds. It is repeated after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            /** @description Any other status, including redirects, is a failure, as is no response within 15 seconds. The event is sent again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6560,17 +6560,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description Names the event: the same on every repetition. Whoever keeps it does nothing twice.
+                 * @description The id of the event, the same in every attempt. Store it to recognise duplicates.
                  * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
                  */
                 "webhook-id": string;
                 /**
-                 * @description When this attempt was made, in seconds since 1970. Refuse what is older than five minutes.
+                 * @description The time of this attempt, in seconds since 1970. Refuse requests that are older than five minutes.
                  * @example 1803801601
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` under the secret without its `whsec_`, in base64, after `v1,`. One for each secret that is live, with a space between; one that fits is enough.
+                 * @description `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the secret without its prefix `whsec_` as key. Contains a signature per valid secret, separated by spaces; accept the request if one of them matches.
                  * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
                  */
                 "webhook-signature": string;
@@ -6595,18 +6595,18 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted any more: the webhook is disabled at once, and its events are held. */
+            /** @description No longer wanted. The webhook is disabled at once, and its events are held. */
             410: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Too much at once: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Too many requests. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             429: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6614,11 +6614,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not now: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Temporarily unavailable. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             503: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6626,14 +6626,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Taken, within 15 seconds. What the body says is not looked at. */
+            /** @description Received. Must arrive within 15 seconds; the body is ignored. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Anything else, redirects too, is a failure, as is no answer within 15 seconds. It is repeated after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            /** @description Any other status, including redirects, is a failure, as is no response within 15 seconds. The event is sent again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
             default: {
                 headers: {
                     [name: string]: unknown;
@@ -6647,17 +6647,17 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description Names the event: the same on every repetition. Whoever keeps it does nothing twice.
+                 * @description The id of the event, the same in every attempt. Store it to recognise duplicates.
                  * @example 0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f
                  */
                 "webhook-id": string;
                 /**
-                 * @description When this attempt was made, in seconds since 1970. Refuse what is older than five minutes.
+                 * @description The time of this attempt, in seconds since 1970. Refuse requests that are older than five minutes.
                  * @example 1803801601
                  */
                 "webhook-timestamp": string;
                 /**
-                 * @description HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` under the secret without its `whsec_`, in base64, after `v1,`. One for each secret that is live, with a space between; one that fits is enough.
+                 * @description `v1,` and the base64 HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the secret without its prefix `whsec_` as key. Contains a signature per valid secret, separated by spaces; accept the request if one of them matches.
                  * @example v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=
                  */
                 "webhook-signature": string;
@@ -6680,18 +6680,18 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Not wanted any more: the webhook is disabled at once, and its events are held. */
+            /** @description No longer wanted. The webhook is disabled at once, and its events are held. */
             410: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Too much at once: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Too many requests. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             429: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6699,11 +6699,11 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Not now: it is sent again not before Retry-After (a day at most), and until then nothing else is (an hour at most). */
+            /** @description Temporarily unavailable. The event is not sent again before Retry-After (at most a day), nor are other events sent to the webhook until then (at most an hour). */
             503: {
                 headers: {
                     /**
-                     * @description Honoured: seconds or a date.
+                     * @description In seconds or as a date.
                      * @example 120
                      */
                     "Retry-After"?: string;
@@ -6711,14 +6711,14 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description Taken, within 15 seconds. What the body says is not looked at. */
+            /** @description Received. Must arrive within 15 seconds; the body is ignored. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
-            /** @description Anything else, redirects too, is a failure, as is no answer within 15 seconds. It is repeated after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
+            /** @description Any other status, including redirects, is a failure, as is no response within 15 seconds. The event is sent again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h. Later events of the same order wait for it; those of other orders do not. */
             default: {
                 headers: {
                     [name: string]: unknown;
