@@ -45,12 +45,12 @@ describe("credentials while the gateway's clock differs from identity's", () => 
 
     it("are accepted until they expire by identity's clock, and refused within a second after", async () => {
       const presented = [await bearer(3), newKey(2_500)];
-      const begun = performance.now();
+      const startedAt = performance.now();
       const lived = presented.map(async (headers) => {
         const statuses = new Set<number>();
         await until(async () => !statuses.add(await status(headers)).has(200) || statuses.size > 1);
         expect([...statuses]).toEqual([200, 401]);
-        return performance.now() - begun;
+        return performance.now() - startedAt;
       });
       for (const ms of await Promise.all(lived)) {
         // A token expires at a whole second.

@@ -18,9 +18,9 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
  * answered `former`. A 503 is always allowed: on a busy machine the gateway may be unable to check.
  */
 async function withinASecond(ask: () => Promise<number>, { former, wanted }: { former: number; wanted: number }): Promise<void> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   for (;;) {
-    const isLate = performance.now() - begun >= 1_000;
+    const isLate = performance.now() - startedAt >= 1_000;
     const status = await ask();
     if (status === wanted) return;
     expect(isLate ? [503] : [503, former]).toContain(status);
@@ -90,8 +90,8 @@ describe('credentials at the gateway', () => {
   it('are checked once, by digest, and then cached', async () => {
     for (let n = 0; n < 5; n++) expect(await createPlant({ api_key: 'key' })).toBe(200);
     expect(shop.identity.checks).toBe(1);
-    const asked = shop.calls.filter(({ operation }) => operation === 'identity.checkCredential').at(-1);
-    expect(asked?.payload).toEqual({ kind: 'apiKey', digest: digestOf('key') });
+    const call = shop.calls.filter(({ operation }) => operation === 'identity.checkCredential').at(-1);
+    expect(call?.payload).toEqual({ kind: 'apiKey', digest: digestOf('key') });
   });
 
   it('must all be valid', async () => {
@@ -179,9 +179,9 @@ describe('credentials at the gateway', () => {
     shop.identity.isUnresponsive = true;
     const lonely = (await startReplica(shop.nats)).service;
     try {
-      const begun = performance.now();
+      const startedAt = performance.now();
       await until(async () => (await lonely.readiness.report()).ready);
-      expect(performance.now() - begun).toBeGreaterThan(1_000);
+      expect(performance.now() - startedAt).toBeGreaterThan(1_000);
     } finally {
       await lonely.stop();
       shop.identity.isUnresponsive = false;
@@ -241,13 +241,13 @@ describe('credentials at the gateway', () => {
     const pulls = (): number => shop.calls.filter(({ operation }) => operation === 'identity.readRevocations').length;
     const nudges = 40;
     const before = pulls();
-    const begun = performance.now();
+    const startedAt = performance.now();
     for (let n = 0; n < nudges; n++) {
       const seen = pulls();
       nats.connection.publish(revocationsSubject, new Uint8Array());
       await until(() => pulls() > seen);
     }
-    const intervals = (performance.now() - begun) / pullIntervalMs;
+    const intervals = (performance.now() - startedAt) / pullIntervalMs;
     await nats.close(1_000);
     // Each nudge caused a pull; without nudges there would be one per interval, however busy the machine is.
     expect(pulls() - before).toBeGreaterThan(2 * (intervals + 1));
@@ -318,9 +318,9 @@ describe('credentials at the gateway', () => {
     it('do not block requests while identity is down', async () => {
       shop.identity.isUnresponsive = true;
       await until(async () => (await createPlant({ api_key: 'key' })) === 503);
-      const begun = performance.now();
+      const startedAt = performance.now();
       for (const path of reads) expect((await shop.get(path, { api_key: 'unknown', authorization: 'Bearer made-up' })).status).toBe(200);
-      expect(performance.now() - begun).toBeLessThan(1_500);
+      expect(performance.now() - startedAt).toBeLessThan(1_500);
       shop.identity.isUnresponsive = false;
       await until(async () => (await createPlant({ api_key: 'key' })) === 200);
     });

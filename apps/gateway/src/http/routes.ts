@@ -102,8 +102,8 @@ export class Routes {
   private methodsByUrl(): Map<string, Set<string>> {
     const methods = new Map<string, Set<string>>();
     for (const { method, url } of this.served) {
-      const known = methods.get(url);
-      if (known) known.add(method);
+      const existing = methods.get(url);
+      if (existing) existing.add(method);
       else methods.set(url, new Set([method]));
     }
     return methods;

@@ -27,8 +27,8 @@ export class UrlEncoded {
       const value = at === -1 ? '' : decode(pair.slice(at + 1));
       if (name === undefined || value === undefined) return new UrlEncoded(none, 'must be valid percent-encoded UTF-8');
       if (name.includes('\0') || value.includes('\0')) return new UrlEncoded(none, 'must not contain NUL characters');
-      const known = values.get(name);
-      if (known) known.push(value);
+      const previous = values.get(name);
+      if (previous) previous.push(value);
       else values.set(name, [value]);
     }
     return new UrlEncoded(values, undefined);

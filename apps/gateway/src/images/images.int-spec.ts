@@ -64,7 +64,7 @@ describe('images at the gateway', () => {
   /** While pending, the catalog acknowledges no chunk. */
   let held: Promise<unknown>;
   let waiting = 0;
-  let mostWaiting = 0;
+  let maxWaiting = 0;
   let chunksRead: number;
   /** The chunk that cannot be read. */
   let lost: number | undefined;
@@ -78,7 +78,7 @@ describe('images at the gateway', () => {
           return { uploadId };
         }),
         fake(catalog.writeImageChunk, async ({ index, data }) => {
-          mostWaiting = Math.max(mostWaiting, ++waiting);
+          maxWaiting = Math.max(maxWaiting, ++waiting);
           await held;
           waiting--;
           if (refusal) throw refusal;
@@ -112,7 +112,7 @@ describe('images at the gateway', () => {
   afterAll(() => shop.stop());
   beforeEach(() => {
     written = [];
-    finished = begun = chunksRead = mostWaiting = 0;
+    finished = begun = chunksRead = maxWaiting = 0;
     held = Promise.resolve();
     refusal = lost = undefined;
     stored = Buffer.from('a small image');
@@ -146,7 +146,7 @@ describe('images at the gateway', () => {
       expect((await upload(multipart(fileOf(content)))).status).toBe(200);
       expect(written.map(({ length }) => length)).toEqual([...Array<number>(5).fill(imageChunkBytes), 17]);
       expect(Buffer.concat(written).equals(content)).toBe(true);
-      expect({ mostWaiting, begun, finished }).toEqual({ mostWaiting: 1, begun: 1, finished: 1 });
+      expect({ maxWaiting, begun, finished }).toEqual({ maxWaiting: 1, begun: 1, finished: 1 });
     });
 
     it('accepts a file of exactly 10 MiB and refuses one byte more', async () => {

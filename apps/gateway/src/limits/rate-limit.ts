@@ -103,11 +103,11 @@ export class RateLimit {
       const counter = this.byHash.get(hash) ?? this.create(hash);
       if (!counter) continue;
       counter.byReplica ??= new Map();
-      const known = counter.byReplica.get(replica);
-      if (known === undefined && counter.byReplica.size >= maxReplicas) continue;
-      if (count <= (known ?? 0)) continue;
+      const previous = counter.byReplica.get(replica);
+      if (previous === undefined && counter.byReplica.size >= maxReplicas) continue;
+      if (count <= (previous ?? 0)) continue;
       counter.byReplica.set(replica, count);
-      counter.others += count - (known ?? 0);
+      counter.others += count - (previous ?? 0);
     }
   }
 
