@@ -61,7 +61,7 @@ export class GatewayModule {
           provide: RequestAuthenticator,
           inject: [RpcClient, RevocationLog, RateLimit],
           useFactory: (rpc: RpcClient, log: RevocationLog, limit: RateLimit) =>
-            new RequestAuthenticator(new Credentials(rpc, log, options), limit),
+            new RequestAuthenticator(new CredentialChecker(rpc, log, options), limit),
         },
         { provide: RateLimit, useValue: new RateLimit(options.rateLimitPerMinute) },
         { provide: ConcurrencyLimiter, useValue: limiter },

@@ -19,7 +19,7 @@ const maxLimit = 1_000;
 export class AuditPages {
   constructor(private readonly forwarder: RpcForwarder) {}
 
-  async send(request: FastifyRequest, reply: FastifyReply, query: AuditRequested): Promise<void> {
+  async send(request: FastifyRequest, reply: FastifyReply, query: AuditLogRequest): Promise<void> {
     const wanted = query.subject === undefined ? [undefined] : await this.subjectsOf(request, query.subject);
     const parts = await Promise.all(
       wanted.flatMap((subject) => {

@@ -25,7 +25,7 @@ describe('a deprecated operation', () => {
   describe('over HTTP', () => {
     let server: FastifyInstance;
     beforeAll(async () => {
-      const credentials = { known: () => undefined, check: () => Promise.reject(unavailable('identity')) };
+      const credentials = { findCached: () => undefined, check: () => Promise.reject(unavailable('identity')) };
       const authenticator = new RequestAuthenticator(credentials, new RateLimit(100));
       const routes = new Routes(authenticator, new ConcurrencyLimiter({ requests: 10, bodyBytes: 1_000 }));
       server = fastify();

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AccessPolicy } from '../access.js';
 import type { Caller } from '@plant-shop/credentials/caller';
-import type { Credentials } from '@plant-shop/credentials/credentials';
+import type { CredentialChecker } from '@plant-shop/credentials/credential-checker';
 import { type PresentedCredentials, presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, isTransient } from '@plant-shop/platform/errors';
 import { networkOf } from '@plant-shop/platform/network';
@@ -26,7 +26,7 @@ export class RequestAuthenticator {
   private readonly limitPolicy: string;
 
   constructor(
-    private readonly credentials: Pick<Credentials, 'known' | 'check'>,
+    private readonly credentials: Pick<CredentialChecker, 'findCached' | 'check'>,
     private readonly limit: RateLimit,
   ) {
     this.limitPolicy = policyHeader(limit.perMinute);
@@ -48,7 +48,7 @@ export class RequestAuthenticator {
       authorize(policy, undefined);
       return undefined;
     }
-    const readCached = (): Caller | undefined => this.credentials.known(presented);
+    const readCached = (): Caller | undefined => this.credentials.findCached(presented);
     const caller = ignoreRefusal ? undefinedIfRefused(readCached) : this.countingRefusals(request, reply, readCached);
     if (caller) {
       this.accept(caller, policy, request, reply);
@@ -65,7 +65,7 @@ export class RequestAuthenticator {
     const policy = request.routeSpec?.access;
     const presented = presentedCredentialsOf(request.raw);
     if (!policy || !presented) return;
-    const caller = this.credentials.known(presented) ?? (await this.credentials.check(presented, request.id, request.span?.traceparent));
+    const caller = this.credentials.findCached(presented) ?? (await this.credentials.check(presented, request.id, request.span?.traceparent));
     authorize(policy, caller);
   }
 
@@ -102,7 +102,7 @@ export class RequestAuthenticator {
   private countOpen(request: FastifyRequest, reply: FastifyReply, cost: number, byCredential = false): Promise<void> | undefined {
     const address = addressKey(request);
     const presented = byCredential ? undefinedIfRefused(() => presentedCredentialsOf(request.raw)) : undefined;
-    const caller = presented && undefinedIfRefused(() => this.credentials.known(presented));
+    const caller = presented && undefinedIfRefused(() => this.credentials.findCached(presented));
     if (presented && !caller && this.limit.isExhausted(address) && !this.limit.isExhausted(guessesKey(request))) {
       return this.countAfterCheck(presented, request, reply, cost);
     }

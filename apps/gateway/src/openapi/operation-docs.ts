@@ -16,7 +16,7 @@ export interface OperationDocs {
 
 export type AnswerDocs =
   /** The answer of the first call, forwarded. */
-  | { readonly kind: 'forwarded'; readonly schema: WrittenSchema }
+  | { readonly kind: 'forwarded'; readonly schema: SchemaWithComponents }
   /** The specification's ApiResponse, with an example of its message. */
   | { readonly kind: 'apiResponse'; readonly message: string; readonly headers?: Readonly<Record<string, JsonSchema>> }
   | { readonly kind: 'json'; readonly schema: JsonSchema; readonly example?: unknown; readonly alsoStatus?: 503; readonly hasEtag?: true }
@@ -24,7 +24,7 @@ export type AnswerDocs =
   | { readonly kind: 'lines'; readonly description: string; readonly example: readonly object[] }
   | { readonly kind: 'image' };
 
-export const forwarded = (schema: WrittenSchema): AnswerDocs => ({ kind: 'forwarded', schema });
+export const forwarded = (schema: SchemaWithComponents): AnswerDocs => ({ kind: 'forwarded', schema });
 
 export const apiResponse = (message: string, headers?: Readonly<Record<string, JsonSchema>>): AnswerDocs => ({
   kind: 'apiResponse',

@@ -122,7 +122,7 @@ async function send(request: FastifyRequest, parts: ImportContext, lines: readon
   return written;
 }
 
-async function ask(request: FastifyRequest, { forwarder, stop }: ImportContext, lines: readonly Line[]): Promise<readonly ImportedLine[]> {
+async function ask(request: FastifyRequest, { forwarder, stop }: ImportContext, lines: readonly Line[]): Promise<readonly ImportLineResult[]> {
   for (let attempt = 0; ; attempt++) {
     try {
       return await forwarder.call(request, catalog.importPlants, { lines: lines.map(({ bytes }) => bytes.toString('utf8')) });
@@ -136,9 +136,13 @@ async function ask(request: FastifyRequest, { forwarder, stop }: ImportContext, 
 }
 
 /** Sends a batch line by line that exceeds a frame once it is JSON-encoded; rare, since quotes must double its size. */
-async function oneByOne(request: FastifyRequest, parts: Pick<ImportContext, 'forwarder' | 'stop'>, lines: readonly Line[]): Promise<readonly ImportedLine[]> {
+async function oneByOne(
+  request: FastifyRequest,
+  parts: Pick<ImportContext, 'forwarder' | 'stop'>,
+  lines: readonly Line[],
+): Promise<readonly ImportLineResult[]> {
   if (lines.length === 1) return [{ refused: tooLong }];
-  const results: ImportedLine[] = [];
+  const results: ImportLineResult[] = [];
   for (const one of lines) results.push(...(await ask(request, parts as ImportContext, [one])));
   return results;
 }

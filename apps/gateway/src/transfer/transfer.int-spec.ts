@@ -27,7 +27,7 @@ describe('import and export', () => {
   let fails = 0;
   let blocked: Promise<unknown> | undefined;
 
-  const importBatch = async ({ lines }: { readonly lines: readonly string[] }): Promise<ImportedLine[]> => {
+  const importBatch = async ({ lines }: { readonly lines: readonly string[] }): Promise<ImportLineResult[]> => {
     batches.push(lines.length);
     await blocked;
     if (fails-- > 0) throw unavailable('catalog');
