@@ -144,7 +144,7 @@ describe('every service', () => {
     assert.deepEqual(signals('notifications', 'production-webhooks'), [...byWebhooks, 'cpu']);
     const { rules } = yamlOf('deploy/shared/prometheus-adapter.yaml');
     assert.deepEqual(rules.custom.map((/** @type {any} */ rule) => rule.name.as), [...byConnections, ...byWebhooks]);
-    const source = ['stream/metrics.ts', 'webhooks/delivery-metrics.ts'].map((file) => textOf(`apps/notifications/src/${file}`)).join('\n');
+    const source = ['stream/metrics.ts', 'webhooks/queue/delivery-metrics.ts'].map((file) => textOf(`apps/notifications/src/${file}`)).join('\n');
     for (const { seriesQuery, name } of rules.custom) {
       const [series = ''] = seriesQuery.split('{');
       assert.match(series, new RegExp(name.matches));

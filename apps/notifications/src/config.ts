@@ -1,7 +1,7 @@
 import { choice, type Config, integer, port, text, url } from '@plant-shop/platform/config';
 import { corsOrigins, databaseCa, databasePoolSize, databaseUrl, ownerUrl, serviceSettings } from '@plant-shop/platform/service/settings';
 import { roles } from './role.js';
-import { webhookSettings } from './webhooks/settings.js';
+import { webhookSettings } from './webhooks/endpoints/settings.js';
 
 export const databaseSetting = {
   databaseUrl: databaseUrl('NOTIFICATIONS_DATABASE_URL', "Notifications' own database"),

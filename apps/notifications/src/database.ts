@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '@plant-shop/platform/postgres/address';
 import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
-import { WebhookEntity } from './webhooks/webhook.entity.js';
+import { WebhookEntity } from './webhooks/endpoints/webhook.entity.js';
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 

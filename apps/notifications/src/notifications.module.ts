@@ -3,15 +3,12 @@ import { revocationLogOf } from '@plant-shop/credentials/follow-revocations';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { Logger } from '@plant-shop/platform/logging';
 import { RpcClient } from '@plant-shop/platform/rpc/client';
-import { Announcer } from './event-log/announcer.js';
-import { EventLogRetention } from './event-log/event-log-retention.js';
-import { Fanout } from './event-log/fanout.js';
-import { OrderEvents } from './event-log/order-events.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
 import { hasStream, hasWebhooks } from './role.js';
-import { streamParts } from './stream/stream-parts.js';
-import { webhookParts } from './webhooks/webhook-parts.js';
-import { WebhooksController } from './webhooks/webhooks.controller.js';
+import { streamProviders } from './stream/stream.providers.js';
+import { WebhooksController } from './webhooks/endpoints/webhooks.controller.js';
+import { webhookProviders } from './webhooks/webhook.providers.js';
+import { logProviders } from './wiring.js';
 
 @Module({})
 export class NotificationsModule {
@@ -23,12 +20,9 @@ export class NotificationsModule {
       providers: [
         { provide: NOTIFICATIONS_OPTIONS, useValue: options },
         { provide: RevocationLog, inject: [RpcClient], useFactory: (rpc: RpcClient) => revocationLogOf(rpc, logger) },
-        Fanout,
-        Announcer,
-        OrderEvents,
-        EventLogRetention,
-        ...(hasWebhooks(role) ? webhookParts : []),
-        ...(hasStream(role) ? streamParts(publicUrl) : []),
+        ...logProviders(logger),
+        ...(hasWebhooks(role) ? webhookProviders : []),
+        ...(hasStream(role) ? streamProviders(publicUrl) : []),
       ],
     };
   }

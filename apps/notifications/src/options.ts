@@ -1,7 +1,7 @@
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import type { NotificationsConfig } from './config.js';
 import type { Role } from './role.js';
-import { toWebhooksOptions, type WebhooksOptions } from './webhooks/options.js';
+import { toWebhooksOptions, type WebhooksOptions } from './webhooks/endpoints/options.js';
 
 /** What the parts of notifications need of its settings, in their own terms. */
 export interface NotificationsOptions {

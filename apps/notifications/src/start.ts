@@ -9,9 +9,9 @@ import { NotificationsModule } from './notifications.module.js';
 import { toOptions } from './options.js';
 import { hasStream, hasWebhooks, type Role } from './role.js';
 import { Connections } from './stream/connections.js';
-import { StreamAdapter } from './stream/stream.adapter.js';
 import { StreamServer } from './stream/stream-server.js';
-import type { WebhooksOptions } from './webhooks/options.js';
+import { StreamAdapter } from './stream/stream.adapter.js';
+import type { WebhooksOptions } from './webhooks/endpoints/options.js';
 
 /** Beyond it callers are told to come back. */
 const maxInFlight = 1_000;
@@ -41,7 +41,7 @@ export async function startNotifications(
   followRevocations(service, app.get(RevocationLog));
   infoOfRole(service.metrics, options.role);
   if (!hasStream(options.role)) return { streamPort: undefined };
-  service.readiness.requireCapacity('room', () => app.get(Connections).checkWantsMore());
+  service.readiness.requireCapacity('room', () => app.get(Connections).checkNotFull());
   return { streamPort: app.get(StreamServer).port };
 }
 

@@ -3,8 +3,8 @@ import { defaultEventType, type EventType, eventTypes, type OrderEvent } from '@
 import { orderPlaced, orderShipped, orderStatusChanged, refundDue, webhookTest } from '@plant-shop/contracts/events.schema';
 import { sampleOf } from '@plant-shop/contracts/samples';
 import { store } from '@plant-shop/contracts/store';
-import { encodeCursor } from '../stream/cursor.js';
-import type { GapReason } from '../stream/entry.js';
+import { encodeCursor } from '../log/cursor.js';
+import type { GapReason } from '../log/log-entry.js';
 
 // What clients are pushed, as AsyncAPI 3.0. The tests hold against it what was really sent.
 

@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import type { Connection } from './connection.js';
 import { Connections } from './connections.js';
 import type { StreamRequest } from './request.js';
-import { type StartingPlace, StartingPlaces } from './starting-places.js';
+import { type StartingPosition, StartingPositions } from './starting-positions.js';
 
 /** Admits WebSockets and event streams by the same rules. */
 @Injectable()
 export class Admission {
   constructor(
     private readonly connections: Connections,
-    private readonly places: StartingPlaces,
+    private readonly positions: StartingPositions,
   ) {}
 
   /**
@@ -17,18 +17,18 @@ export class Admission {
    * @throws CodedError when the client is refused
    */
   async admit(
-    { shown, filter, start = 'latest' }: StreamRequest,
+    { credentials, filter, start = 'latest' }: StreamRequest,
     requestId: string,
-    open: (connection: Connection, start: StartingPlace) => void,
+    open: (connection: Connection, start: StartingPosition) => void,
   ): Promise<void> {
-    const connection = await this.connections.admit(shown, filter, requestId);
+    const connection = await this.connections.admit(credentials, filter, requestId);
     try {
-      const place = await this.places.of(start);
+      const position = await this.positions.of(start);
       this.connections.checkStillOpen(connection);
-      open(connection, place);
+      open(connection, position);
     } finally {
       // The client disconnected, or was refused after it had been counted.
-      if (!connection.outlet) this.connections.gone(connection, 'none');
+      if (!connection.transport) this.connections.disconnected(connection, 'none');
     }
   }
 }

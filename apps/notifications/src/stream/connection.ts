@@ -1,13 +1,13 @@
 import type { Caller } from '@plant-shop/credentials/caller';
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
-import type { GapReason } from './entry.js';
-import type { Place } from './history.js';
-import type { CloseCode, Outlet } from './outlet.js';
-import { type Filter, isFiltered, type Sees, seenBy, type Subscription } from './subscription.js';
+import type { Position } from '../log/history.js';
+import type { GapReason } from '../log/log-entry.js';
+import { type Filter, isFiltered, type Visibility, visibilityOf, type Subscription } from '../log/subscription.js';
+import type { CloseCode, ClientTransport } from './client-transport.js';
 
 /**
  * - `opening`: its handshake is under way.
- * - `resuming`: it is on its way from its place to the end of the log.
+ * - `resuming`: it is on its way from its position to the end of the log.
  * - `live`: it has everything that was flushed.
  * - `held`: its credentials are being checked again; nothing is sent meanwhile.
  */
@@ -16,40 +16,40 @@ export type ConnectionState = 'opening' | 'resuming' | 'live' | 'held' | 'closed
 /** One open stream. */
 export class Connection implements Subscription {
   state: ConnectionState = 'opening';
-  sees: Sees;
+  visibility: Visibility;
   readonly isFiltered: boolean;
   /** Everything up to here was sent; not kept while live. */
-  place: Place = 0;
+  position: Position = 0;
   /** What it must be told before anything else. */
   gap: GapReason | undefined;
-  outlet: Outlet | undefined;
+  transport: ClientTransport | undefined;
   /** Why it ended, once it has. */
-  closedWith: CloseCode | undefined;
+  closeCode: CloseCode | undefined;
   /** Its credentials are being checked again. */
-  isChecked = false;
+  isRechecking = false;
   /** A sign of life is awaited. */
-  isAwaited = false;
+  awaitsPong = false;
   /** Messages that came from the client since the last ping. */
-  heard = 0;
+  messagesSincePing = 0;
   /** What was sent and is not yet away: the number of bytes that the socket must have passed, and since when. */
   unsent: { readonly bytes: number; readonly since: number } | undefined;
-  /** Its place in the heartbeat. */
-  slot = 0;
+  /** Its position in the heartbeat. */
+  heartbeatSlot = 0;
   /** Counts the journeys to the end of the log: an older one stops. */
-  journey = 0;
+  catchUpRun = 0;
 
   constructor(
-    readonly shown: PresentedCredentials,
+    readonly credentials: PresentedCredentials,
     public caller: Caller,
     readonly filter: Filter,
   ) {
-    this.sees = seenBy(caller.principal);
+    this.visibility = visibilityOf(caller.principal);
     this.isFiltered = isFiltered(filter);
   }
 
   /** Its credentials were checked again. */
   renew(caller: Caller): void {
     this.caller = caller;
-    this.sees = seenBy(caller.principal);
+    this.visibility = visibilityOf(caller.principal);
   }
 }

@@ -5,20 +5,19 @@ import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
+import type { Filter } from '../log/subscription.js';
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
+import { ageLimitMs, isFull } from './capacity.js';
+import { CatchUp } from './catch-up.js';
+import type { CloseCode, ClientTransport } from './client-transport.js';
 import { Connection } from './connection.js';
 import { CredentialWatch } from './credential-watch.js';
 import { Deadlines } from './deadlines.js';
-import { Delivery } from './delivery.js';
+import { FrameSender } from './frame-sender.js';
 import { Heartbeat } from './heartbeat.js';
-import { LogTail } from './log-tail.js';
 import { StreamMetrics } from './metrics.js';
-import type { CloseCode, Outlet } from './outlet.js';
 import { reconnectAfterMs } from './reconnect.js';
-import { ageLimitMs, isFull } from './room.js';
-import { Sender } from './sender.js';
-import type { StartingPlace } from './starting-places.js';
-import type { Filter } from './subscription.js';
+import type { StartingPosition } from './starting-positions.js';
 
 const secondMs = 1_000;
 /** A drain closes connections in so many parts, so that other work has its turn. When their clients come back is advised to each (reconnect.ts). */
@@ -43,28 +42,21 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   private readonly atDrain: (() => void)[] = [];
 
   constructor(
-    private readonly delivery: Delivery,
+    private readonly catchUp: CatchUp,
     private readonly watch: CredentialWatch,
-    private readonly sender: Sender,
+    private readonly sender: FrameSender,
     private readonly metrics: StreamMetrics,
     private readonly revocations: RevocationLog,
-    tail: LogTail,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {
     this.heartbeat = new Heartbeat(options.stream.pingSeconds);
-    watch.listen({
-      hold: (connection) => connection.outlet && delivery.hold(connection),
+    watch.onChange({
+      hold: (connection) => connection.transport && catchUp.hold(connection),
       release: (connection) => this.release(connection),
       close: (connection, code) => this.close(connection, code),
     });
-    sender.listen((connection) => this.close(connection, 4101));
-    tail.listen({
-      setBack: () => {
-        // They come back with cursors, and are told what is missing.
-        this.closeTogether([...this.all], 4200, this.all.size);
-      },
-    });
-    metrics.watchRoom(() => this.full, options.stream.maxConnections);
+    sender.onSlowClient((connection) => this.close(connection, 4101));
+    metrics.watchCapacity(() => this.full, options.stream.maxConnections);
   }
 
   onModuleInit(): void {
@@ -83,8 +75,13 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
    * Whether this replica should get new clients; it takes those that come all the same, up to its limit.
    * @throws Error in words for operators
    */
-  checkWantsMore(): void {
+  checkNotFull(): void {
     if (this.full) throw new Error(`full: ${this.all.size} of ${this.options.stream.maxConnections} connections`);
+  }
+
+  /** Closes all connections with 4200. Clients come back with their cursors, and get a gap notice for what is missing. */
+  closeAll(): void {
+    this.closeTogether([...this.all], 4200, this.all.size);
   }
 
   /** What else is to be done when a drain begins. */
@@ -104,7 +101,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
    * @param others clients that are served without a connection of ours
    * @throws CodedError while nobody new is let in
    */
-  checkRoom(others = 0): void {
+  checkCapacity(others = 0): void {
     if (this.ended) throw stopping();
     if (this.all.size + others >= this.options.stream.maxConnections) throw overloaded('This replica of the stream');
   }
@@ -113,12 +110,12 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
    * A connection whose handshake goes on: what ends its credentials from now on ends it.
    * @throws CodedError
    */
-  async admit(shown: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
-    this.checkRoom();
-    return this.watch.check(shown, requestId, (caller) => {
-      this.checkRoom();
+  async admit(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
+    this.checkCapacity();
+    return this.watch.check(credentials, requestId, (caller) => {
+      this.checkCapacity();
       this.count(caller);
-      const connection = new Connection(shown, caller, filter);
+      const connection = new Connection(credentials, caller, filter);
       this.all.add(connection);
       this.watch.add(connection);
       this.expiries.add(connection, caller.expiresAt);
@@ -128,40 +125,40 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** @throws CodedError when what it lives on has ended during its handshake */
-  checkStillOpen({ state, closedWith }: Connection): void {
+  checkStillOpen({ state, closeCode }: Connection): void {
     if (state !== 'closed') return;
-    if (closedWith === 4200) throw stopping();
+    if (closeCode === 4200) throw stopping();
     throw new CredentialRefused('credential-refused', 'The credential has just ended.');
   }
 
-  /** Its handshake is done: from here on it gets what follows its place. */
-  open(connection: Connection, outlet: Outlet, { place, gap }: StartingPlace): void {
-    connection.outlet = outlet;
+  /** Its handshake is done: from here on it gets what follows its position. */
+  open(connection: Connection, transport: ClientTransport, { position, gap }: StartingPosition): void {
+    connection.transport = transport;
     connection.gap = gap;
-    this.metrics.connections.inc({ transport: outlet.transport });
+    this.metrics.connections.inc({ transport: transport.kind });
     this.heartbeat.add(connection);
     // A client without a cursor would lose what happens until it is back.
-    if (outlet.form !== 'plain') {
+    if (transport.format !== 'plain') {
       this.ages.add(connection, performance.now() + ageLimitMs(this.options.stream.maxAgeSeconds * 1_000, Math.random()));
     }
-    if (connection.isChecked) {
-      connection.place = place;
+    if (connection.isRechecking) {
+      connection.position = position;
       connection.state = 'held';
     } else {
-      this.delivery.begin(connection, place);
+      this.catchUp.begin(connection, position);
     }
   }
 
   /** @param leaving how many are closed with it, for the same reason */
   close(connection: Connection, code: CloseCode, leaving = 1): void {
     if (connection.state === 'closed') return;
-    connection.closedWith = code;
-    connection.outlet?.close(code, reconnectAfterMs(code, leaving, Math.random()));
+    connection.closeCode = code;
+    connection.transport?.close(code, reconnectAfterMs(code, leaving, Math.random()));
     this.forget(connection, code);
   }
 
   /** The client has ended it, or its network. */
-  gone(connection: Connection, code: number | string): void {
+  disconnected(connection: Connection, code: number | string): void {
     if (connection.state !== 'closed') this.forget(connection, code);
   }
 
@@ -177,7 +174,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     const atOnce = Math.max(drainAtOnce, Math.ceil(leaving / drainParts));
     for (;;) {
       // Those whose handshake goes on are told after it, so that they hear 4200 and not a refusal.
-      const part = [...this.all].filter(({ outlet }) => outlet ?? this.ended).slice(0, atOnce);
+      const part = [...this.all].filter(({ transport }) => transport ?? this.ended).slice(0, atOnce);
       this.closeTogether(part, 4200, leaving);
       if (this.ended && this.all.size === 0) return;
       await sleep(drainPauseMs);
@@ -195,7 +192,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   private release(connection: Connection): void {
     this.expiries.delete(connection);
     this.expiries.add(connection, connection.caller.expiresAt);
-    if (connection.outlet) this.delivery.release(connection);
+    if (connection.transport) this.catchUp.release(connection);
   }
 
   private count({ credential }: Caller): void {
@@ -213,23 +210,23 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     const left = (this.perCredential.get(credential) ?? 1) - 1;
     if (left > 0) this.perCredential.set(credential, left);
     else this.perCredential.delete(credential);
-    this.delivery.end(connection);
+    this.catchUp.end(connection);
     this.all.delete(connection);
     this.watch.delete(connection);
     this.expiries.delete(connection);
     this.ages.delete(connection);
     this.full = this.isFull();
     this.heartbeat.delete(connection);
-    if (!connection.outlet) return;
-    this.metrics.connections.dec({ transport: connection.outlet.transport });
+    if (!connection.transport) return;
+    this.metrics.connections.dec({ transport: connection.transport.kind });
     this.metrics.closes.inc({ code: String(code) });
   }
 
   private tick(): void {
     this.heartbeat.tick(
       (connection) => {
-        connection.outlet?.socket.destroy();
-        this.gone(connection, 'none');
+        connection.transport?.socket.destroy();
+        this.disconnected(connection, 'none');
       },
       (connection) => this.close(connection, 1008),
     );

@@ -7,13 +7,13 @@ import { revocationKey, RevocationLog } from '@plant-shop/credentials/revocation
 import type { PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError, overloaded } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { Connection } from './connection.js';
-import { Permits } from './permits.js';
-import { mayReadOrders } from './subscription.js';
+import { Semaphore } from './semaphore.js';
 
 /** What is to be done with open connections. */
-export interface CredentialWatcher {
+export interface CredentialChangeHandler {
   hold(connection: Connection): void;
   /** It may go on, with the caller that it has now. */
   release(connection: Connection): void;
@@ -31,9 +31,9 @@ const retryMs = 250;
 @Injectable()
 export class CredentialWatch {
   private readonly byKey = new Map<string, Set<Connection>>();
-  private readonly checks = new Permits(checksAtOnce);
+  private readonly checks = new Semaphore(checksAtOnce);
   private generation: number;
-  private watcher: CredentialWatcher | undefined;
+  private handler: CredentialChangeHandler | undefined;
 
   constructor(
     private readonly credentials: CredentialChecker,
@@ -44,8 +44,8 @@ export class CredentialWatch {
     log.listen({ revoked: (entries) => this.revoked(entries), forget: () => this.forget() });
   }
 
-  listen(watcher: CredentialWatcher): void {
-    this.watcher = watcher;
+  onChange(handler: CredentialChangeHandler): void {
+    this.handler = handler;
   }
 
   /**
@@ -53,10 +53,10 @@ export class CredentialWatch {
    * what is added in that very moment will be found by the next entry.
    * @throws CredentialRefused; CodedError `forbidden`, `unavailable`, `overloaded`
    */
-  async check<T>(shown: PresentedCredentials, requestId: string, take: (caller: Caller) => T): Promise<T> {
+  async check<T>(presented: PresentedCredentials, requestId: string, take: (caller: Caller) => T): Promise<T> {
     for (let attempt = 0; attempt < attempts; attempt++) {
       const { position, generation } = this.log;
-      const caller = await this.credentials.check(shown, requestId);
+      const caller = await this.credentials.check(presented, requestId);
       // An answer may be older than an entry that came meanwhile and will not come again.
       if (this.log.position !== position || this.log.generation !== generation) continue;
       if (!mayReadOrders(caller.principal)) {
@@ -87,7 +87,7 @@ export class CredentialWatch {
       if (kind === 'userChanged') {
         for (const connection of this.on(revocationKey('user', id))) this.checkAgain(connection);
       } else {
-        for (const connection of this.on(revocationKey(kind, id))) this.watcher?.close(connection, 4001);
+        for (const connection of this.on(revocationKey(kind, id))) this.handler?.close(connection, 4001);
       }
     }
   }
@@ -105,30 +105,30 @@ export class CredentialWatch {
   }
 
   private checkAgain(connection: Connection): void {
-    this.watcher?.hold(connection);
+    this.handler?.hold(connection);
     // A check that is under way starts anew by itself: the log has grown meanwhile.
-    if (connection.isChecked) return;
-    connection.isChecked = true;
+    if (connection.isRechecking) return;
+    connection.isRechecking = true;
     void this.checks.run(() => this.untilKnown(connection));
   }
 
   private async untilKnown(connection: Connection): Promise<void> {
     while (connection.state !== 'closed') {
       try {
-        await this.check(connection.shown, 'recheck', (caller) => {
+        await this.check(connection.credentials, 'recheck', (caller) => {
           if (connection.state === 'closed') return;
           this.delete(connection);
           connection.renew(caller);
           this.add(connection);
-          connection.isChecked = false;
-          this.watcher?.release(connection);
+          connection.isRechecking = false;
+          this.handler?.release(connection);
         });
         return;
       } catch (error) {
         if (error instanceof CredentialRefused || isCode(error, 'credential-refused')) {
-          this.watcher?.close(connection, 4001);
+          this.handler?.close(connection, 4001);
         } else if (isCode(error, 'forbidden')) {
-          this.watcher?.close(connection, 4003);
+          this.handler?.close(connection, 4003);
         } else {
           this.logger.debug({ err: error }, 'credentials of a connection cannot be checked now');
           await new Promise((resolve) => setTimeout(resolve, retryMs));
@@ -137,5 +137,9 @@ export class CredentialWatch {
     }
   }
 }
+
+/** The same as for reading an order at the gateway (apps/gateway/src/access.ts). */
+const mayReadOrders = ({ permissions, shown }: Principal): boolean =>
+  shown.includes('apiKey') || permissions.includes('write:orders') || permissions.includes('read:orders');
 
 const isCode = (error: unknown, code: string): boolean => error instanceof CodedError && error.code === code;

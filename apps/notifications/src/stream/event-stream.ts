@@ -1,21 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { type CloseCode, closeLimitMs, closeReasons, type ClientTransport } from './client-transport.js';
 import type { Connection } from './connection.js';
 import type { Connections } from './connections.js';
 import { retryLine, sseComment } from './frames.js';
-import { type CloseCode, closeLimitMs, closeReasons, type Outlet } from './outlet.js';
 import { brokenRetryMs } from './reconnect.js';
-import type { StartingPlace } from './starting-places.js';
+import type { StartingPosition } from './starting-positions.js';
 
 /** Server-Sent Events (HTML, 9.2): the same entries as by WebSocket, with the cursor as the id that browsers come back with. */
 export const wantsEventStream = ({ headers }: IncomingMessage): boolean =>
   /(^|[\s,])text\/event-stream\s*(;|,|$)/i.test(headers.accept ?? '');
 
-/** Begins the answer, after which the client may rely on every event behind its place. */
+/** Begins the answer, after which the client may rely on every event behind its position. */
 export function beginEventStream(
   response: ServerResponse,
   headers: Readonly<Record<string, string>>,
-  { connections, connection, start }: { connections: Connections; connection: Connection; start: StartingPlace },
+  { connections, connection, start }: { connections: Connections; connection: Connection; start: StartingPosition },
 ): void {
   const { socket } = response;
   if (!socket || socket.destroyed) return;
@@ -25,13 +25,13 @@ export function beginEventStream(
   // Proxies that gather answers before they pass them on are asked not to.
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
   response.write(`${retryLine(brokenRetryMs(Math.random()))}\n`);
-  connections.open(connection, new EventStreamOutlet(response, socket), start);
-  response.on('close', () => connections.gone(connection, 'none'));
+  connections.open(connection, new EventStreamTransport(response, socket), start);
+  response.on('close', () => connections.disconnected(connection, 'none'));
 }
 
-class EventStreamOutlet implements Outlet {
-  readonly transport = 'sse';
-  readonly form = 'sse';
+class EventStreamTransport implements ClientTransport {
+  readonly kind = 'sse';
+  readonly format = 'sse';
 
   constructor(
     private readonly response: ServerResponse,

@@ -1,5 +1,7 @@
+import type { LogEntry } from '../log/log-entry.js';
+
 /** How bytes of an event are wrapped for a kind of client. */
-export type Form = 'plain' | 'resumable' | 'sse';
+export type FrameFormat = 'plain' | 'resumable' | 'sse';
 
 /** A whole text message of a WebSocket, as servers send it: final, unmasked (RFC 6455, 5.2). */
 export function textFrame(text: string): Buffer {
@@ -29,3 +31,20 @@ export const sseMessage = (cursor: string, data: string): Buffer => Buffer.from(
 export const retryLine = (ms: number): string => `retry: ${ms}\n`;
 
 export const sseComment = Buffer.from(':\n\n');
+
+/** Returns the frame of an entry; undefined for a gap in the plain format, whose frames are events only. */
+export const frameOf = (entry: LogEntry, format: FrameFormat): Buffer | undefined =>
+  format === 'plain' && !entry.event ? undefined : entry.bytesIn(format, encode);
+
+function encode(entry: LogEntry, format: FrameFormat): Buffer {
+  switch (format) {
+    case 'plain':
+      return textFrame(entry.body);
+    case 'resumable':
+      return textFrame(entry.text);
+    case 'sse':
+      return sseMessage(entry.cursor, entry.body);
+    default:
+      return format satisfies never;
+  }
+}

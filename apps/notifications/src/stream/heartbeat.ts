@@ -3,7 +3,7 @@ import type { Connection } from './connection.js';
 /** The part of the time between two pings that a client has for its answer: 8 s of 25. */
 const answerPart = 8 / 25;
 /** What a client may say in that time: pings of its own, keep-alives. It has nothing else to say. */
-const maxHeard = 100;
+const maxMessages = 100;
 
 /** One clock for all connections: 10,000 timers would cost more than what they are for. */
 export class Heartbeat {
@@ -20,13 +20,13 @@ export class Heartbeat {
 
   /** Spread evenly, whenever they come. */
   add(connection: Connection): void {
-    connection.slot = this.next;
+    connection.heartbeatSlot = this.next;
     this.slots[this.next]?.add(connection);
     this.next = (this.next + 1) % this.periodSeconds;
   }
 
   delete(connection: Connection): void {
-    this.slots[connection.slot]?.delete(connection);
+    this.slots[connection.heartbeatSlot]?.delete(connection);
   }
 
   /** Once a second. `onSilent` is called for those that have not answered, `onTalking` for those that say too much. */
@@ -34,11 +34,11 @@ export class Heartbeat {
     const { periodSeconds, slots } = this;
     this.second = (this.second + 1) % periodSeconds;
     const pinged = slots[(this.second - this.answerSeconds + periodSeconds) % periodSeconds] ?? [];
-    for (const connection of pinged) if (connection.isAwaited) onSilent(connection);
+    for (const connection of pinged) if (connection.awaitsPong) onSilent(connection);
     for (const connection of slots[this.second] ?? []) {
-      if (connection.heard > maxHeard) onTalking(connection);
-      connection.heard = 0;
-      connection.isAwaited = connection.outlet?.ping() ?? false;
+      if (connection.messagesSincePing > maxMessages) onTalking(connection);
+      connection.messagesSincePing = 0;
+      connection.awaitsPong = connection.transport?.ping() ?? false;
     }
   }
 }

@@ -1,7 +1,7 @@
-import type { EventTypes } from '../event-log/event-types.js';
-import type { Batch, Selected } from './batch.js';
+import type { EventTypes } from '../log/event-types.js';
+import { isVisibleTo } from '../log/subscription.js';
 import type { Connection } from './connection.js';
-import { isFor } from './subscription.js';
+import type { EntryBatch, Selection } from './entry-batch.js';
 
 /**
  * The live connections, found by what they see and the types that they ask for: neither one customer's event nor each order that is
@@ -12,14 +12,14 @@ export class LiveConnections {
   private readonly bySubject = new Groups<string>();
 
   add(connection: Connection): void {
-    const { all, subject } = connection.sees;
+    const { all, subject } = connection.visibility;
     if (all) this.seeingAll.add(connection.filter.types, connection);
     else this.bySubject.add(subject, connection);
   }
 
   delete(connection: Connection): void {
     this.seeingAll.delete(connection.filter.types, connection);
-    this.bySubject.delete(connection.sees.subject, connection);
+    this.bySubject.delete(connection.visibility.subject, connection);
   }
 
   *all(): Iterable<Connection> {
@@ -28,16 +28,16 @@ export class LiveConnections {
   }
 
   /** Who sees something of a batch of a type that they ask for; another filter may leave nothing of it. */
-  *seeing({ entries }: Batch): Iterable<Connection> {
+  *interestedIn({ entries }: EntryBatch): Iterable<Connection> {
     const typesBySubject = new Map<string, Set<string>>();
-    for (const { event, facts } of entries) {
-      if (!event || !facts) {
+    for (const { event, fields } of entries) {
+      if (!event || !fields) {
         yield* this.all();
         return;
       }
       const types = typesBySubject.get(event.subject);
-      if (types) types.add(facts.type);
-      else typesBySubject.set(event.subject, new Set([facts.type]));
+      if (types) types.add(fields.type);
+      else typesBySubject.set(event.subject, new Set([fields.type]));
     }
     const all = [...typesBySubject.values()];
     for (const asked of this.seeingAll.keys()) {
@@ -79,8 +79,8 @@ class Groups<Key> {
   }
 }
 
-export function selectionFor(connection: Connection, batch: Batch): Selected {
-  const form = connection.outlet?.form ?? 'plain';
-  if (connection.sees.all && !connection.isFiltered) return batch.ofTypes(form, connection.filter.types);
-  return batch.only(form, (entry) => isFor(connection, entry));
+export function selectionFor(connection: Connection, batch: EntryBatch): Selection {
+  const format = connection.transport?.format ?? 'plain';
+  if (connection.visibility.all && !connection.isFiltered) return batch.ofTypes(format, connection.filter.types);
+  return batch.only(format, (entry) => isVisibleTo(connection, entry));
 }

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Ring } from './ring.js';
 
 /** What operators see of the stream. */
 @Injectable()
@@ -10,7 +9,6 @@ export class StreamMetrics {
   readonly frames: Counter<'transport'>;
   readonly closes: Counter<'code'>;
   readonly refusals: Counter<'code'>;
-  readonly ringMisses: Counter;
   readonly pagesRead: Counter;
   readonly lag: Histogram;
   readonly sendLag: Histogram;
@@ -39,11 +37,6 @@ export class StreamMetrics {
       labelNames: ['code'],
       registers,
     });
-    this.ringMisses = new Counter({
-      name: 'stream_ring_misses_total',
-      help: 'Reads of the log for events that no message from another replica brought',
-      registers,
-    });
     this.pagesRead = new Counter({
       name: 'stream_pages_read_total',
       help: 'Pages of the log read for clients that resume before the ring begins',
@@ -64,14 +57,8 @@ export class StreamMetrics {
     });
   }
 
-  watchRoom(isFull: () => boolean, most: number): void {
+  watchCapacity(isFull: () => boolean, most: number): void {
     gauge(this.registry, 'stream_full', '1 while the replica asks for no more clients', () => (isFull() ? 1 : 0));
     gauge(this.registry, 'stream_connections_limit', 'Connections that the replica takes at most', () => most);
-  }
-
-  watchRing(ring: Ring): void {
-    gauge(this.registry, 'stream_ring_events', 'Events in the ring', () => ring.count);
-    gauge(this.registry, 'stream_ring_begin', 'Number after which the ring begins', () => Math.floor(ring.floor));
-    gauge(this.registry, 'stream_ring_end', 'Number of the last event in the ring', () => Math.floor(ring.head));
   }
 }

@@ -7,7 +7,7 @@ import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js'
 import { Connections } from './connections.js';
 import { transportSecurity } from './problems.js';
 import { updatesPath } from './request.js';
-import { type AdmittedSocket, type StreamSocket, WebSocketOutlet } from './websocket.js';
+import { type AdmittedSocket, type StreamSocket, WebSocketTransport } from './websocket.js';
 
 /**
  * The WebSocket side of the stream, from the 101 on: `StreamAdapter` admits or refuses clients before it. Frames do not pass
@@ -28,10 +28,10 @@ export class OrderEventsGateway implements OnGatewayInit<WebSocketServer>, OnGat
   }
 
   /** Runs in the turn of the event loop that sent the 101: from it on, the client may rely on every event after its start. */
-  handleConnection(client: StreamSocket, { connection, socket, form, start }: AdmittedSocket): void {
+  handleConnection(client: StreamSocket, { connection, socket, format, start }: AdmittedSocket): void {
     client.connection = connection;
     try {
-      this.connections.open(connection, new WebSocketOutlet(client, socket, form), start);
+      this.connections.open(connection, new WebSocketTransport(client, socket, format), start);
     } catch (error) {
       // Nest would end the process, and with it everybody's connection.
       this.logger.error({ err: error }, 'a stream could not begin');
@@ -41,6 +41,6 @@ export class OrderEventsGateway implements OnGatewayInit<WebSocketServer>, OnGat
 
   /** @param code of the close; a number, although Nest's interface has only strings */
   handleDisconnect({ connection }: StreamSocket, code: number | string = 'none'): void {
-    this.connections.gone(connection, code);
+    this.connections.disconnected(connection, code);
   }
 }

@@ -2,18 +2,18 @@ import { Injectable } from '@nestjs/common';
 import { RevocationLog } from '@plant-shop/credentials/revocation-log';
 import { unavailable } from '@plant-shop/platform/errors';
 import { Database } from '@plant-shop/platform/postgres/database';
+import { encodeCursor } from '../log/cursor.js';
+import { pageEntries, readPage } from '../log/event-log.repository.js';
+import type { Position } from '../log/history.js';
+import { LogEntry } from '../log/log-entry.js';
+import { LogTail } from '../log/log-tail.js';
+import { isVisibleTo, visibilityOf, type Subscription } from '../log/subscription.js';
 import { Connections } from './connections.js';
 import { CredentialWatch } from './credential-watch.js';
-import { encodeCursor } from './cursor.js';
-import { Entry } from './entry.js';
-import type { Place } from './history.js';
-import { pageEntries, readPage } from './log-pages.js';
-import { LogTail } from './log-tail.js';
 import { StreamMetrics } from './metrics.js';
-import { Permits } from './permits.js';
 import type { StreamRequest } from './request.js';
-import { StartingPlaces } from './starting-places.js';
-import { isFor, seenBy, type Subscription } from './subscription.js';
+import { Semaphore } from './semaphore.js';
+import { StartingPositions } from './starting-positions.js';
 
 const maxPageBytes = 1024 * 1024;
 const readsAtOnce = 2;
@@ -21,19 +21,18 @@ const readsAtOnce = 2;
 /** Order events as JSON pages, for clients that ask instead of listening; with `wait`, by long poll. */
 @Injectable()
 export class Pages {
-  private readonly reads = new Permits(readsAtOnce);
+  private readonly reads = new Semaphore(readsAtOnce);
   private waiting = new Set<() => void>();
 
   constructor(
     private readonly tail: LogTail,
     private readonly database: Database,
-    private readonly places: StartingPlaces,
+    private readonly positions: StartingPositions,
     private readonly connections: Connections,
     private readonly watch: CredentialWatch,
     private readonly revocations: RevocationLog,
     private readonly metrics: StreamMetrics,
   ) {
-    tail.listen({ grown: () => this.wake(), setBack: () => this.wake() });
     connections.onDrain(() => this.wake());
   }
 
@@ -43,40 +42,40 @@ export class Pages {
    * @throws CodedError
    */
   async read(asked: StreamRequest, requestId: string, client: { readonly isGone: boolean }): Promise<string> {
-    this.connections.checkRoom(this.waiting.size);
+    this.connections.checkCapacity(this.waiting.size);
     const check = (): Promise<Subscription> =>
-      this.watch.check(asked.shown, requestId, ({ principal }) => ({ sees: seenBy(principal), filter: asked.filter }));
+      this.watch.check(asked.credentials, requestId, ({ principal }) => ({ visibility: visibilityOf(principal), filter: asked.filter }));
     let subscription = await check();
-    const start = await this.places.of(asked.start ?? 'latest');
-    const gap = start.gap && Entry.gap(start.place, this.tail.history, start.gap);
+    const start = await this.positions.of(asked.start ?? 'latest');
+    const gap = start.gap && LogEntry.gap(start.position, this.tail.history, start.gap);
     const end = performance.now() + asked.waitSeconds * 1_000;
-    let { place } = start;
+    let { position } = start;
     for (;;) {
-      const page = await this.readOnce(subscription, place, asked.limit);
+      const page = await this.readOnce(subscription, position, asked.limit);
       const entries = gap ? [gap, ...page.entries] : page.entries;
       const isOver = entries.length > 0 || client.isGone || this.connections.isDraining;
-      if (isOver || (performance.now() >= end && page.place >= this.tail.ring.head)) {
+      if (isOver || (performance.now() >= end && page.position >= this.tail.ring.head)) {
         if (!this.revocations.isFresh) throw unavailable('identity');
-        return this.toJson(entries, page.place);
+        return this.toJson(entries, page.position);
       }
-      place = page.place;
-      if (place < this.tail.ring.head) continue;
+      position = page.position;
+      if (position < this.tail.ring.head) continue;
       await this.growth(end);
       // Who asks, and what they may see, may have changed meanwhile.
       subscription = await check();
     }
   }
 
-  private async readOnce(subscription: Subscription, place: Place, limit: number): Promise<{ entries: Entry[]; place: Place }> {
+  private async readOnce(subscription: Subscription, position: Position, limit: number): Promise<{ entries: LogEntry[]; position: Position }> {
     const { ring, history } = this.tail;
-    if (place >= ring.floor) {
-      const wanted = ring.after(place).filter((entry) => isFor(subscription, entry));
+    if (position >= ring.floor) {
+      const wanted = ring.after(position).filter((entry) => isVisibleTo(subscription, entry));
       return bounded(wanted, limit, ring.head);
     }
-    const range = { after: Math.floor(place), end: Math.floor(ring.head), limit };
+    const range = { after: Math.floor(position), end: Math.floor(ring.head), limit };
     const page = await this.reads.run(() => readPage(this.database, subscription, range));
     this.metrics.pagesRead.inc();
-    const { entries, place: reached } = pageEntries(page, place, history);
+    const { entries, position: reached } = pageEntries(page, position, history);
     return bounded(entries, limit, reached);
   }
 
@@ -96,22 +95,23 @@ export class Pages {
     this.metrics.connections.dec({ transport: 'page' });
   }
 
-  private wake(): void {
+  /** Lets all waiting long polls look for new events. */
+  wake(): void {
     for (const done of this.waiting) done();
   }
 
-  private toJson(entries: readonly Entry[], place: Place): string {
+  private toJson(entries: readonly LogEntry[], position: Position): string {
     this.metrics.frames.inc({ transport: 'page' }, entries.length);
-    const cursor = encodeCursor(this.tail.history.cursorAt(place));
+    const cursor = encodeCursor(this.tail.history.cursorAt(position));
     return `{"events":[${entries.map(({ text }) => text).join()}],"cursor":"${cursor}"}`;
   }
 }
 
 /** As many of the entries as a page may hold; `reached` when that is all of them. */
-function bounded(entries: Entry[], limit: number, reached: Place): { entries: Entry[]; place: Place } {
+function bounded(entries: LogEntry[], limit: number, reached: Position): { entries: LogEntry[]; position: Position } {
   let bytes = 0;
   const end = entries.findIndex((entry, n) => n === limit || (bytes += entry.text.length) > maxPageBytes);
-  if (end === -1) return { entries, place: reached };
+  if (end === -1) return { entries, position: reached };
   const kept = entries.slice(0, Math.max(1, end));
-  return { entries: kept, place: kept.at(-1)?.place ?? reached };
+  return { entries: kept, position: kept.at(-1)?.position ?? reached };
 }

@@ -24,14 +24,14 @@ const table: Readonly<Record<string, { readonly status: number; readonly title: 
 export const pathOf = (request: IncomingMessage): string => (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
 
 /** An error whose answer has headers of its own. */
-export class Refusal extends CodedError {
+export class HttpProblem extends CodedError {
   constructor(
     code: 'route-not-found' | 'method-not-allowed' | 'malformed-request',
     message: string,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {
     super(code, message);
-    this.name = 'Refusal';
+    this.name = 'HttpProblem';
   }
 }
 
@@ -87,7 +87,7 @@ export const transportSecurity = (streamUrl: string): Headers =>
   new Headers(streamUrl.startsWith('wss:') ? [['strict-transport-security', 'max-age=31536000']] : []);
 
 function headersOf(error: CodedError, status: number): Record<string, string> {
-  if (error instanceof Refusal) return { ...error.headers };
+  if (error instanceof HttpProblem) return { ...error.headers };
   if (error instanceof CredentialRefused && error.challenge !== undefined) return { 'www-authenticate': error.challenge };
   if (status === 401) return { 'www-authenticate': 'Bearer realm="plant-shop"' };
   if (status === 503) return { 'retry-after': String(retryAfterSeconds(Math.random())) };

@@ -1,4 +1,4 @@
-import type { CloseCode } from './outlet.js';
+import type { CloseCode } from './client-transport.js';
 
 /**
  * Reconnections a second that a closing replica causes at most. When 10,000 came at once, one replica took 3,800 a second, and a

@@ -4,10 +4,10 @@ import { orderStatuses } from '@plant-shop/contracts/store';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { presentedCredentialsOf, type PresentedCredentials } from '@plant-shop/credentials/presented-credentials';
 import { CodedError } from '@plant-shop/platform/errors';
-import { defaultTypes, type EventTypes, eventTypesOf } from '../event-log/event-types.js';
-import { type Cursor, decodeCursor } from './cursor.js';
-import { badParameter, Refusal } from './problems.js';
-import type { Filter } from './subscription.js';
+import { type Cursor, decodeCursor } from '../log/cursor.js';
+import { defaultTypes, type EventTypes, eventTypesOf } from '../log/event-types.js';
+import type { Filter } from '../log/subscription.js';
+import { badParameter, HttpProblem } from './problems.js';
 
 export const updatesPath = '/v1/orders/updates';
 
@@ -16,7 +16,7 @@ export type Start = 'latest' | 'earliest' | Cursor;
 
 /** What a request for order events says, checked as far as it can be without asking anybody. */
 export interface StreamRequest {
-  readonly shown: PresentedCredentials;
+  readonly credentials: PresentedCredentials;
   readonly filter: Filter;
   /** Undefined: no cursor was given. */
   readonly start: Start | undefined;
@@ -37,12 +37,12 @@ export function readRequest(request: IncomingMessage): StreamRequest {
     if (values.length > 1) throw badParameter(name, 'must be given once');
     return values[0];
   };
-  const shown = presentedCredentialsOf(request, one('api_key'));
-  if (!shown) {
+  const credentials = presentedCredentialsOf(request, one('api_key'));
+  if (!credentials) {
     throw new CredentialRefused('unauthorized', 'Show an API key as the parameter api_key or in the header api_key, or a token.');
   }
   return {
-    shown,
+    credentials,
     filter: {
       types: typesOf(query),
       ...filterOf('orderIds', idsOf(query, 'orderId')),
@@ -61,7 +61,7 @@ function queryOf(request: IncomingMessage): URLSearchParams {
   try {
     decodeURIComponent(query);
   } catch {
-    throw new Refusal('malformed-request', 'The query must be valid percent-encoded UTF-8.');
+    throw new HttpProblem('malformed-request', 'The query must be valid percent-encoded UTF-8.');
   }
   return new URLSearchParams(query);
 }

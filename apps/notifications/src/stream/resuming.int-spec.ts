@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
+import { encodeCursor } from '../log/cursor.js';
 import { type Client, customer, type FeedEvent, Shop, userId } from './stream.spec.fixture.js';
-import { encodeCursor } from './cursor.js';
 
 describe('resuming', () => {
   let shop: Shop;
@@ -182,7 +182,7 @@ describe('resuming', () => {
     // Its frames are events and nothing else.
     await plain.has(5);
     expect(plain.frames).toEqual(shop.feed.slice(5).map(({ body }) => body));
-    // From every place that was ever given out.
+    // From every position that was ever given out.
     for (const n of [0, 3, 4, 5, 6, 9]) {
       const again = await replica.opened(from(live.events[n]?.cursor));
       await again.has(10 - n);
@@ -197,7 +197,7 @@ describe('resuming', () => {
     expect(told(late).slice(0, 8)).toEqual(expected.slice(3));
   });
 
-  it('shows numbers that were lost as one gap, at its place', async () => {
+  it('shows numbers that were lost as one gap, at its position', async () => {
     shop.move(3, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();

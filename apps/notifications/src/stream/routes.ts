@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http';
-import { pathOf, Refusal } from './problems.js';
+import { pathOf, HttpProblem } from './problems.js';
 import { updatesPath } from './request.js';
 
 export const asyncApiPath = '/v1/asyncapi.json';
 
 export const isServed = (path: string): boolean => path === updatesPath || path === asyncApiPath;
 
-/** @throws Refusal `route-not-found`, `method-not-allowed` */
+/** @throws HttpProblem `route-not-found`, `method-not-allowed` */
 export function checkRoute(request: IncomingMessage): void {
   if (!isServed(pathOf(request))) throw noRoute();
-  if (request.method !== 'GET') throw new Refusal('method-not-allowed', 'Order events are read with GET.', { allow: 'GET' });
+  if (request.method !== 'GET') throw new HttpProblem('method-not-allowed', 'Order events are read with GET.', { allow: 'GET' });
 }
 
-export const noRoute = (): Refusal =>
-  new Refusal('route-not-found', `Nothing is served here. The stream of order events is at ${updatesPath}.`);
+export const noRoute = (): HttpProblem =>
+  new HttpProblem('route-not-found', `Nothing is served here. The stream of order events is at ${updatesPath}.`);

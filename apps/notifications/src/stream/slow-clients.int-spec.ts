@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { defaultTypes } from '../event-log/event-types.js';
+import { defaultTypes } from '../log/event-types.js';
+import type { ClientTransport } from './client-transport.js';
 import { Connection } from './connection.js';
-import type { Outlet } from './outlet.js';
 import { SlowClients } from './slow-clients.js';
 
 const MiB = 1024 * 1024;
@@ -32,8 +32,8 @@ describe('clients that together leave too much unread', () => {
     ends.push(client, socket);
     const connection = new Connection({}, caller, { types: defaultTypes });
     const nothing = (): void => undefined;
-    const outlet: Outlet = { transport: 'websocket', form: 'plain', socket, send: nothing, ping: () => true, close: nothing };
-    connection.outlet = outlet;
+    const transport: ClientTransport = { kind: 'websocket', format: 'plain', socket, send: nothing, ping: () => true, close: nothing };
+    connection.transport = transport;
     socket.write(Buffer.alloc(bytes));
     return connection;
   }

@@ -15,7 +15,7 @@ export class SlowClients {
 
   /** Something was just sent. */
   note(connection: Connection, now: number): void {
-    const { socket } = connection.outlet ?? {};
+    const { socket } = connection.transport ?? {};
     if (!socket || socket.writableLength === 0 || connection.unsent) return;
     connection.unsent = { bytes: socket.bytesWritten, since: now };
     this.behind.add(connection);
@@ -26,17 +26,17 @@ export class SlowClients {
   }
 
   /** It may get more. */
-  static takesMore({ outlet }: Connection): boolean {
-    return (outlet?.socket.writableLength ?? 0) <= maxUnsentBytes;
+  static takesMore({ transport }: Connection): boolean {
+    return (transport?.socket.writableLength ?? 0) <= maxUnsentBytes;
   }
 
   /** Once a second. `close` is called for those that took nothing of what they were sent 10 s ago. */
   sweep(now: number, close: (connection: Connection, code: 4100 | 4101) => void): void {
     let total = 0;
     for (const connection of this.behind) {
-      const { outlet, unsent } = connection;
-      if (!outlet || !unsent) continue;
-      const { writableLength, bytesWritten } = outlet.socket;
+      const { transport, unsent } = connection;
+      if (!transport || !unsent) continue;
+      const { writableLength, bytesWritten } = transport.socket;
       total += writableLength;
       // bytesWritten counts what still waits in the buffer.
       if (bytesWritten - writableLength >= unsent.bytes) {
@@ -51,7 +51,7 @@ export class SlowClients {
   }
 
   private relieve(total: number, close: (connection: Connection, code: 4100) => void): void {
-    const size = (connection: Connection): number => connection.outlet?.socket.writableLength ?? 0;
+    const size = (connection: Connection): number => connection.transport?.socket.writableLength ?? 0;
     for (const connection of [...this.behind].sort((a, b) => size(b) - size(a))) {
       if (total <= this.maxInAll) return;
       total -= size(connection);

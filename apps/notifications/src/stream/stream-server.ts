@@ -11,8 +11,8 @@ import { Connections } from './connections.js';
 import { corsHeaders, isPreflight, preflightHeaders } from './cors.js';
 import { beginEventStream, wantsEventStream } from './event-stream.js';
 import { Pages } from './pages.js';
+import { ProblemResponder } from './problem-responder.js';
 import { pathOf, securityHeaders, transportSecurity } from './problems.js';
-import { Refusals } from './refusals.js';
 import { readRequest } from './request.js';
 import { asyncApiPath, checkRoute, isServed } from './routes.js';
 
@@ -36,7 +36,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     private readonly connections: Connections,
     private readonly admission: Admission,
     private readonly pages: Pages,
-    private readonly refusals: Refusals,
+    private readonly problems: ProblemResponder,
     @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
   ) {
     this.headers = transportSecurity(options.stream.publicUrl);
@@ -45,7 +45,7 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
       const requestId = requestIdOf(request);
       response.setHeaders(this.headers);
       this.answer(request, response, requestId).catch((error: unknown) => {
-        this.refusals.refuse(error, request, response, requestId);
+        this.problems.refuse(error, request, response, requestId);
       });
     });
   }

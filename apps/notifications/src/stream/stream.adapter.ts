@@ -5,10 +5,10 @@ import { AbstractWsAdapter } from '@nestjs/websockets';
 import { requestIdOf } from '@plant-shop/platform/request-id';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { Admission } from './admission.js';
+import { closeLimitMs } from './client-transport.js';
 import { Connections } from './connections.js';
-import { closeLimitMs } from './outlet.js';
+import { ProblemResponder } from './problem-responder.js';
 import { pathOf } from './problems.js';
-import { Refusals } from './refusals.js';
 import { readRequest } from './request.js';
 import { checkRoute, noRoute } from './routes.js';
 import { StreamServer } from './stream-server.js';
@@ -36,7 +36,7 @@ export class StreamAdapter extends AbstractWsAdapter {
     private readonly stream: StreamServer,
     private readonly admission: Admission,
     private readonly connections: Connections,
-    private readonly refusals: Refusals,
+    private readonly problems: ProblemResponder,
   ) {
     super(stream.server);
   }
@@ -84,9 +84,9 @@ export class StreamAdapter extends AbstractWsAdapter {
     checkHandshake(request);
     this.connections.checkNotDraining();
     const asked = readRequest(request);
-    const form = asked.start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
+    const format = asked.start !== undefined || offersResumable(request) ? 'resumable' : 'plain';
     await this.admission.admit(asked, requestId, (connection, start) => {
-      const admitted: AdmittedSocket = { connection, socket, form, start };
+      const admitted: AdmittedSocket = { connection, socket, format, start };
       server.handleUpgrade(request, socket, head, (client) => server.emit('connection', client, admitted));
     });
   }
@@ -98,7 +98,7 @@ export class StreamAdapter extends AbstractWsAdapter {
     response.assignSocket(socket);
     socket.setTimeout(closeLimitMs, () => socket.destroy());
     response.once('finish', () => socket.destroySoon());
-    this.refusals.refuse(error, request, response, requestId);
+    this.problems.refuse(error, request, response, requestId);
   }
 }
 
@@ -109,10 +109,10 @@ function destroy(this: Socket): void {
 
 // All sockets share these listeners: a closure for each would cost memory.
 function answered(this: WebSocket): void {
-  (this as StreamSocket).connection.isAwaited = false;
+  (this as StreamSocket).connection.awaitsPong = false;
 }
 function hear(this: WebSocket): void {
-  (this as StreamSocket).connection.heard++;
+  (this as StreamSocket).connection.messagesSincePing++;
 }
 /** After an error, `ws` reports the code with `close`. */
 const waitForClose = (): void => undefined;

@@ -1,24 +1,24 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
+import { type CloseCode, closeReasons, type ClientTransport } from './client-transport.js';
 import type { Connection } from './connection.js';
-import { type Form, pingFrame } from './frames.js';
-import { type CloseCode, closeReasons, type Outlet } from './outlet.js';
-import { Refusal } from './problems.js';
-import type { StartingPlace } from './starting-places.js';
+import { type FrameFormat, pingFrame } from './frames.js';
+import { HttpProblem } from './problems.js';
+import type { StartingPosition } from './starting-positions.js';
 
 /** With it, frames carry id and cursor although the client gave no cursor. */
 export const resumableProtocol = 'orders.v1.resumable';
 const keyForm = /^[+/0-9A-Za-z]{22}==$/;
 
-/** @throws Refusal when the request is no WebSocket handshake (RFC 6455, 4.2.1) */
+/** @throws HttpProblem when the request is no WebSocket handshake (RFC 6455, 4.2.1) */
 export function checkHandshake({ headers }: IncomingMessage): void {
   const version = headers['sec-websocket-version'];
   if (version !== '13') {
-    throw new Refusal('malformed-request', 'The handshake must be that of WebSocket version 13.', { 'sec-websocket-version': '13' });
+    throw new HttpProblem('malformed-request', 'The handshake must be that of WebSocket version 13.', { 'sec-websocket-version': '13' });
   }
   if (!keyForm.test(headers['sec-websocket-key'] ?? '')) {
-    throw new Refusal('malformed-request', 'The handshake must have a Sec-WebSocket-Key of 16 bytes in base64.');
+    throw new HttpProblem('malformed-request', 'The handshake must have a Sec-WebSocket-Key of 16 bytes in base64.');
   }
 }
 
@@ -35,18 +35,18 @@ export class StreamSocket extends WebSocket {
 export interface AdmittedSocket {
   readonly connection: Connection;
   readonly socket: Socket;
-  readonly form: Form;
-  readonly start: StartingPlace;
+  readonly format: FrameFormat;
+  readonly start: StartingPosition;
 }
 
 /** `ws` does the handshake and parses what clients send; frames of events go to the network socket preformatted. */
-export class WebSocketOutlet implements Outlet {
-  readonly transport = 'websocket';
+export class WebSocketTransport implements ClientTransport {
+  readonly kind = 'websocket';
 
   constructor(
     private readonly client: WebSocket,
     readonly socket: Socket,
-    readonly form: Form,
+    readonly format: FrameFormat,
   ) {}
 
   send(bytes: Buffer): void {

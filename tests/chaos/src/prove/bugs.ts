@@ -164,7 +164,7 @@ export const bugs: readonly Bug[] = [
     id: 'other-bytes',
     name: 'a webhook is sent again with other bytes',
     edits: [{
-      file: 'apps/notifications/dist/webhooks/delivery-worker.js',
+      file: 'apps/notifications/dist/webhooks/sending/delivery-worker.js',
       find: 'async attempt({ claimed, url, secrets }) {',
       replace: 'async attempt({ claimed: { ...claimed }, url, secrets }) {\n        claimed.body = claimed.body.replace(/"timestamp":"[^"]*"/, `"timestamp":"${new Date().toISOString()}"`);',
     }],
@@ -238,7 +238,7 @@ export const bugs: readonly Bug[] = [
     id: 'types-ignored',
     name: 'a client of the stream gets event types that it does not ask for',
     edits: [
-      { file: 'apps/notifications/dist/stream/batch.js', find: '!facts || types.has(facts.type)', replace: 'true' },
+      { file: 'apps/notifications/dist/stream/entry-batch.js', find: '!fields || types.has(fields.type)', replace: 'true' },
       { file: 'apps/notifications/dist/stream/live-connections.js', find: 'if (all.some((types) => areAmong(asked, types)))', replace: 'if (true)' },
     ],
     breaks: ['sockets'],
@@ -371,7 +371,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'socket-goes-on',
     name: 'a socket outlives its credential',
-    edits: [{ file: 'apps/notifications/dist/stream/credential-watch.js', find: 'for (const connection of this.on(revocationKey(kind, id)))\n                    this.watcher?.close(connection, 4001);', replace: '' }],
+    edits: [{ file: 'apps/notifications/dist/stream/credential-watch.js', find: 'for (const connection of this.on(revocationKey(kind, id)))\n                    this.handler?.close(connection, 4001);', replace: '' }],
     breaks: ['revoked'],
     trade: { visitors: 4 },
   },
@@ -385,7 +385,7 @@ export const bugs: readonly Bug[] = [
     id: 'webhook-key-ignored',
     name: 'the Idempotency-Key of a new webhook is ignored',
     edits: [
-      { file: 'apps/notifications/dist/webhooks/webhooks.service.js', find: 'return this.database.transaction((tx) => runOnce(tx, idempotency, async () => {\n            assertRoomForOneMore', replace: 'return this.database.transaction((tx) => runOnce(tx, undefined, async () => {\n            assertRoomForOneMore' },
+      { file: 'apps/notifications/dist/webhooks/endpoints/webhooks.service.js', find: 'return this.database.transaction((tx) => runOnce(tx, idempotency, async () => {\n            assertRoomForOneMore', replace: 'return this.database.transaction((tx) => runOnce(tx, undefined, async () => {\n            assertRoomForOneMore' },
     ],
     breaks: ['once-per-key'],
     trade: { visitors: 3 },

@@ -1,0 +1,81 @@
+import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { store } from '@plant-shop/contracts/store';
+import { feedSubject } from '@plant-shop/contracts/store.feed';
+import type { FeedNudge } from '@plant-shop/events/event';
+import { Follower, type FollowerOptions, type LoggedRange, type RemoteFeed } from '@plant-shop/events/follower';
+import type { Logger } from '@plant-shop/platform/logging';
+import type { Listener, Nats } from '@plant-shop/platform/nats';
+import type { Database } from '@plant-shop/platform/postgres/database';
+import type { RpcClient } from '@plant-shop/platform/rpc/client';
+import { RpcContext } from '@plant-shop/platform/rpc/context';
+import { Deadline } from '@plant-shop/platform/rpc/deadline';
+import { gauge } from '@plant-shop/platform/service/metrics';
+import type { Registry } from 'prom-client';
+import type { Fanout } from './fanout.js';
+
+/** How the store knows us. */
+const followerName = 'notifications';
+const budgetMs = 5_000;
+
+/** Follows the store's feed into the event log, in every role: neither the stream nor webhooks depend on replicas of the other. */
+export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly follower: Follower;
+  private nudges: Listener | undefined;
+  private logged: (logged: LoggedRange) => void = () => undefined;
+
+  constructor(
+    private readonly nats: Nats,
+    private readonly rpc: RpcClient,
+    database: Database,
+    fanout: Fanout,
+    metrics: Registry,
+    logger: Logger,
+    /** Runs in each transaction that logs events. */
+    onAdvance: FollowerOptions['onAdvance'],
+  ) {
+    this.follower = new Follower(
+      database,
+      {
+        feed: this.storeFeed(),
+        onAdvance,
+        announce: (logged) => this.logged(logged),
+      },
+      logger,
+    );
+    fanout.onLoggedElsewhere((advance) => this.follower.onLoggedElsewhere(advance));
+    gauge(metrics, 'notifications_feed_lag', 'Events of the store that are not in the log yet', () => this.follower.lag);
+    gauge(metrics, 'notifications_feed_behind_seconds', 'Time since the log had all events that the store was known to have', () => this.follower.lagSeconds);
+  }
+
+  /** Sets what to do when this replica has added events to the log. */
+  onLogged(logged: (logged: LoggedRange) => void): void {
+    this.logged = logged;
+  }
+
+  onApplicationBootstrap(): void {
+    this.nudges = this.nats.listen(feedSubject, (message) => this.readNudge(message.string()));
+    this.follower.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    this.nudges?.stop();
+    return this.follower.stop();
+  }
+
+  private readNudge(text: string): void {
+    this.follower.onNudge(JSON.parse(text) as FeedNudge);
+  }
+
+  private storeFeed(): RemoteFeed {
+    const context = (): RpcContext => new RpcContext('feed', Deadline.in(budgetMs));
+    return {
+      read: ({ seq, id }, limit) =>
+        this.rpc.call(
+          store.feedRead,
+          { follower: followerName, after: seq, ...(id !== undefined && { afterId: id }), limit },
+          context(),
+        ),
+      startNewEpoch: (known, agreed) => this.rpc.call(store.feedGoOnBeyond, { known, agreed }, context()),
+    };
+  }
+}

@@ -1,0 +1,159 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import { unavailable } from '@plant-shop/platform/errors';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
+import { newestNumbers, readHistory, readTail } from './event-log.repository.js';
+import { Fanout, type LogAdvance } from './fanout.js';
+import { History } from './history.js';
+import { LogEntry, type LoggedEvent } from './log-entry.js';
+import { RingMetrics } from './ring-metrics.js';
+import { Ring } from './ring.js';
+
+const pageSize = 1_000;
+/** How often the log is looked at although nobody said that it has grown. */
+const pollMs = 1_000;
+const maxRingBytes = 32 * 1024 * 1024;
+
+/**
+ * Keeps the ring equal to the end of the log, on every replica. The one that has advanced the log tells the others; one
+ * that misses a message reads it from the log, within a second. Nothing beyond the watermark is ever in the ring.
+ */
+@Injectable()
+export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
+  readonly ring: Ring;
+  private readonly loop: BackgroundLoop;
+  private readonly maxEntries: number;
+  private known: History | undefined;
+  /** The end of what this replica itself has added to the log, and not yet told the others. */
+  private announced = 0;
+  /** When the first of that reached notifications. */
+  private announcedSince = Infinity;
+  /** The end of the log was reached once: from then on, events are expected to come with messages. */
+  private isFollowing = false;
+  private entriesArrived: () => void = () => undefined;
+  private rewound: () => void = () => undefined;
+
+  constructor(
+    private readonly fanout: Fanout,
+    private readonly revocations: RevocationLog,
+    private readonly database: Database,
+    private readonly metrics: RingMetrics,
+    @Inject(NOTIFICATIONS_OPTIONS) options: NotificationsOptions,
+    @InjectLogger() private readonly logger: Logger,
+  ) {
+    this.maxEntries = options.stream.ringEvents;
+    this.ring = new Ring({ maxEntries: this.maxEntries, maxBytes: maxRingBytes });
+    this.loop = new BackgroundLoop({ name: 'read the end of the log', intervalMs: pollMs }, () => this.read(), logger);
+    metrics.watch(this.ring);
+  }
+
+  /** Sets what to do when entries were appended to the ring. */
+  onEntries(entriesArrived: () => void): void {
+    this.entriesArrived = entriesArrived;
+  }
+
+  /** Sets what to do when the log ends before entries that were already handed on. The ring has been read again by then. */
+  onRewind(rewound: () => void): void {
+    this.rewound = rewound;
+  }
+
+  /** The service is not up before clients can be served. */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.readToEnd();
+    this.fanout.onLoggedElsewhere((advance) => this.takeOrRead(advance));
+    this.loop.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.loop.stop();
+  }
+
+  /** @throws CodedError `unavailable` before the log was read for the first time */
+  get history(): History {
+    if (!this.known) throw unavailable('The event log');
+    return this.known;
+  }
+
+  /** This replica has added events to the log. */
+  announce(advance: LogAdvance): void {
+    if (this.take(advance)) {
+      this.fanout.publish(advance);
+    } else {
+      this.announced = advance.upTo;
+      this.announcedSince = Math.min(this.announcedSince, advance.reachedAt);
+      this.loop.poke();
+    }
+  }
+
+  /** Reads what is new now: somebody has seen more than the ring has. */
+  async readToEnd(): Promise<void> {
+    while (await this.read());
+    this.known = await readHistory(this.database);
+  }
+
+  /** @returns whether there is more to read at once */
+  private async read(): Promise<boolean> {
+    const history = this.known ?? (await this.load());
+    const from = this.ring.head;
+    const page = await readTail(this.database, from, pageSize);
+    if (page.watermark < from) {
+      await this.rewind(from, page.watermark);
+      return true;
+    }
+    const isDense = page.events.length === page.upTo - from;
+    const epoch = page.epoch ?? history.epoch;
+    if (!isDense || epoch !== history.epoch) this.known = await readHistory(this.database);
+    if (page.events.length > 0) tracing?.causedBy(page.events.map((one) => one.traceparent));
+    if (page.upTo > this.ring.head) {
+      if (this.isFollowing && this.announced < page.upTo) this.metrics.misses.inc();
+      this.extend(page.events, page.upTo, Math.min(this.revocations.identityTime() - page.ageMs, this.announcedSince));
+    }
+    if (this.announced > from) {
+      this.fanout.publish({ epoch, after: from, upTo: page.upTo, reachedAt: this.announcedSince, ...(isDense && { events: page.events }) });
+    }
+    if (page.upTo >= this.announced) this.announcedSince = Infinity;
+    this.isFollowing ||= page.upTo === page.watermark;
+    return page.upTo < page.watermark;
+  }
+
+  /** The newest events come into the ring before anybody asks: after a restart, clients resume all at once. */
+  private async load(): Promise<History> {
+    this.ring.restart(await newestNumbers(this.database, this.maxEntries));
+    return (this.known = await readHistory(this.database));
+  }
+
+  private takeOrRead(advance: LogAdvance): void {
+    if (!this.take(advance)) this.loop.poke();
+  }
+
+  /** @returns false for what does not follow what is here: it is read from the log */
+  private take({ epoch, after, upTo, events, reachedAt }: LogAdvance): boolean {
+    const { head } = this.ring;
+    if (upTo <= head) return true;
+    if (!events || after > head || epoch !== this.known?.epoch) return false;
+    this.extend(events, upTo, reachedAt);
+    return true;
+  }
+
+  private extend(events: readonly LoggedEvent[], upTo: number, reachedAt: number): void {
+    const { head } = this.ring;
+    const { history } = this;
+    // Meanwhile some may have come by the other way.
+    const entries = events.filter(({ seq }) => seq > head).map((event) => LogEntry.ofEvent(event, history, reachedAt));
+    const breaks = history.between(head, upTo).map((one) => LogEntry.ofBreak(one, history));
+    this.ring.append([...entries, ...breaks].sort((a, b) => a.position - b.position), upTo);
+    this.entriesArrived();
+  }
+
+  private async rewind(head: number, watermark: number): Promise<void> {
+    this.logger.error({ head, watermark }, 'the event log ends before what was already streamed: it was restored from a backup');
+    // First, since whoever is sent away comes again at once.
+    await this.load();
+    this.rewound();
+  }
+}

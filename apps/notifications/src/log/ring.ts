@@ -1,0 +1,73 @@
+import type { Position } from './history.js';
+import type { LogEntry } from './log-entry.js';
+
+export interface RingOptions {
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+}
+
+/** The newest entries of the log, without a hole: all of (floor, head]. */
+export class Ring {
+  private entries: (LogEntry | undefined)[] = [];
+  /** Dropped ones at the beginning of `entries`, which are cut off now and then. */
+  private dropped = 0;
+  private bytes = 0;
+  private begin: Position = 0;
+  private end: Position = 0;
+
+  constructor(private readonly options: RingOptions) {}
+
+  get floor(): Position {
+    return this.begin;
+  }
+
+  get head(): Position {
+    return this.end;
+  }
+
+  get count(): number {
+    return this.entries.length - this.dropped;
+  }
+
+  /** Forgets everything: what is known goes on from a position. */
+  restart(position: Position): void {
+    this.entries = [];
+    this.dropped = 0;
+    this.bytes = 0;
+    this.begin = this.end = position;
+  }
+
+  /** All entries of (head, upTo]. */
+  append(entries: readonly LogEntry[], upTo: Position): void {
+    for (const entry of entries) {
+      this.entries.push(entry);
+      this.bytes += entry.size;
+    }
+    this.end = upTo;
+    while (this.count > this.options.maxEntries || this.bytes > this.options.maxBytes) this.dropOldest();
+    if (this.dropped > 1_000 && this.dropped > this.entries.length / 2) {
+      this.entries = this.entries.slice(this.dropped);
+      this.dropped = 0;
+    }
+  }
+
+  /** Entries of (position, head]; `position` is not below the floor. */
+  after(position: Position): readonly LogEntry[] {
+    let low = this.dropped;
+    let high = this.entries.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.entries[middle]?.position ?? 0) > position) high = middle;
+      else low = middle + 1;
+    }
+    return this.entries.slice(low) as LogEntry[];
+  }
+
+  private dropOldest(): void {
+    const oldest = this.entries[this.dropped];
+    if (!oldest) return;
+    this.entries[this.dropped++] = undefined;
+    this.bytes -= oldest.size;
+    this.begin = oldest.position;
+  }
+}

@@ -1,0 +1,47 @@
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { defaultEventType } from '@plant-shop/contracts/events';
+import type { EventTypes } from './event-types.js';
+import type { LogEntry } from './log-entry.js';
+
+/** Whose events a principal may see. */
+export interface Visibility {
+  readonly subject: string;
+  /** Everybody's. */
+  readonly all: boolean;
+}
+
+/** Undefined: not filtered by it. */
+export interface Filter {
+  readonly types: EventTypes;
+  readonly orderIds?: readonly number[];
+  readonly plantIds?: readonly number[];
+  /** Of status changes; events of other types have no status, and pass. */
+  readonly newStatuses?: readonly string[];
+}
+
+/** What a client may see, and what of it it wants. */
+export interface Subscription {
+  readonly visibility: Visibility;
+  readonly filter: Filter;
+}
+
+export const visibilityOf = ({ subject, permissions }: Principal): Visibility => ({ subject, all: permissions.includes('read:orders') });
+
+/** Whether it wants less than all events of its types. */
+export const isFiltered = ({ orderIds, plantIds, newStatuses }: Filter): boolean => [orderIds, plantIds, newStatuses].some((one) => one !== undefined);
+
+/** A gap is everybody's: what it hides might have been theirs. */
+export function isVisibleTo({ visibility, filter }: Subscription, { event, fields }: LogEntry): boolean {
+  if (!event || !fields) return true;
+  if (!visibility.all && event.subject !== visibility.subject) return false;
+  const { types, orderIds, plantIds, newStatuses } = filter;
+  return (
+    types.has(fields.type) &&
+    isAmong(orderIds, fields.orderId) &&
+    isAmong(plantIds, fields.plantId) &&
+    (fields.type !== defaultEventType || isAmong(newStatuses, fields.newStatus))
+  );
+}
+
+const isAmong = <T>(wanted: readonly T[] | undefined, value: T | undefined): boolean =>
+  wanted === undefined || (value !== undefined && wanted.includes(value));

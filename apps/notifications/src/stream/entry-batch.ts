@@ -1,0 +1,41 @@
+import type { EventTypes } from '../log/event-types.js';
+import type { LogEntry } from '../log/log-entry.js';
+import { type FrameFormat, frameOf } from './frames.js';
+
+/** Bytes for one client, and how many events and gaps they are. */
+export interface Selection {
+  readonly bytes: Buffer;
+  readonly count: number;
+}
+
+const nothing: Selection = { bytes: Buffer.alloc(0), count: 0 };
+
+/** Entries that go out together. Clients of one form that get the same of them share the same bytes. */
+export class EntryBatch {
+  private readonly joined = new Map<string, Selection>();
+
+  constructor(readonly entries: readonly LogEntry[]) {}
+
+  /** All events of these types, and gaps. Looked up, not filtered, for each client after the first. */
+  ofTypes(format: FrameFormat, types: EventTypes): Selection {
+    return this.cached(`${format}:${types.key}`, () => this.only(format, ({ fields }) => !fields || types.has(fields.type)));
+  }
+
+  only(format: FrameFormat, isWanted: (entry: LogEntry) => boolean): Selection {
+    const wanted = this.entries.filter(isWanted);
+    return this.cached(`${format}:${wanted.map(({ position }) => position).join()}`, () => join(format, wanted));
+  }
+
+  private cached(key: string, make: () => Selection): Selection {
+    let selected = this.joined.get(key);
+    if (!selected) this.joined.set(key, (selected = make()));
+    return selected;
+  }
+}
+
+function join(format: FrameFormat, entries: readonly LogEntry[]): Selection {
+  const frames = entries.map((entry) => frameOf(entry, format)).filter((frame) => frame !== undefined);
+  const [first, second] = frames;
+  const bytes = first === undefined ? nothing.bytes : second === undefined ? first : Buffer.concat(frames);
+  return { bytes, count: frames.length };
+}

@@ -1,0 +1,46 @@
+import type { Provider } from '@nestjs/common';
+import { CredentialChecker } from '@plant-shop/credentials/credential-checker';
+import { RevocationLog } from '@plant-shop/credentials/revocation-log';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { LogTail } from '../log/log-tail.js';
+import { RingMetrics } from '../log/ring-metrics.js';
+import { Admission } from './admission.js';
+import { Broadcaster } from './broadcaster.js';
+import { CatchUp } from './catch-up.js';
+import { Connections } from './connections.js';
+import { CredentialWatch } from './credential-watch.js';
+import { FrameSender } from './frame-sender.js';
+import { StreamMetrics } from './metrics.js';
+import { OrderEventsGateway } from './order-events.gateway.js';
+import { Pages } from './pages.js';
+import { ProblemResponder } from './problem-responder.js';
+import { StartingPositions } from './starting-positions.js';
+import { StreamServer } from './stream-server.js';
+import { StreamAdapter } from './stream.adapter.js';
+
+/** How long identity may take to check a credential. */
+const requestBudgetMs = 5_000;
+
+/** What the stream is made of. */
+export const streamProviders = (publicUrl: string): Provider[] => [
+  {
+    provide: CredentialChecker,
+    inject: [RpcClient, RevocationLog],
+    useFactory: (rpc: RpcClient, log: RevocationLog) => new CredentialChecker(rpc, log, { publicUrl, requestBudgetMs }),
+  },
+  StreamMetrics,
+  RingMetrics,
+  LogTail,
+  StartingPositions,
+  FrameSender,
+  Broadcaster,
+  CatchUp,
+  CredentialWatch,
+  Connections,
+  Pages,
+  Admission,
+  ProblemResponder,
+  StreamServer,
+  StreamAdapter,
+  OrderEventsGateway,
+];

@@ -1,0 +1,68 @@
+import { Injectable } from '@nestjs/common';
+import type { Delivery, ListDeliveries, Replay, ReplayRange } from '@plant-shop/contracts/notifications';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
+import { Paging } from '@plant-shop/platform/paging';
+import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
+import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { v7 as uuidv7 } from 'uuid';
+import { findDelivery, insertCopy, insertTest, listDeliveriesOf } from '../queue/deliveries.repository.js';
+import { existingDelivery, testBody, toDelivery } from '../queue/delivery.js';
+import { DueSignal } from '../queue/due-signal.js';
+import { replayEvents } from '../queue/replay.js';
+import type { WebhookEntity } from './webhook.entity.js';
+import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
+import { findWebhook, lockWebhook } from './webhooks.repository.js';
+
+@Injectable()
+export class DeliveriesService {
+  constructor(
+    private readonly database: Database,
+    private readonly due: DueSignal,
+  ) {}
+
+  test(context: RpcContext, webhookId: string): Promise<Delivery | Replayed> {
+    return this.schedule(context, webhookId, async (tx, webhook) => {
+      assertEnabled(webhook);
+      const id = await insertTest(tx, webhook.id, uuidv7(), testBody(webhook.id, new Date()));
+      return toDelivery(existingDelivery(await findDelivery(tx, webhook.id, id)));
+    });
+  }
+
+  /** Newest first. */
+  async list({ caller }: RpcContext, { webhookId, state, ...requested }: ListDeliveries): Promise<Page<Delivery>> {
+    assertMayUseWebhooks(caller);
+    const { id } = existingWebhook(await findWebhook(this.database, caller.subject, webhookId));
+    const paging = new Paging('deliveries', [id, state ?? 'any']);
+    const bounds = paging.bounds(requested);
+    const rows = await listDeliveriesOf(this.database, id, state, bounds);
+    return paging.page(rows, bounds, { entry: toDelivery, position: (row) => row.id });
+  }
+
+  /** As a delivery of its own, at once: it waits for none of the same order, and none waits for it. */
+  resend(context: RpcContext, webhookId: string, deliveryId: number): Promise<Delivery | Replayed> {
+    return this.schedule(context, webhookId, async (tx, webhook) => {
+      const original = existingDelivery(await findDelivery(tx, webhook.id, deliveryId));
+      assertEnabled(webhook);
+      return toDelivery(existingDelivery(await findDelivery(tx, webhook.id, await insertCopy(tx, webhook.id, original.id))));
+    });
+  }
+
+  replay(context: RpcContext, webhookId: string, range: ReplayRange): Promise<Replay | Replayed> {
+    return this.schedule(context, webhookId, (tx, webhook) => replayEvents(tx, webhook.id, range));
+  }
+
+  /** What makes deliveries for one's own endpoint, once for an Idempotency-Key. */
+  private async schedule<T extends object>(
+    { caller, idempotency }: RpcContext,
+    webhookId: string,
+    work: (tx: Transaction, webhook: WebhookEntity) => Promise<T>,
+  ): Promise<T | Replayed> {
+    assertMayUseWebhooks(caller);
+    const answer = await this.database.transaction((tx) =>
+      runOnce(tx, idempotency, async () => work(tx, existingWebhook(await lockWebhook(tx, caller.subject, webhookId)))),
+    );
+    this.due.raise();
+    return answer;
+  }
+}

@@ -1,0 +1,37 @@
+import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { deleteWebhooks } from './webhooks.repository.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+/** Those of these users that have webhooks. */
+export async function ownersAmong(db: Reader, userIds: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `SELECT DISTINCT owner_id AS id FROM webhooks WHERE owner_id = ANY($1) AND state <> 'deleted'`,
+    [userIds],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** All owners, in the order of their ids. */
+export async function findOwners(db: Reader, after: string | undefined, limit: number): Promise<string[]> {
+  const rows = await db.query<{ id: string }>(
+    `SELECT DISTINCT owner_id AS id FROM webhooks
+     WHERE state <> 'deleted' AND ($1::uuid IS NULL OR owner_id > $1) ORDER BY owner_id LIMIT $2`,
+    [after ?? null, limit],
+  );
+  return rows.map((row) => row.id);
+}
+
+/** @returns how many webhooks see more or less than before */
+export function updateVisibility(tx: Transaction, ownerId: string, mayReadAll: boolean): Promise<number> {
+  return tx.execute(
+    `UPDATE webhooks SET sees_all = made_for_all AND $2
+     WHERE owner_id = $1 AND state <> 'deleted' AND sees_all <> (made_for_all AND $2)`,
+    [ownerId, mayReadAll],
+  );
+}
+
+export async function deleteWebhooksOf(tx: Transaction, ownerId: string): Promise<number> {
+  const rows = await tx.query<{ id: string }>(`SELECT id FROM webhooks WHERE owner_id = $1 AND state <> 'deleted'`, [ownerId]);
+  return rows.length === 0 ? 0 : deleteWebhooks(tx, rows.map((row) => row.id));
+}

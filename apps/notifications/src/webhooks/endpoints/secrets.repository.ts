@@ -1,0 +1,65 @@
+import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { EncryptedSecret, SecretBox } from './secret-box.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+/** The newest signs from now on, and the one before it for as long as is said; older ones end at once. */
+export async function addSecret(tx: Transaction, webhookId: string, secret: EncryptedSecret, graceSeconds: number): Promise<Date> {
+  await tx.execute(`DELETE FROM webhook_secrets WHERE webhook_id = $1 AND ends_at <> 'infinity'`, [webhookId]);
+  await tx.execute(`UPDATE webhook_secrets SET ends_at = now() + $2 * interval '1 second' WHERE webhook_id = $1`, [
+    webhookId,
+    graceSeconds,
+  ]);
+  const { previousUntil } = onlyRow(
+    await tx.query<{ previousUntil: Date }>(
+      `INSERT INTO webhook_secrets (webhook_id, key_id, encrypted) VALUES ($1, $2, $3)
+       RETURNING now() + $4 * interval '1 second' AS "previousUntil"`,
+      [webhookId, secret.keyId, secret.encrypted, graceSeconds],
+    ),
+  );
+  return previousUntil;
+}
+
+export interface SecretRecord extends EncryptedSecret {
+  readonly id: number;
+  readonly webhookId: string;
+}
+
+/** Those that sign now, newest first. */
+export function findSecrets(db: Reader, webhookIds: readonly string[]): Promise<SecretRecord[]> {
+  return db.query<SecretRecord>(
+    {
+      name: 'find-webhook-secrets',
+      text: `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted FROM webhook_secrets
+             WHERE webhook_id = ANY($1) AND ends_at > now() ORDER BY id DESC`,
+    },
+    [webhookIds],
+  );
+}
+
+/** Secrets that a former key encrypted are encrypted with the present one. @returns how many there were */
+export async function reencryptSecrets(tx: Transaction, box: SecretBox, limit: number): Promise<number> {
+  const former = await tx.query<SecretRecord>(
+    `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted FROM webhook_secrets
+     WHERE key_id <> $1 AND key_id = ANY($2) LIMIT $3 FOR UPDATE SKIP LOCKED`,
+    [box.keyId, box.keyIds, limit],
+  );
+  const sealed = former.map((one) => box.seal(box.open(one, one.webhookId), one.webhookId));
+  await tx.execute(
+    `UPDATE webhook_secrets s SET key_id = $1, encrypted = t.encrypted FROM unnest($2::bigint[], $3::bytea[]) AS t (id, encrypted)
+     WHERE s.id = t.id`,
+    [box.keyId, former.map((one) => one.id), sealed.map((one) => one.encrypted)],
+  );
+  return former.length;
+}
+
+export function deleteEndedSecrets(tx: Transaction): Promise<number> {
+  return tx.execute('DELETE FROM webhook_secrets WHERE ends_at <= now()');
+}
+
+/** Those that the present key cannot read. */
+export async function countOutdatedSecrets(db: Pick<Transaction, 'query'>, keyId: string): Promise<number> {
+  const text = 'SELECT count(*) AS count FROM webhook_secrets WHERE key_id <> $1';
+  return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
+}

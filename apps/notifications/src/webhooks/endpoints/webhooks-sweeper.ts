@@ -1,0 +1,61 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { Gauge, Registry } from 'prom-client';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
+import {
+  deleteEnded,
+  deleteRemains,
+  endDeliveries,
+  findHeldTooLong,
+  findNoLongerVisible,
+} from '../queue/sweeps.repository.js';
+import type { WebhooksOptions } from './options.js';
+import { SecretBox } from './secret-box.js';
+import { countOutdatedSecrets, deleteEndedSecrets, reencryptSecrets } from './secrets.repository.js';
+
+const batch = 500;
+
+const heldTooLong = 'Held for too long: the webhook was disabled.';
+const noLongerVisible = 'The owner may no longer see this order.';
+
+/** Ends and removes what nobody waits for any more, in small batches, and encrypts secrets anew when the key changes. */
+@Injectable()
+export class WebhooksSweeper extends BackgroundLoop {
+  private readonly limits: Pick<WebhooksOptions, 'holdMs' | 'keepEndedMs'>;
+  private readonly foreignSecrets: Gauge;
+
+  constructor(
+    private readonly database: Database,
+    private readonly box: SecretBox,
+    @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
+    metrics: Registry,
+    @InjectLogger() logger: Logger,
+  ) {
+    super({ name: 'sweep webhooks', intervalMs: webhooks.sweepMs }, () => this.sweep(), logger);
+    this.limits = webhooks;
+    this.foreignSecrets = new Gauge({
+      name: 'webhook_secrets_to_seal_anew',
+      help: 'Secrets of webhooks that are encrypted with a former key',
+      registers: [metrics],
+    });
+  }
+
+  /** @returns whether there may be more */
+  async sweep(): Promise<boolean> {
+    const { holdMs, keepEndedMs } = this.limits;
+    const { database, box } = this;
+    const counts = [
+      await database.transaction(async (tx) => endDeliveries(tx, await findHeldTooLong(tx, holdMs, batch), heldTooLong)),
+      await database.transaction(async (tx) => endDeliveries(tx, await findNoLongerVisible(tx, batch), noLongerVisible)),
+      await database.transaction((tx) => deleteEnded(tx, keepEndedMs, batch)),
+      await database.transaction((tx) => deleteRemains(tx, batch)),
+      await database.transaction((tx) => reencryptSecrets(tx, box, batch)),
+    ];
+    await database.transaction((tx) => deleteEndedSecrets(tx));
+    this.foreignSecrets.set(await countOutdatedSecrets(database, box.keyId));
+    return counts.some((count) => count === batch);
+  }
+}

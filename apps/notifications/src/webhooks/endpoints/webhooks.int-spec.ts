@@ -1,0 +1,111 @@
+import { describe, expect, it } from '@jest/globals';
+import { notifications } from '@plant-shop/contracts/notifications';
+import type { Operation } from '@plant-shop/platform/rpc/operation';
+import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
+import { WebhookOwner } from '../webhook-owner.spec.fixture.js';
+import { staff } from '../webhooks.spec.fixture.js';
+
+const unknown = '00000000-0000-4000-8000-00000000abcd';
+
+describe('endpoints', () => {
+  const owner = WebhookOwner.ofEachTest();
+
+  it('are read and listed as they were created, newest first, without the secret', async () => {
+    const { secret, ...first } = await owner.create({ orderId: 5, plantId: 7 });
+    const { secret: another, ...second } = await owner.create();
+    expect(secret).not.toBe(another);
+    expect(await owner.get(first.id)).toEqual(first);
+    expect(await owner.call(notifications.listWebhooks, {})).toEqual([second, first]);
+    expect(await owner.call(notifications.listWebhooks, { limit: 1 })).toEqual([second]);
+  });
+
+  it('are replaced whole, and only as they were read', async () => {
+    const webhook = await owner.create({ orderId: 5, plantId: 7, description: 'Old' });
+    const replaced = await owner.replace(webhook, { plantId: 8 });
+    expect(replaced).toEqual({ id: webhook.id, url: webhook.url, eventTypes: webhook.eventTypes, plantId: 8, state: 'enabled', createdAt: webhook.createdAt });
+    const input = { url: webhook.url, eventTypes: [...webhook.eventTypes] };
+    await expect(
+      owner.call(notifications.replaceWebhook, { webhookId: webhook.id, webhook: input, ifVersion: 1 }),
+    ).rejects.toMatchObject({ code: 'precondition-failed' });
+    await expect(owner.call(notifications.deleteWebhook, { webhookId: webhook.id, ifVersion: 1 })).rejects.toMatchObject({ code: 'precondition-failed' });
+    expect(await owner.call(notifications.deleteWebhook, { webhookId: webhook.id, ifVersion: 2 })).toEqual({ id: webhook.id });
+  });
+
+  it('are refused where they may not lead, with what is wrong', async () => {
+    const urls = ['http://10.0.0.1/', 'https://metadata.google.internal/', 'http://user:secret@127.0.0.1/', 'http://169.254.169.254/latest'];
+    const webhook = await owner.create();
+    for (const url of urls) {
+      const refusal = { code: 'invalid-input', details: { errors: [{ pointer: '/webhook/url', detail: expect.stringMatching(/^must not/) }] } };
+      await expect(owner.shop.create(url, {}, owner.principal)).rejects.toMatchObject(refusal);
+      await expect(owner.replace(webhook, { url })).rejects.toMatchObject(refusal);
+    }
+  });
+
+  it('are their owner’s alone', async () => {
+    const { shop } = owner;
+    const { id: webhookId } = await owner.create();
+    const stranger = staff(997);
+    const calls = [
+      owner.get(webhookId, stranger),
+      owner.get(unknown),
+      shop.call(notifications.replaceWebhook, { webhookId, webhook: { url: owner.receiver.url, eventTypes: ['order.status_changed'] } }, stranger),
+      shop.call(notifications.deleteWebhook, { webhookId }, stranger),
+      shop.call(notifications.rotateWebhookSecret, { webhookId, rotation: {} }, stranger),
+      shop.call(notifications.testWebhook, { webhookId }, stranger),
+      shop.call(notifications.listDeliveries, { webhookId }, stranger),
+      shop.call(notifications.resendDelivery, { webhookId, deliveryId: 1 }, stranger),
+      shop.call(notifications.replayEvents, { webhookId, replay: {} }, stranger),
+    ];
+    await Promise.all(calls.map((one) => expect(one).rejects.toMatchObject({ code: 'webhook-not-found' })));
+  });
+
+  it('need the permission webhooks', async () => {
+    const { shop } = owner;
+    const { id: webhookId } = await owner.create();
+    const without = { ...owner.principal, permissions: ['write:orders', 'read:orders'] };
+    const calls = [
+      shop.create(owner.receiver.url, {}, without),
+      shop.call(notifications.listWebhooks, {}, without),
+      owner.get(webhookId, without),
+      shop.call(notifications.replaceWebhook, { webhookId, webhook: { url: owner.receiver.url, eventTypes: ['order.status_changed'] } }, without),
+      shop.call(notifications.deleteWebhook, { webhookId }, without),
+      shop.call(notifications.rotateWebhookSecret, { webhookId, rotation: {} }, without),
+      shop.call(notifications.testWebhook, { webhookId }, without),
+      shop.call(notifications.listDeliveries, { webhookId }, without),
+      shop.call(notifications.resendDelivery, { webhookId, deliveryId: 1 }, without),
+      shop.call(notifications.replayEvents, { webhookId, replay: {} }, without),
+    ];
+    await Promise.all(calls.map((one) => expect(one).rejects.toMatchObject({ code: 'forbidden' })));
+  });
+
+  it('are at most as many as a user may have, also when they are made at once', async () => {
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => owner.create()));
+    const codes = results.map((one) => (one.status === 'fulfilled' ? 'ok' : (one.reason as { code: string }).code));
+    expect(codes.sort()).toEqual(['ok', 'ok', 'ok', ...Array<string>(5).fill('too-many-webhooks')]);
+    const [one] = await owner.call(notifications.listWebhooks, {});
+    await owner.call(notifications.deleteWebhook, { webhookId: one!.id });
+    await owner.create();
+  });
+
+  it('are made once for an Idempotency-Key, and the answer has the secret again', async () => {
+    const webhook = { url: owner.receiver.url, eventTypes: ['order.status_changed' as const] };
+    const [made, again] = await owner.twice(notifications.createWebhook, { webhook });
+    expect(again).toEqual(made);
+    expect(await owner.call(notifications.listWebhooks, {})).toHaveLength(1);
+  });
+
+  it('answer in the shapes of the contract’s samples', async () => {
+    const same = <Payload, Answer>(operation: Operation<Payload, Answer>, answer: Answer): void => {
+      expect([operation.name, shapeOf(answer)]).toEqual([operation.name, shapeOf(sampleOf(operation).answer)]);
+    };
+    const webhook = await owner.create({ plantId: 7, description: 'To the warehouse' });
+    same(notifications.createWebhook, webhook);
+    same(notifications.getWebhook, await owner.get(webhook.id));
+    same(notifications.rotateWebhookSecret, await owner.rotate(webhook.id));
+    same(notifications.testWebhook, await owner.call(notifications.testWebhook, { webhookId: webhook.id }));
+    owner.happen({ orderId: 1 });
+    await owner.allEnded(webhook, 2);
+    same(notifications.resendDelivery, await owner.resend(webhook.id, (await owner.deliveries(webhook))[0]!.id));
+    same(notifications.deleteWebhook, await owner.call(notifications.deleteWebhook, { webhookId: webhook.id }));
+  });
+});

@@ -1,0 +1,89 @@
+import { type WebhookState, webhookStates } from '@plant-shop/contracts/notifications';
+import type { PageBounds } from '@plant-shop/platform/paging';
+import type { Transaction } from '@plant-shop/platform/postgres/database';
+import { In, LessThan } from 'typeorm';
+import { WebhookEntity } from './webhook.entity.js';
+import type { WebhookInput } from './webhook.js';
+
+type Endpoints = Pick<Transaction, 'repository'>;
+
+const now = (): string => 'now()';
+/** Leaves out those that are deleted and not yet swept. */
+const notDeleted = In<WebhookState>(webhookStates);
+
+export const findWebhook = (db: Endpoints, ownerId: string, id: string): Promise<WebhookEntity | null> =>
+  db.repository(WebhookEntity).findOneBy({ id, ownerId, state: notDeleted });
+
+/** Nobody changes it until the transaction ends. */
+export const lockWebhook = (tx: Transaction, ownerId: string, id: string): Promise<WebhookEntity | null> =>
+  tx.repository(WebhookEntity).findOne({ where: { id, ownerId, state: notDeleted }, lock: { mode: 'for_no_key_update' } });
+
+/** Newest first, one more than the page holds. */
+export const listWebhooksOf = (db: Endpoints, ownerId: string, { before, limit }: PageBounds): Promise<WebhookEntity[]> =>
+  db.repository(WebhookEntity).find({
+    where: { ownerId, state: notDeleted, position: LessThan(before) },
+    order: { position: 'DESC' },
+    take: limit + 1,
+  });
+
+/** How many a user has; nobody adds one for that user until the transaction ends. */
+export async function lockAndCount(tx: Transaction, ownerId: string): Promise<number> {
+  await tx.query(`SELECT pg_advisory_xact_lock(hashtext('webhooks of'), hashtext($1))`, [ownerId]);
+  return tx.repository(WebhookEntity).countBy({ ownerId, state: notDeleted });
+}
+
+export async function insertWebhook(
+  tx: Transaction,
+  { forAll, ...webhook }: WebhookInput & { readonly id: string; readonly ownerId: string; readonly forAll: boolean },
+): Promise<WebhookEntity> {
+  const { id } = webhook;
+  await tx.repository(WebhookEntity).insert({ ...webhook, madeForAll: forAll, seesAll: forAll });
+  await tx.execute('INSERT INTO webhook_queues (webhook_id) VALUES ($1)', [id]);
+  return tx.repository(WebhookEntity).findOneByOrFail({ id });
+}
+
+/** Changes everything that its owner decides, of an endpoint that is locked. Another state begins now. */
+export async function updateWebhook(
+  tx: Transaction,
+  { id, state }: WebhookEntity,
+  input: WebhookInput & Pick<WebhookEntity, 'state'>,
+): Promise<WebhookEntity> {
+  const webhooks = tx.repository(WebhookEntity);
+  await webhooks.update(id, { ...input, ...(input.state !== state && { stateSince: now, disabledReason: null }) });
+  return webhooks.findOneByOrFail({ id });
+}
+
+/** Hides them and forgets their secrets; the sweeper removes the rest. @returns how many there were */
+export async function deleteWebhooks(tx: Transaction, ids: readonly string[]): Promise<number> {
+  const deleted = await tx.execute(
+    `UPDATE webhooks SET state = 'deleted', state_since = now(), version = version + 1
+     WHERE id = ANY($1) AND state <> 'deleted'`,
+    [ids],
+  );
+  await tx.execute('DELETE FROM webhook_secrets WHERE webhook_id = ANY($1)', [ids]);
+  await tx.execute('DELETE FROM webhook_queues WHERE webhook_id = ANY($1)', [ids]);
+  return deleted;
+}
+
+/**
+ * Disables an endpoint that answered 410, or that has failed for so long.
+ * @returns whether it was enabled until now
+ */
+export async function disableWebhook(tx: Transaction, id: string, disabledReason: 'gone' | 'failing'): Promise<boolean> {
+  const changes = { state: 'disabled', stateSince: now, disabledReason } as const;
+  return (await tx.repository(WebhookEntity).update({ id, state: 'enabled' }, changes)).affected === 1;
+}
+
+/** Of an endpoint that was enabled again: what failed before is not kept waiting, but for what is beyond 10,000 of them. */
+export async function retryAtOnce(tx: Transaction, webhookId: string): Promise<void> {
+  await tx.execute(
+    `UPDATE webhook_deliveries SET due_at = now() WHERE id IN (
+       SELECT id FROM webhook_deliveries WHERE webhook_id = $1 AND due_at > now() AND lease IS NULL
+       ORDER BY due_at LIMIT 10000 FOR NO KEY UPDATE SKIP LOCKED)`,
+    [webhookId],
+  );
+  await tx.execute(
+    `UPDATE webhook_queues SET silent_attempts = 0, paused_until = '-infinity', failing_since = NULL WHERE webhook_id = $1`,
+    [webhookId],
+  );
+}

@@ -1,0 +1,153 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type {
+  CreatedWebhook,
+  DeleteWebhook,
+  ListWebhooks,
+  NewWebhook,
+  ReplaceWebhook,
+  RotatedSecret,
+  RotateWebhookSecret,
+  Webhook,
+} from '@plant-shop/contracts/notifications';
+import { invalidInput } from '@plant-shop/platform/errors';
+import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
+import { Paging } from '@plant-shop/platform/paging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
+import type { RpcContext } from '@plant-shop/platform/rpc/context';
+import { v7 as uuidv7 } from 'uuid';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
+import { DueSignal } from '../queue/due-signal.js';
+import { bringForward } from '../queue/queue.repository.js';
+import { SecretBox } from './secret-box.js';
+import { addSecret } from './secrets.repository.js';
+import { newSecret } from './signing-secret.js';
+import { TargetGuard, TargetRefused } from './target-guard.js';
+import type { WebhookEntity } from './webhook.entity.js';
+import {
+  assertMayUseWebhooks,
+  assertRoomForOneMore,
+  assertVersion,
+  defaultGraceSeconds,
+  existingWebhook,
+  toWebhook,
+  toInput,
+} from './webhook.js';
+import {
+  lockAndCount,
+  deleteWebhooks,
+  findWebhook,
+  insertWebhook,
+  listWebhooksOf,
+  lockWebhook,
+  retryAtOnce,
+  updateWebhook,
+} from './webhooks.repository.js';
+
+/** Long enough for a name that exists. One that cannot be looked up in time is judged when something is sent to it. */
+const lookUpLimitMs = 2_000;
+
+@Injectable()
+export class WebhooksService {
+  constructor(
+    private readonly database: Database,
+    private readonly box: SecretBox,
+    private readonly guard: TargetGuard,
+    private readonly due: DueSignal,
+    @Inject(NOTIFICATIONS_OPTIONS) private readonly options: NotificationsOptions,
+  ) {}
+
+  async create({ caller, idempotency }: RpcContext, webhook: NewWebhook): Promise<Versioned<CreatedWebhook> | Replayed> {
+    assertMayUseWebhooks(caller);
+    await this.assertReachable(webhook.url);
+    return this.database.transaction((tx) =>
+      runOnce(tx, idempotency, async () => {
+        assertRoomForOneMore(await lockAndCount(tx, caller.subject), this.options.webhooks.perUser);
+        const id = uuidv7();
+        const forAll = caller.permissions.includes('read:orders');
+        const created = await insertWebhook(tx, { ...toInput(webhook), id, ownerId: caller.subject, forAll });
+        const secret = newSecret();
+        await addSecret(tx, id, this.box.seal(secret, id), 0);
+        return new Versioned({ ...toWebhook(created), secret }, created.version);
+      }),
+    );
+  }
+
+  /** One's own, newest first. */
+  async list({ caller }: RpcContext, requested: ListWebhooks): Promise<Page<Webhook>> {
+    assertMayUseWebhooks(caller);
+    const paging = new Paging('webhooks', [caller.subject]);
+    const bounds = paging.bounds(requested);
+    const rows = await listWebhooksOf(this.database, caller.subject, bounds);
+    return paging.page(rows, bounds, { entry: toWebhook, position: (row) => row.position });
+  }
+
+  async get({ caller }: RpcContext, id: string): Promise<Versioned<Webhook>> {
+    assertMayUseWebhooks(caller);
+    return versioned(existingWebhook(await findWebhook(this.database, caller.subject, id)));
+  }
+
+  /** An endpoint that is enabled again begins with what was held, each order's events in their order. */
+  async replace({ caller }: RpcContext, { webhookId, webhook, ifVersion }: ReplaceWebhook): Promise<Versioned<Webhook>> {
+    assertMayUseWebhooks(caller);
+    await this.assertReachable(webhook.url);
+    const replaced = await this.database.transaction(async (tx) => {
+      const before = existingWebhook(await lockWebhook(tx, caller.subject, webhookId));
+      assertVersion(before, ifVersion);
+      const after = await updateWebhook(tx, before, { ...toInput(webhook), state: webhook.state ?? before.state });
+      if (after.state === 'enabled' && before.state === 'disabled') {
+        await retryAtOnce(tx, after.id);
+        await bringForward(tx, [after.id]);
+      }
+      return versioned(after);
+    });
+    this.due.raise();
+    return replaced;
+  }
+
+  delete({ caller }: RpcContext, { webhookId, ifVersion }: DeleteWebhook): Promise<{ id: string }> {
+    assertMayUseWebhooks(caller);
+    return this.database.transaction(async (tx) => {
+      const webhook = existingWebhook(await lockWebhook(tx, caller.subject, webhookId));
+      assertVersion(webhook, ifVersion);
+      await deleteWebhooks(tx, [webhook.id]);
+      return { id: webhook.id };
+    });
+  }
+
+  rotateSecret(
+    { caller, idempotency }: RpcContext,
+    { webhookId, rotation: { graceSeconds = defaultGraceSeconds } }: RotateWebhookSecret,
+  ): Promise<RotatedSecret | Replayed> {
+    assertMayUseWebhooks(caller);
+    return this.database.transaction((tx) =>
+      runOnce(tx, idempotency, async () => {
+        const { id } = existingWebhook(await lockWebhook(tx, caller.subject, webhookId));
+        const secret = newSecret();
+        const previousUntil = await addSecret(tx, id, this.box.seal(secret, id), graceSeconds);
+        return { secret, previousUntil: previousUntil.toISOString() };
+      }),
+    );
+  }
+
+  /** @throws CodedError `invalid-input` for a URL that may not be called. A name that nobody knows yet is no fault. */
+  private async assertReachable(text: string): Promise<void> {
+    const fault = this.guard.faultOf(text);
+    if (fault !== undefined) throw invalidUrl(fault);
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, lookUpLimitMs);
+    });
+    try {
+      await Promise.race([this.guard.addressesOf(new URL(text)), limit]);
+    } catch (error) {
+      if (error instanceof TargetRefused) throw invalidUrl('must not lead to an address that is not public');
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+const invalidUrl = (fault: string): Error => invalidInput([{ pointer: '/webhook/url', detail: fault }]);
+
+const versioned = (webhook: WebhookEntity): Versioned<Webhook> => new Versioned(toWebhook(webhook), webhook.version);

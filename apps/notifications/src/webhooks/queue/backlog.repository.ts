@@ -1,0 +1,54 @@
+import type { Database } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import type { QueueLimits } from './queue.js';
+
+/** What all replicas together have to do. */
+export interface Backlog {
+  readonly pending: number;
+  readonly held: number;
+  /** Due, not claimed, and within the limits of their endpoints: what more replicas would send now. */
+  readonly waiting: number;
+  readonly oldestSeconds: number;
+  readonly silentEndpoints: number;
+  readonly ownBehindSeconds: number;
+  readonly allBehindSeconds: number;
+  readonly allBehindEvents: number;
+}
+
+export const noBacklog: Backlog = {
+  pending: 0,
+  held: 0,
+  waiting: 0,
+  oldestSeconds: 0,
+  silentEndpoints: 0,
+  ownBehindSeconds: 0,
+  allBehindSeconds: 0,
+  allBehindEvents: 0,
+};
+
+/** Seconds since the first event after this number was logged; 0: there is none. */
+const ageAfter = (seq: string): string => `coalesce(extract(epoch FROM now() - (
+      SELECT l.logged_at FROM event_log l, feed_watermark f WHERE l.seq > ${seq} AND l.seq <= f.watermark ORDER BY l.seq LIMIT 1)), 0)::float8`;
+
+// Of a claimed delivery, due_at is the end of its lease. Retries are due later, and successors in a lane are not due at all.
+const backlogSql = `
+  SELECT coalesce(sum(b.count) FILTER (WHERE w.state = 'enabled'), 0)::bigint AS pending,
+    coalesce(sum(b.count) FILTER (WHERE w.state = 'disabled'), 0)::bigint AS held,
+    coalesce(sum(least(b.due, greatest(0, CASE WHEN q.silent_attempts < $2 THEN $1::bigint ELSE 1 END - b.claimed)))
+      FILTER (WHERE w.state = 'enabled' AND q.paused_until <= now()), 0)::bigint AS waiting,
+    coalesce(extract(epoch FROM now() - min(b.oldest) FILTER (WHERE w.state = 'enabled')), 0)::float8 AS "oldestSeconds",
+    (SELECT count(*) FROM webhook_queues q JOIN webhooks e ON e.id = q.webhook_id
+     WHERE e.state = 'enabled' AND q.paused_until > now()) AS "silentEndpoints",
+    ${ageAfter('(SELECT watermark FROM webhook_watermark)')} AS "ownBehindSeconds",
+    ${ageAfter("(SELECT min(c.watermark) FROM webhook_cursors c JOIN webhooks e ON e.id = c.webhook_id WHERE e.state = 'enabled')")} AS "allBehindSeconds",
+    (SELECT coalesce(sum(f.watermark - c.watermark), 0)::bigint FROM feed_watermark f, webhook_cursors c
+     JOIN webhooks e ON e.id = c.webhook_id WHERE e.state = 'enabled') AS "allBehindEvents"
+  FROM (
+    SELECT webhook_id, count(*), min(created_at) AS oldest, count(*) FILTER (WHERE due_at <= now()) AS due,
+      count(*) FILTER (WHERE lease IS NOT NULL AND due_at > now()) AS claimed
+    FROM webhook_deliveries WHERE ended_at IS NULL GROUP BY 1
+  ) b JOIN webhooks w ON w.id = b.webhook_id JOIN webhook_queues q ON q.webhook_id = b.webhook_id`;
+
+export async function readBacklog(db: Pick<Database, 'query'>, { inFlight, silentAttempts }: QueueLimits): Promise<Backlog> {
+  return onlyRow(await db.query<Backlog>(backlogSql, [inFlight, silentAttempts]));
+}

@@ -1,0 +1,221 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Delivery, notifications, type Webhook as Endpoint } from '@plant-shop/contracts/notifications';
+import type { Principal } from '@plant-shop/platform/rpc/principal';
+import { contextFor } from '@plant-shop/testing/service';
+import { until } from '@plant-shop/testing/until';
+import { type Change, customer, Receiver, TestWebhooks } from '../webhooks.spec.fixture.js';
+
+const fiveDays = 5 * 86_400_000;
+
+let shop: TestWebhooks;
+let receiver: Receiver;
+/** A customer for each test. */
+let owner = 0;
+let principal: Principal;
+let webhook: Endpoint;
+
+const running = (timeScale: number): void => {
+  beforeAll(async () => {
+    shop = await TestWebhooks.start({ timeScale, failingMs: fiveDays, holdMs: 6 * fiveDays, pollMs: 50 });
+  });
+  afterAll(() => shop.stop());
+  beforeEach(async () => {
+    receiver = await Receiver.start();
+    principal = customer(++owner);
+    webhook = await shop.create(receiver.url, {}, principal);
+  });
+  afterEach(() => receiver.stop());
+};
+
+const happen = (...changes: readonly Change[]) => shop.happen(...changes.map((one) => ({ ...one, owner })));
+const deliveries = (): Promise<Delivery[]> => shop.deliveries(webhook, principal);
+const states = async (): Promise<string[]> => (await deliveries()).map(({ state }) => state);
+const endpoint = (): Promise<Endpoint> => shop.call(notifications.getWebhook, { webhookId: webhook.id }, principal);
+const answer = (status: number, headers = {}): void => {
+  receiver.answer = (_received, response) => response.writeHead(status, headers).end();
+};
+const allDelivered = (count: number): Promise<void> =>
+  until(async () => {
+    const now = await states();
+    return now.length === count && now.every((state) => state === 'delivered');
+  }, 20_000);
+const allEnded = (count: number): Promise<void> =>
+  until(async () => {
+    const now = await states();
+    return now.length === count && now.every((state) => state === 'delivered' || state === 'failed');
+  });
+/** Ids of an order's events, as they came. */
+const idsOf = (orderId: number): string[] =>
+  receiver.received.filter(({ body }) => body.includes(`"orderId":${orderId},`)).map(({ headers }) => headers['webhook-id'] ?? '');
+/** As if all that it did had been 6 days ago. */
+const sixDaysPass = (): Promise<unknown> =>
+  shop.sql.query(`UPDATE webhook_queues SET failing_since = failing_since - interval '6 days' WHERE webhook_id = $1`, [webhook.id]);
+
+describe('deliveries, 250 times as fast', () => {
+  // 5 s become 20 ms, 5 min 1.2 s.
+  running(0.004);
+
+  it('are tried again by the schedule, with the same id and bytes, until there is a 2xx', async () => {
+    receiver.answer = (_received, response) => response.writeHead(receiver.received.length < 3 ? 500 : 200).end();
+    const [event] = happen({ orderId: 1 });
+    await allDelivered(1);
+    expect(receiver.ids).toEqual([event!.id, event!.id, event!.id]);
+    expect(new Set(receiver.received.map(({ body }) => body))).toEqual(new Set([event!.body]));
+    const [{ attempts }] = (await deliveries()) as [Delivery];
+    expect(attempts.map(({ status }) => status)).toEqual([500, 500, 200]);
+    expect(attempts[0]?.error).toBe('The receiver answered 500.');
+    const [first, second, third] = receiver.received.map(({ at }) => at) as [number, number, number];
+    expect(second - first).toBeGreaterThanOrEqual(18);
+    expect(third - second).toBeGreaterThanOrEqual(1_080);
+  });
+
+  it('tell when they are tried next', async () => {
+    answer(500);
+    happen({ orderId: 1 });
+    await until(async () => (await deliveries())[0]?.attempts.length === 2);
+    const [{ attempts, nextAttemptAt, state }] = (await deliveries()) as [Delivery];
+    expect(state).toBe('pending');
+    const pause = Date.parse(nextAttemptAt!) - Date.parse(attempts[1]!.at);
+    expect(pause).toBeGreaterThanOrEqual(1_080);
+  });
+
+  it('come first in, first out of one order, while other orders go on', async () => {
+    let isUp = false;
+    receiver.answer = ({ body }, response) => response.writeHead(isUp || !body.includes('"orderId":1,') ? 200 : 500).end();
+    const first = happen({ orderId: 1, newStatus: 'approved' }, { orderId: 2, newStatus: 'approved' });
+    await until(async () => (await deliveries()).some(({ attempts }) => attempts.length === 2));
+    const later = happen({ orderId: 1, newStatus: 'delivered' }, { orderId: 2, newStatus: 'delivered' }, { orderId: 1, newStatus: 'cancelled' });
+    await until(() => receiver.ids.includes(later[1]!.id));
+    expect(idsOf(1)).not.toContain(later[0]!.id);
+    isUp = true;
+    await allDelivered(5);
+    expect([...new Set(idsOf(1))]).toEqual([first[0]!.id, later[0]!.id, later[2]!.id]);
+    expect((await shop.sql.query('SELECT 1 FROM webhook_lanes WHERE webhook_id = $1', [webhook.id])).rowCount).toBe(0);
+  });
+
+  it('wait as long as Retry-After asks for, and so does everything else for the receiver', async () => {
+    receiver.answer = (_received, response) => {
+      if (receiver.received.length === 1) response.writeHead(429, { 'retry-after': '1' }).end();
+      else response.writeHead(200).end();
+    };
+    happen({ orderId: 1 });
+    await until(async () => (await deliveries())[0]?.attempts.length === 1);
+    happen({ orderId: 2 });
+    await allDelivered(2);
+    const [first, second] = receiver.received.map(({ at }) => at) as [number, number];
+    expect(second - first).toBeGreaterThanOrEqual(990);
+  });
+
+  it('end with a 410: the endpoint is disabled, and what it was told is held until it is enabled, in order', async () => {
+    answer(410);
+    const [told] = happen({ orderId: 1 });
+    await until(async () => (await endpoint()).state === 'disabled');
+    expect(await endpoint()).toMatchObject({ disabledReason: 'gone' });
+    const later = happen({ orderId: 1 }, { orderId: 1 }, { orderId: 2 });
+    await until(async () => (await states()).length === 4);
+    expect(await states()).toEqual(['held', 'held', 'held', 'held']);
+    expect((await deliveries()).filter(({ nextAttemptAt }) => nextAttemptAt !== undefined)).toEqual([]);
+    expect(receiver.received).toHaveLength(1);
+    answer(200);
+    expect(await shop.replace(webhook, { state: 'enabled' }, principal)).not.toHaveProperty('disabledReason');
+    await allDelivered(4);
+    expect(idsOf(1)).toEqual([told!.id, told!.id, later[0]!.id, later[1]!.id]);
+  });
+
+  it('are held while their owner has disabled the endpoint', async () => {
+    await shop.replace(webhook, { state: 'disabled' }, principal);
+    const events = happen(...Array.from({ length: 20 }, (_, n) => ({ orderId: 1 + (n % 2) })));
+    await until(async () => (await states()).filter((state) => state === 'held').length === 20);
+    expect(receiver.received).toEqual([]);
+    await shop.replace(webhook, { state: 'enabled' }, principal);
+    await allDelivered(20);
+    for (const order of [1, 2]) expect(idsOf(order)).toEqual(events.filter((_event, n) => 1 + (n % 2) === order).map(({ id }) => id));
+  });
+
+  it('fail when they are held for 30 days', async () => {
+    await shop.replace(webhook, { state: 'disabled' }, principal);
+    happen({ orderId: 1 }, { orderId: 1 });
+    await until(async () => (await states()).length === 2);
+    const passed = (days: number): Promise<unknown> =>
+      shop.sql.query(
+        `UPDATE webhook_deliveries SET created_at = created_at - $2 * interval '1 day' WHERE webhook_id = $1`,
+        [webhook.id, days],
+      );
+    await passed(40);
+    // As a worker leaves one that was killed while it had it.
+    await shop.sql.query(
+      `UPDATE webhook_deliveries SET lease = gen_random_uuid(), due_at = now()
+       WHERE id = (SELECT min(id) FROM webhook_deliveries WHERE webhook_id = $1)`,
+      [webhook.id],
+    );
+    // They are old, and held for a moment only.
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(await states()).toEqual(['held', 'held']);
+    await shop.sql.query(`UPDATE webhooks SET state_since = state_since - interval '31 days' WHERE id = $1`, [webhook.id]);
+    await until(async () => (await states()).join() === 'failed,failed');
+    expect((await deliveries())[0]?.attempts).toEqual([{ at: expect.any(String), durationMs: 0, error: expect.stringContaining('Held for too long') }]);
+    expect((await shop.sql.query('SELECT 1 FROM webhook_lanes WHERE webhook_id = $1', [webhook.id])).rowCount).toBe(0);
+  });
+});
+
+describe('deliveries, a million times as fast', () => {
+  running(0.000_001);
+
+  it('fail after ten attempts, and the next of the order goes on', async () => {
+    const [bad, good] = happen({ orderId: 1 }, { orderId: 1, newStatus: 'delivered' });
+    receiver.answer = ({ headers }, response) => response.writeHead(headers['webhook-id'] === bad!.id ? 400 : 200).end();
+    await until(async () => (await states()).join() === 'delivered,failed');
+    expect(receiver.ids.indexOf(good!.id)).toBe(10);
+    const { attempts, nextAttemptAt } = (await deliveries())[1]!;
+    expect([attempts.length, nextAttemptAt]).toEqual([10, undefined]);
+  });
+
+  it('disable an endpoint that has failed for days when one of them is used up', async () => {
+    answer(500);
+    happen({ orderId: 1 });
+    await until(async () => (await states()).includes('failed'));
+    expect((await endpoint()).state).toBe('enabled');
+    await sixDaysPass();
+    happen({ orderId: 2 });
+    await until(async () => (await endpoint()).state === 'disabled');
+    expect(await endpoint()).toMatchObject({ disabledReason: 'failing' });
+  });
+
+  it('do not find an endpoint failing that had a success in between', async () => {
+    receiver.answer = ({ body }, response) => response.writeHead(body.includes('"orderId":2,') ? 200 : 500).end();
+    happen({ orderId: 1 });
+    await until(async () => (await states()).includes('failed'));
+    await sixDaysPass();
+    happen({ orderId: 2 });
+    await until(async () => (await states()).includes('delivered'));
+    happen({ orderId: 3 });
+    await until(async () => (await states()).filter((one) => one === 'failed').length === 2);
+    expect(await endpoint()).toMatchObject({ state: 'enabled' });
+  });
+
+  it('are listed newest first, by state, page by page', async () => {
+    receiver.answer = ({ body }, response) => response.writeHead(body.includes('"orderId":1,') ? 500 : 200).end();
+    happen({ orderId: 1 }, { orderId: 2 }, { orderId: 3 }, { orderId: 4 }, { orderId: 5 });
+    await allEnded(5);
+    const all = await deliveries();
+    expect(all.map(({ id }) => id)).toEqual([...all.map(({ id }) => id)].sort((a, b) => b - a));
+    const of = (state: Delivery['state']) => shop.call(notifications.listDeliveries, { webhookId: webhook.id, state }, principal);
+    expect((await of('failed')).map(({ orderId }) => orderId)).toEqual([1]);
+    expect((await of('delivered')).map(({ orderId }) => orderId)).toEqual([5, 4, 3, 2]);
+    expect([await of('pending'), await of('held')]).toEqual([[], []]);
+    const page = await shop.caller.client.callRaw(notifications.listDeliveries, { webhookId: webhook.id, limit: 3 }, contextFor(principal));
+    const rest = await shop.call(notifications.listDeliveries, { webhookId: webhook.id, limit: 3, cursor: page.next! }, principal);
+    expect([...(JSON.parse(Buffer.from(page.payload).toString()) as Delivery[]), ...rest]).toEqual(all);
+    await expect(
+      shop.call(notifications.listDeliveries, { webhookId: webhook.id, state: 'failed', cursor: page.next! }, principal),
+    ).rejects.toMatchObject({ code: 'invalid-cursor' });
+  });
+
+  it('are kept as long as the setting says after their end', async () => {
+    happen({ orderId: 1 }, { orderId: 2 });
+    await allEnded(2);
+    await shop.sql.query(`UPDATE webhook_deliveries SET ended_at = ended_at - interval '31 days' WHERE webhook_id = $1 AND order_id = 1`, [webhook.id]);
+    await until(async () => (await deliveries()).length === 1);
+    expect((await deliveries()).map(({ orderId }) => orderId)).toEqual([2]);
+  });
+});

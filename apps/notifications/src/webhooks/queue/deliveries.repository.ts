@@ -1,0 +1,222 @@
+import type { DeliveryState } from '@plant-shop/contracts/notifications';
+import type { PageBounds } from '@plant-shop/platform/paging';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { isRepetition, typeOfRow } from '../../log/event-types.js';
+import type { DeliveryRecord } from './delivery.js';
+import { bringForward } from './queue.repository.js';
+import { type WebhookCursor, longerPause } from './webhook-cursors.repository.js';
+import type { OwnRange } from './webhook-watermark.repository.js';
+
+type Reader = Pick<Transaction, 'query'>;
+
+/** Events `l` that an endpoint `w` asked for. */
+export const isSubscribed = `${typeOfRow} = ANY (w.event_types) AND w.state <> 'deleted'
+  AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)`;
+
+/**
+ * Puts rows of the CTE `wanted` (webhook_id, seq, event_id, order_id, of_others, body, traceparent, created_at) at the end of their
+ * lanes. Adding to a lane waits for whoever holds it: a lane that is new after that wait has nothing to wait for. One statement, since what
+ * its parts need of each other goes by RETURNING and not by what they see. Its parts are not joined: the planner takes them
+ * for small, loops over both, and 10,000 rows took 10 s; an IN in the select list is hashed whatever it thinks.
+ */
+export const enqueueWanted = `
+  , lanes AS (
+    INSERT INTO webhook_lanes AS lane (webhook_id, order_id)
+    SELECT DISTINCT webhook_id, order_id FROM wanted WHERE order_id IS NOT NULL ORDER BY webhook_id, order_id
+    ON CONFLICT (webhook_id, order_id) DO UPDATE SET additions = lane.additions + 1
+    RETURNING webhook_id, order_id, additions = 1 AS is_new
+  ), inserted AS (
+    INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, traceparent, created_at, due_at)
+    SELECT webhook_id, event_id, seq, order_id, of_others, order_id IS NOT NULL, body, traceparent, created_at,
+      CASE WHEN order_id IS NULL OR (
+        row_number() OVER (PARTITION BY webhook_id, order_id ORDER BY seq) = 1
+        AND (webhook_id, order_id) IN (SELECT webhook_id, order_id FROM lanes WHERE is_new)) THEN now() END
+    FROM wanted ORDER BY seq, webhook_id
+    RETURNING webhook_id, due_at
+  ), turns AS (
+    SELECT webhook_id FROM webhook_queues
+    WHERE webhook_id = ANY (ARRAY(SELECT DISTINCT webhook_id FROM inserted WHERE due_at IS NOT NULL))
+    ORDER BY webhook_id FOR NO KEY UPDATE
+  ), moved AS (
+    UPDATE webhook_queues SET turn_at = least(turn_at, now()) WHERE webhook_id = ANY (ARRAY(SELECT webhook_id FROM turns))
+  )`;
+
+/** For each of the statements that follow in this transaction: a step holds what workers wait for. */
+export function limitStatements(tx: Transaction, limitMs: number): void {
+  tx.send(
+    { name: 'webhooks-limit-step', text: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)` },
+    [String(limitMs), String(Math.ceil(limitMs / 5))],
+  );
+}
+
+/** The event came under an earlier number already, and the endpoint has it, or gets it now. @param after where its position was */
+const isKnown = (after: string): string => `${isRepetition} AND EXISTS (
+        SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id
+        UNION ALL
+        SELECT 1 FROM event_log o WHERE o.event_id = l.event_id AND o.seq > ${after} AND o.seq < l.seq)`;
+
+const enqueueOwnRange: Statement = {
+  name: 'webhooks-enqueue',
+  text: `
+    WITH wanted AS MATERIALIZED (
+      SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, false AS of_others, l.body, l.traceparent, l.logged_at AS created_at
+      FROM event_log l JOIN webhooks w ON w.owner_id = l.subject AND NOT w.made_for_all
+      WHERE l.seq > $1 AND l.seq <= $2 AND ($3::bigint IS NULL OR (l.seq, w.id) > ($3, $4::uuid))
+        AND ${isSubscribed} AND NOT (${isKnown('$1')})
+      ORDER BY l.seq, w.id LIMIT $5::bigint
+    ) ${enqueueWanted}, made AS (
+      SELECT seq, webhook_id FROM wanted ORDER BY seq DESC, webhook_id DESC LIMIT 1
+    ), counted AS (
+      SELECT count(*) AS count, count(*) = $5::bigint AS is_full FROM wanted
+    ), passed AS (
+      UPDATE webhook_watermark m SET
+        watermark = CASE WHEN c.is_full THEN made.seq - 1 ELSE $2 END,
+        part_seq = CASE WHEN c.is_full THEN made.seq END,
+        part_webhook_id = CASE WHEN c.is_full THEN made.webhook_id END
+      FROM counted c LEFT JOIN made ON true RETURNING m.watermark
+    )
+    SELECT c.count::integer, passed.watermark < (SELECT watermark FROM feed_watermark) AS "hasMore" FROM counted c, passed`,
+};
+
+/** What came of a step. */
+export interface StepResult {
+  /** Deliveries. */
+  readonly count: number;
+  /** The log goes on where the step ended. */
+  readonly hasMore: boolean;
+}
+
+/**
+ * Makes at most `rows` deliveries to endpoints that see their owner's orders, and moves the watermark of webhooks over them. An
+ * event that came a second time under another number is not sent again to who has it. @returns what tells after the commit
+ */
+export function enqueueOwn(tx: Transaction, { after, upTo, partSeq, partWebhookId }: OwnRange, rows: number): () => StepResult {
+  const made = tx.later<StepResult>(enqueueOwnRange, [after, upTo, partSeq, partWebhookId, rows]);
+  return () => onlyRow(made());
+}
+
+/** An endpoint has room when less than half of its window is due; then it is filled up, as far as the step's share goes. */
+const enqueueByCursor: Statement = {
+  name: 'webhooks-enqueue-by-cursor',
+  text: `
+    WITH places AS MATERIALIZED (
+      SELECT c.webhook_id, c.after, CASE WHEN due.count * 2 > $6::bigint THEN 0 ELSE least($4::bigint, $6 - due.count) END AS room,
+        least($3::bigint, $5::bigint - 1 +
+          coalesce((SELECT l.seq FROM event_log l WHERE l.seq > c.after AND l.seq <= $3 ORDER BY l.seq LIMIT 1), $3::bigint)) AS up_to
+      FROM unnest($1::uuid[], $2::bigint[]) AS c (webhook_id, after)
+      CROSS JOIN LATERAL (
+        SELECT count(*) FROM (
+          SELECT FROM webhook_deliveries d WHERE d.webhook_id = c.webhook_id AND d.due_at <= now() LIMIT $6::bigint) AS first
+      ) AS due
+    ), wanted AS MATERIALIZED (
+      SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, l.subject <> w.owner_id AS of_others, l.body, l.traceparent,
+        l.logged_at AS created_at
+      FROM places p JOIN webhooks w ON w.id = p.webhook_id
+      CROSS JOIN LATERAL (
+        SELECT * FROM event_log l
+        WHERE l.seq > p.after AND l.seq <= p.up_to AND (w.sees_all OR l.subject = w.owner_id)
+          AND ${isSubscribed} AND NOT (${isKnown('p.after')})
+        ORDER BY l.seq LIMIT p.room
+      ) AS l
+    ) ${enqueueWanted}, made AS (
+      SELECT webhook_id, count(*) AS count, max(seq) AS seq FROM wanted GROUP BY webhook_id
+    ), passed AS (
+      UPDATE webhook_cursors c SET
+        watermark = CASE WHEN p.room = 0 THEN p.after WHEN made.count = p.room THEN made.seq ELSE p.up_to END,
+        pause_ms = CASE WHEN p.room = 0 THEN ${longerPause} ELSE 0 END,
+        look_at = now() + CASE WHEN p.room = 0 THEN ${longerPause} ELSE 0 END * interval '1 millisecond'
+      FROM places p LEFT JOIN made USING (webhook_id) WHERE c.webhook_id = p.webhook_id
+    )
+    SELECT count(*)::integer AS count, array_agg(DISTINCT traceparent) AS causes FROM wanted`,
+};
+
+/** What one step makes at most, shared among the endpoints of the step. */
+export interface StepLimits {
+  readonly rows: number;
+  /** Events that are looked at for each endpoint and each delivery that it may get, since filters pass over some. */
+  readonly scannedPerRow: number;
+  /** Deliveries of one endpoint that are due. */
+  readonly window: number;
+}
+
+/** Makes deliveries to endpoints of all orders, and moves their locked cursors over them. */
+export async function enqueueForAll(
+  tx: Transaction,
+  cursors: readonly WebhookCursor[],
+  { rows, scannedPerRow, window }: StepLimits,
+): Promise<{ readonly count: number; readonly causes: readonly (string | null)[] }> {
+  const share = Math.ceil(rows / cursors.length);
+  const { count, causes } = onlyRow(
+    await tx.query<{ count: number; causes: (string | null)[] | null }>(enqueueByCursor, [
+      cursors.map((one) => one.webhookId),
+      cursors.map((one) => one.after),
+      cursors[0]?.head,
+      share,
+      share * scannedPerRow,
+      window,
+    ]),
+  );
+  return { count, causes: causes ?? [] };
+}
+
+/** A `webhook.test`, outside the lanes and due at once. */
+export async function insertTest(tx: Transaction, webhookId: string, eventId: string, body: string): Promise<number> {
+  const inserted = await tx.query<{ id: number }>(
+    `INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, body, due_at)
+     VALUES ($1, $2, false, false, $3, now()) RETURNING id`,
+    [webhookId, eventId, body],
+  );
+  await bringForward(tx, [webhookId]);
+  return onlyRow(inserted).id;
+}
+
+/** The same event once more, outside the lanes and due at once. */
+export async function insertCopy(tx: Transaction, webhookId: string, deliveryId: number): Promise<number> {
+  const inserted = await tx.query<{ id: number }>(
+    `INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, traceparent, due_at)
+     SELECT webhook_id, event_id, seq, order_id, of_others, false, body, traceparent, now() FROM webhook_deliveries
+     WHERE id = $2 AND webhook_id = $1 RETURNING id`,
+    [webhookId, deliveryId],
+  );
+  await bringForward(tx, [webhookId]);
+  return onlyRow(inserted).id;
+}
+
+const shown = `d.id, d.event_id AS "eventId", d.order_id AS "orderId", d.attempts,
+  CASE WHEN d.state = 'pending' AND w.state = 'disabled' THEN 'held' ELSE d.state END AS state,
+  CASE WHEN w.state = 'enabled' AND d.lease IS NULL THEN d.due_at END AS "nextAttemptAt"`;
+
+export async function findDelivery(db: Reader, webhookId: string, id: number): Promise<DeliveryRecord | undefined> {
+  const [delivery] = await db.query<DeliveryRecord>(
+    `SELECT ${shown} FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+     WHERE d.id = $2 AND d.webhook_id = $1 AND (w.sees_all OR NOT d.of_others)`,
+    [webhookId, id],
+  );
+  return delivery;
+}
+
+// For each state by itself, so that the few failed ones among millions are found by the index as well.
+const listed = `
+  SELECT ${shown} FROM webhooks w
+  CROSS JOIN LATERAL unnest(CASE
+    WHEN $2::text IS NULL THEN ARRAY['pending', 'delivered', 'failed']
+    WHEN $2 = 'held' THEN CASE WHEN w.state = 'disabled' THEN ARRAY['pending'] ELSE '{}'::text[] END
+    WHEN $2 = 'pending' AND w.state = 'disabled' THEN '{}'::text[]
+    ELSE ARRAY[$2] END) AS wanted (state)
+  CROSS JOIN LATERAL (
+    SELECT * FROM webhook_deliveries d
+    WHERE d.webhook_id = w.id AND d.state = wanted.state AND d.id < $3 AND (w.sees_all OR NOT d.of_others)
+    ORDER BY d.id DESC LIMIT $4
+  ) d
+  WHERE w.id = $1 ORDER BY d.id DESC LIMIT $4`;
+
+/** Newest first, one more than the page holds. */
+export function listDeliveriesOf(
+  db: Reader,
+  webhookId: string,
+  state: DeliveryState | undefined,
+  { before, limit }: PageBounds,
+): Promise<DeliveryRecord[]> {
+  return db.query<DeliveryRecord>(listed, [webhookId, state ?? null, before, limit + 1]);
+}

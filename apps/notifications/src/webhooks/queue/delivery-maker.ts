@@ -1,0 +1,69 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { tracing } from '@plant-shop/platform/telemetry/tracing';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
+import { enqueueOwn, limitStatements, type StepResult } from './deliveries.repository.js';
+import { DeliveryMetrics } from './delivery-metrics.js';
+import { DueSignal } from './due-signal.js';
+import { StepSize, wasTooLarge } from './step-size.js';
+import { findCauses, lockWebhookWatermark } from './webhook-watermark.repository.js';
+
+/** How often the log is looked at although nobody said that it has grown: whoever logged events may have died of it. */
+const intervalMs = 2_000;
+
+/**
+ * Makes the deliveries of events that are in the log to endpoints that see their owner's orders, behind the stream: what waits
+ * for an endpoint's queue keeps no frame back. The replica that has logged events pokes its own; any number of replicas may do
+ * it, one at a time. Each step is bounded by deliveries, not by events; one that takes too long is halved.
+ */
+@Injectable()
+export class DeliveryMaker extends BackgroundLoop {
+  private readonly size: StepSize;
+  private readonly limitMs: number;
+
+  constructor(
+    private readonly database: Database,
+    private readonly due: DueSignal,
+    private readonly metrics: DeliveryMetrics,
+    @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
+    @InjectLogger() logger: Logger,
+  ) {
+    super({ name: 'make deliveries', intervalMs }, () => this.make(), logger);
+    this.size = new StepSize(webhooks.stepRows);
+    this.limitMs = webhooks.stepLimitMs;
+  }
+
+  /** @returns whether there is more to do at once */
+  private async make(): Promise<boolean> {
+    let made: StepResult | undefined;
+    try {
+      made = await this.step();
+    } catch (error) {
+      if (!wasTooLarge(error)) throw error;
+      this.logger.warn({ err: error, deliveries: this.size.rows }, 'making deliveries took too long, trying with half as many');
+      this.size.halve();
+      this.metrics.halved('own');
+      return this.size.rows > 1;
+    }
+    if (!made) return false;
+    this.size.grow();
+    this.metrics.made('own', made.count);
+    if (made.count > 0) this.due.raise();
+    return made.hasMore;
+  }
+
+  private async step(): Promise<StepResult | undefined> {
+    const { rows } = this.size;
+    const made = await this.database.transaction(async (tx) => {
+      limitStatements(tx, this.limitMs);
+      const range = await lockWebhookWatermark(tx, rows);
+      if (!range) return undefined;
+      if (tracing) tracing.causedBy(await findCauses(tx, range));
+      return enqueueOwn(tx, range, rows);
+    }, { useGenericPlans: true });
+    return made?.();
+  }
+}

@@ -1,0 +1,111 @@
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { gauge, sizeHistogram } from '@plant-shop/platform/service/metrics';
+import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
+import { Counter, Registry } from 'prom-client';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../../options.js';
+import { type Backlog, noBacklog, readBacklog } from './backlog.repository.js';
+import { slotsFor } from './fair-queue.js';
+import type { QueueLimits } from './queue.js';
+import type { Outcome } from './queue.repository.js';
+
+const intervalMs = 15_000;
+
+/** Endpoints that see their owner's orders, or that were made to see all. */
+export type Endpoints = 'own' | 'all';
+
+/** What this replica does, and every 15 s what all of them have to do. */
+@Injectable()
+export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly attempts: Counter<'status'>;
+  private readonly deliveries: Counter<'outcome'>;
+  private readonly madeDeliveries: Counter<'endpoints'>;
+  private readonly halvedSteps: Counter<'endpoints'>;
+  /** Told of each batch of outcomes that are written down together. */
+  readonly recorded: (count: number) => void;
+  private readonly loop: BackgroundLoop;
+  private readonly limits: QueueLimits;
+  private backlog: Backlog = noBacklog;
+
+  constructor(
+    private readonly database: Database,
+    private readonly registry: Registry,
+    @Inject(NOTIFICATIONS_OPTIONS) { webhooks }: NotificationsOptions,
+    @InjectLogger() logger: Logger,
+  ) {
+    this.limits = webhooks.limits;
+    this.attempts = new Counter({
+      name: 'webhook_attempts_total',
+      help: 'POSTs to endpoints, by the class of the answer; none: there was no answer',
+      labelNames: ['status'],
+      registers: [registry],
+    });
+    this.deliveries = new Counter({
+      name: 'webhook_deliveries_total',
+      help: 'Deliveries that have ended',
+      labelNames: ['outcome'],
+      registers: [registry],
+    });
+    this.recorded = sizeHistogram(registry, 'webhook_batch_outcomes', 'Outcomes of attempts that were written down together');
+    gauge(registry, 'webhook_deliveries_pending', 'Deliveries to enabled endpoints that have not ended', () => this.backlog.pending);
+    gauge(registry, 'webhook_deliveries_waiting', 'Deliveries that would be under way if there were more replicas: due now, and within the limits of their endpoint', () => this.backlog.waiting);
+    gauge(registry, 'webhook_attempts_limit', 'POSTs that the replica has under way at most', () => slotsFor(webhooks.inFlight));
+    gauge(registry, 'webhook_deliveries_held', 'Deliveries that wait for a disabled endpoint', () => this.backlog.held);
+    gauge(registry, 'webhook_oldest_undelivered_seconds', 'Age of the oldest delivery to an enabled endpoint, or of the oldest event whose deliveries are not made', () => {
+      const { oldestSeconds, ownBehindSeconds, allBehindSeconds } = this.backlog;
+      return Math.max(oldestSeconds, ownBehindSeconds, allBehindSeconds);
+    });
+    gauge(registry, 'webhook_endpoints_paused', 'Endpoints that nothing is sent to for now: they do not answer, or asked for it', () => this.backlog.silentEndpoints);
+    this.madeDeliveries = new Counter({
+      name: 'webhook_deliveries_made_total',
+      help: "Deliveries made of the log's events, by what their endpoints see: own: their owner's orders; all: all orders",
+      labelNames: ['endpoints'],
+      registers: [registry],
+    });
+    this.halvedSteps = new Counter({
+      name: 'webhook_making_halved_total',
+      help: 'Steps that made deliveries, took too long and were halved',
+      labelNames: ['endpoints'],
+      registers: [registry],
+    });
+    gauge(registry, 'webhook_log_behind_seconds', "Age of the oldest event of the log whose deliveries to endpoints of their owner's orders are not made", () => this.backlog.ownBehindSeconds);
+    gauge(registry, 'webhook_cursors_behind_seconds', 'Age of the oldest event of the log that an enabled endpoint of all orders has not come to', () => this.backlog.allBehindSeconds);
+    gauge(registry, 'webhook_cursors_behind_events', 'Events that enabled endpoints of all orders have not come to in the log, added up over the endpoints', () => this.backlog.allBehindEvents);
+    this.loop = new BackgroundLoop({ name: 'count deliveries', intervalMs }, () => this.count(), logger);
+  }
+
+  onApplicationBootstrap(): void {
+    this.loop.start();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.loop.stop();
+  }
+
+  watchInFlight(read: () => number): void {
+    gauge(this.registry, 'webhook_attempts_in_flight', 'POSTs under way', read);
+  }
+
+  attempted({ status }: { readonly status?: number }): void {
+    this.attempts.inc({ status: status === undefined ? 'none' : `${Math.floor(status / 100)}xx` });
+  }
+
+  ended(state: Outcome['state']): void {
+    if (state !== 'pending') this.deliveries.inc({ outcome: state });
+  }
+
+  made(endpoints: Endpoints, count: number): void {
+    this.madeDeliveries.inc({ endpoints }, count);
+  }
+
+  halved(endpoints: Endpoints): void {
+    this.halvedSteps.inc({ endpoints });
+  }
+
+  private async count(): Promise<boolean> {
+    this.backlog = await readBacklog(this.database, this.limits);
+    return false;
+  }
+}

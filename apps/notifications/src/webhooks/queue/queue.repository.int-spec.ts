@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { createLogger } from '@plant-shop/platform/logging';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { until } from '@plant-shop/testing/until';
+import { notificationsDatabase } from '../../database.js';
+import { TestWebhooks } from '../webhooks.spec.fixture.js';
+import { endTurns, takeTurns } from './queue.repository.js';
+
+const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };
+
+describe('the turn of an endpoint', () => {
+  let shop: TestWebhooks;
+  let database: Database;
+  beforeEach(async () => {
+    shop = await TestWebhooks.start();
+    await shop.create('http://127.0.0.1:9/hook');
+    await shop.stopReplicas();
+    const { connectionString } = shop.sql.options as { connectionString: string };
+    database = await Database.connect(notificationsDatabase({ databaseUrl: connectionString, databaseCa: '' }, 10), createLogger('test', 'fatal'));
+    await shop.sql.query('UPDATE webhook_queues SET turn_at = now()');
+  });
+  afterEach(async () => {
+    await database.close();
+    await shop.stop();
+  });
+
+  const isDue = async (): Promise<boolean> =>
+    (await shop.sql.query('SELECT 1 FROM webhook_queues WHERE turn_at <= now()')).rowCount === 1;
+
+  it('is had by one, and the others go on without it', async () => {
+    await database.transaction(async (tx) => {
+      const [turn] = await takeTurns(tx, 1, limits);
+      expect(await database.transaction((other) => takeTurns(other, 1, limits))).toEqual([]);
+      endTurns(tx, [{ turn: turn!, tokens: 1, pauseMs: 0 }]);
+    });
+    expect(await isDue()).toBe(false);
+    expect(await database.transaction((tx) => takeTurns(tx, 1, limits))).toEqual([]);
+  });
+
+  it('keeps nobody waiting who makes a delivery meanwhile, and the delivery is not overlooked', async () => {
+    const maker = await shop.sql.connect();
+    await database.transaction(async (tx) => {
+      const [turn] = await takeTurns(tx, 1, limits);
+      await maker.query('BEGIN');
+      await maker.query(
+        `INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, body, due_at)
+         SELECT id, gen_random_uuid(), false, false, '{}', now() FROM webhooks`,
+      );
+      await maker.query('UPDATE webhook_queues SET turn_at = least(turn_at, now())');
+      endTurns(tx, [{ turn: turn!, tokens: 1, pauseMs: 0 }]);
+      const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await until(async () => (await shop.sql.query(waiting)).rowCount === 1);
+      await maker.query('COMMIT');
+    });
+    maker.release();
+    expect(await isDue()).toBe(true);
+  });
+});

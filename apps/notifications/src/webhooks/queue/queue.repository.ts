@@ -1,0 +1,310 @@
+import type { DeliveryAttempt } from '@plant-shop/contracts/notifications';
+import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
+import type { QueueLimits } from './queue.js';
+import type { Turn } from './queue.js';
+
+// Claiming and ending deliveries, in batches. Locks are taken in one order everywhere: lanes, deliveries, queues; claiming
+// waits for nobody before it ends its turns.
+
+/**
+ * Not by the queues' rows: whoever makes deliveries or writes outcomes down would wait for a claim, which goes to and fro
+ * between database and process. Of those that others have, as many are passed over as there may be replicas.
+ */
+const lockTurns: Statement = {
+  name: 'webhooks-lock-turns',
+  text: `
+    SELECT id FROM (
+      SELECT webhook_id AS id FROM webhook_queues q
+      WHERE turn_at <= now() AND (SELECT owner_id FROM webhooks w WHERE w.id = q.webhook_id) <> ALL ($2::uuid[])
+      ORDER BY turn_at LIMIT 8 * $1::bigint
+    ) AS due
+    WHERE pg_try_advisory_xact_lock(hashtext('turn of webhook'), hashtext(id::text)) LIMIT $1`,
+};
+
+const readTurns: Statement = {
+  name: 'webhooks-read-turns',
+  text: `
+    SELECT q.webhook_id AS "webhookId", w.owner_id AS "ownerId", q.xmin::text AS version, w.url, w.state = 'enabled' AS "isEnabled", q.silent_attempts AS "silentAttempts",
+      CASE WHEN q.tokens_at = '-infinity' THEN $2::float8
+        ELSE least($2, q.tokens + extract(epoch FROM now() - q.tokens_at)::float8 * $2) END AS tokens,
+      CASE WHEN q.paused_until = '-infinity' THEN 0
+        ELSE extract(epoch FROM q.paused_until - now())::float8 * 1000 END AS "pausedForMs",
+      (SELECT count(*) FROM webhook_deliveries d
+       WHERE d.webhook_id = q.webhook_id AND d.lease IS NOT NULL AND d.due_at > now()) AS leased
+    FROM webhook_queues q JOIN webhooks w ON w.id = q.webhook_id WHERE q.webhook_id = ANY($1) AND q.turn_at <= now()`,
+};
+
+/**
+ * Endpoints whose turn it is, those that have waited longest first. Nobody else claims for them meanwhile.
+ * @param without owners whose endpoints keep their turns for later
+ */
+export async function takeTurns(tx: Transaction, limit: number, limits: QueueLimits, without: readonly string[] = []): Promise<Turn[]> {
+  const locked = await tx.query<{ id: string }>(lockTurns, [limit, without]);
+  if (locked.length === 0) return [];
+  // A new statement: what was changed by whoever had the turns before must be seen.
+  return tx.query<Turn>(readTurns, [locked.map((row) => row.id), limits.perSecond]);
+}
+
+/** A delivery that this worker has until its lease ends. */
+export interface ClaimedDelivery {
+  readonly id: number;
+  readonly webhookId: string;
+  readonly eventId: string;
+  readonly orderId: number | null;
+  readonly inLane: boolean;
+  readonly body: string;
+  /** Attempts that were recorded. */
+  readonly made: number;
+  /** What caused the event, when that was traced. */
+  readonly traceparent: string | null;
+}
+
+const claim: Statement = {
+  name: 'webhooks-claim',
+  text: `
+    WITH due AS (
+      SELECT d.id FROM unnest($1::uuid[], $2::integer[]) AS turn (webhook_id, room)
+      JOIN webhooks w ON w.id = turn.webhook_id
+      CROSS JOIN LATERAL (
+        SELECT id FROM webhook_deliveries d
+        WHERE d.webhook_id = turn.webhook_id AND d.due_at <= now() AND (w.sees_all OR NOT d.of_others)
+        ORDER BY d.due_at, d.id LIMIT turn.room FOR NO KEY UPDATE SKIP LOCKED
+      ) d
+    )
+    UPDATE webhook_deliveries d SET lease = $3, due_at = now() + $4 * interval '1 millisecond' FROM due WHERE d.id = due.id
+    RETURNING d.id, d.webhook_id AS "webhookId", d.event_id AS "eventId", d.order_id AS "orderId", d.in_lane AS "inLane",
+      d.body, d.traceparent, jsonb_array_length(d.attempts) AS made`,
+};
+
+/** The oldest due ones of each endpoint. */
+export async function claimDue(
+  tx: Transaction,
+  rooms: readonly { readonly webhookId: string; readonly room: number }[],
+  lease: string,
+  leaseMs: number,
+): Promise<ClaimedDelivery[]> {
+  const some = rooms.filter(({ room }) => room > 0);
+  if (some.length === 0) return [];
+  const claimed = await tx.query<ClaimedDelivery>(claim, [some.map((one) => one.webhookId), some.map((one) => one.room), lease, leaseMs]);
+  return claimed.sort((a, b) => a.id - b.id);
+}
+
+/**
+ * The next delivery is what comes due first, be it a claimed one whose worker dies. Of a queue that was written to since its
+ * turn began, it is not known what this statement sees of the deliveries that were made: it is looked at again at once.
+ */
+const endTurn: Statement = {
+  name: 'webhooks-end-turns',
+  text: `
+    WITH held AS (SELECT webhook_id FROM webhook_queues WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR NO KEY UPDATE)
+    UPDATE webhook_queues q SET tokens = t.tokens, tokens_at = now(),
+      turn_at = CASE WHEN q.xmin::text <> t.version THEN least(q.turn_at, now()) WHEN t.pause_ms IS NULL THEN 'infinity' ELSE greatest(
+        now() + t.pause_ms * interval '1 millisecond',
+        coalesce((SELECT min(due_at) FROM webhook_deliveries d WHERE d.webhook_id = q.webhook_id
+                  AND (w.sees_all OR NOT d.of_others)), 'infinity')) END
+    FROM unnest($1::uuid[], $2::text[], $3::float8[], $4::float8[]) AS t (webhook_id, version, tokens, pause_ms)
+    JOIN webhooks w ON w.id = t.webhook_id
+    WHERE q.webhook_id = t.webhook_id AND q.webhook_id IN (SELECT webhook_id FROM held)`,
+};
+
+/** @param pauseMs Infinity: until somebody brings the turn forward */
+export function endTurns(
+  tx: Transaction,
+  turns: readonly { readonly turn: Turn; readonly tokens: number; readonly pauseMs: number }[],
+): void {
+  tx.send(endTurn, [
+    turns.map(({ turn }) => turn.webhookId),
+    turns.map(({ turn }) => turn.version),
+    turns.map((one) => one.tokens),
+    turns.map(({ pauseMs }) => (pauseMs === Infinity ? null : pauseMs)),
+  ]);
+}
+
+/** What came of a claimed delivery. */
+export interface Outcome {
+  readonly delivery: Pick<ClaimedDelivery, 'id' | 'webhookId' | 'orderId' | 'inLane'>;
+  readonly lease: string;
+  readonly attempt: DeliveryAttempt;
+  /** `pending`: it is due again after `pauseMs`. */
+  readonly state: 'delivered' | 'failed' | 'pending';
+  readonly pauseMs: number;
+}
+
+interface Lane {
+  readonly webhookId: string;
+  readonly orderId: number;
+}
+
+const lockLanes: Statement = {
+  name: 'webhooks-lock-lanes',
+  text: `SELECT 1 FROM webhook_lanes WHERE (webhook_id, order_id) IN (SELECT * FROM unnest($1::uuid[], $2::bigint[]))
+         ORDER BY webhook_id, order_id FOR UPDATE`,
+};
+
+const record: Statement = {
+  name: 'webhooks-record-outcomes',
+  text: `
+    UPDATE webhook_deliveries d SET state = t.state, attempts = d.attempts || t.attempt, lease = NULL,
+      due_at = CASE WHEN t.state = 'pending' THEN now() + t.pause_ms * interval '1 millisecond' END,
+      ended_at = CASE WHEN t.state <> 'pending' THEN now() END
+    FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::jsonb[], $5::float8[]) AS t (id, lease, state, attempt, pause_ms)
+    WHERE d.id = t.id AND d.lease = t.lease RETURNING d.id`,
+};
+
+const moveLanes: Statement = {
+  name: 'webhooks-move-lanes',
+  text: `
+    WITH lane AS (
+      SELECT t.webhook_id, t.order_id, next.id FROM unnest($1::uuid[], $2::bigint[]) AS t (webhook_id, order_id)
+      LEFT JOIN LATERAL (
+        SELECT id FROM webhook_deliveries d
+        WHERE d.webhook_id = t.webhook_id AND d.order_id = t.order_id AND d.in_lane AND d.ended_at IS NULL
+        ORDER BY d.id LIMIT 1
+      ) next ON true
+    ), started AS (
+      UPDATE webhook_deliveries d SET due_at = now() FROM lane WHERE d.id = lane.id AND d.due_at IS NULL
+    )
+    DELETE FROM webhook_lanes l USING lane
+    WHERE lane.id IS NULL AND l.webhook_id = lane.webhook_id AND l.order_id = lane.order_id`,
+};
+
+/**
+ * Writes outcomes down, as far as their leases last, and starts the successors of what has ended. Nothing is waited for: what
+ * follows holds the queues' rows. @returns what gives the ids written after the commit
+ */
+export function recordOutcomes(tx: Transaction, outcomes: readonly Outcome[]): () => Set<number> {
+  const lanes = lanesOf(outcomes.flatMap(({ delivery, state }) => (state === 'pending' ? [] : [delivery])));
+  holdLanes(tx, lanes);
+  const written = tx.later<{ id: number }>(record, [
+    outcomes.map((one) => one.delivery.id),
+    outcomes.map((one) => one.lease),
+    outcomes.map((one) => one.state),
+    outcomes.map((one) => JSON.stringify(one.attempt)),
+    outcomes.map((one) => one.pauseMs),
+  ]);
+  advanceLanes(tx, lanes);
+  return () => new Set(written().map((row) => row.id));
+}
+
+/** Each lane once. */
+export const lanesOf = (ended: readonly Pick<ClaimedDelivery, 'webhookId' | 'orderId' | 'inLane'>[]): Lane[] => [
+  ...new Map(
+    ended.flatMap(({ webhookId, orderId, inLane }) =>
+      inLane && orderId !== null ? [[`${webhookId} ${orderId}`, { webhookId, orderId }] as const] : [],
+    ),
+  ).values(),
+];
+
+/** Before anything in them is ended. */
+export function holdLanes(tx: Transaction, lanes: readonly Lane[]): void {
+  if (lanes.length > 0) tx.send(lockLanes, columnsOf(lanes));
+}
+
+/** After something in them has ended: the next one is due, and a lane without a next one is gone. */
+export function advanceLanes(tx: Transaction, lanes: readonly Lane[]): void {
+  if (lanes.length > 0) tx.send(moveLanes, columnsOf(lanes));
+}
+
+const columnsOf = (lanes: readonly Lane[]): [string[], number[]] => [
+  lanes.map((lane) => lane.webhookId),
+  lanes.map((lane) => lane.orderId),
+];
+
+/** How an endpoint has answered in a batch of attempts. */
+export interface Health {
+  readonly webhookId: string;
+  readonly delivered: boolean;
+  /** It said something at least once, be it no. */
+  readonly answered: boolean;
+  /** And at least once in good time. */
+  readonly prompt: boolean;
+  /** Without a prompt answer. */
+  readonly silentAttempts: number;
+  /** For how long it asked to be left alone. */
+  readonly pauseMs: number;
+}
+
+const noteHealthOf: Statement = {
+  name: 'webhooks-note-health',
+  text: `
+    WITH health AS (
+      SELECT t.*, q.silent_attempts AS before,
+        -- A batch in flight when it fell silent counts once: the pauses are to grow by time and not by traffic.
+        CASE WHEN t.prompt THEN 0 ELSE least(q.silent_attempts + t.silent, greatest(q.silent_attempts, $7::integer - 1) + 1) END AS silent_now
+      FROM webhook_queues q JOIN unnest($1::uuid[], $2::boolean[], $3::boolean[], $4::boolean[], $5::integer[], $6::float8[])
+        AS t (webhook_id, delivered, answered, prompt, silent, pause_ms) USING (webhook_id)
+      ORDER BY q.webhook_id FOR NO KEY UPDATE OF q
+    )
+    UPDATE webhook_queues q SET turn_at = least(q.turn_at, now()), silent_attempts = h.silent_now,
+      failing_since = CASE WHEN h.delivered THEN NULL ELSE coalesce(q.failing_since, now()) END,
+      paused_until = CASE
+        -- A receiver that answers, though slowly, is not left alone for longer and longer.
+        WHEN h.silent_now >= $7 THEN greatest(q.paused_until, now() + interval '1 millisecond' *
+          CASE WHEN h.answered THEN $8::float8 ELSE least($9::float8, $8::float8 * 2 ^ least(h.silent_now - $7, 20)) END)
+        WHEN h.pause_ms > 0 THEN greatest(q.paused_until, now() + h.pause_ms * interval '1 millisecond')
+        ELSE q.paused_until END
+    FROM health h WHERE q.webhook_id = h.webhook_id`,
+};
+
+export function noteHealth(tx: Transaction, health: readonly Health[], limits: QueueLimits): void {
+  tx.send(noteHealthOf, [
+    health.map((one) => one.webhookId),
+    health.map((one) => one.delivered),
+    health.map((one) => one.answered),
+    health.map((one) => one.prompt),
+    health.map((one) => one.silentAttempts),
+    health.map((one) => one.pauseMs),
+    limits.silentAttempts,
+    limits.pauseMs,
+    limits.longestPauseMs,
+  ]);
+}
+
+/** Endpoints among these that have had no success for so long. */
+export async function findFailing(tx: Transaction, webhookIds: readonly string[], forMs: number): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
+    `SELECT webhook_id AS id FROM webhook_queues
+     WHERE webhook_id = ANY($1) AND failing_since <= now() - $2 * interval '1 millisecond'`,
+    [webhookIds, forMs],
+  );
+  return rows.map((row) => row.id);
+}
+
+const renew: Statement = {
+  name: 'webhooks-renew-leases',
+  text: `
+    WITH held AS (
+      SELECT d.id FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease) JOIN webhook_deliveries d ON d.id = t.id AND d.lease = t.lease
+      FOR NO KEY UPDATE OF d SKIP LOCKED
+    )
+    UPDATE webhook_deliveries d SET due_at = now() + $3 * interval '1 millisecond' FROM held WHERE d.id = held.id RETURNING d.id`,
+};
+
+/** Moves the ends of leases on. Skips rows that are locked: their outcomes are being written. @returns the ids of the others that are still held */
+export async function renewLeases(
+  tx: Transaction,
+  claims: readonly { readonly id: number; readonly lease: string }[],
+  leaseMs: number,
+): Promise<Set<number>> {
+  const rows = await tx.query<{ id: number }>(renew, [claims.map((one) => one.id), claims.map((one) => one.lease), leaseMs]);
+  return new Set(rows.map((row) => row.id));
+}
+
+/** Of a worker that stops: what it has not sent is due at once, for others. */
+export async function giveBack(tx: Transaction, claims: readonly { readonly id: number; readonly lease: string }[]): Promise<void> {
+  const returned = await tx.query<{ id: string }>(
+    `UPDATE webhook_deliveries d SET lease = NULL, due_at = now() FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease)
+     WHERE d.id = t.id AND d.lease = t.lease RETURNING d.webhook_id AS id`,
+    [claims.map((one) => one.id), claims.map((one) => one.lease)],
+  );
+  await bringForward(tx, [...new Set(returned.map((row) => row.id))]);
+}
+
+/** It may have work at once. */
+export async function bringForward(tx: Transaction, webhookIds: readonly string[]): Promise<void> {
+  await tx.execute(
+    `WITH turns AS (SELECT webhook_id FROM webhook_queues WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR NO KEY UPDATE)
+     UPDATE webhook_queues SET turn_at = least(turn_at, now()) WHERE webhook_id IN (SELECT webhook_id FROM turns)`,
+    [webhookIds],
+  );
+}

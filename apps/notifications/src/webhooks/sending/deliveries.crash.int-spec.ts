@@ -1,0 +1,128 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
+import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/testing/crash/every-point';
+import { injectHttpFaults } from '@plant-shop/testing/crash/http';
+import type { CrashableReplica } from '@plant-shop/testing/crash/replica';
+import { Run } from '@plant-shop/testing/crash/run';
+import { until } from '@plant-shop/testing/until';
+import { Agent } from 'undici';
+import { FeedFollower } from '../../log/feed-follower.js';
+import { LogTail } from '../../log/log-tail.js';
+import { AllOrdersDeliveryMaker } from '../queue/all-orders-delivery-maker.js';
+import { DeliveryMaker } from '../queue/delivery-maker.js';
+import { customer, Receiver, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
+import { DeliveryWorker } from './delivery-worker.js';
+
+const attemptLimitMs = 300;
+/** What fails is tried again after 20 ms. */
+const timeScale = 0.004;
+const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 1_000, pauseMs: 20, longestPauseMs: 20 };
+
+describe.each([
+  { sees: 'the own orders', role: 'both', principal: customer(1), maker: DeliveryMaker },
+  { sees: 'all orders', role: 'both', principal: staff(1), maker: AllOrdersDeliveryMaker },
+  { sees: 'the own orders', role: 'webhooks', principal: customer(1), maker: DeliveryMaker },
+])('whatever replicas of the role $role lose while they work, and whenever they die, with an endpoint that sees $sees', ({ role, principal, maker }) => {
+  let shop: TestWebhooks;
+  let stage: CrashTestbed;
+  let receiver: Receiver;
+  let settleHttp: () => void;
+  let orders = 0;
+  beforeAll(async () => {
+    settleHttp = injectHttpFaults(Agent);
+    receiver = await Receiver.start();
+    shop = await TestWebhooks.start({ replicas: 0 });
+    stage = await shop.crashStage({ timeScale, attemptLimitMs, leaseMs: 1_000, limits }, { NOTIFICATIONS_ROLE: role });
+    await shop.create(receiver.url, {}, principal);
+  });
+  afterAll(async () => {
+    await stage.stop();
+    await shop.stop();
+    await receiver.stop();
+    settleHttp();
+  });
+  afterEach(async () => {
+    const rows = await shop.sql.query(`SELECT 1 FROM webhook_deliveries WHERE state <> 'delivered' OR lease IS NOT NULL`);
+    expect([rows.rowCount, (await shop.sql.query('SELECT 1 FROM webhook_lanes')).rowCount]).toEqual([0, 0]);
+  });
+
+  /** The log is the feed: every event once, in its place, with its bytes; one delivery of each; all of it was sent, unchanged. */
+  async function expectAllDelivered(): Promise<void> {
+    // Leases and pauses are over, as they would be in a while.
+    await shop.sql.query(`UPDATE webhook_deliveries SET due_at = now() WHERE due_at IS NOT NULL`);
+    await shop.sql.query('UPDATE webhook_queues SET turn_at = now(), paused_until = now()');
+    shop.nudge([]);
+    stage.survivor.app.get<BackgroundLoop>(maker).poke();
+    stage.survivor.app.get(DeliveryWorker).poke();
+    const count = shop.feed.length;
+    await until(async () => {
+      const { rowCount } = await shop.sql.query(`SELECT 1 FROM webhook_deliveries WHERE state = 'delivered'`);
+      return rowCount === count;
+    });
+    const { rows: logged } = await shop.sql.query('SELECT seq, event_id AS id, subject, body FROM event_log ORDER BY seq');
+    expect(logged.map((one: { seq: string }) => ({ ...one, seq: Number(one.seq) }))).toEqual(shop.feed);
+    expect((await shop.sql.query('SELECT watermark FROM feed_watermark')).rows.map(({ watermark }) => Number(watermark))).toEqual([count]);
+    const { rows } = await shop.sql.query('SELECT event_id AS id FROM webhook_deliveries ORDER BY seq');
+    expect(rows.map(({ id }: { id: string }) => id)).toEqual(shop.feed.map(({ id }) => id));
+    const sent = new Map(receiver.received.map(({ headers, body }) => [headers['webhook-id'], body]));
+    expect(sent.size).toBe(count);
+    for (const { headers, body } of receiver.received) expect(body).toBe(sent.get(headers['webhook-id']));
+    for (const { id, body } of shop.feed) expect(sent.get(id)).toBe(body);
+  }
+
+  /** Two events of one order: the second is sent after the first. */
+  const happen = (): Promise<unknown> => {
+    const orderId = ++orders;
+    return Promise.resolve(shop.happenUnheard({ orderId }, { orderId, newStatus: 'delivered' }));
+  };
+  const nothing = (): Promise<void> => Promise.resolve();
+  const logged = ({ app }: CrashableReplica): Promise<unknown> => new Run().within(() => app.get(FeedFollower).follower.run());
+
+  // Logging does not depend on what an endpoint sees.
+  if (maker === DeliveryMaker) it('an event is logged once, in its place', async () => {
+    await atEveryPoint(stage, {
+      name: 'ingest events',
+      minCalls: 9,
+      given: nothing,
+      makeDue: happen,
+      when: async ({ app }) => {
+        // It tells the other replicas of what follows on the events that it has.
+        if (role === 'both') await new Run().within(() => app.get(LogTail).readToEnd());
+        await app.get(FeedFollower).follower.run();
+      },
+      eventually: expectAllDelivered,
+    });
+  }, crashTestTimeoutMs);
+
+  it('an event of the log makes one delivery, in its place', async () => {
+    await atEveryPoint(stage, {
+      name: 'make deliveries',
+      minCalls: 6,
+      given: nothing,
+      makeDue: happen,
+      when: async (victim) => {
+        await logged(victim);
+        await victim.app.get<BackgroundLoop>(maker).run();
+      },
+      eventually: expectAllDelivered,
+    });
+  }, crashTestTimeoutMs);
+
+  // Nor does sending.
+  if (maker === DeliveryMaker) it('a webhook is sent at least once, with the same id and bytes', async () => {
+    await atEveryPoint(stage, {
+      name: 'deliver a webhook',
+      minCalls: 10,
+      given: nothing,
+      makeDue: happen,
+      when: async (victim) => {
+        await logged(victim);
+        await new Run().within(() => victim.app.get<BackgroundLoop>(maker).run());
+        const worker = victim.app.get(DeliveryWorker);
+        await worker.fetch();
+        await until(() => worker.isIdle);
+      },
+      eventually: expectAllDelivered,
+    });
+  }, crashTestTimeoutMs);
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import { healthOf, outcomeOf } from './outcome.js';
+import type { SendResult } from './webhook-sender.js';
+
+const at = new Date('2027-03-01T08:00:00.000Z');
+const claimed = (made = 0) => ({ id: 1, webhookId: 'one', eventId: 'event', orderId: 7, inLane: true, body: '{}', traceparent: null, made });
+const sent = (given: Partial<SendResult> = {}): SendResult => ({ at, durationMs: 5, ...given });
+const outcome = (of: SendResult, made = 0) => outcomeOf(claimed(made), 'lease', of, 1, 0.5);
+
+describe('the outcome of an attempt', () => {
+  it('is a delivery with any 2xx', () => {
+    expect(outcome(sent({ status: 204 }))).toMatchObject({ state: 'delivered', attempt: { at: '2027-03-01T08:00:00.000Z', status: 204, durationMs: 5 } });
+  });
+
+  it('is another attempt later, and after the tenth none', () => {
+    expect(outcome(sent({ status: 500, error: 'No.' }))).toMatchObject({ state: 'pending', pauseMs: 5_000, attempt: { error: 'No.' } });
+    expect(outcome(sent(), 8)).toMatchObject({ state: 'pending', pauseMs: 86_400_000 });
+    expect(outcome(sent(), 9)).toMatchObject({ state: 'failed' });
+  });
+
+  it('waits for Retry-After where that is longer, and only when the receiver is busy', () => {
+    expect(outcome(sent({ status: 429, retryAfterMs: 60_000 }))).toMatchObject({ pauseMs: 60_000 });
+    expect(outcome(sent({ status: 503, retryAfterMs: 1_000 }))).toMatchObject({ pauseMs: 5_000 });
+    expect(outcome(sent({ status: 500, retryAfterMs: 60_000 }))).toMatchObject({ pauseMs: 5_000 });
+  });
+
+  it('is kept for later with a 410, even with the last attempt', () => {
+    expect(outcome(sent({ status: 410 }), 9)).toMatchObject({ state: 'pending' });
+  });
+});
+
+describe('the health of endpoints', () => {
+  it('is what the attempts of a batch say together, for each', () => {
+    const attempts = [
+      { webhookId: 'dead', sent: sent() },
+      { webhookId: 'dead', sent: sent() },
+      { webhookId: 'ill', sent: sent({ status: 500 }) },
+      { webhookId: 'ill', sent: sent() },
+      { webhookId: 'well', sent: sent({ status: 429, retryAfterMs: 10 * 3_600_000 }) },
+      { webhookId: 'well', sent: sent({ status: 200 }) },
+    ];
+    attempts.push({ webhookId: 'slow', sent: sent({ status: 200, durationMs: 5_001 }) });
+    attempts.push({ webhookId: 'dripping', sent: sent({ status: 200, durationMs: 1_000, isUnfinished: true }) });
+    expect(healthOf(attempts, 5_000)).toEqual([
+      { webhookId: 'dead', delivered: false, answered: false, prompt: false, silentAttempts: 2, pauseMs: 0 },
+      { webhookId: 'ill', delivered: false, answered: true, prompt: true, silentAttempts: 1, pauseMs: 0 },
+      { webhookId: 'well', delivered: true, answered: true, prompt: true, silentAttempts: 0, pauseMs: 3_600_000 },
+      { webhookId: 'slow', delivered: true, answered: true, prompt: false, silentAttempts: 1, pauseMs: 0 },
+      { webhookId: 'dripping', delivered: true, answered: true, prompt: false, silentAttempts: 1, pauseMs: 0 },
+    ]);
+  });
+});

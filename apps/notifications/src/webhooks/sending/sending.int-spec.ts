@@ -1,0 +1,139 @@
+import { describe, expect, it } from '@jest/globals';
+import { notifications } from '@plant-shop/contracts/notifications';
+import { permissionsOfRole } from '@plant-shop/contracts/permissions';
+import { until } from '@plant-shop/testing/until';
+import { Webhook } from 'standardwebhooks';
+import { WebhookOwner } from '../webhook-owner.spec.fixture.js';
+import { type Received, staff } from '../webhooks.spec.fixture.js';
+
+const owner = WebhookOwner.ofEachTest();
+
+describe('sending to webhooks', () => {
+  it('brings an event to its receiver, signed, with the bytes of the stream', async () => {
+    const { secret, ...webhook } = await owner.create({ description: 'To the warehouse' });
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const [event] = owner.happen({ orderId: 11 });
+    await until(() => owner.receiver.received.length === 1);
+    const [{ body, headers, path }] = owner.receiver.received as [Received];
+    expect({ path, body }).toEqual({ path: '/hook', body: event!.body });
+    expect(headers).toMatchObject({ 'webhook-id': event!.id, 'content-type': 'application/json', 'user-agent': 'plant-shop-webhooks/1' });
+    expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(event!.body));
+    await owner.allEnded(webhook, 1);
+    expect(await owner.deliveries(webhook)).toEqual([
+      {
+        id: expect.any(Number),
+        eventId: event!.id,
+        orderId: 11,
+        state: 'delivered',
+        attempts: [{ at: expect.any(String), status: 204, durationMs: expect.any(Number) }],
+      },
+    ]);
+  });
+
+  it.each([-10, 10])('is signed with the time of the shop, when this host is %i minutes away from it', async (minutes) => {
+    const setClock = async (aheadMs: number): Promise<void> => {
+      owner.shop.identityAheadMs = aheadMs;
+      // The next pull of the revocation log brings it.
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    };
+    await setClock(minutes * 60_000);
+    await owner.create();
+    owner.happen({ orderId: 11 });
+    await until(() => owner.receiver.received.length === 1);
+    const [{ headers }] = owner.receiver.received as [Received];
+    const aheadMs = Number(headers['webhook-timestamp']) * 1_000 - Date.now();
+    await setClock(0);
+    expect(Math.abs(aheadMs - minutes * 60_000)).toBeLessThan(5_000);
+  });
+
+  it('is of what the endpoint asks for, and of the owner’s orders only', async () => {
+    const [all, order, plant] = await Promise.all([owner.create(), owner.create({ orderId: 5 }), owner.create({ plantId: 8 })]);
+    owner.happen({ orderId: 5, plantId: 7 }, { orderId: 6, plantId: 8 }, { orderId: 5, plantId: 8 }, { orderId: 7, plantId: 7 });
+    owner.shop.happen({ orderId: 5, plantId: 8, owner: 999 });
+    await Promise.all([owner.allEnded(all, 4), owner.allEnded(order, 2), owner.allEnded(plant, 2)]);
+  });
+
+  it('is of all orders for whoever may see them, and when that ends, so does it', async () => {
+    const { shop, receiver } = owner;
+    const clerk = staff(owner.no);
+    shop.users.set(clerk.subject, permissionsOfRole.staff);
+    const webhook = await shop.create(receiver.url, {}, clerk);
+    shop.happen({ orderId: 1, owner: owner.no }, { orderId: 2, owner: 998 });
+    await until(() => receiver.received.length === 2);
+    receiver.answer = (_received, response) => setTimeout(() => response.writeHead(500).end(), 30);
+    shop.users.set(clerk.subject, permissionsOfRole.customer);
+    shop.revocations.push({ position: shop.revocations.length + 1, kind: 'userChanged', id: clerk.subject });
+    await until(async () => (await shop.sql.query('SELECT 1 FROM webhooks WHERE id = $1 AND NOT sees_all', [webhook.id])).rowCount === 1);
+    receiver.answer = (_received, response) => response.writeHead(204).end();
+    shop.happen({ orderId: 3, owner: 998 }, { orderId: 4, owner: owner.no });
+    await until(() => receiver.received.length === 3);
+    expect(receiver.received.map(({ body }) => /"orderId":(\d+)/.exec(body)?.[1])).toEqual(['1', '2', '4']);
+    // What is listed are one's own orders as well, and they cannot be sent again.
+    expect((await shop.deliveries(webhook, clerk)).map(({ orderId }) => orderId)).toEqual([4, 1]);
+    // It comes back with the permission, also when nobody tells.
+    shop.users.set(clerk.subject, permissionsOfRole.staff);
+    await until(async () => (await shop.sql.query('SELECT 1 FROM webhooks WHERE id = $1 AND sees_all', [webhook.id])).rowCount === 1);
+  });
+
+  it('does not send what waits of the orders of others any more', async () => {
+    const { shop } = owner;
+    const clerk = staff(owner.no);
+    shop.users.set(clerk.subject, permissionsOfRole.staff);
+    const webhook = await shop.create(owner.receiver.url, {}, clerk);
+    await shop.replace(webhook, { state: 'disabled' }, clerk);
+    shop.happen({ orderId: 1, owner: 998 }, { orderId: 1, owner: owner.no });
+    await until(async () => (await shop.deliveries(webhook, clerk)).length === 2);
+    shop.users.set(clerk.subject, permissionsOfRole.customer);
+    await until(async () => (await shop.sql.query('SELECT 1 FROM webhooks WHERE id = $1 AND NOT sees_all', [webhook.id])).rowCount === 1);
+    await shop.replace(webhook, { state: 'enabled' }, clerk);
+    // The order was handed over: the owner's own event does not wait for the other's.
+    await until(() => owner.receiver.received.length === 1);
+    expect((await shop.deliveries(webhook, clerk)).length).toBe(1);
+    const { rows } = await shop.sql.query<{ state: string }>('SELECT state FROM webhook_deliveries WHERE webhook_id = $1 AND of_others', [webhook.id]);
+    expect(rows).toEqual([{ state: 'failed' }]);
+  });
+
+  it('is never of an event that came a second time under another number', async () => {
+    const webhook = await owner.create();
+    const [event] = owner.happen({ orderId: 1 });
+    await owner.allEnded(webhook, 1);
+    const late = await owner.create();
+    owner.shop.happenAgain(event!);
+    await owner.allEnded(late, 1);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(await owner.deliveries(webhook)).toHaveLength(1);
+    expect(owner.receiver.ids).toEqual([event!.id, event!.id]);
+  });
+
+  it('ends when the endpoint or its owner is deleted', async () => {
+    const { shop } = owner;
+    const [webhook, other] = await Promise.all([owner.create(), owner.create()]);
+    owner.receiver.answer = (_received, response) => response.writeHead(500).end();
+    await owner.call(notifications.deleteWebhook, { webhookId: webhook.id });
+    owner.happen({ orderId: 1 });
+    await owner.allEnded(other, 1);
+    await expect(owner.get(webhook.id)).rejects.toMatchObject({ code: 'webhook-not-found' });
+    shop.users.set(owner.principal.subject, undefined);
+    shop.revocations.push({ position: shop.revocations.length + 1, kind: 'user', id: owner.principal.subject });
+    await until(async () => (await owner.call(notifications.listWebhooks, {})).length === 0);
+    const left = async (): Promise<number | null> =>
+      (await shop.sql.query('SELECT 1 FROM webhook_deliveries WHERE webhook_id = ANY($1)', [[webhook.id, other.id]])).rowCount;
+    await until(async () => (await left()) === 0);
+    await shop.sql.query(`UPDATE webhooks SET state_since = state_since - interval '2 minutes' WHERE owner_id = $1`, [owner.principal.subject]);
+    await until(async () => (await shop.sql.query('SELECT 1 FROM webhooks WHERE owner_id = $1', [owner.principal.subject])).rowCount === 0);
+  });
+});
+
+describe('a test event', () => {
+  it('comes signed and at once, whatever waits', async () => {
+    const { id, secret } = await owner.create();
+    const delivery = await owner.call(notifications.testWebhook, { webhookId: id });
+    expect(delivery).toEqual({ id: expect.any(Number), eventId: expect.any(String), state: 'pending', attempts: [], nextAttemptAt: expect.any(String) });
+    await until(() => owner.receiver.received.length === 1);
+    const [{ body, headers }] = owner.receiver.received as [Received];
+    expect(new Webhook(secret).verify(body, headers)).toEqual({ event: 'webhook.test', timestamp: expect.any(String), data: { webhookId: id } });
+    expect(headers['webhook-id']).toBe(delivery.eventId);
+    await owner.replace({ ...(await owner.get(id)) }, { state: 'disabled' });
+    await expect(owner.call(notifications.testWebhook, { webhookId: id })).rejects.toMatchObject({ code: 'webhook-disabled' });
+  });
+});

@@ -1,0 +1,230 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createSecureServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { until } from '@plant-shop/testing/until';
+import { TargetGuard } from '../endpoints/target-guard.js';
+import { Receiver } from '../webhooks.spec.fixture.js';
+import { WebhookSender, type WebhookSenderOptions } from './webhook-sender.js';
+
+const post = { at: new Date(), headers: { 'webhook-id': 'one' }, body: '{"event":"grün"}' };
+
+describe('the sender', () => {
+  let receiver: Receiver;
+  let senders: WebhookSender[];
+  beforeEach(async () => {
+    senders = [];
+    receiver = await Receiver.start();
+  });
+  afterEach(async () => {
+    await Promise.all(senders.map((one) => one.close()));
+    await receiver.stop();
+  });
+
+  const sender = (options: Partial<WebhookSenderOptions> = {}): WebhookSender => {
+    const guard = new TargetGuard({ httpsOnly: false, allowed: ['127.0.0.1:*', 'localhost:*'] }, async () => []);
+    const made = new WebhookSender(guard, { attemptLimitMs: 8_000, bodyLimitMs: 1_000, maxConnectionsPerOrigin: 4, ...options });
+    senders.push(made);
+    return made;
+  };
+  const send = (url = receiver.url, options: Partial<WebhookSenderOptions> = {}) => sender(options).send({ ...post, url: new URL(url) });
+
+  it('posts the bytes as they are, and uses its connection again', async () => {
+    const one = sender();
+    for (let n = 0; n < 5; n++) expect(await one.send({ ...post, url: new URL(receiver.url) })).toMatchObject({ status: 204 });
+    // The first one is still being given back when the second request begins.
+    expect(receiver.connections).toBeLessThanOrEqual(2);
+    expect(receiver.received[0]).toMatchObject({
+      body: post.body,
+      headers: { 'webhook-id': 'one', 'content-type': 'application/json', 'user-agent': 'plant-shop-webhooks/1' },
+    });
+  });
+
+  it.each([200, 201, 202, 204, 299])('takes %i for a success', async (status) => {
+    receiver.answer = (_received, response) => response.writeHead(status).end();
+    expect(await send()).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status });
+  });
+
+  it.each([400, 401, 404, 410, 429, 500, 503])('takes %i for a failure, without what the receiver says', async (status) => {
+    receiver.answer = (_received, response) => response.writeHead(status, 'secret reason').end('secret of the receiver');
+    const sent = await send();
+    expect(sent).toMatchObject({ status, error: `The receiver answered ${status}.` });
+    expect(JSON.stringify(sent)).not.toContain('secret');
+  });
+
+  it.each([301, 302, 303, 307, 308])('does not follow a %i', async (status) => {
+    const elsewhere = await Receiver.start();
+    receiver.answer = (_received, response) => response.writeHead(status, { location: elsewhere.url }).end();
+    expect(await send()).toMatchObject({ status, error: `The receiver answered ${status}: redirects are not followed.` });
+    expect(elsewhere.connections).toBe(0);
+    await elsewhere.stop();
+  });
+
+  it('waits for the answer and not for what comes before it', async () => {
+    receiver.answer = (_received, response) => {
+      response.writeProcessing();
+      response.writeEarlyHints({ link: '</a>; rel=preload' });
+      response.writeHead(500).end();
+    };
+    expect(await send()).toMatchObject({ status: 500 });
+  });
+
+  it.each([
+    [200, undefined],
+    [500, 'The receiver answered 500.'],
+  ])('reads at most 64 KiB of an endless answer with %i, cuts it off, and takes the status as it is', async (status, error) => {
+    let written = 0;
+    let isOpen = true;
+    receiver.answer = (_received, response) => {
+      response.writeHead(status).on('close', () => (isOpen = false));
+      const pour = (): void => {
+        while (isOpen && response.write(Buffer.alloc(16_384))) written += 16_384;
+        if (isOpen) response.once('drain', pour);
+      };
+      pour();
+    };
+    const sent = await send();
+    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, ...(error && { error }) });
+    await until(() => !isOpen);
+    // What the buffers of the two sockets hold, and no more.
+    expect(written).toBeLessThan(16 * 1024 * 1024);
+  });
+
+  it('ends an attempt whose headers drip, and one that hangs, when its time is up', async () => {
+    const timers: NodeJS.Timeout[] = [];
+    receiver.answer = ({ path }, response) => {
+      if (path === '/hang') return;
+      const socket = response.socket!;
+      socket.write('HTTP/1.1 200 OK\r\nx-drip: ');
+      timers.push(setInterval(() => socket.write('.'), 20));
+    };
+    const begun = performance.now();
+    const sent = await Promise.all(['/hang', '/headers'].map((path) => send(new URL(path, receiver.url).href, { attemptLimitMs: 600 })));
+    for (const timer of timers) clearInterval(timer);
+    expect(performance.now() - begun).toBeLessThan(4_000);
+    for (const one of sent) {
+      expect(one).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), error: 'No answer within 0.6 seconds.' });
+      expect(one.durationMs).toBeGreaterThanOrEqual(590);
+    }
+  });
+
+  it('ends an attempt whose TLS handshake never answers, and closes its connection', async () => {
+    let open = 0;
+    const silent = createTcpServer((socket) => {
+      open++;
+      socket.on('error', () => undefined).on('close', () => open--).resume();
+    }).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const url = `https://127.0.0.1:${(silent.address() as { port: number }).port}/`;
+    expect(await send(url, { attemptLimitMs: 400 })).toMatchObject({ error: expect.stringMatching(/^(No answer within 0.4 seconds|The connection could not be made in time)/) });
+    // The look-up, the connection and the handshake have one limit together.
+    await until(() => open === 0, 1_000);
+    silent.close();
+  });
+
+  it.each([
+    [200, undefined],
+    [500, 'The receiver answered 500.'],
+  ])('gives the body of a %i a moment, closes the connection, and takes the status as it is', async (status, error) => {
+    let isOpen = true;
+    receiver.answer = (_received, response) => {
+      const timer = setInterval(() => response.write('.'), 20);
+      response.writeHead(status).on('close', () => {
+        clearInterval(timer);
+        isOpen = false;
+      });
+      response.flushHeaders();
+    };
+    const sent = await send(receiver.url, { bodyLimitMs: 200 });
+    expect(sent).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status, isUnfinished: true, ...(error && { error }) });
+    expect(sent.durationMs).toBeGreaterThanOrEqual(190);
+    expect(sent.durationMs).toBeLessThan(4_000);
+    await until(() => !isOpen);
+  });
+
+  it('gives the body no more than what is left of the attempt', async () => {
+    receiver.answer = (_received, response) => void setTimeout(() => response.writeHead(200).flushHeaders(), 300);
+    const sent = await send(receiver.url, { attemptLimitMs: 600, bodyLimitMs: 60_000 });
+    expect(sent).toMatchObject({ status: 200, isUnfinished: true });
+    expect(sent.durationMs).toBeLessThan(4_000);
+  });
+
+  it('gives what waits behind hanging ones its own time, and never sends what was given up', async () => {
+    receiver.answer = () => undefined;
+    const one = sender({ attemptLimitMs: 600, maxConnectionsPerOrigin: 1 });
+    const sent = await Promise.all([1, 2, 3].map(() => one.send({ ...post, url: new URL(receiver.url) })));
+    for (const each of sent) expect(each).toMatchObject({ error: 'No answer within 0.6 seconds.' });
+    const before = receiver.received.length;
+    receiver.answer = (_received, response) => response.writeHead(204).end();
+    // The one that opens a new connection may need more than its time here.
+    await until(async () => (await one.send({ ...post, headers: { 'webhook-id': 'another' }, url: new URL(receiver.url) })).status === 204);
+    expect(receiver.ids.slice(before)).not.toContain('one');
+  });
+
+  it('says what is wrong with a connection', async () => {
+    const closing = createTcpServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1');
+    // A socket that is never read does not notice its end, and stays open.
+    const talking = createTcpServer((socket) => socket.resume().end('220 mail.test ESMTP\r\n')).listen(0, '127.0.0.1');
+    await Promise.all([once(closing, 'listening'), once(talking, 'listening')]);
+    const urlOf = (server: typeof closing): string => `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
+    const gone = urlOf(closing);
+    expect(await send(gone)).toMatchObject({ error: 'The receiver closed the connection.' });
+    expect(await send(urlOf(talking))).toMatchObject({ error: 'The answer is no HTTP.' });
+    closing.close();
+    talking.close();
+    await Promise.all([once(closing, 'close'), once(talking, 'close')]);
+    expect(await send(gone)).toMatchObject({ error: 'The connection was refused.' });
+    receiver.answer = (_received, response) => response.writeHead(200, { 'x-long': 'x'.repeat(20_000) }).end();
+    expect(await send()).toMatchObject({ error: 'The headers of the answer are too long.' });
+  });
+
+  it.each([
+    ['ENOTFOUND', 'The name of the receiver does not exist.'],
+    ['ENODATA', 'The name of the receiver has no address.'],
+    ['ECONNREFUSED', 'The name of the receiver could not be looked up.'],
+    ['ETIMEOUT', 'The name of the receiver could not be looked up.'],
+  ])('says that a name was not found: %s', async (code, error) => {
+    const guard = new TargetGuard({ httpsOnly: false, allowed: [] }, async () => {
+      throw Object.assign(new Error(`queryA ${code} private.attacker.test`), { code, syscall: 'queryA' });
+    });
+    const one = new WebhookSender(guard, { attemptLimitMs: 8_000, bodyLimitMs: 1_000, maxConnectionsPerOrigin: 4 });
+    senders.push(one);
+    expect(await one.send({ ...post, url: new URL('https://receiver.test/') })).toMatchObject({ error });
+  });
+
+  it('tells what Retry-After asks for', async () => {
+    receiver.answer = (_received, response) => response.writeHead(503, { 'retry-after': '7' }).end();
+    expect(await send()).toMatchObject({ status: 503, retryAfterMs: 7_000 });
+  });
+
+  it('sends over TLS to whom it can trust, and to nobody else', async () => {
+    const { key, cert } = certificateFor('localhost');
+    const secure = await Receiver.start(createSecureServer({ key, cert }));
+    const url = `https://localhost:${secure.port}/hook`;
+    expect(await send(url, { ca: cert })).toMatchObject({ status: 204 });
+    expect(secure.received[0]?.body).toBe(post.body);
+    // Nobody vouches for it; it is another one's; it speaks no TLS.
+    expect(await send(url)).toMatchObject({ error: expect.stringMatching(/^The certificate.*SELF_SIGNED/) });
+    expect(await send(`https://127.0.0.1:${secure.port}/`, { ca: cert })).toMatchObject({ error: expect.stringContaining('ERR_TLS_CERT_ALTNAME_INVALID') });
+    expect(await send(receiver.url.replace('http:', 'https:'))).toMatchObject({ error: expect.stringMatching(/^The (certificate|connection|receiver)/) });
+    expect(secure.received).toHaveLength(1);
+    expect(receiver.received).toHaveLength(0);
+    await secure.stop();
+  });
+});
+
+function certificateFor(host: string): { key: string; cert: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'test-tls-'));
+  const [key, cert] = [join(folder, 'key'), join(folder, 'cert')];
+  const subject = ['-subj', `/CN=${host}`, '-addext', `subjectAltName=DNS:${host}`];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', key, '-out', cert, ...subject], { stdio: 'ignore' });
+  try {
+    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,49 @@
+import type { Provider } from '@nestjs/common';
+import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
+import { DeliveriesService } from './endpoints/deliveries.service.js';
+import { OwnerSync } from './endpoints/owner-sync.js';
+import { resolveByDns } from './endpoints/resolver.js';
+import { SecretBox } from './endpoints/secret-box.js';
+import { TargetGuard } from './endpoints/target-guard.js';
+import { WebhooksSweeper } from './endpoints/webhooks-sweeper.js';
+import { WebhooksService } from './endpoints/webhooks.service.js';
+import { AllOrdersDeliveryMaker } from './queue/all-orders-delivery-maker.js';
+import { DeliveryMaker } from './queue/delivery-maker.js';
+import { DeliveryMetrics } from './queue/delivery-metrics.js';
+import { DueSignal } from './queue/due-signal.js';
+import { slotsFor } from './queue/fair-queue.js';
+import { DeliveryWorker } from './sending/delivery-worker.js';
+import { WebhookSender } from './sending/webhook-sender.js';
+
+/** What webhooks are made of. */
+export const webhookProviders: Provider[] = [
+  {
+    provide: TargetGuard,
+    inject: [NOTIFICATIONS_OPTIONS],
+    useFactory: ({ webhooks }: NotificationsOptions) =>
+      new TargetGuard({ httpsOnly: webhooks.httpsOnly, allowed: webhooks.allowedTargets }, resolveByDns),
+  },
+  {
+    provide: WebhookSender,
+    inject: [TargetGuard, NOTIFICATIONS_OPTIONS],
+    useFactory: (guard: TargetGuard, { webhooks: { attemptLimitMs, bodyLimitMs, inFlight, ca } }: NotificationsOptions) =>
+      // Owners may share an origin: nobody waits for a connection there because of another one.
+      new WebhookSender(guard, { attemptLimitMs, bodyLimitMs, maxConnectionsPerOrigin: slotsFor(inFlight), ...(ca !== undefined && { ca }) }),
+  },
+  {
+    provide: SecretBox,
+    inject: [NOTIFICATIONS_OPTIONS],
+    useFactory: ({ webhooks }: NotificationsOptions) => new SecretBox(webhooks.secrets),
+  },
+  DeliveryMetrics,
+  DueSignal,
+  DeliveryWorker,
+  DeliveryMaker,
+  AllOrdersDeliveryMaker,
+  WebhooksService,
+  DeliveriesService,
+  OwnerSync,
+  WebhooksSweeper,
+  AnswersSweeper,
+];

@@ -1,0 +1,117 @@
+import { Inject, Injectable, type OnApplicationBootstrap, Optional, type Provider } from '@nestjs/common';
+import type { LoggedRange } from '@plant-shop/events/follower';
+import type { LowestNeeded } from '@plant-shop/events/log-retention';
+import type { Logger } from '@plant-shop/platform/logging';
+import { Nats } from '@plant-shop/platform/nats';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { RpcClient } from '@plant-shop/platform/rpc/client';
+import { Registry } from 'prom-client';
+import { EventLogRetention } from './log/event-log-retention.js';
+import { Fanout } from './log/fanout.js';
+import { FeedFollower } from './log/feed-follower.js';
+import { LogTail } from './log/log-tail.js';
+import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from './options.js';
+import { Broadcaster } from './stream/broadcaster.js';
+import { CatchUp } from './stream/catch-up.js';
+import { Connections } from './stream/connections.js';
+import { Pages } from './stream/pages.js';
+import { AllOrdersDeliveryMaker } from './webhooks/queue/all-orders-delivery-maker.js';
+import { DeliveryMaker } from './webhooks/queue/delivery-maker.js';
+import { DueSignal } from './webhooks/queue/due-signal.js';
+import { findMadeForAllUpTo, letWebhooksFollow } from './webhooks/queue/webhook-watermark.repository.js';
+import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
+
+// The path of one event:
+//
+//   store ── nudge, feed page ──> FeedFollower ── transaction ──> event_log
+//                                      │ onLogged
+//                                      v
+//     other replicas <── Fanout <── EventFlow
+//                                   │       │
+//              LogTail.announce <───┘       └───> DeliveryMaker.poke, AllOrdersDeliveryMaker.poke
+//                 │ ring                             │ webhook_deliveries
+//                 │ onEntries                        │ DueSignal
+//                 v                                  v
+//        Broadcaster, Pages                       DeliveryWorker ──> WebhookSender ──> receivers
+//                 │ FrameSender
+//                 v
+//              clients
+//
+// A client that is behind reaches the end of the log by CatchUp first. The rooms `stream` and `webhooks` do not import each other, and
+// `log` imports neither: this file alone connects them.
+
+/** Connects the parts that this replica's role has. Parts of the other role are undefined. */
+@Injectable()
+export class EventFlow implements OnApplicationBootstrap {
+  constructor(
+    feed: FeedFollower,
+    private readonly fanout: Fanout,
+    @Optional() @Inject(LogTail) private readonly tail?: LogTail,
+    @Optional() @Inject(Broadcaster) broadcaster?: Broadcaster,
+    @Optional() @Inject(CatchUp) catchUp?: CatchUp,
+    @Optional() @Inject(Connections) connections?: Connections,
+    @Optional() @Inject(Pages) pages?: Pages,
+    @Optional() @Inject(DeliveryMaker) private readonly deliveries?: DeliveryMaker,
+    @Optional() @Inject(AllOrdersDeliveryMaker) private readonly deliveriesOfAllOrders?: AllOrdersDeliveryMaker,
+    @Optional() @Inject(DueSignal) due?: DueSignal,
+    @Optional() @Inject(DeliveryWorker) worker?: DeliveryWorker,
+  ) {
+    feed.onLogged((logged) => this.pass(logged));
+    tail?.onEntries(() => {
+      broadcaster?.schedule();
+      pages?.wake();
+    });
+    tail?.onRewind(() => {
+      broadcaster?.reset();
+      connections?.closeAll();
+      pages?.wake();
+    });
+    broadcaster?.onTooFarBehind((connection) => catchUp?.begin(connection, connection.position));
+    due?.onRaised(() => worker?.poke());
+  }
+
+  /** A replica of the stream makes no deliveries of what it logs: replicas with webhooks begin when its message arrives. */
+  onApplicationBootstrap(): void {
+    if (!this.deliveries) return;
+    this.fanout.onLoggedElsewhere((_, needsDeliveries) => {
+      if (needsDeliveries) this.makeDeliveries();
+    });
+  }
+
+  /** Passes on what this replica has just logged. */
+  private pass(logged: LoggedRange): void {
+    this.makeDeliveries();
+    const advance = this.fanout.advanceOf(logged);
+    if (this.tail) this.tail.announce(advance);
+    else this.fanout.publish(advance);
+  }
+
+  private makeDeliveries(): void {
+    this.deliveries?.poke();
+    this.deliveriesOfAllOrders?.poke();
+  }
+}
+
+/** The log keeps every event whose deliveries are not made yet. */
+export const undeliveredEvents: LowestNeeded = async (tx) => {
+  const made = await findMadeForAllUpTo(tx);
+  return made === undefined ? undefined : made + 1;
+};
+
+/** What every replica has, whatever its role. */
+export const logProviders = (logger: Logger): Provider[] => [
+  Fanout,
+  EventFlow,
+  {
+    provide: FeedFollower,
+    inject: [Nats, RpcClient, Database, Fanout, Registry],
+    useFactory: (nats: Nats, rpc: RpcClient, database: Database, fanout: Fanout, metrics: Registry) =>
+      new FeedFollower(nats, rpc, database, fanout, metrics, logger, letWebhooksFollow),
+  },
+  {
+    provide: EventLogRetention,
+    inject: [Database, Registry, NOTIFICATIONS_OPTIONS],
+    useFactory: (database: Database, metrics: Registry, options: NotificationsOptions) =>
+      new EventLogRetention(database, metrics, options, logger, [undeliveredEvents]),
+  },
+];
