@@ -75,7 +75,7 @@ export class Paging {
     this.cursors = new Cursors(list, filter);
   }
 
-  /** @throws CodedError `invalid-cursor` for everything that is not a cursor of this list */
+  /** @throws CodedError `invalid-cursor` unless it is a cursor of this list */
   bounds({ limit = maxLimit, cursor }: PageRequest): PageBounds {
     return { before: cursor === undefined ? Number.MAX_SAFE_INTEGER : this.cursors.positionIn(cursor, isPosition), limit };
   }
@@ -107,7 +107,7 @@ export class TextPaging {
     this.cursors = new Cursors(list, filter);
   }
 
-  /** @throws CodedError `invalid-cursor` for everything that is not a cursor of this list */
+  /** @throws CodedError `invalid-cursor` unless it is a cursor of this list */
   bounds({ limit = maxLimit, cursor }: PageRequest): TextPageBounds {
     return { after: cursor === undefined ? '' : this.cursors.positionIn(cursor, isText), limit };
   }

@@ -1,11 +1,12 @@
-/** A form as a page shows it. */
+/** A form of a page. */
 export interface PageForm {
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
-  /** Values of its buttons by their names: `action=login`. */
+  /** Its buttons as `name=value`, such as `action=login`. */
   readonly buttons: readonly string[];
 }
 
+/** A page of the site. */
 export interface BrowserPage {
   readonly status: number;
   readonly url: string;
@@ -14,20 +15,22 @@ export interface BrowserPage {
   readonly forms: readonly PageForm[];
 }
 
-/** Where a redirect left the site: to the application. */
+/** A redirect to another site, such as a client application. */
 export interface ExternalRedirect {
   readonly location: URL;
 }
 
 /**
- * A browser without scripts, on one site: keeps cookies with their paths, follows redirects until they leave the site,
- * reads forms and sends them.
+ * A browser without scripts, on one site. Stores cookies by path, follows redirects within the site, and parses and submits forms.
  */
 export class Browser {
-  /** By name and path: there may be several of one name. */
+  /** By name and path: a name may have several cookies. */
   private readonly cookies = new Map<string, { readonly pair: string; readonly path: string }>();
 
-  /** @param origin of the site, as its pages know it; @param servedAt where that is, when it is somewhere else: a test may lead it to another replica */
+  /**
+   * @param origin the public origin of the site
+   * @param servedAt the address to connect to, if it differs; a test may change it to another replica
+   */
   constructor(
     readonly origin: string,
     public servedAt: string = origin,
@@ -37,16 +40,16 @@ export class Browser {
     return this.request('GET', address);
   }
 
-  /** Sends a form of a page with what was typed in, by the button of this name and value. */
+  /** Submits the form of a page that has this button (`name=value`), with the typed values. */
   submit(page: BrowserPage, button: string, typed: Readonly<Record<string, string>> = {}): Promise<BrowserPage | ExternalRedirect> {
     const form = page.forms.find(({ buttons }) => buttons.includes(button));
-    if (!form) throw new Error(`no form of ${page.url} has the button ${button}:\n${page.text}`);
+    if (!form) throw new Error(`${page.url} has no form with the button ${button}:\n${page.text}`);
     const [name = '', value = ''] = button.split('=');
     const body = new URLSearchParams({ ...form.fields, ...typed, [name]: value });
     return this.request('POST', new URL(form.action, page.url).href, body);
   }
 
-  /** One request, no redirect followed. */
+  /** Sends one request without following redirects. */
   async send(
     method: string,
     address: string,
@@ -73,7 +76,7 @@ export class Browser {
     let url = new URL(address, this.origin);
     let response = await this.send(method, url.href, { body });
     for (let hops = 0; response.status >= 300 && response.status < 400; hops++) {
-      if (hops === 10) throw new Error(`${url.href} redirects in circles`);
+      if (hops === 10) throw new Error(`${url.href} redirects in a loop`);
       url = new URL(response.headers.get('location') ?? '', url);
       if (url.origin !== this.origin) return { location: url };
       response = await this.send('GET', url.href);
@@ -118,14 +121,14 @@ const formsIn = (text: string): PageForm[] =>
     ),
   }));
 
-/** A page of the site; anything else fails with what came instead. */
+/** Returns the page. @throws Error if the browser was redirected to another site */
 export function expectPage(answer: BrowserPage | ExternalRedirect): BrowserPage {
-  if ('location' in answer) throw new Error(`a page was expected, and the browser was sent to ${answer.location.href}`);
+  if ('location' in answer) throw new Error(`expected a page, but the browser was redirected to ${answer.location.href}`);
   return answer;
 }
 
-/** The address of the application that the browser was sent to. */
+/** Returns the address on another site that the browser was redirected to. @throws Error if the answer is a page */
 export function expectRedirect(answer: BrowserPage | ExternalRedirect): URL {
-  if (!('location' in answer)) throw new Error(`${answer.status} at ${answer.url}:\n${answer.text}`);
+  if (!('location' in answer)) throw new Error(`expected a redirect, got ${answer.status} at ${answer.url}:\n${answer.text}`);
   return answer.location;
 }

@@ -6,24 +6,25 @@ import { join } from 'node:path';
 import { freePort } from './port.js';
 import { until } from './until.js';
 
-/** A NATS server of its own for one test file: files run in parallel and would answer each other's calls. */
+/** The NATS server of one test file. Files run in parallel and would answer each other's calls on a shared server. */
 export interface TestNats {
   readonly url: string;
   readonly pid: number;
-  /** Ends the server; `restart` brings an empty one back on the same port. */
+  /** Kills the server. */
   stop(): Promise<void>;
+  /** Starts an empty server on the same port. */
   restart(): Promise<void>;
-  /** Stops and continues the process: a server that is there and says nothing. */
+  /** Suspends the process: the server stays connected but does not respond. */
   pause(): Promise<void>;
   resume(): void;
   /** Replaces the configuration of the running server. */
   reconfigure(config: string): Promise<void>;
 }
 
-/** `config` is text in the server's own format, for tests of accounts and permissions. */
+/** Starts a server. @param config text in the server's configuration format, for tests of accounts and permissions */
 export async function startNats({ config = '' }: { readonly config?: string } = {}): Promise<TestNats> {
   const binary = process.env['TEST_NATS_SERVER_BINARY'];
-  if (!binary) throw new Error('TEST_NATS_SERVER_BINARY is missing: run the tests with npm test, which brings one.');
+  if (!binary) throw new Error('TEST_NATS_SERVER_BINARY is missing: run the tests with npm test, which provides one.');
   const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), 'test-nats-'));
   const configFile = join(folder, 'nats.conf');
@@ -33,16 +34,16 @@ export async function startNats({ config = '' }: { readonly config?: string } = 
     const started = spawn(binary, ['-c', configFile, '-a', '127.0.0.1', '-p', String(port)], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    await said(started, 'Server is ready');
+    await logged(started, 'Server is ready');
     return started;
   };
   let server = await launch();
   const stop = async (): Promise<void> => {
     await rm(folder, { recursive: true, force: true });
     if (server.exitCode !== null || server.signalCode !== null) return;
-    const gone = once(server, 'exit');
+    const exited = once(server, 'exit');
     server.kill('SIGKILL');
-    await gone;
+    await exited;
   };
   return {
     url: `nats://127.0.0.1:${port}`,
@@ -61,21 +62,21 @@ export async function startNats({ config = '' }: { readonly config?: string } = 
     resume: () => void server.kill('SIGCONT'),
     reconfigure: async (text) => {
       await writeFile(configFile, text);
-      const reloaded = said(server, 'Reloaded server configuration');
+      const reloaded = logged(server, 'Reloaded server configuration');
       server.kill('SIGHUP');
       await reloaded;
     },
   };
 }
 
-/** The signal is sent at once and obeyed a little later, on a busy machine after some more messages. */
+/** Waits until the process is stopped: it obeys SIGSTOP with a delay, and on a busy machine handles some more messages before. */
 async function stopped(pid: number): Promise<void> {
   if (process.platform !== 'linux') await new Promise((resolve) => setTimeout(resolve, 200));
   else await until(async () => / [Tt] /.test((await readFile(`/proc/${pid}/stat`, 'utf8')).replace(/^.*\)/, '')));
 }
 
-/** Waits for a line of the server's log. */
-function said(server: ChildProcess, text: string): Promise<void> {
+/** Waits until the server's log contains a text. */
+function logged(server: ChildProcess, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     let log = '';
     const onData = (chunk: Buffer): void => {

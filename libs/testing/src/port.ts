@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that systems give to connections (from 32,768 on, mostly), and above those of well-known services. The processes
- * of a chaos run have ports from 24,000 on (tests/chaos/stack.mjs): it may run beside other tests.
+ * The range below ephemeral ports (usually from 32,768) and above the ports of well-known services. A chaos run, which may run beside
+ * other tests, uses ports from 24,000 (tests/chaos/stack.mjs).
  */
 const first = 15_000;
 const last = 23_999;
 
 /**
- * A loopback port for a server that goes away and comes back. Nobody else is given it meanwhile: one that the system chose may
- * become the port of somebody's connection, and then the server cannot come back.
+ * Returns a free loopback port for a server that restarts on the same port. It is not an ephemeral port: while the server is down,
+ * the system might assign one to an outgoing connection, and the server could not restart.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

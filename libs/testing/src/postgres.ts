@@ -4,34 +4,34 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { createLogger } from '@plant-shop/platform/logging';
 import pg from 'pg';
 
-/** A database of its own for one test file. */
+/** The database of one test file. */
 export interface TestDatabase {
-  /** As who owns the tables, and everything else. */
+  /** URL with the role that owns the tables. */
   readonly url: string;
-  /** As the role that a service runs as. */
+  /** URL with the role that a service runs as. */
   readonly serviceUrl: string;
   drop(): Promise<void>;
 }
 
 const serverUrl = (): string => {
   const url = process.env['TEST_POSTGRES_URL'];
-  if (!url) throw new Error('TEST_POSTGRES_URL is missing: run the tests with npm test, which brings a server.');
+  if (!url) throw new Error('TEST_POSTGRES_URL is missing: run the tests with npm test, which provides a server.');
   return url;
 };
 
-/** One for all databases of the tests: each has the grants of its own. */
+/** One role for the test databases of all services: privileges are granted per database. */
 const serviceRole = { name: 'service_of_tests', password: 'of no use to anybody' };
 
 /**
- * Clones a database that has all migrations of the folder. The template is made once per content of the folder, so
- * that a test file costs a copy of files and not a run of migrations.
+ * Creates a database with all migrations of a folder, as a clone of a template. The template is created once per content of the folder,
+ * so that a test file costs a copy of files instead of a run of migrations.
  */
 export async function createDatabase(migrations: URL): Promise<TestDatabase> {
   const template = await templateOf(migrations);
   const name = `test_${randomBytes(8).toString('hex')}`;
   await asAdmin(async (admin) => {
     await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
-    // What is granted on a database itself is not copied.
+    // Cloning does not copy privileges on the database itself.
     await admin.query(`GRANT CONNECT ON DATABASE ${name} TO ${serviceRole.name}`);
   });
   return {
@@ -48,11 +48,11 @@ async function templateOf(migrations: URL): Promise<string> {
   for (const file of (await readdir(migrations)).sort()) hash.update(file).update(await readFile(new URL(file, migrations)));
   const name = `template_${hash.digest('hex').slice(0, 16)}`;
   await asAdmin(async (admin) => {
-    // Test files run in parallel processes: one makes the template, the others wait.
+    // Test files run in parallel processes: one creates the template, the others wait.
     await admin.query('SELECT pg_advisory_lock(hashtext($1))', [name]);
     const { rowCount } = await admin.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
     if (rowCount) return;
-    // A run that was killed half-way left it behind.
+    // A killed run may have left it behind.
     await admin.query(`DROP DATABASE IF EXISTS ${name}_new WITH (FORCE)`);
     await admin.query(`CREATE DATABASE ${name}_new`);
     await createServiceRole(admin);
@@ -66,7 +66,7 @@ async function templateOf(migrations: URL): Promise<string> {
   return name;
 }
 
-/** Two that make it at the same moment wait for each other, and the second finds it there. */
+/** Creates the role if it does not exist. Concurrent processes wait for each other. */
 async function createServiceRole(admin: pg.Client): Promise<void> {
   const { name, password } = serviceRole;
   await admin.query(`

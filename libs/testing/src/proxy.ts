@@ -3,33 +3,30 @@ import { connect, createServer, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
 import { freePort } from './port.js';
 
-/** A TCP relay to a real server: the network between the two, which can fail in ways that a server cannot be told to. */
+/** A TCP proxy in front of a real server, which simulates network failures. */
 export interface TestProxy {
   readonly port: number;
-  /**
-   * Passes nothing on any more, in either direction, and closes nothing: the host at the other end has vanished. New
-   * connections are served.
-   */
+  /** Stops forwarding in both directions without closing connections, as if the peer's host had vanished. New connections work. */
   stall(): void;
-  /** Like `stall`, and accepts new connections without serving them, until `admit`. */
+  /** Like `stall`, but also stalls new connections, until `admit`. */
   stallAll(): void;
-  /** Serves new connections again; those that stall still do. */
+  /** Forwards new connections again; stalled ones stay stalled. */
   admit(): void;
   /** Ends `stall`: what both ends sent meanwhile arrives now. */
   resume(): void;
-  /** Passes nothing on from the server any more: what is asked is done, and the answer is lost. */
+  /** Stops forwarding from the server to the client: requests take effect, and their answers are lost. */
   deafen(): void;
-  /** Ends `deafen`: what the server said meanwhile arrives now. */
+  /** Ends `deafen`: what the server sent meanwhile arrives now. */
   hear(): void;
-  /** Passes at most so many bytes a second on to the server, on each connection made from now on. */
+  /** Limits the bytes per second from the client to the server, on each new connection. */
   slowDown(bytesPerSecond: number): void;
-  /** Ends every connection. New ones are served. */
+  /** Closes all connections. New ones work. */
   drop(): void;
-  /** Ends every connection and refuses new ones. */
+  /** Closes all connections and refuses new ones. */
   cut(): Promise<void>;
-  /** New connections are served again; the old ones stay as they are. */
+  /** Accepts new connections again; existing ones stay as they are. */
   restore(): Promise<void>;
-  /** New connections go to the first of these servers that accepts them, tried in random order. */
+  /** Forwards each new connection to the first of these servers that accepts it, tried in random order. */
   retarget(targets: readonly ProxyTarget[]): void;
   stop(): Promise<void>;
 }
@@ -47,7 +44,7 @@ export async function startProxy(...servers: readonly ProxyTarget[]): Promise<Te
   let bytesPerSecond = Infinity;
   const track = (socket: Socket): void => {
     sockets.add(socket);
-    // What breaks here is what the test wants to break.
+    // Ignores errors, which the test causes.
     socket.on('error', () => socket.destroy());
     socket.once('close', () => sockets.delete(socket));
   };

@@ -22,26 +22,26 @@ describe('a fake of another service', () => {
     await nats.stop();
   });
 
-  it('answers what the sample of the contract says, or what the test says', async () => {
+  it("answers with the contract's sample, or with the test's answer", async () => {
     const { request, answer } = sampleOf(store.getStock);
     await expect(caller.call(store.getStock, request)).resolves.toEqual(answer);
     const opening = sampleOf(store.openStock).request;
     await expect(caller.call(store.openStock, opening)).resolves.toEqual({ plantId: opening.plantId + 1 });
   });
 
-  it('refuses what the real one would refuse by its contract', async () => {
+  it("refuses requests that the real service's contract refuses", async () => {
     await expect(caller.call(store.getStock, { plantId: 0 })).rejects.toMatchObject({ code: 'invalid-input' });
   });
 });
 
 describe('the shape of an answer', () => {
-  it('is its names and types, in any order, without absent ones', () => {
+  it('consists of its names and types, in any order, without undefined members', () => {
     const one = { id: 7, tags: [{ id: 1, name: 'a' }, { name: 'b', id: 2 }], note: undefined };
     expect(shapeOf(one)).toEqual(shapeOf({ tags: [{ id: 5, name: 'x' }], id: 9 }));
     expect(shapeOf(one)).toEqual({ id: 'number', tags: [{ id: 'number', name: 'string' }] });
   });
 
-  it('differs where a member is missing, added or of another type', () => {
+  it('differs if a member is missing, added or of another type', () => {
     const shape = shapeOf({ id: 7, name: 'a' });
     for (const other of [{ id: 7 }, { id: 7, name: 'a', more: 1 }, { id: '7', name: 'a' }, { id: 7, name: null }]) {
       expect(shapeOf(other)).not.toEqual(shape);

@@ -1,8 +1,8 @@
 export { type Sample, sampleOf } from '@plant-shop/contracts/samples';
 
 /**
- * Names and types of a value, without what it happens to hold: two answers of the same shape can be read by the same
- * caller. A list has the shapes of its elements, each once.
+ * Returns the names and types of a value's members, without their values. A caller that can read one answer can read every answer of
+ * the same shape. The shape of a list is the set of its elements' shapes.
  */
 export function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) {

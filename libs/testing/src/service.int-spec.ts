@@ -26,7 +26,7 @@ class CalculatorController {
 @Module({ controllers: [CalculatorController] })
 class CalculatorModule {}
 
-describe('a service and its caller in one process, over a real NATS', () => {
+describe('a service and its caller in one process, over real NATS', () => {
   let nats: TestNats;
   let service: Service;
   let caller: TestCaller;
@@ -41,15 +41,15 @@ describe('a service and its caller in one process, over a real NATS', () => {
     await nats.stop();
   });
 
-  it('answers what the controller returns', async () => {
+  it("answers with the controller's result", async () => {
     await expect(caller.call(double, { number: 21 })).resolves.toEqual({ doubled: 42 });
   });
 
-  it('keeps the code of an error', async () => {
+  it('answers with the code of an error', async () => {
     await expect(caller.call(double, { number: 13 })).rejects.toMatchObject({ code: 'bad-luck', message: '13 for test' });
   });
 
-  it('refuses a payload that is not of its class, with a pointer', async () => {
+  it('refuses a payload that does not match its class, with a pointer', async () => {
     await expect(caller.call(double, { number: '7' } as never)).rejects.toMatchObject({
       code: 'invalid-input',
       details: { errors: [{ pointer: '/number', detail: 'must be a whole number' }] },

@@ -11,7 +11,7 @@ import { Service, type ServiceConfig } from '@plant-shop/platform/service/servic
 import { of } from 'rxjs';
 import { sampleOf } from './samples.js';
 
-/** What every service reads, for one that runs inside a test. Set TEST_LOG_LEVEL=debug to see its log. */
+/** Returns the configuration of a service that runs inside a test. Set TEST_LOG_LEVEL=debug to see its log. */
 export const testConfig = (natsUrl: string): ServiceConfig => ({
   nodeEnv: 'test',
   logLevel: process.env['TEST_LOG_LEVEL'] === 'debug' ? 'debug' : 'error',
@@ -23,7 +23,7 @@ export const testConfig = (natsUrl: string): ServiceConfig => ({
   opsPort: 0,
 });
 
-/** Starts a service inside the test's process: the same parts, the same order, real NATS and Postgres. */
+/** Starts a service inside the test's process, in the same way as in production, with real NATS and Postgres. */
 export async function startService(
   name: string,
   natsUrl: string,
@@ -34,7 +34,7 @@ export async function startService(
   return service;
 }
 
-/** A caller that stands where the gateway or another service would. */
+/** A caller in the place of the gateway or another service. */
 export class TestCaller {
   private constructor(
     private readonly nats: Nats,
@@ -65,19 +65,19 @@ export class TestCaller {
 export const contextFor = (principal?: Principal, budgetMs = 10_000): RpcContext =>
   new RpcContext('test', Deadline.in(budgetMs), principal);
 
-/** An operation of a service that is not there, and what it answers instead. */
+/** An operation of a fake service, and its answer. */
 export interface Fake {
   readonly operation: Operation<unknown, unknown>;
   readonly answer: (payload: never, context: RpcContext) => unknown;
 }
 
-/** Without an answer of the test's own, it answers what the contract's sample message says. */
+/** Fakes an operation. Without an answer, it answers with the contract's sample. */
 export const fake = <Payload, Answer>(
   operation: Operation<Payload, Answer>,
   answer: (payload: Payload, context: RpcContext) => Promise<HandlerResult<Answer>> | HandlerResult<Answer> = () => sampleOf(operation).answer,
 ): Fake => ({ operation, answer });
 
-/** Another service, answering over real NATS with the contract's payloads validated; only its inside is made up. */
+/** Starts a fake of another service. It answers over real NATS and validates payloads against the contract. */
 export async function startFake(natsUrl: string, service: string, fakes: readonly Fake[]): Promise<{ stop: () => Promise<void> }> {
   const logger = createLogger(`fake ${service}`, 'fatal');
   const nats = await Nats.connect({ url: natsUrl, name: service }, logger);

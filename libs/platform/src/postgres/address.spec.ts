@@ -10,7 +10,7 @@ describe('the address of a database', () => {
   });
 
   it.each(['', '?sslmode=disable', '?ssl=0', '?sslmode=no-verify', '?sslmode=require&uselibpqcompat=true', '?sslrootcert=%2Fanother'])(
-    'with a CA file requires a certificate of these CAs, whatever its own TLS parameters: %s',
+    'with a CA file requires a certificate of these CAs, for any TLS parameters of its own: %s',
     (parameters) => {
       const { href, searchParams } = new URL(addressOf({ url: `postgresql://store:p%40ss@db:5432/store${parameters}`, ca }));
       expect(href).toMatch(/^postgresql:\/\/store:p%40ss@db:5432\/store\?/);

@@ -13,7 +13,7 @@ export interface DatabaseConfig {
 
 /**
  * Returns the connection string for the driver. With a CA file, the driver only connects to a server that presents a certificate
- * from one of these CAs for its host (`verify-full`), whatever TLS parameters the URL has. The driver reads the file at each
+ * from one of these CAs for its host (`verify-full`), regardless of the TLS parameters of the URL. The driver reads the file at each
  * connection, so CAs can be renewed while the process runs (CloudNativePG renews its own every three months).
  */
 export function addressOf({ url, ca }: DatabaseAddress): string {

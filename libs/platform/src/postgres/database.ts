@@ -13,7 +13,7 @@ import { type DatabasePhase, isConnectionError, isRetryable, translateDatabaseEr
 // rounded.
 pg.types.setTypeParser(pg.types.builtins.INT8, (text) => {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is beyond the integers that a number holds`);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} exceeds the safe integers`);
   return value;
 });
 
@@ -160,7 +160,7 @@ export class Database {
       } catch (error) {
         if (!isRetryable(error)) throw error;
         if (attempt >= attempts) throw unavailable('The database', error);
-        this.logger.info({ attempt }, 'transaction undone by a deadlock, running it again');
+        this.logger.info({ attempt }, 'transaction rolled back by a deadlock, running it again');
       }
     }
   }
@@ -257,7 +257,7 @@ export class Database {
       for (;;) {
         const client = await this.pool.connect();
         const connection = this.watch.of(client);
-        if (!this.watch.maySuspect(connection)) return client;
+        if (!this.watch.isSuspect(connection)) return client;
         connection.close();
         client.release(true);
       }

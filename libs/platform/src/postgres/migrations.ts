@@ -9,15 +9,15 @@ import { grantDefaults, grantExisting } from './service-role.js';
 import { isConnectionError, sqlStateOf } from './sqlstate.js';
 import { TypeOrmLogger } from './typeorm-logger.js';
 
-/** How long a database is waited for that cannot be connected to. */
+/** How long to retry while the database is unreachable. */
 const connectForMs = 30_000;
 
 /**
- * Runs what is pending of a folder of plain SQL files, in the order of their numbers, each in a transaction of its own, so
- * that a failed one leaves the earlier ones done. They only go forward, and are never edited once merged: a mistake is
- * mended by the next one. A file that begins with `-- Outside a transaction.` must bear being begun again.
- * @param options serviceRole: who is granted what a service needs, where that is somebody else than who runs this
- * @returns names of those that were run
+ * Runs the pending migrations of a folder of SQL files, in the order of their numbers, each in its own transaction: the ones before a
+ * failed one stay. Migrations only go forward and are never edited once merged; the next one corrects a mistake. A file that begins
+ * with `-- Outside a transaction.` must be safe to run again after it failed halfway.
+ * @param options serviceRole: the role that gets a service's privileges, if it is not the role that runs the migrations
+ * @returns the names of the migrations that it ran
  */
 export async function runMigrations(
   settings: DatabaseSettings,
@@ -28,15 +28,15 @@ export async function runMigrations(
   const runner = dataSource.createQueryRunner();
   try {
     await lockMigrations(runner);
-    // While a change of the schema waits for its lock, everybody else waits behind it.
+    // Bounds the wait for a table lock: while a schema change waits, all other sessions queue behind it.
     await runner.query(`SET lock_timeout = '8s'`);
     const executor = new MigrationExecutor(dataSource, runner);
     executor.transaction = 'each';
     const isOther = serviceRole !== undefined && (await grantDefaults(runner, serviceRole));
-    const done = await executor.executePendingMigrations();
+    const executed = await executor.executePendingMigrations();
     if (isOther) await inTransaction(runner, () => grantExisting(runner, serviceRole));
     await deleteOldAuditEntries(runner);
-    return done.map((migration) => migration.name);
+    return executed.map((migration) => migration.name);
   } finally {
     await runner.release();
     await dataSource.destroy();
@@ -61,7 +61,7 @@ async function open(settings: DatabaseSettings, logger: Logger, extra: object): 
   return connected(dataSource, logger);
 }
 
-/** A migration Job starts beside the database, or beside the operator that makes it. */
+/** Connects, and retries for 30 s: a migration Job may start together with the database, or with the operator that creates it. */
 async function connected(dataSource: DataSource, logger: Logger): Promise<DataSource> {
   const end = performance.now() + connectForMs;
   for (let attempt = 0; ; attempt++) {
@@ -75,16 +75,16 @@ async function connected(dataSource: DataSource, logger: Logger): Promise<DataSo
   }
 }
 
-/** No server yet, or one whose role (28…) or database (3D000) is yet to be made. A certificate that is refused stays refused. */
+/** Whether the server may still be starting, or its role (28…) or database (3D000) is not created yet. A refused certificate is final. */
 const mayComeUp = (error: unknown): boolean => isConnectionError(error) || /^(28...|3D000)$/.test(sqlStateOf(error) ?? '');
 
 /**
- * Held by the session, so it ends with the connection whatever happens. Asked for again and again, since who waits inside a
- * statement is waited for by CREATE INDEX CONCURRENTLY.
+ * Takes the advisory lock of migrations for the session, which releases it when the connection ends. Polls instead of waiting in a
+ * statement: CREATE INDEX CONCURRENTLY would wait for that statement.
  */
 async function lockMigrations(runner: QueryRunner): Promise<void> {
-  const ask = `SELECT pg_try_advisory_lock(hashtext('migrations')) AS "isOurs"`;
-  while (!((await runner.query(ask)) as { isOurs: boolean }[])[0]?.isOurs) await setTimeout(200);
+  const tryLock = `SELECT pg_try_advisory_lock(hashtext('migrations')) AS "isOurs"`;
+  while (!((await runner.query(tryLock)) as { isOurs: boolean }[])[0]?.isOurs) await setTimeout(200);
 }
 
 async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
@@ -98,13 +98,13 @@ async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Pr
   }
 }
 
-/** Nobody but the owner may, and the owner is nowhere else. See the table's own migration. */
+/** Deletes old audit entries. Only the tables' owner may delete them, and only migrations run as the owner (see the table's migration). */
 async function deleteOldAuditEntries(runner: QueryRunner): Promise<void> {
   const [table] = (await runner.query(`SELECT to_regclass('audit_log')::text AS name`)) as { name: string | null }[];
   if (table?.name) await runner.query(`DELETE FROM audit_log WHERE at < now() - interval '400 days'`);
 }
 
-/** The first line of a file whose statements build or drop indexes without stopping anybody: one at a time, each by itself. */
+/** The first line of a file whose statements run one at a time outside a transaction, to build or drop indexes concurrently. */
 const outsideTransaction = '-- Outside a transaction.';
 
 const toMigration = ({ name }: MigrationFile, sql: string): (new () => MigrationInterface) =>

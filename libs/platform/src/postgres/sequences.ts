@@ -4,7 +4,7 @@ import { onlyRow } from './rows.js';
 // Only a sequence's owner may alter it, and a service does not own its tables. The functions `hold_sequence` and
 // `restart_sequence` are therefore part of the schema of each service that raises sequences (see the migrations).
 
-/** A sequence that must not draw a number that is in use elsewhere, for example in another service's restored database. */
+/** A sequence that must not draw numbers that other services know, for example after its database was restored from a backup. */
 export interface SequenceToRaise {
   /** Its name in the migration. */
   readonly sequence: string;

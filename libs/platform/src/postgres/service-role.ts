@@ -1,24 +1,24 @@
 import pg from 'pg';
 import type { QueryRunner } from 'typeorm';
 
-// A service runs as a role that changes rows and owns nothing; the role that owns the tables is that of migrations alone. So
-// what is append-only stays so whatever the service does (docs/decisions/audit-log.md).
+// A service runs as a role that may change rows but owns no tables. Only migrations run as the owner. So append-only tables stay
+// append-only even if the service is compromised (docs/decisions/audit-log.md).
 
-/** What the service's own role may not change: entries are appended, and what was migrated is the owner's to say. */
+/** Privileges of the service role on tables that it may not change freely. */
 const restrictedTables: Readonly<Record<string, string>> = { audit_log: 'SELECT, INSERT', migrations: 'SELECT' };
 
-/** Objects of one kind that the present role owns, written as SQL wants them. */
+/** The tables, views and sequences that the current role owns, with their names quoted for SQL. */
 const ownedSql = `
-  SELECT c.relname AS name, c.oid::regclass::text AS written, c.relkind = 'S' AS "isSequence" FROM pg_class c
+  SELECT c.relname AS name, c.oid::regclass::text AS "quotedName", c.relkind = 'S' AS "isSequence" FROM pg_class c
   WHERE c.relnamespace = current_schema()::regnamespace AND c.relowner = current_user::regrole AND c.relkind IN ('r', 'p', 'v', 'S')`;
 
 interface Owned {
   readonly name: string;
-  readonly written: string;
+  readonly quotedName: string;
   readonly isSequence: boolean;
 }
 
-/** The role that a URL connects as, with what the driver makes of a URL that names none. */
+/** Returns the role that a URL connects as, including the driver's default for a URL without a user. */
 export const roleOf = (url: string): string => {
   const { user } = new pg.Client({ connectionString: url });
   if (!user) throw new Error('the database URL of the service names no role');
@@ -26,8 +26,8 @@ export const roleOf = (url: string): string => {
 };
 
 /**
- * Before migrations: what they make is the service's to use from its first moment.
- * @returns false for a service that runs as the owner: there is nobody to grant anything to
+ * Sets default privileges, before migrations run, so that the service may use new tables at once.
+ * @returns false for a service that runs as the owner and needs no privileges
  */
 export async function grantDefaults(runner: QueryRunner, role: string): Promise<boolean> {
   const [{ user, schema, database }] = (await runner.query(
@@ -42,12 +42,12 @@ export async function grantDefaults(runner: QueryRunner, role: string): Promise<
   return true;
 }
 
-/** After migrations: also what was there before the role was, and no more than it may have. */
+/** Sets the privileges on all existing tables and sequences, after migrations ran: also on those older than the role. */
 export async function grantExisting(runner: QueryRunner, role: string): Promise<void> {
   const to = pg.escapeIdentifier(role);
-  for (const { name, written, isSequence } of (await runner.query(ownedSql)) as Owned[]) {
+  for (const { name, quotedName, isSequence } of (await runner.query(ownedSql)) as Owned[]) {
     const privileges = isSequence ? 'USAGE, SELECT' : (restrictedTables[name] ?? 'SELECT, INSERT, UPDATE, DELETE');
-    if (name in restrictedTables) await runner.query(`REVOKE ALL ON ${written} FROM ${to}`);
-    await runner.query(`GRANT ${privileges} ON ${isSequence ? 'SEQUENCE ' : ''}${written} TO ${to}`);
+    if (name in restrictedTables) await runner.query(`REVOKE ALL ON ${quotedName} FROM ${to}`);
+    await runner.query(`GRANT ${privileges} ON ${isSequence ? 'SEQUENCE ' : ''}${quotedName} TO ${to}`);
   }
 }

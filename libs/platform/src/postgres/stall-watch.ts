@@ -3,70 +3,70 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg, { type ClientConfig, type PoolClient, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
 import type { Logger } from '../logging.js';
 
-/** How often busy connections are looked at. */
+/** How often busy connections are sampled. */
 const sampleEveryMs = 250;
-/** Silence under a statement that is worth a question: healthy statements rarely take longer. */
+/** Silence during a statement after which the server is queried. Healthy statements rarely take longer. */
 const silenceLimitMs = 1_000;
-/** A value larger than this may be on its way for longer: both kernels hold megabytes that are sent for us, and not there yet. */
+/** A larger value may be in transit for longer: both kernels buffer megabytes that count as sent but have not arrived. */
 const largeBytes = 256 * 1024;
-/** The slowest network on which a large statement is not taken for a stall. */
+/** The slowest network on which a large statement does not count as stalled. */
 const slowestBytesPerMs = 1_000;
-/** Limit of a question, for its connection and for its answer. */
+/** Time limit of the inquiry's connection, and of its query. */
 const inquiryLimitMs = 1_500;
-/** An answer that the server sent just before it was asked has arrived by then. */
+/** Time within which an answer arrives that the server sent just before the inquiry. */
 const arrivalMs = 100;
-/** Pause after the server said that the silent connections are at work. */
+/** Pause after an inquiry that found the silent connections busy. */
 const inquiryPauseMs = 1_000;
 
-// Postgres says itself of a session that it waits for its client. While we wait for the server, nobody will speak again.
+// A session waits for its client according to Postgres, while we wait for the server: neither side will send anything again.
 const waitingSql = `
   SELECT pid FROM unnest($1::int[]) AS pid LEFT JOIN pg_stat_activity AS session USING (pid)
   WHERE session.pid IS NULL OR session.wait_event_type = 'Client'`;
 
-// A transaction that is half-open holds its row locks until the server notices. The application's name keeps a process
-// number that another server gave from meaning a stranger.
+// The transaction of a half-open connection holds its row locks until the server notices. Comparing the application name makes sure
+// that a process id from another server does not match an unrelated session.
 const endingSql = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE pid = ANY($1) AND wait_event_type = 'Client' AND usename = current_user AND application_name = current_setting('application_name')`;
 
-/** The driver's own parts of a connection, of which its types say nothing. */
+/** Members of the driver's client that its types lack. */
 type DriverClient = PoolClient & { readonly connection: { readonly stream: Stream }; readonly processID: number };
 
-/** Node's own count of the bytes of a socket that the kernel has not taken yet: its types do not have it. */
+/** Node's count of bytes that the kernel has not accepted yet, which its types lack. */
 type Stream = Socket & { readonly _handle?: { readonly writeQueueSize?: number } };
 
-/** What a statement fails with whose connection was found stalled. */
+/** The error of a statement whose connection stalled. */
 class Stalled extends Error {
-  /** As TCP's own time-out. */
+  /** The code of TCP's own timeout. */
   readonly code = 'ETIMEDOUT';
   constructor() {
     super('the connection to the database stalled');
   }
 }
 
-/** Bytes of pictures and the like. */
+/** Returns the total size of a statement's large values, such as images. */
 const largeBytesOf = (statement: QueryConfig | string): number =>
   (typeof statement === 'string' ? [] : (statement.values ?? [])).reduce<number>(
     (sum, value) => sum + (value instanceof Uint8Array && value.length > largeBytes ? value.length : 0),
     0,
   );
 
-/** A connection of the pool, and what it has to show for being alive. */
+/** A connection of the pool, with signs of its being alive. */
 export class WatchedConnection {
-  /** When it last finished its work or was made (`performance.now()`). */
+  /** When it was opened or last finished its work (`performance.now()`). */
   lastActiveAt = performance.now();
-  /** Since when it has owed us an answer without moving a byte; absent when it is idle or talks. */
+  /** Since when it has had pending statements without transferring a byte; undefined while it is idle or active. */
   silentSince: number | undefined;
   private pendingQueries = 0;
-  /** Of the large values in the statements that it owes answers to. */
-  private bytes = 0;
-  private moved = 0;
-  /** One for all small statements: a function for each would cost them something. */
+  /** Total size of the large values in pending statements. */
+  private pendingBytes = 0;
+  private transferred = 0;
+  /** Shared by all small statements, to save a function for each. */
   private readonly settled = (): void => this.settle(0);
 
   constructor(private readonly client: PoolClient) {}
 
-  /** The server's number for it. */
+  /** The process id of its session on the server. */
   get pid(): number {
     return (this.client as DriverClient).processID;
   }
@@ -74,7 +74,7 @@ export class WatchedConnection {
   query<Row extends QueryResultRow>(statement: QueryConfig | string): Promise<QueryResult<Row>> {
     const bytes = largeBytesOf(statement);
     this.pendingQueries++;
-    this.bytes += bytes;
+    this.pendingBytes += bytes;
     const settled = bytes === 0 ? this.settled : () => this.settle(bytes);
     const answer = this.client.query<Row>(statement);
     answer.then(settled, settled);
@@ -83,42 +83,42 @@ export class WatchedConnection {
 
   private settle(bytes: number): void {
     this.pendingQueries--;
-    this.bytes -= bytes;
+    this.pendingBytes -= bytes;
   }
 
   sample(now: number): void {
     const { stream } = (this.client as DriverClient).connection;
-    // `writableLength` counts a large statement as unsent until its last byte has gone.
+    // `writableLength` counts a large statement as unsent until its last byte is sent.
     const unsent = stream._handle?.writeQueueSize ?? stream.writableLength;
-    const moved = stream.bytesRead + stream.bytesWritten - unsent;
-    if (this.pendingQueries === 0 || moved !== this.moved) this.silentSince = undefined;
+    const transferred = stream.bytesRead + stream.bytesWritten - unsent;
+    if (this.pendingQueries === 0 || transferred !== this.transferred) this.silentSince = undefined;
     else this.silentSince ??= now;
-    this.moved = moved;
+    this.transferred = transferred;
   }
 
-  /** Whether its silence may be a large statement on its way. */
+  /** Whether a large statement in transit may explain its silence. */
   isSending(now: number): boolean {
-    return this.bytes > 0 && now - (this.silentSince ?? now) < silenceLimitMs + this.bytes / slowestBytesPerMs;
+    return this.pendingBytes > 0 && now - (this.silentSince ?? now) < silenceLimitMs + this.pendingBytes / slowestBytesPerMs;
   }
 
-  /** Closes it at once: the driver's own end waits for the server. */
+  /** Closes it at once; the driver's `end` would wait for the server. */
   close(reason?: Error): void {
     (this.client as DriverClient).connection.stream.destroy(reason);
   }
 }
 
 /**
- * Finds connections that are half-open: a host, a NAT or a proxy on the way forgot them and nothing was closed. TCP tells of it
- * after 15 minutes, and Node cannot shorten that (no TCP_USER_TIMEOUT). Silence alone proves nothing, since a statement may wait
- * for a lock. So after a second of it the server is asked on a new connection what the session does: a session that
- * waits for its client, while the client waits for it, is cut off. It is dropped here and ended there, and what was idle for
- * longer than the stall lasts is replaced before its next use (docs/decisions/half-open-connections.md).
+ * Finds half-open connections, whose peer, NAT or proxy dropped them without closing. TCP reports them only after 15 minutes, which
+ * Node cannot shorten (no TCP_USER_TIMEOUT). Silence alone proves nothing, since a statement may wait for a lock. After a second of
+ * silence, an inquiry on a new connection asks the server about the session. A session that waits for its client while the client
+ * waits for it is cut off: the connection is dropped and the session terminated. Connections that were idle since before the stall
+ * are replaced before their next use (docs/decisions/half-open-connections.md).
  */
 export class StallWatch {
-  /** Connections that were dropped. */
+  /** Total number of dropped connections. */
   dropped = 0;
   private readonly connections = new Map<PoolClient, WatchedConnection>();
-  /** What has proven nothing since then may have stalled with those that were dropped. */
+  /** Connections that have not been active since this time may have stalled together with the dropped ones. */
   private suspectBefore = -Infinity;
   private inquiring = false;
   private quietUntil = 0;
@@ -126,7 +126,7 @@ export class StallWatch {
 
   constructor(
     pool: pg.Pool,
-    /** How to reach the same server on a connection beside the pool. */
+    /** The address of the same server, for connections outside the pool. */
     private readonly address: ClientConfig,
     private readonly logger: Logger,
   ) {
@@ -141,8 +141,8 @@ export class StallWatch {
     return connection;
   }
 
-  /** Whether an idle connection may have stalled with others. */
-  maySuspect(connection: WatchedConnection): boolean {
+  /** Whether an idle connection may have stalled together with others. */
+  isSuspect(connection: WatchedConnection): boolean {
     return connection.lastActiveAt < this.suspectBefore;
   }
 
@@ -156,14 +156,14 @@ export class StallWatch {
     if (this.inquiring || now < this.quietUntil) return;
     const silent = [...this.connections.values()].filter((one) => one.silentSince !== undefined && !one.isSending(now));
     const isOverdue = (one: WatchedConnection): boolean =>
-      now - (one.silentSince ?? now) >= silenceLimitMs || this.maySuspect(one);
-    // One that is overdue has all that are silent tested.
+      now - (one.silentSince ?? now) >= silenceLimitMs || this.isSuspect(one);
+    // One overdue connection triggers an inquiry about all silent ones.
     if (!silent.some(isOverdue)) return;
     this.inquiring = true;
     void this.inquire(silent).finally(() => (this.inquiring = false));
   }
 
-  /** Leaves things as they are when the server does not answer: then no other connection would be better. */
+  /** Asks the server about silent connections. Changes nothing if it does not answer, since a new connection would be no better. */
   private async inquire(silent: readonly WatchedConnection[]): Promise<void> {
     const since = new Map(silent.map((one) => [one, one.silentSince ?? 0]));
     const inquiry = new pg.Client({ ...this.address, connectionTimeoutMillis: inquiryLimitMs, query_timeout: inquiryLimitMs });
@@ -183,17 +183,17 @@ export class StallWatch {
     } catch (error) {
       this.logger.warn({ err: error, connections: silent.length }, 'database connections are silent, and it cannot be asked about them');
     } finally {
-      // The driver's own end would wait for a server that may not answer.
+      // The driver's `end` would wait for a server that may not answer.
       (inquiry as unknown as DriverClient).connection.stream.destroy();
     }
   }
 
   private async end(stalled: readonly WatchedConnection[], inquiry: pg.Client): Promise<void> {
     const pids = stalled.map(({ pid }) => pid);
-    const begun = Math.min(...stalled.map(({ silentSince }) => silentSince ?? Infinity));
-    this.suspectBefore = begun;
+    const stalledSince = Math.min(...stalled.map(({ silentSince }) => silentSince ?? Infinity));
+    this.suspectBefore = stalledSince;
     this.dropped += stalled.length;
-    this.logger.warn({ connections: stalled.length, pids, silentMs: Math.round(performance.now() - begun) }, 'database connections stalled and were dropped');
+    this.logger.warn({ connections: stalled.length, pids, silentMs: Math.round(performance.now() - stalledSince) }, 'database connections stalled and were dropped');
     try {
       await inquiry.query(endingSql, [pids]);
     } finally {

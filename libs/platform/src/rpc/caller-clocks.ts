@@ -141,7 +141,7 @@ export class CallerClocks {
           reply: `${this.prefix}.${request}`,
         });
       } catch (error) {
-        this.logger.warn({ err: error, peer: callerOf(prefix) }, 'clock not asked for');
+        this.logger.warn({ err: error, peer: callerOf(prefix) }, 'clock request not sent');
         settle('timeout');
       }
     });

@@ -168,7 +168,7 @@ export class RpcClient {
       toBytes(payload),
     );
     if (entry.length > maxEntryBytes) {
-      throw new CodedError('payload-too-large', 'The request is larger than a service takes.');
+      throw new CodedError('payload-too-large', 'The request is larger than a service accepts.');
     }
     const answer = new Promise<RawAnswer>((resolve, reject) => {
       const timer = setTimeout(() => this.expire(id), Math.ceil(budgetMs));
@@ -267,7 +267,7 @@ export class RpcClient {
       checkAnswerMeta(meta);
       this.settle(meta, payload);
     } catch (error) {
-      this.logger.error({ err: error, frame }, 'answer not understood');
+      this.logger.error({ err: error, frame }, 'invalid answer received');
     }
   }
 

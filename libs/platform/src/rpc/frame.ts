@@ -101,7 +101,7 @@ export function decodeFrame<Meta>(data: Uint8Array): { kind: number; entries: En
   if (frame.length < headerLength) throw malformed('it is shorter than its header');
   if (frame.readUInt16BE(0) !== magic) throw malformed('it does not begin with RP');
   const version = frame.readUInt8(2);
-  if (version !== frameVersion) throw malformed(`its version is ${version}, known is ${frameVersion}`);
+  if (version !== frameVersion) throw malformed(`its version is ${version}, expected ${frameVersion}`);
   const count = frame.readUInt32BE(4);
   const entries: Entry<Meta>[] = [];
   let at = headerLength;
@@ -150,7 +150,7 @@ export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta
     throw malformed('a call needs id, op, request, budgetMs and deadline');
   }
   for (const name of ['traceparent', 'idempotencyKey'] as const) {
-    if (meta[name] !== undefined && typeof meta[name] !== 'string') throw malformed(`${name} is no text`);
+    if (meta[name] !== undefined && typeof meta[name] !== 'string') throw malformed(`${name} is not text`);
   }
   if (meta.principal !== undefined && !isPrincipal(meta.principal)) {
     throw malformed('a principal needs subject, permissions and shown');
@@ -160,10 +160,10 @@ export function checkCallMeta(meta: Partial<CallMeta>): asserts meta is CallMeta
 /** @throws CodedError `malformed-frame` when a member has the wrong type */
 export function checkAnswerMeta(meta: Partial<AnswerMeta>): asserts meta is AnswerMeta {
   const { id, version, next, stamp, error } = meta;
-  if (id !== undefined && !Number.isSafeInteger(id)) throw malformed('the id of an answer is no integer');
-  if (version !== undefined && !Number.isSafeInteger(version)) throw malformed('the version of an answer is no integer');
-  if (next !== undefined && typeof next !== 'string') throw malformed('the cursor of an answer is no text');
-  if (stamp !== undefined && typeof stamp !== 'string') throw malformed('the stamp of an answer is no text');
+  if (id !== undefined && !Number.isSafeInteger(id)) throw malformed('the id of an answer is not an integer');
+  if (version !== undefined && !Number.isSafeInteger(version)) throw malformed('the version of an answer is not an integer');
+  if (next !== undefined && typeof next !== 'string') throw malformed('the cursor of an answer is not text');
+  if (stamp !== undefined && typeof stamp !== 'string') throw malformed('the stamp of an answer is not text');
   if (error !== undefined && !isWireError(error)) throw malformed('an error needs code and message');
 }
 

@@ -3,6 +3,6 @@ export interface Principal {
   /** The account's id (a UUID). It is never reused after the account is deleted. */
   readonly subject: string;
   readonly permissions: readonly string[];
-  /** The kinds of credential that the client presented. Some rules require a personal one, whatever the permissions are. */
+  /** The kinds of credential that the client presented. Some rules require a personal one in addition to permissions. */
   readonly shown: readonly string[];
 }

@@ -33,7 +33,7 @@ const flushBytes = 512 * 1024;
 
 export interface RpcServerOptions {
   readonly service: string;
-  /** Entries carried out at the same time; beyond it callers get `overloaded`. */
+  /** Maximum number of calls handled at the same time; further ones get `overloaded`. */
   readonly maxInFlight: number;
   readonly onAnswered?: (operation: string, code: string, seconds: number) => void;
 }
@@ -45,16 +45,16 @@ interface Outbox {
 }
 
 /**
- * Nest's transport on our frames: each entry of a frame is carried out on its own, so a slow one delays nobody, and what
- * is ready for one caller in one turn of the event loop goes back in one frame, whatever frames it was asked in.
+ * Nest's transport on our frames. Handles each call of a frame independently, so that a slow one does not delay the others. Sends all
+ * answers for one caller that are ready in one turn of the event loop in one frame.
  */
 export class RpcServer extends Server implements CustomTransportStrategy {
   private listener: Listener | undefined;
   private running = 0;
-  /** Entries of frames that wait for their caller's clock to be measured. */
+  /** Number of calls that wait until their caller's clock is measured. */
   private waiting = 0;
   private readonly clocks: CallerClocks;
-  /** By the caller's process: it knows its calls by their ids. */
+  /** By calling process, which identifies its calls by their ids. */
   private readonly outboxes = new Map<string, Outbox>();
 
   constructor(
@@ -66,36 +66,36 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     this.clocks = new CallerClocks(nats, options.service, log);
   }
 
-  /** Entries that were read and not answered yet. */
+  /** Number of calls that were received and not answered yet. */
   get inFlight(): number {
     return this.running + this.waiting;
   }
 
-  /** By how many milliseconds each calling service's time of day is ahead of ours; the largest difference of its processes. */
+  /** Returns by how many milliseconds each calling service's time of day is ahead of ours: the largest difference of its processes. */
   callerSkews(): Map<string, number> {
     return this.clocks.skews();
   }
 
-  /** Calls back when the NATS server knows that we listen: whoever is told so then may call at once. */
+  /** Calls back once the NATS server has our subscription, so that calls can be made at once. */
   listen(callback: () => void): void {
     const { service } = this.options;
     this.clocks.listen();
     this.listener = this.nats.listen(callsSubject(service), (message) => this.receive(message), { queue: service });
-    // Disconnected just now: the subscription is made when the connection is back. Nest takes an argument for a failure to start.
+    // On a lost connection, the client subscribes when it reconnects. Nest would treat an argument of the callback as a failed start.
     void this.nats.connection.flush().then(
       () => callback(),
       () => callback(),
     );
   }
 
-  /** Takes no new frame; what already came in is still carried out. */
+  /** Stops accepting frames. Calls that were already received are still handled. */
   async stopAccepting(): Promise<void> {
     const { listener } = this;
     this.listener = undefined;
     await listener?.drain();
   }
 
-  /** Resolves when the last entry is answered, or after the limit with the number of those that were not. */
+  /** Waits until all calls are answered, at most `limitMs`. @returns the number of unanswered calls */
   async finish(limitMs: number): Promise<number> {
     const end = performance.now() + limitMs;
     while (this.inFlight > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -103,14 +103,14 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     return this.inFlight;
   }
 
-  /** Nest calls this last; the ordered drain is the caller's (`service/service.ts`). */
+  /** Nest calls this last. `service/service.ts` drains the server before. */
   close(): void {
     this.listener?.stop();
     this.clocks.stop();
   }
 
   on(): never {
-    throw new Error('RpcServer has no events of its own');
+    throw new Error('RpcServer has no events');
   }
 
   // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- the signature is Nest's
@@ -121,7 +121,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
   private receive(message: Msg): void {
     const reply = message.reply;
     if (reply === undefined || !isAnswersSubject(reply)) {
-      this.log.warn('call without a reply subject of ours');
+      this.log.warn('call without a valid reply subject');
       return;
     }
     let calls: Entry<CallMeta>[];
@@ -134,8 +134,8 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     }
     const now = processNow();
     const caller = this.clocks.of(prefixOf(reply), now);
-    const canBeJudged = caller.clock.observe(now, lastSent(calls), firstDeadline(calls));
-    if (canBeJudged || this.waiting >= this.options.maxInFlight) this.startAll(reply, calls, caller, now);
+    const isReliable = caller.clock.observe(now, lastSent(calls), firstDeadline(calls));
+    if (isReliable || this.waiting >= this.options.maxInFlight) this.startAll(reply, calls, caller, now);
     else void this.startWhenMeasured(reply, calls, caller, now);
     if (caller.clock.needsMeasuring(now)) void this.clocks.measure(caller);
   }
@@ -177,12 +177,12 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     this.enqueue(reply, entry);
   }
 
-  /** Details that cannot travel must not keep the code from it, nor what else is in the frame. */
+  /** Sends the code without its details if they cannot be serialised or are too large, so that the frame's other answers arrive. */
   private encodeError(meta: CallMeta, error: WireError): EncodedEntry {
     try {
       const entry = encodeEntry({ id: meta.id, error });
       if (entry.length <= maxEntryBytes) return entry;
-      throw new RangeError(`${entry.length} bytes are more than an entry may have`);
+      throw new RangeError(`${entry.length} bytes exceed the limit of an entry`);
     } catch (failure) {
       this.log.error({ err: failure, rpc: this.patternOf(meta.op), requestId: meta.request }, 'details not sent');
       return encodeEntry({ id: meta.id, error: { code: error.code, message: error.message.slice(0, 1_000) } });
@@ -191,7 +191,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
 
   private async execute(meta: CallMeta, payload: Uint8Array, deadline: Deadline, traceparent: string | undefined): Promise<unknown> {
     if (this.inFlight > this.options.maxInFlight) throw overloaded(this.options.service);
-    // Nobody waits for it any more, and whoever asked may have been told so: carrying it out now would be a ghost.
+    // The caller has given up, and may have reported the outcome as unknown: the call must not take effect now.
     if (deadline.isPast) throw unavailable(this.options.service);
     const handler = this.handlerOf(meta.op);
     if (!handler) throw new CodedError('unknown-operation', `${this.options.service} has no operation ${meta.op}.`);
@@ -207,7 +207,7 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     return isObservable(result) ? firstValueFrom(result) : result;
   }
 
-  /** For labels: what callers send under other names is one. */
+  /** Returns the metric label of an operation. Unknown names share one label. */
   private nameOf(op: string): string {
     return this.handlerOf(op) ? op : 'unknown';
   }
@@ -243,20 +243,20 @@ export class RpcServer extends Server implements CustomTransportStrategy {
     try {
       this.nats.connection.publish(outbox.reply, encodeFrame(frameKinds.answers, outbox.entries));
     } catch (error) {
-      // The callers' deadlines end these calls as outcome-unknown, which is what they are.
+      // These calls end with their callers' deadlines, as outcome-unknown.
       this.log.warn({ err: error, answers: outbox.entries.length }, 'answers not sent');
     }
   }
 }
 
-/** For the calls of a process that has ended: nobody waits for their answers. */
+/** The deadline of calls from a process that has ended and waits for no answer. */
 const expired = Deadline.at(-Infinity);
 
-/** The call's deadline by our clock; never more than its budget from when it was read, whatever the caller's clock says. */
+/** Returns a call's deadline by our clock: at most its budget after it was read, even if the caller's clock is wrong. */
 const localDeadline = ({ deadline, budgetMs }: CallMeta, clock: CallerClock, readAt: number): Deadline =>
   Deadline.at(Math.min(deadline + clock.offsetMs, readAt + budgetMs));
 
-/** When the last call of a frame was encoded, by the caller's clock. */
+/** Returns when the last call of a frame was encoded, by the caller's clock. */
 function lastSent(calls: readonly Entry<CallMeta>[]): number {
   let sent = -Infinity;
   for (const { meta } of calls) if (meta.deadline - meta.budgetMs > sent) sent = meta.deadline - meta.budgetMs;
@@ -272,7 +272,7 @@ function firstDeadline(calls: readonly Entry<CallMeta>[]): number {
 function readCalls(data: Uint8Array): Entry<CallMeta>[] {
   const { kind, entries } = decodeFrame<Partial<CallMeta>>(data);
   if (kind !== frameKinds.calls || entries.length === 0) {
-    throw new CodedError('malformed-frame', 'A frame of calls was expected.');
+    throw new CodedError('malformed-frame', 'Expected a frame of calls.');
   }
   return entries.map(({ meta, payload }) => {
     checkCallMeta(meta);
@@ -284,12 +284,12 @@ function encodeAnswer(id: number, result: unknown): EncodedEntry {
   const { value, meta } = unwrapResponse(result);
   const payload = value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value ?? null));
   const entry = encodeEntry({ id, ...meta }, payload);
-  if (entry.length > maxEntryBytes) throw new CodedError('internal', 'The answer is larger than a frame carries.');
+  if (entry.length > maxEntryBytes) throw new CodedError('internal', 'The answer is larger than a frame allows.');
   return entry;
 }
 
-/** What is not coded is a defect of ours: its text stays in our log. */
+/** Returns an error for the wire. An error without a code is a defect, whose text is only logged. */
 function toWireError(error: unknown): WireError {
-  if (!(error instanceof CodedError)) return { code: 'internal', message: 'This is a defect of the service.' };
+  if (!(error instanceof CodedError)) return { code: 'internal', message: 'An internal error occurred.' };
   return { code: error.code, message: error.message, details: error.details };
 }

@@ -5,8 +5,8 @@ import { BackgroundLoop } from './background-loop.js';
 const logger = createLogger('test', 'fatal');
 const hour = 3_600_000;
 
-/** A loop whose runs are counted and can be waited for. */
-class Counted {
+/** A loop that counts its runs. */
+class CountedLoop {
   runs = 0;
   private readonly waiting: { readonly count: number; readonly resolve: () => void }[] = [];
   readonly loop: BackgroundLoop;
@@ -32,9 +32,9 @@ class Counted {
 const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
 describe('a background loop', () => {
-  let counted: Counted;
-  const start = (intervalMs: number, work: (run: number) => boolean | number | Promise<boolean | number>): Counted => {
-    counted = new Counted(intervalMs, work);
+  let counted: CountedLoop;
+  const start = (intervalMs: number, work: (run: number) => boolean | number | Promise<boolean | number>): CountedLoop => {
+    counted = new CountedLoop(intervalMs, work);
     counted.loop.start();
     return counted;
   };
@@ -48,7 +48,7 @@ describe('a background loop', () => {
 
   it('runs again after its interval', () => start(5, () => false).reached(3));
 
-  it('runs again when its run said, not sooner and not at its interval, and before that only when it is poked', async () => {
+  it('runs again after the pause that its run returned, or when it is poked', async () => {
     const begun = performance.now();
     await start(hour, (run) => (run < 3 ? 30 : hour)).reached(3);
     expect(performance.now() - begun).toBeGreaterThan(55);
@@ -58,7 +58,7 @@ describe('a background loop', () => {
     expect(counted.runs).toBe(4);
   });
 
-  it('runs when it is poked, also when that happens during a run', async () => {
+  it('runs again when it is poked, also during a run', async () => {
     let endRun: () => void = () => undefined;
     start(hour, async (run) => {
       if (run === 1) await new Promise<void>((resolve) => (endRun = resolve));
@@ -73,9 +73,9 @@ describe('a background loop', () => {
     await counted.reached(3);
   });
 
-  it('goes on after a failed run, and not before its interval, however often it is poked', async () => {
+  it('repeats a failed run after its interval, not sooner, even if it is poked', async () => {
     start(hour, () => {
-      throw new Error('the database is away');
+      throw new Error('the database is unreachable');
     });
     await counted.reached(1);
     for (let n = 0; n < 10; n++) {
@@ -85,27 +85,27 @@ describe('a background loop', () => {
     expect(counted.runs).toBe(1);
     await counted.loop.stop();
     await start(5, (run) => {
-      if (run < 3) throw new Error('the database is away');
+      if (run < 3) throw new Error('the database is unreachable');
       return false;
     }).reached(3);
   });
 
-  it('does not run twice at the same time', async () => {
-    let under = 0;
-    let most = 0;
+  it('never has two concurrent runs', async () => {
+    let running = 0;
+    let maxRunning = 0;
     start(hour, async (run) => {
-      most = Math.max(most, ++under);
+      maxRunning = Math.max(maxRunning, ++running);
       await settled();
-      under--;
+      running--;
       return run < 3;
     });
     counted.loop.start();
     counted.loop.poke();
     await counted.reached(3);
-    expect(most).toBe(1);
+    expect(maxRunning).toBe(1);
   });
 
-  it('stops after the run under way, and for good', async () => {
+  it('stops for good after the current run', async () => {
     let ended = false;
     start(hour, async () => {
       await settled();
@@ -121,7 +121,7 @@ describe('a background loop', () => {
     expect(counted.runs).toBe(1);
   });
 
-  it('takes an interval beyond what a timer can wait for a long one', async () => {
+  it('treats an interval beyond the longest timer delay as a long one', async () => {
     start(2 ** 40, () => false);
     await settled();
     expect(counted.runs).toBe(1);

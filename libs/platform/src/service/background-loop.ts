@@ -5,14 +5,13 @@ import { failureOf, tracing } from '../telemetry/tracing.js';
 
 export interface LoopOptions {
   readonly name: string;
-  /** Pause after a run that found nothing more to do and does not say when there will be, or that failed. */
+  /** Pause after a run that returned false or failed. */
   readonly intervalMs: number;
 }
 
 /**
- * Work that goes on by itself, one run at a time. A run returns whether there is more to do at once, or in how many
- * milliseconds to look again; a run that fails is logged and repeated after the interval, since what it works on is rows that are still there.
- * Poking does not hurry that: while the database is away, every request would poke one more failure into the log.
+ * Background work, one run at a time. A failed run is logged and repeated after the interval. Poking does not hurry the repetition:
+ * while the database is unreachable, every request would poke the loop and add one more failure to the log.
  */
 export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShutdown {
   private stopped = false;
@@ -22,12 +21,12 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
 
   constructor(
     private readonly options: LoopOptions,
-    /** One round of the work. */
+    /** One run. Returns true to run again at once, false to pause for the interval, or the pause in milliseconds. */
     readonly run: () => Promise<boolean | number>,
     protected readonly logger: Logger,
   ) {}
 
-  /** As a provider of a Nest module, it goes on for as long as the app does. */
+  /** As a provider of a Nest module, the loop starts and stops with the app. */
   onApplicationBootstrap(): void {
     this.start();
   }
@@ -40,13 +39,13 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
     this.running ??= this.loop();
   }
 
-  /** Runs as soon as the present run, if any, has ended. */
+  /** Ends the pause, or makes the loop run again right after the current run. */
   poke(): void {
     this.poked = true;
     this.wake?.();
   }
 
-  /** Resolves when the run under way has ended. */
+  /** Stops the loop for good. Resolves when the current run has ended. */
   async stop(): Promise<void> {
     this.stopped = true;
     this.wake?.();
@@ -67,7 +66,7 @@ export class BackgroundLoop implements OnApplicationBootstrap, OnApplicationShut
     }
   }
 
-  /** What it finds to do it says by `tracing.causedBy`: then the run is a trace. */
+  /** Runs once, in a span that is only exported if the run calls `tracing.causedBy` or fails. */
   private async runOnce(): Promise<boolean | number> {
     const span = tracing?.beginRun(this.options.name);
     if (!span) return this.run();

@@ -20,7 +20,7 @@ async function started(answer: (response: ServerResponse) => unknown): Promise<{
   return { drain, server };
 }
 
-/** A client with one connection, which it keeps for as long as the server lets it. */
+/** A client that keeps one connection open for as long as the server allows. */
 function client(server: Server): () => Promise<{ status: number | undefined; connection: string | undefined }> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   agents.push(agent);
@@ -37,8 +37,8 @@ const connections = (server: Server): Promise<number> =>
     server.getConnections((_, count) => resolve(count));
   });
 
-describe('the drain of an HTTP server', () => {
-  it('serves a request that comes on an idle connection after the announcement, and says that the connection ends', async () => {
+describe('the connection drain of an HTTP server', () => {
+  it('serves a request on an idle connection after the announcement, with Connection: close', async () => {
     const { drain, server } = await started((response) => response.end('served'));
     const ask = client(server);
     expect(await ask()).toEqual({ status: 200, connection: 'keep-alive' });
@@ -48,7 +48,7 @@ describe('the drain of an HTTP server', () => {
     await announced;
   });
 
-  it('says so on an answer whose request was under way', async () => {
+  it('answers a request that was in progress at the announcement with Connection: close', async () => {
     const { drain, server } = await started((response) => setTimeout(() => response.writeHead(200).end('served'), 300));
     const arrived = once(server, 'request');
     const answer = client(server)();
@@ -58,7 +58,7 @@ describe('the drain of an HTTP server', () => {
     await announced;
   });
 
-  it('ends the announcement when no connection is left, and after 2 s otherwise', async () => {
+  it('ends the announcement when no connection is open, or after 2 s', async () => {
     const { drain, server } = await started((response) => response.end('served'));
     const alone = performance.now();
     await drain.announce(server);
@@ -66,13 +66,13 @@ describe('the drain of an HTTP server', () => {
 
     const { drain: other, server: busy } = await started((response) => response.end('served'));
     await client(busy)();
-    const kept = performance.now();
+    const announced = performance.now();
     await other.announce(busy);
-    expect(performance.now() - kept).toBeGreaterThanOrEqual(1_990);
+    expect(performance.now() - announced).toBeGreaterThanOrEqual(1_990);
     expect(await connections(busy)).toBe(1);
   });
 
-  it('closes idle connections at its end, and waits for answers that are under way until its limit', async () => {
+  it('closes idle connections in the end, and waits for pending answers until its limit', async () => {
     const { drain, server } = await started((response) => setTimeout(() => response.end('served'), 400));
     await client(server)();
     const arrived = once(server, 'request');

@@ -25,7 +25,7 @@ interface Infrastructure {
 @Module({})
 class InfrastructureModule {}
 
-/** The app's module with the service's parts injectable everywhere in it, by their classes. */
+/** Wraps the app's module so that the service's infrastructure can be injected everywhere in it, by class. */
 export function infrastructureModule(app: Type | DynamicModule, parts: Infrastructure): DynamicModule {
   const providers = [
     { provide: LOGGER, useValue: parts.logger },

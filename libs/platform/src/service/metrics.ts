@@ -2,12 +2,12 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { PoolUse } from '../postgres/database.js';
 
 /**
- * How often the delay of the event loop is measured. By default it is a hundred times a second, which took an idle process
- * half a percent of a core; and less often, a long stop weighs more in the percentiles, since each counts as one measurement.
+ * Interval of event loop delay measurements, in milliseconds. The default of 10 ms took an idle process half a percent of a core. A
+ * longer interval also gives long delays more weight in the percentiles, since each counts as one measurement.
  */
 const eventLoopMonitoringPrecision = 100;
 
-/** A registry of its own per process, served by the operations port in Prometheus' text format. */
+/** Creates the metrics registry of a process. The operations port serves it in Prometheus' text format. */
 export function createMetrics(service: string): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
@@ -15,7 +15,7 @@ export function createMetrics(service: string): Registry {
   return registry;
 }
 
-/** Duration of operations by name and outcome code, in seconds. */
+/** Registers the histogram of call durations by operation and outcome code, in seconds. */
 export function operationDurations(registry: Registry): Histogram<'operation' | 'code'> {
   return new Histogram({
     name: 'rpc_operation_duration_seconds',
@@ -26,13 +26,13 @@ export function operationDurations(registry: Registry): Histogram<'operation' | 
   });
 }
 
-/** How many things were done together, each time. @returns what notes one */
+/** Registers a histogram of batch sizes. @returns a function that records one size */
 export function sizeHistogram(registry: Registry, name: string, help: string): (count: number) => void {
   const histogram = new Histogram({ name, help, buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512], registers: [registry] });
   return (count) => histogram.observe(count);
 }
 
-/** Connections of the database pool. Waiting: of callers for one. */
+/** Registers the metrics of the database pool. */
 export function poolUse(registry: Registry, read: () => PoolUse): void {
   new Gauge({
     name: 'db_pool_connections',
@@ -58,7 +58,7 @@ export function poolUse(registry: Registry, read: () => PoolUse): void {
   });
 }
 
-/** A value that is read when somebody asks. */
+/** Registers a gauge whose value is read at each scrape. */
 export function gauge(registry: Registry, name: string, help: string, read: () => number): void {
   new Gauge({
     name,
@@ -70,7 +70,7 @@ export function gauge(registry: Registry, name: string, help: string, read: () =
   });
 }
 
-/** By how much the time of day of each calling service is ahead of ours. */
+/** Registers the gauge of the clock skew of each calling service. */
 export function peerClockSkew(registry: Registry, read: () => ReadonlyMap<string, number>): void {
   new Gauge({
     name: 'rpc_peer_clock_skew_seconds',

@@ -4,11 +4,11 @@ import { roleOf } from '../postgres/service-role.js';
 import { reasonOf } from '../redaction.js';
 
 /**
- * What a service's `migrate.ts` runs: brings its schema up to this build and ends; the migration Job of a deployment. It waits
- * 30 s for a database that cannot be connected to. A failure is one line of the log, and exit code 1.
- * @param settings of the service itself
- * @param ownerUrl the same database as the owner of its tables, who then grants the service what it needs; empty: the service
- * runs as the owner
+ * Runs a service's pending migrations, for its `migrate.ts` (the migration Job of a deployment). Retries for 30 s while the database
+ * is unreachable. Logs a failure in one line and sets exit code 1.
+ * @param settings the service's own settings
+ * @param ownerUrl the URL of the same database for the owner of its tables, which grants the service its privileges; if empty, the
+ * service runs as the owner
  */
 export async function migrate(service: string, settings: DatabaseSettings, ownerUrl: string): Promise<void> {
   const logger = createLogger(service, 'info');

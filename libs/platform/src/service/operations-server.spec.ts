@@ -26,12 +26,12 @@ describe('the operations port', () => {
     await once(server, 'close');
   });
 
-  it('says that the process lives, also when it is not ready', async () => {
+  it('reports that the process is alive, even if it is not ready', async () => {
     readiness.drain();
     expect((await get('/livez')).status).toBe(200);
   });
 
-  it('says whether it is ready, and what is missing', async () => {
+  it('reports whether the process is ready, and what is missing', async () => {
     expect((await get('/readyz')).status).toBe(200);
     readiness.require('nats', () => {
       throw new Error('not connected');
@@ -41,18 +41,18 @@ describe('the operations port', () => {
     await expect(answer.json()).resolves.toEqual({ ready: false, checks: { nats: 'not connected' } });
   });
 
-  it('shows metrics, read when they are asked for, labelled with the service', async () => {
+  it('serves metrics, read at each scrape and labelled with the service', async () => {
     const text = await (await get('/metrics')).text();
     expect(text).toContain('things{service="store"} 42');
     expect(text).toContain('process_cpu_seconds_total');
   });
 
   it.each([['GET', '/'], ['GET', '/metrics/x'], ['GET', '/__proto__'], ['POST', '/livez'], ['DELETE', '/metrics']])(
-    'has nothing at %s %s',
+    'answers 404 to %s %s',
     async (method, path) => expect((await get(path, method)).status).toBe(404),
   );
 
-  it('outlives what is not HTTP', async () => {
+  it('survives input that is not HTTP', async () => {
     for (const bytes of ['constructor\r\n\r\n', 'GET constructor HTTP/1.1\r\nHost: x\r\n\r\n', 'GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n']) {
       const socket = connect(port(), '127.0.0.1');
       socket.resume().end(bytes);
@@ -61,7 +61,7 @@ describe('the operations port', () => {
     expect((await get('/livez')).status).toBe(200);
   });
 
-  it('names the setting of a port that is taken', async () => {
+  it('names the setting when its port is in use', async () => {
     const taken = { host: '127.0.0.1', port: port() };
     await expect(startOperationsServer(taken, readiness, metrics)).rejects.toThrow(`OPS_PORT: cannot listen on 127.0.0.1:${taken.port}`);
   });

@@ -4,8 +4,8 @@ import type { Registry } from 'prom-client';
 import type { Readiness } from './readiness.js';
 
 /**
- * `/livez` (this process runs its event loop), `/readyz` (it should get work, and has room for it) and `/metrics`, on a port that is not
- * reachable for customers.
+ * Serves `/livez` (the process runs its event loop), `/readyz` (the process is ready and has capacity) and `/metrics`, on a port that
+ * clients cannot reach.
  */
 export async function startOperationsServer(
   address: { readonly host: string; readonly port: number },

@@ -20,7 +20,7 @@ describe('origins whose pages may read answers', () => {
     '',
   ])('loopback does not allow %s', (origin) => expect(isAllowedOrigin(origin, [loopback])).toBe(false));
 
-  it('allows those that are named, all with *, and none by default', () => {
+  it('are those listed, all with *, and none by default', () => {
     expect(isAllowedOrigin('https://shop.example', ['https://shop.example'])).toBe(true);
     expect(isAllowedOrigin('https://shop.example:444', ['https://shop.example'])).toBe(false);
     expect(isAllowedOrigin('http://localhost:3000', ['https://shop.example'])).toBe(false);

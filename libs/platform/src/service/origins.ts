@@ -1,8 +1,8 @@
-/** Stands for the pages that this machine serves, on any port: `http://localhost:3000`. */
+/** Allows the origins of this machine on any port, such as `http://localhost:3000`. */
 export const loopback = 'loopback';
 
 const loopbackOrigin = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 
-/** Whether pages of an origin may read answers. `allowed` is the setting `CORS_ORIGINS`. */
+/** Whether pages of an origin may read answers. @param allowed the setting `CORS_ORIGINS` */
 export const isAllowedOrigin = (origin: string, allowed: readonly string[]): boolean =>
   allowed.includes('*') || allowed.includes(origin) || (allowed.includes(loopback) && loopbackOrigin.test(origin));

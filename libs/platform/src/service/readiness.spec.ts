@@ -2,15 +2,15 @@ import { describe, expect, it } from '@jest/globals';
 import { unavailable } from '../errors.js';
 import { Readiness } from './readiness.js';
 
-describe('readiness', () => {
-  it('is there when every check passes', async () => {
+describe('a process', () => {
+  it('is ready when every check passes', async () => {
     const readiness = new Readiness();
     readiness.require('nats', () => undefined);
     readiness.require('database', async () => undefined);
     await expect(readiness.report()).resolves.toEqual({ ready: true, checks: { nats: 'ok', database: 'ok' } });
   });
 
-  it('is gone while one check fails, and says which one and why', async () => {
+  it('is not ready while a check fails, and reports which one and why', async () => {
     const readiness = new Readiness();
     readiness.require('nats', () => {
       throw new Error('not connected');
@@ -23,20 +23,20 @@ describe('readiness', () => {
     });
   });
 
-  it('is gone while a check does not answer', async () => {
+  it('is not ready while a check does not answer', async () => {
     const readiness = new Readiness({ limitMs: 20 });
     readiness.require('database', () => new Promise(() => undefined));
     await expect(readiness.report()).resolves.toEqual({ ready: false, checks: { database: 'no answer in 20 ms' } });
   });
 
-  it('is gone for good once the service drains', async () => {
+  it('is not ready any more once it drains', async () => {
     const readiness = new Readiness();
     readiness.require('nats', () => undefined);
     readiness.drain();
     await expect(readiness.report()).resolves.toEqual({ ready: false, checks: { nats: 'ok', shutdown: 'draining' } });
   });
 
-  it('is gone for more, and only for that, while there is no room', async () => {
+  it('without capacity is not ready for more clients, but otherwise ready', async () => {
     const readiness = new Readiness();
     readiness.require('nats', () => undefined);
     readiness.requireCapacity('room', () => {
@@ -46,7 +46,7 @@ describe('readiness', () => {
     await expect(readiness.report()).resolves.toEqual({ ready: true, checks: { nats: 'ok' } });
   });
 
-  it('shows no credentials of a connection string', async () => {
+  it('does not report the credentials of a connection string', async () => {
     const readiness = new Readiness();
     readiness.require('database', () => Promise.reject(new Error('cannot reach postgres://user:canary@host/db')));
     expect(JSON.stringify(await readiness.report())).not.toContain('canary');

@@ -1,22 +1,22 @@
 import { withoutCredentials } from '../redaction.js';
 
-/** One thing a service cannot do without; throws or rejects while it is away. */
+/** A check of something that a service needs. Throws or rejects while it is unavailable. */
 export type Check = () => Promise<void> | void;
 
 export interface ReadinessReport {
   readonly ready: boolean;
-  /** `ok`, or why not, for each check. */
+  /** For each check `ok`, or the reason why it fails. */
   readonly checks: Readonly<Record<string, string>>;
 }
 
-/** Whether a process should get work now: every check passes and it is not shutting down. */
+/** The readiness of a process for work: it is ready while every check passes and it is not shutting down. */
 export class Readiness {
   private readonly checks = new Map<string, Check>();
   private readonly capacityChecks = new Map<string, Check>();
   private readonly limitMs: number;
   private draining = false;
 
-  /** A check that takes longer than `limitMs` has failed. */
+  /** @param limitMs time after which a check counts as failed */
   constructor({ limitMs = 2_000 }: { readonly limitMs?: number } = {}) {
     this.limitMs = limitMs;
   }
@@ -26,22 +26,22 @@ export class Readiness {
   }
 
   /**
-   * Whether there is room for more. A full process does its work, and only `/readyz` of its own operations port, which balancers ask, says that it
-   * is not ready for more.
+   * Adds a check of the capacity for more clients. A process without capacity still does its work; only `/readyz` of its operations
+   * port, which load balancers poll, reports it as not ready.
    */
   requireCapacity(name: string, check: Check): void {
     this.capacityChecks.set(name, check);
   }
 
-  /** From now on not ready: the first phase of every shutdown. */
+  /** Makes the process not ready for good: the first phase of every shutdown. */
   drain(): void {
     this.draining = true;
   }
 
-  /** @param includeCapacity asks whether it should get new clients, too */
+  /** @param includeCapacity whether to include the checks of `requireCapacity` */
   async report({ includeCapacity = false }: { readonly includeCapacity?: boolean } = {}): Promise<ReadinessReport> {
-    const asked = [...this.checks, ...(includeCapacity ? this.capacityChecks : [])];
-    const results = await Promise.all(asked.map(async ([name, check]) => [name, await this.outcome(check)] as const));
+    const included = [...this.checks, ...(includeCapacity ? this.capacityChecks : [])];
+    const results = await Promise.all(included.map(async ([name, check]) => [name, await this.outcome(check)] as const));
     const checks = { ...Object.fromEntries(results), ...(this.draining && { shutdown: 'draining' }) };
     return { ready: Object.values(checks).every((one) => one === 'ok'), checks };
   }
@@ -62,7 +62,7 @@ export class Readiness {
   }
 }
 
-/** The cause says more to an operator than what callers are told. */
+/** Returns the message of the cause, which tells an operator more than the message for callers. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

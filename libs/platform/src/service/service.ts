@@ -21,13 +21,13 @@ import { shutDown, type ShutdownPhase } from './shutdown.js';
 
 export type ServiceConfig = Config<typeof serviceSettings>;
 
-/** Needed by apps with WebSocket gateways. */
+/** Options of apps with WebSocket gateways. */
 export interface Gateways {
-  /** The app's provider through which its gateways get their sockets. */
+  /** The app's provider of the adapter for its gateways' sockets. */
   readonly webSocketAdapter?: Type<WebSocketAdapter>;
 }
 
-/** Reads a service's environment; with faults it says all of them and ends the process. */
+/** Reads a service's environment. Prints all faults and ends the process with exit code 78 if there are any. */
 export function configOrExit<S extends Settings>(
   settings: S,
   faultsOf?: (config: Config<S>) => readonly string[],
@@ -42,9 +42,9 @@ export function configOrExit<S extends Settings>(
 }
 
 /**
- * What every service is made of, in the order in which it comes up: operations port, NATS, database, then the app. It
- * goes down in the opposite order, each phase within its own limit (17 s in all at most): readiness off → stop accepting → finish
- * what is in flight → stop background work → close connections.
+ * The life cycle of every service. It starts in this order: operations port, NATS, database, app. It stops in the opposite order, each
+ * phase within its own limit (at most 17 s in all): readiness off → stop accepting → finish calls → stop background work → close
+ * connections.
  */
 export class Service {
   readonly readiness = new Readiness();
@@ -69,13 +69,13 @@ export class Service {
   database: Database | undefined;
   private operations: Server | undefined;
 
-  /** For a process that is this service: SIGTERM and SIGINT lead to an ordered end. */
+  /** Starts the service of this process. SIGTERM and SIGINT stop it in order. */
   static async start(name: string, config: ServiceConfig): Promise<Service> {
-    // First: what comes after it asks whether tracing is on.
+    // First, because all that follows checks whether tracing is on.
     const faults = await startTracing(name, process.env);
     const service = new Service(name, config, createLogger(name, config.logLevel));
     const { logger } = service;
-    if (faults.length > 0) logger.warn({ faults }, 'tracing is off: its settings are not understood');
+    if (faults.length > 0) logger.warn({ faults }, 'tracing is off: invalid settings');
     tracing?.logTo((text) => logger.warn({ reason: text }, 'spans not sent'));
     service.handleSignals();
     service.ownsProcess = true;
@@ -83,7 +83,7 @@ export class Service {
     return service;
   }
 
-  /** For tests, which run several in one process and stop them themselves. */
+  /** Starts a service for a test, which may run several in one process and stops them itself. */
   static async embedded(name: string, config: ServiceConfig): Promise<Service> {
     const service = new Service(name, config, createLogger(name, config.logLevel));
     await service.startUp();
@@ -91,7 +91,7 @@ export class Service {
   }
 
   /**
-   * Waits until the database answers and has the schema of this build; until then the service is not ready.
+   * Connects to the database. Waits until it answers and has the schema of this build; until then the service is not ready.
    * @throws Error when the service is stopped meanwhile
    */
   async useDatabase(settings: DatabaseSettings): Promise<Database> {
@@ -113,7 +113,7 @@ export class Service {
     }
   }
 
-  /** Answers the operations of the module's controllers over NATS. */
+  /** Runs an app that answers the operations of its controllers over NATS. */
   async answer(module: Type | DynamicModule, options: Gateways & { readonly maxInFlight: number }): Promise<INestApplicationContext> {
     const durations = operationDurations(this.metrics);
     const server = new RpcServer(
@@ -147,9 +147,9 @@ export class Service {
     return app;
   }
 
-  /** Runs an app that answers no calls: it has an entrance of its own, or only background work. */
+  /** Runs an app that answers no calls: it serves clients in another way, or has only background work. */
   async run(module: Type | DynamicModule, gateways: Gateways = {}): Promise<INestApplicationContext> {
-    // A microservice without calls instead of an application context, which would not connect gateways.
+    // A microservice without operations, since an application context would not connect WebSocket gateways.
     const app = await NestFactory.createMicroservice(infrastructureModule(module, this), { strategy: new NoRpcTransport(), ...this.nestOptions });
     useGateways(app, gateways);
     this.onClose({ name: 'stop background work', limitMs: 2_500, run: () => app.close() });
@@ -161,26 +161,26 @@ export class Service {
   }
 
   private get nestOptions(): { logger: NestLogger; abortOnError: false } {
-    // A failed start ends with its own error in our log instead of a bare abort.
+    // A failed start throws its error, which is logged, instead of aborting the process.
     return { logger: new NestLogger(this.logger), abortOnError: false };
   }
 
-  /** Everything is in memory, and callers are about to be let in. `answer` and `run` say so themselves. */
+  /** Call it when everything is loaded and before the first call can arrive. `answer` and `run` call it themselves. */
   loaded(): void {
     if (this.ownsProcess) releaseStartupMemory();
   }
 
-  /** All that it offers can be reached: from now on it may be ready. `answer` and `run` say so themselves. */
+  /** Call it when clients can reach everything that the service offers: it may be ready from then on. `answer` and `run` call it. */
   started(): void {
     this.isStarted = true;
   }
 
-  /** A phase that runs while connections are still there, in the order of registration. */
+  /** Adds a shutdown phase that runs while connections are still open. These phases run in the order of registration. */
   beforeClose(phase: ShutdownPhase): void {
     this.beforeClosePhases.push(phase);
   }
 
-  /** A phase that runs after all of `beforeClose`, the last one registered first. */
+  /** Adds a shutdown phase that runs after those of `beforeClose`. These phases run in reverse order of registration. */
   onClose(phase: ShutdownPhase): void {
     this.closePhases.unshift(phase);
   }
@@ -195,10 +195,10 @@ export class Service {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => void this.stop().then(() => process.exit(0)));
     }
-    // State in memory can no longer be trusted; whoever started us starts a fresh process.
+    // The state in memory can no longer be trusted: the process ends, and its supervisor starts a new one.
     process.on('uncaughtException', (error) => {
       if (this.stopping !== undefined) {
-        // Whatever was still coming up fails now; the ordered end goes on.
+        // A part that was still starting fails now; the shutdown continues.
         this.logger.warn({ err: error }, 'failed while stopping');
         return;
       }
@@ -250,7 +250,7 @@ export class Service {
           name: 'close nats',
           limitMs: 1_500,
           run: async () => {
-            // A service may be stopped before it is up.
+            // A service may be stopped before it has started.
             (this.rpc as RpcClient | undefined)?.close();
             await (this.nats as Nats | undefined)?.close(1_200);
           },
@@ -272,12 +272,12 @@ export class Service {
   }
 }
 
-/** To be called before the app is initialised. */
+/** Sets the app's WebSocket adapter. Must be called before the app is initialised. */
 function useGateways(app: INestMicroservice, { webSocketAdapter }: Gateways): void {
   if (webSocketAdapter) app.useWebSocketAdapter(app.get(webSocketAdapter));
 }
 
-/** The database, or why there is none that can be used. */
+/** Returns the database, or the error why it cannot be used. */
 async function connected(settings: DatabaseSettings, logger: Logger): Promise<unknown> {
   let database: Database | undefined;
   try {

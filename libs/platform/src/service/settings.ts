@@ -1,7 +1,7 @@
 import { choice, integer, list, port, type Setting, text, url } from '../config.js';
 import { loopback } from './origins.js';
 
-/** What every service reads. An app spreads it into its own settings. */
+/** The settings of every service. An app spreads them into its own settings. */
 export const serviceSettings = {
   nodeEnv: choice('NODE_ENV', ['development', 'production', 'test'], {
     description: '`production` refuses demo data and weak settings',
@@ -24,23 +24,23 @@ export const serviceSettings = {
 
 const postgres = ['postgres', 'postgresql'];
 
-/** Where a service finds its own database, logging in as the role that it runs as. */
+/** The URL of a service's own database, with the role that the service runs as. */
 export const databaseUrl = (variable: string, description: string): Setting<string> => url(variable, postgres, { description });
 
-/** Whose word for the database server's certificate counts, by the name that Postgres' own programs have for it. */
+/** The CAs of the database server's certificate. The variable's name is the one that Postgres' own programs use. */
 export const databaseCa = text('PGSSLROOTCERT', {
   description: 'CA file (PEM) that must have issued the certificate of the database host. Empty: `sslmode` of the URL decides',
   default: '',
 });
 
-/** Where `migrate.ts` finds the same database, logging in as another role; empty if there is only one. */
+/** The URL of the same database for `migrate.ts`, with the role that owns the tables; empty if the service owns them. */
 export const ownerUrl = (variable: string): Setting<string> =>
   url(variable, postgres, {
     description: 'The same database as the role that owns its tables, for migrations only. Empty: the service owns them, and could do more than change rows',
     default: '',
   });
 
-/** Largest number of connections that one replica's pool opens. A test of `deploy/` adds them up for each database. */
+/** The maximum size of one replica's pool. A test of `deploy/` adds the sizes up for each database. */
 export const databasePoolSize = (variable: string, byDefault: number): Setting<number> =>
   integer(variable, {
     description:
@@ -51,7 +51,7 @@ export const databasePoolSize = (variable: string, byDefault: number): Setting<n
     max: 500,
   });
 
-/** How many calls over NATS a service carries out at once. */
+/** The maximum number of calls over NATS that a service handles concurrently. */
 export const maxInFlight = (byDefault: number): Setting<number> =>
   integer('MAX_IN_FLIGHT', {
     description: 'Concurrent calls; further ones are refused (`overloaded`)',
@@ -60,7 +60,7 @@ export const maxInFlight = (byDefault: number): Setting<number> =>
     max: 100_000,
   });
 
-/** Of a service that browsers call. `description` says what foreign pages may do with it. */
+/** The allowed origins of a service that browsers call. @param description says what pages of these origins may do */
 export const corsOrigins = (description: string): Setting<readonly string[]> =>
   list('CORS_ORIGINS', {
     description,

@@ -22,7 +22,7 @@ const atOnce = (): void => undefined;
 const never = (): Promise<void> => new Promise(() => undefined);
 
 describe('a shutdown', () => {
-  it('runs its phases one after the other, each to its end', async () => {
+  it('runs its phases one after another, each to its end', async () => {
     const order: string[] = [];
     const slow = async (): Promise<void> => {
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -33,7 +33,7 @@ describe('a shutdown', () => {
     expect(order).toEqual(['slow ended', 'next began']);
   });
 
-  it('goes on after a phase that hangs, when its limit is over, and says which one it was', async () => {
+  it('continues after a hanging phase at its limit, and logs which one it was', async () => {
     const { ran, list } = phases({ limitMs: 30, run: never }, { limitMs: 5_000, run: atOnce });
     const started = performance.now();
     await shutDown(list, logger);
@@ -42,7 +42,7 @@ describe('a shutdown', () => {
     expect(log.join('')).toContain('"phase":"phase 0","limitMs":30');
   });
 
-  it('goes on after a phase that fails, at once or later', async () => {
+  it('continues after a phase that throws or rejects', async () => {
     const fails = (): never => {
       throw new Error('at once');
     };

@@ -1,13 +1,13 @@
 import type { Logger } from '../logging.js';
 
-/** One step of the way out. It gets its own limit; when that is over, the next one begins all the same. */
+/** One phase of a shutdown. After its limit the next phase begins, even if it has not ended. */
 export interface ShutdownPhase {
   readonly name: string;
   readonly limitMs: number;
   readonly run: () => Promise<void> | void;
 }
 
-/** Runs the phases in their order. One that fails or hangs is logged and never keeps the later ones from running. */
+/** Runs the phases in order. A phase that fails or exceeds its limit is logged, and the next one runs. */
 export async function shutDown(phases: readonly ShutdownPhase[], logger: Logger): Promise<void> {
   for (const phase of phases) {
     let timer: NodeJS.Timeout | undefined;

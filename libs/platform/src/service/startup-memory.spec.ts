@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { releaseStartupMemory } from './startup-memory.js';
 
-describe('memory that starting needed', () => {
-  it('is given back to the system, and not only free for us', () => {
+describe('memory that only startup needed', () => {
+  it('is returned to the system, not only freed on the heap', () => {
     const grown = (): number => {
       const objects = Array.from({ length: 500_000 }, (_, n) => ({ n, text: `object ${n}` }));
       expect(objects).toHaveLength(500_000);

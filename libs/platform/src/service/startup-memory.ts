@@ -4,9 +4,9 @@ import { runInNewContext } from 'node:vm';
 type Collect = (how: { execution: 'sync'; type: 'major'; flavor: 'last-resort' }) => void;
 
 /**
- * Gives back what starting needed and answering does not: the heap that grew while modules were loaded, code that ran once.
- * It is a fifth of what a service holds, and V8 keeps it where little is allocated afterwards. Stops the process for about
- * a tenth of a second: for the moment before anybody can call.
+ * Returns memory that only startup needed to the system: the heap that grew while modules were loaded, and code that ran once. It is a
+ * fifth of a service's memory, and V8 does not release it in a process that allocates little afterwards. Blocks the process for about
+ * 100 ms, so call it before the first request can arrive.
  */
 export function releaseStartupMemory(): void {
   setFlagsFromString('--expose-gc');

@@ -21,7 +21,7 @@ import { configuredSampler, backgroundRunKey, isSampled, SamplerByLinks } from '
 import type { TracingSettings } from './tracing.settings.js';
 import type { OpenSpan, SpanAttributes, SpanStart, Traceparent, Tracing } from './tracing.js';
 
-// The only file that knows OpenTelemetry's SDK beside its two neighbours; it is loaded when tracing is on, and only then.
+// Only this file, run-spans.ts and sampler.ts import OpenTelemetry's SDK. They are loaded only when tracing is on.
 
 const kinds: Readonly<Record<SpanStart['kind'], SpanKind>> = {
   server: SpanKind.SERVER,
@@ -31,10 +31,10 @@ const kinds: Readonly<Record<SpanStart['kind'], SpanKind>> = {
   internal: SpanKind.INTERNAL,
 };
 
-/** As many as a batch has requests, or a run of a loop has rows. */
+/** Enough for the requests of a batch, or the rows of a background run. */
 const maxLinks = 1_024;
 
-/** Which span is under way, wherever code is: SQL and log lines find theirs by it. */
+/** The active span of the asynchronous context, for SQL spans and log lines. */
 const activeSpan = new AsyncLocalStorage<TracedSpan>();
 
 export class OpenTelemetry implements Tracing {
@@ -59,14 +59,14 @@ export class OpenTelemetry implements Tracing {
         exportTimeoutMillis: timeoutMs,
       }),
     );
-    const ours = resourceFromAttributes({
+    const own = resourceFromAttributes({
       'service.name': service,
       'service.namespace': 'plant-shop',
       'service.instance.id': randomUUID(),
     });
     const configured = configuredSampler(settings);
     const provider = new TracerProvider({
-      resource: ours.merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] })),
+      resource: own.merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] })),
       sampler: new SamplerByLinks(configured),
       spanLimits: { linkCountLimit: maxLinks, attributeValueLengthLimit: 256 },
       spanProcessors: [runs],
@@ -106,8 +106,8 @@ export class OpenTelemetry implements Tracing {
   }
 
   logTo(warn: (text: string) => void): void {
-    const silent = (): void => undefined;
-    diag.setLogger({ error: warn, warn, info: silent, debug: silent, verbose: silent }, DiagLogLevel.WARN);
+    const ignore = (): void => undefined;
+    diag.setLogger({ error: warn, warn, info: ignore, debug: ignore, verbose: ignore }, DiagLogLevel.WARN);
   }
 
   async stop(): Promise<void> {
@@ -172,17 +172,17 @@ async function exporterFor(protocol: TracingSettings['protocol']): Promise<SpanE
   return new OTLPTraceExporter();
 }
 
-/** The context of a parent elsewhere or, where none is named, of what is under way here. */
+/** Returns the context of the given parent or, without one, of the active span. */
 function contextOf(parent: Traceparent): Context {
   if (parent === undefined || parent === null) {
-    const here = activeSpan.getStore();
-    return here ? trace.setSpan(ROOT_CONTEXT, here.span) : ROOT_CONTEXT;
+    const active = activeSpan.getStore();
+    return active ? trace.setSpan(ROOT_CONTEXT, active.span) : ROOT_CONTEXT;
   }
   const [remote] = contextsOf([parent]);
   return remote ? trace.setSpanContext(ROOT_CONTEXT, { ...remote, isRemote: true }) : ROOT_CONTEXT;
 }
 
-/** Each once; what is no traceparent is nobody's. */
+/** Returns the span contexts of all valid traceparents, without duplicates. */
 function contextsOf(traceparents: readonly Traceparent[]): SpanContext[] {
   return [...new Set(traceparents)].flatMap((one) => {
     const context = parseTraceParent(one ?? '');

@@ -8,7 +8,7 @@ import { tracingSettings } from './tracing.settings.js';
 const settings = tracingSettings({ OTEL_TRACES_EXPORTER: 'otlp', OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }).settings!;
 const cause = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7', traceFlags: 1 };
 
-describe('what is traced of background work', () => {
+describe('the trace of a background run', () => {
   let exporter: InMemorySpanExporter;
   let runs: RunSpans;
   let tracer: ReturnType<TracerProvider['getTracer']>;
@@ -19,7 +19,7 @@ describe('what is traced of background work', () => {
   });
 
   const names = (): string[] => exporter.getFinishedSpans().map(({ name }) => name);
-  /** A run with one statement in it. */
+  /** Executes a run with one statement in it. */
   const run = (isSampled: boolean, within: (span: Span) => void): void => {
     const span = tracer.startSpan('run', {}, ROOT_CONTEXT.setValue(backgroundRunKey, true));
     runs.hold(span.spanContext().traceId, isSampled);
@@ -28,12 +28,12 @@ describe('what is traced of background work', () => {
     span.end();
   };
 
-  it('is nothing of a run that finds nothing', () => {
+  it('is not exported if the run finds no work', () => {
     run(true, () => undefined);
     expect(names()).toEqual([]);
   });
 
-  it('is all of a run that finds something, once it is over', () => {
+  it('is exported at its end if the run finds work', () => {
     run(true, (span) => {
       expect(runs.isHeld(span.spanContext().traceId)).toBe(true);
       runs.keep(span.spanContext().traceId, false);
@@ -42,12 +42,12 @@ describe('what is traced of background work', () => {
     expect(names()).toEqual(['statement', 'run']);
   });
 
-  it('is a run that fails, where a trace that begins here would be taken', () => {
+  it('is exported if the run fails and a new trace would be sampled', () => {
     for (const isSampled of [true, false]) run(isSampled, (span) => void span.setStatus({ code: SpanStatusCode.ERROR }));
     expect(names()).toEqual(['statement', 'run']);
   });
 
-  it('is what was caused by something that was taken, whatever is taken of the rest', () => {
+  it('is exported if a cause was sampled, even if the sampler decides against it', () => {
     run(false, (span) => runs.keep(span.spanContext().traceId, false));
     expect(names()).toEqual([]);
     run(false, (span) => runs.keep(span.spanContext().traceId, true));

@@ -3,14 +3,14 @@ import type { ReadableSpan, SpanProcessor } from '@opentelemetry/sdk-trace';
 
 interface Run {
   readonly spans: ReadableSpan[];
-  /** What the sampler says of a trace that begins here. */
+  /** The sampler's decision for a new trace. */
   readonly isSampled: boolean;
   isKept: boolean;
 }
 
 /**
- * Holds back the spans of background runs until they are over. Loops look for work several times a second and mostly find
- * none; only a run that did something, or failed, is sent.
+ * Tail-based sampling of background runs: holds their spans until the run ends. Loops look for work several times a second and mostly
+ * find none. Only a run that found work, or failed, is exported.
  */
 export class RunSpans implements SpanProcessor {
   private readonly runs = new Map<string, Run>();
@@ -21,13 +21,13 @@ export class RunSpans implements SpanProcessor {
     this.runs.set(traceId, { spans: [], isSampled, isKept: false });
   }
 
-  /** It has something to do. It is sent with what caused it, whatever the sampler says. */
+  /** Keeps a run that found work, if it is sampled or one of its causes is. */
   keep(traceId: string, isCauseSampled: boolean): void {
     const run = this.runs.get(traceId);
     if (run) run.isKept ||= run.isSampled || isCauseSampled;
   }
 
-  /** Whether spans of a trace are held back, and nothing says yet that they will be sent. */
+  /** Whether a trace's spans are held, without a decision to export them yet. */
   isHeld(traceId: string): boolean {
     return this.runs.get(traceId)?.isKept === false;
   }

@@ -3,7 +3,7 @@ import { tracingSettings } from './tracing.settings.js';
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 
-describe('the settings of tracing', () => {
+describe('tracing settings', () => {
   it.each([
     {},
     { OTEL_EXPORTER_OTLP_ENDPOINT: '' },
@@ -11,12 +11,12 @@ describe('the settings of tracing', () => {
     { OTEL_TRACES_EXPORTER: 'none', ...endpoint },
     { OTEL_SDK_DISABLED: 'true', ...endpoint },
     { OTEL_SERVICE_NAME: 'store', OTEL_TRACES_SAMPLER: 'always_on' },
-  ])('%j leaves it off', (environment) => {
+  ])('%j leave tracing off', (environment) => {
     expect(tracingSettings(environment)).toEqual({ faults: [] });
   });
 
   it.each([endpoint, { OTEL_TRACES_EXPORTER: 'otlp' }, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' }])(
-    '%j switches it on, with the presets of the standard',
+    "%j switch tracing on, with the specification's defaults",
     (environment) => {
       expect(tracingSettings(environment)).toEqual({
         faults: [],
@@ -30,7 +30,7 @@ describe('the settings of tracing', () => {
     },
   );
 
-  it('takes what is said for traces before what is said for everything', () => {
+  it('prefer the variables of traces to those of all signals', () => {
     const { settings } = tracingSettings({
       ...endpoint,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
@@ -48,7 +48,7 @@ describe('the settings of tracing', () => {
     ['OTEL_TRACES_SAMPLER', 'sometimes'],
     ['OTEL_TRACES_SAMPLER_ARG', '2'],
     ['OTEL_BSP_SCHEDULE_DELAY', 'soon'],
-  ])('%s=%s is not understood: it stays off, and the fault is named', (name, value) => {
+  ])('%s=%s is invalid: tracing stays off, and the fault names the variable', (name, value) => {
     const { settings, faults } = tracingSettings({ ...endpoint, [name]: value });
     expect(settings).toBeUndefined();
     expect(faults).toEqual([expect.stringContaining(name)]);

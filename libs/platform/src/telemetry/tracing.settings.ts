@@ -1,10 +1,10 @@
-/** How spans are sampled and sent, as the OTEL_* variables say. The exporter reads its own (endpoint, headers, TLS, …). */
+/** How spans are sampled and exported, from the OTEL_* variables. The exporter reads its own variables (endpoint, headers, TLS, …). */
 export interface TracingSettings {
   readonly protocol: 'http/protobuf' | 'http/json';
   readonly sampler: SamplerName;
-  /** Of all traces that begin here, from 0 to 1. */
+  /** Share of new traces that is sampled, from 0 to 1. */
   readonly ratio: number;
-  /** Of the queue of spans that wait to be sent. */
+  /** Limits of the queue of spans that wait to be exported. */
   readonly queue: { readonly maxSpans: number; readonly maxPerBatch: number; readonly delayMs: number; readonly timeoutMs: number };
 }
 
@@ -21,9 +21,9 @@ export type SamplerName = (typeof samplers)[number];
 const protocols = ['http/protobuf', 'http/json'] as const;
 
 /**
- * Source: OpenTelemetry's "Environment Variable Specification". On when an endpoint or the exporter `otlp` is named; unlike
- * its default, silence means off: a service does not look for a collector that nobody promised. A value that is not
- * understood switches tracing off and nothing else, since a service is worth more than its spans.
+ * Reads the variables of OpenTelemetry's "Environment Variable Specification". Tracing is on when an endpoint or the exporter `otlp`
+ * is set. Unlike in the specification, it is off by default: a service does not look for a collector that may not exist. An invalid
+ * value switches tracing off but does not stop the service.
  */
 export function tracingSettings(environment: NodeJS.ProcessEnv): {
   readonly settings?: TracingSettings;

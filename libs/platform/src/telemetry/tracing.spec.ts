@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLogger } from '../logging.js';
 import { ifSampled, startTracing, traced, tracing } from './tracing.js';
 
-/** Starts tracing in a process of its own. @returns the packages of OpenTelemetry that it has loaded, but for the API, which prom-client brings */
+/** Starts tracing in a child process. @returns the OpenTelemetry packages that it loads, apart from the API, which prom-client imports */
 function loadedWith(environment: Record<string, string>): string[] {
   const main = `
     import { registerHooks } from 'node:module';
@@ -28,7 +28,7 @@ function loadedWith(environment: Record<string, string>): string[] {
 }
 
 describe('tracing', () => {
-  it('is not even loaded while the OTEL_* variables do not switch it on', () => {
+  it('is not loaded unless the OTEL_* variables switch it on', () => {
     expect(loadedWith({})).toEqual([]);
     expect(loadedWith({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_SDK_DISABLED: 'true' })).toEqual([]);
     expect(loadedWith({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })).toEqual(
@@ -36,7 +36,7 @@ describe('tracing', () => {
     );
   }, 30_000);
 
-  describe('that is on', () => {
+  describe('when on', () => {
     const lines: Record<string, unknown>[] = [];
     const log = (): ReturnType<typeof createLogger> =>
       createLogger('store', 'info', new Writable({
@@ -51,7 +51,7 @@ describe('tracing', () => {
     });
     afterAll(() => tracing?.stop());
 
-    it('goes on with the trace that a traceparent names, and begins one where it is none', () => {
+    it('continues the trace of a valid traceparent, and starts a new one otherwise', () => {
       const parent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
       expect(tracing?.begin({ name: 'part', kind: 'server', parent }).traceparent).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-01$/);
       for (const none of ['', 'x', '00-00000000000000000000000000000000-00f067aa0ba902b7-01', `${parent}-more`, undefined]) {
@@ -59,7 +59,7 @@ describe('tracing', () => {
       }
     });
 
-    it('leaves out what its client does not sample', () => {
+    it('does not sample a trace that its client does not sample', () => {
       const unsampled = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00';
       const span = tracing?.begin({ name: 'part', kind: 'server', parent: unsampled });
       expect(span?.traceparent).toMatch(/-00$/);
@@ -67,7 +67,7 @@ describe('tracing', () => {
       expect(ifSampled(tracing?.begin({ name: 'part', kind: 'server' }).traceparent)).not.toBeNull();
     });
 
-    it('names the span that is under way in each log line, however deep it is written', async () => {
+    it('adds the active span to each log line, at any depth of asynchronous calls', async () => {
       const logger = log();
       logger.info('before');
       const ids = await traced({ name: 'work', kind: 'internal' }, async () => {

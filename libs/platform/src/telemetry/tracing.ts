@@ -1,61 +1,61 @@
 import { tracingSettings } from './tracing.settings.js';
 
-/** Names and values of OpenTelemetry's semantic conventions. Never a URL, a parameter, a header or an error's text. */
+/** Attributes according to OpenTelemetry's semantic conventions. They must not contain URLs, parameters, headers or error texts. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A place in a trace as W3C Trace Context writes it; absent where something was not traced. */
+/** A span's position in a trace (W3C Trace Context); null or undefined if it was not traced. */
 export type Traceparent = string | null | undefined;
 
 export interface SpanStart {
   readonly name: string;
   readonly kind: 'server' | 'client' | 'producer' | 'consumer' | 'internal';
-  /** What it is part of; absent: of the span that is under way here, if there is one. */
+  /** The parent span; by default the active span, if there is one. */
   readonly parent?: Traceparent;
-  /** It is part of nothing: it does its work for several at once, which it names as `links`. */
+  /** Starts a new trace, for work on behalf of several others, which are its `links`. */
   readonly isRoot?: true;
-  /** In milliseconds since the epoch; absent: it begins now. */
+  /** Start time in milliseconds since the epoch; by default now. */
   readonly begun?: number;
-  /** What it was caused by, beside its parent. */
+  /** Spans that caused it, apart from its parent. */
   readonly links?: readonly Traceparent[];
   readonly attributes?: SpanAttributes;
 }
 
-/** A span that has begun and not ended. */
+/** A span that has started and not ended. */
 export interface OpenSpan {
   readonly traceparent: string;
   readonly traceId: string;
   readonly spanId: string;
   set(attributes: SpanAttributes): void;
   link(causes: readonly Traceparent[]): void;
-  /** What is begun in there, also later on and asynchronously, is part of this span. */
+  /** Runs `work` with this span as the active one, also across asynchronous calls. */
   run<T>(work: () => T): T;
-  /** @param failure the code of an error that operators should look at */
+  /** @param failure the code of an error that operators should know of */
   end(failure?: string): void;
 }
 
 export interface Tracing {
   begin(start: SpanStart): OpenSpan;
-  /** One run of a background loop. It leaves no trace unless it fails or `causedBy` is called in it. */
+  /** Begins the span of a background run. It is not exported unless the run fails or calls `causedBy`. */
   beginRun(name: string): OpenSpan;
-  /** What is under way here, such as a run of a loop, has something to do, because of these. */
+  /** Marks the active span, such as that of a background run, as work caused by these spans. */
   causedBy(causes: readonly Traceparent[]): void;
-  /** The span that is under way here. */
+  /** The active span of the asynchronous context. */
   readonly active: OpenSpan | undefined;
-  /** Where it says that spans cannot be sent. */
+  /** Sets where to report that spans cannot be exported. */
   logTo(warn: (text: string) => void): void;
-  /** Sends what was not sent yet. */
+  /** Exports the remaining spans. */
   stop(): Promise<void>;
 }
 
 /**
- * Undefined while tracing is off, which it is unless the OTEL_* variables switch it on: then nothing of it is even loaded,
- * and what a request pays for it is the question whether this is defined.
+ * Undefined while tracing is off, the default. Then no code of OpenTelemetry is loaded, and a request only pays for checking this
+ * variable.
  */
 export let tracing: Tracing | undefined;
 
 /**
- * Once in a process, before anything else of the service. Spans go to where the standard OTEL_* variables say.
- * @returns what of the variables is not understood, for the log; tracing is off then
+ * Switches tracing on if the OTEL_* variables say so. Call it once per process, before anything else of the service.
+ * @returns the faults of the variables, for the log; with faults tracing stays off
  */
 export async function startTracing(service: string, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
   const { settings, faults } = tracingSettings(environment);
@@ -66,11 +66,11 @@ export async function startTracing(service: string, environment: NodeJS.ProcessE
   return faults;
 }
 
-/** For rows that outlive the request: only what is sent anywhere is worth its place. */
+/** Returns a traceparent only if it is sampled, for storing it in rows: an unsampled one is never exported. */
 export const ifSampled = (traceparent: Traceparent): string | null =>
   typeof traceparent === 'string' && (parseInt(traceparent.slice(-2), 16) & 1) === 1 ? traceparent : null;
 
-/** Does work as a span of its own. */
+/** Runs `work` in its own span. */
 export async function traced<T>(start: SpanStart, work: () => Promise<T>): Promise<T> {
   const span = tracing?.begin(start);
   if (!span) return work();
@@ -84,7 +84,7 @@ export async function traced<T>(start: SpanStart, work: () => Promise<T>): Promi
   }
 }
 
-/** What an error is called in a span: its code. Texts may hold what is secret. */
+/** Returns an error's code or class name, to label spans. Never its text, which may contain secrets. */
 export function failureOf(error: unknown): string {
   const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
   if (typeof code === 'string') return code;

@@ -5,7 +5,7 @@ import { clockRequestSubject } from '@plant-shop/platform/rpc/subjects';
 import { type Fault, Run } from './run.js';
 
 // Discards the answers sent here, but answers clock requests: a service drops the calls of a process that has ended.
-const unusedReplyPrefix = 'reply.nobody.nobody';
+const unusedReplyPrefix = 'reply.discarded.discarded';
 const unusedReply = `${unusedReplyPrefix}.1`;
 
 const callFaults: readonly Fault[] = ['fails', 'loses its answer', 'is never answered', 'crashes the process'];

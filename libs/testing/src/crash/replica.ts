@@ -46,8 +46,8 @@ export class Replica {
 }
 
 /**
- * A replica into whose outgoing calls the test injects faults. Only its own `caller` reaches it, it does no background work, and
- * it can end abruptly, without its shutdown.
+ * A replica into whose outgoing calls the test injects faults. Only its own `caller` reaches it. It does no background work, and can
+ * end abruptly, without a shutdown.
  */
 export class CrashableReplica extends Replica {
   private constructor(

@@ -12,7 +12,7 @@ import { until } from '../until.js';
 
 const schema = `
 CREATE TABLE boxes (id bigint PRIMARY KEY, units int NOT NULL CHECK (units >= 0));
--- A box that is written takes its time at COMMIT, where a constraint that is deferred is checked.
+-- Inserting a box with 99 units makes COMMIT slow, when the deferred constraint is checked.
 CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_sleep(CASE WHEN NEW.units = 99 THEN 30 ELSE 0 END);
@@ -39,8 +39,8 @@ describe('a database', () => {
   let proxy: TestProxy;
   let admin: pg.Client;
   const open: Database[] = [];
-  /** Takes the pool's three seconds, so it waits beside all other tests. */
-  let whileAllAreTaken: Promise<string>;
+  /** Runs into the pool's timeout of 3 s, concurrently with the other tests. */
+  let codeOfExhaustedPool: Promise<string>;
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'migrations-'));
@@ -51,14 +51,14 @@ describe('a database', () => {
     const { hostname, port } = new URL(test.url);
     proxy = await startProxy({ host: hostname, port: Number(port || 5432) });
     const full = await Database.connect(given({ poolSize: 1 }), createLogger('test', 'silent'));
-    whileAllAreTaken = full.transaction(() => codeOf(full.transaction((tx) => insert(tx, 51)))).finally(() => full.close());
+    codeOfExhaustedPool = full.transaction(() => codeOf(full.transaction((tx) => insert(tx, 51)))).finally(() => full.close());
   });
   afterEach(async () => {
     await proxy.restore();
     for (const database of open.splice(0)) await database.close();
   });
   afterAll(async () => {
-    await whileAllAreTaken;
+    await codeOfExhaustedPool;
     await proxy.stop();
     await admin.end();
     await test.drop();
@@ -100,7 +100,7 @@ describe('a database', () => {
   };
 
   describe('transaction', () => {
-    it('takes effect as a whole', async () => {
+    it('is atomic', async () => {
       const database = await connect();
       const answer = await database.transaction(async (tx) => {
         await insert(tx, 1, 5);
@@ -112,7 +112,7 @@ describe('a database', () => {
       expect(await boxes(1, 2)).toBe(2);
     });
 
-    it('keeps plans where it is told to, and on its connection only until it ends', async () => {
+    it('uses generic plans with the option, and restores the settings of its connection at its end', async () => {
       const database = await connect({ poolSize: 1 });
       const settings = (tx: Pick<Transaction, 'query'>): Promise<object[]> =>
         tx.query(`SELECT current_setting('plan_cache_mode') AS plans, current_setting('enable_seqscan') AS scans`);
@@ -124,7 +124,7 @@ describe('a database', () => {
       expect(await boxes(40)).toBe(0);
     });
 
-    it('leaves nothing behind when the work fails, and gives the connection back', async () => {
+    it('is rolled back when the work fails, and returns its connection to the pool', async () => {
       const database = await connect({ poolSize: 1 });
       for (let n = 0; n < 3; n++) {
         const failing = database.transaction(async (tx) => {
@@ -137,23 +137,23 @@ describe('a database', () => {
       await expect(database.query('SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
     });
 
-    it('keeps what the database says about the data: SQLSTATE and constraint', async () => {
+    it('throws the SQLSTATE and the constraint of a data error', async () => {
       const database = await connect();
       await expect(database.transaction((tx) => insert(tx, 4, -1))).rejects.toMatchObject({ code: '23514', constraint: 'boxes_units_check' });
     });
 
-    it('never seems to have taken effect when a failed statement undid it, although its error was caught', async () => {
+    it('fails when a failed statement rolled it back, even if the error was caught', async () => {
       const database = await connect();
       const work = database.transaction(async (tx) => {
         await insert(tx, 5);
         await insert(tx, 6, -1).catch(() => undefined);
         return 'seems fine';
       });
-      await expect(work).rejects.toThrow('Postgres undid the transaction');
+      await expect(work).rejects.toThrow('Postgres rolled the transaction back');
       expect(await boxes(5, 6)).toBe(0);
     });
 
-    it('fails with what a statement failed with that nobody waited for, whatever was sent after it', async () => {
+    it('fails with the error of a statement that was sent without waiting, also if more was sent after it', async () => {
       const database = await connect({ poolSize: 1 });
       const broken = { name: 'add-box', text: 'INSERT INTO boxes (id, units) VALUES ($1, $2)' };
       const last = database.transaction(async (tx) => {
@@ -167,12 +167,12 @@ describe('a database', () => {
       });
       await expect(before).rejects.toMatchObject({ code: '23514' });
       expect(await boxes(7, 8)).toBe(0);
-      // The connection and its prepared statements are as good as before.
+      // The connection and its prepared statements can still be used.
       await database.transaction(async (tx) => tx.send(broken, [8, 1]));
       expect(await boxes(8)).toBe(1);
     });
 
-    it('gives rows that nobody waited for after the commit, and not before it', async () => {
+    it('returns the rows of a deferred query after the commit, and not before', async () => {
       const database = await connect();
       const text = 'INSERT INTO boxes (id, units) VALUES ($1, $2) RETURNING id';
       const inserted = await database.transaction(async (tx) => {
@@ -185,7 +185,7 @@ describe('a database', () => {
       await expect(failing).rejects.toMatchObject({ code: '23514' });
     });
 
-    it('carries statements out in the order in which they were asked for', async () => {
+    it('executes statements in the order of the calls', async () => {
       const database = await connect();
       const seen = await database.transaction((tx) => {
         tx.send('INSERT INTO boxes (id, units) VALUES (12, 1)');
@@ -209,17 +209,17 @@ describe('a database', () => {
           runs++;
           await tx.execute('UPDATE boxes SET units = units + 1 WHERE id = $1', [first]);
           arrived++;
-          // Only the first runs wait for each other.
+          // Only the first attempts wait for each other.
           await until(() => arrived >= 2);
           await tx.execute('UPDATE boxes SET units = units + 1 WHERE id = $1', [second]);
         });
       await Promise.all([both(10, 11), both(11, 10)]);
-      // Which is undone first may be so again: it can be quicker than the one that it made room for.
+      // The one that was rolled back may be rolled back again, if it is quicker than the other one.
       expect(runs).toBeGreaterThanOrEqual(3);
       await expect(database.query('SELECT units FROM boxes WHERE id IN (10, 11)')).resolves.toEqual([{ units: 3 }, { units: 3 }]);
     });
 
-    it('is run again after a deadlock of a statement that nobody waited for', async () => {
+    it('is run again after a deadlock of a statement that was sent without waiting', async () => {
       const database = await connect();
       let runs = 0;
       await database.transaction(async (tx) => {
@@ -229,7 +229,7 @@ describe('a database', () => {
       expect(runs).toBe(2);
     });
 
-    it('is given up after five deadlocks as unavailable: nothing happened', async () => {
+    it('is unavailable after five deadlocks', async () => {
       const database = await connect();
       let runs = 0;
       const work = database.transaction(async (tx) => {
@@ -240,7 +240,7 @@ describe('a database', () => {
       expect(runs).toBe(5);
     });
 
-    it('is outcome-unknown when its connection is lost during COMMIT, and the pool goes on without that connection', async () => {
+    it('is outcome-unknown when its connection is lost during COMMIT, and the pool replaces the connection', async () => {
       const database = await connect({ poolSize: 1 });
       const outcome = codeOf(database.transaction((tx) => insert(tx, 20, 99)));
       await kill('COMMIT');
@@ -261,7 +261,7 @@ describe('a database', () => {
       expect(await lost).toBe('outcome-unknown');
     });
 
-    it('is unavailable when its connection is lost before COMMIT: nothing happened', async () => {
+    it('is unavailable and rolled back when its connection is lost before COMMIT', async () => {
       const database = await connect({ poolSize: 1 });
       const outcome = codeOf(
         database.transaction(async (tx) => {
@@ -275,7 +275,7 @@ describe('a database', () => {
       expect(await codeOf(database.check())).toBe('done');
     });
 
-    it('is unavailable when the server ends it for idling, also if the work then seems done', async () => {
+    it('is unavailable when the server ends it for idling, even if the work then returns', async () => {
       const database = await connect({ poolSize: 1 });
       const outcome = codeOf(
         database.transaction(async (tx) => {
@@ -283,7 +283,7 @@ describe('a database', () => {
           await tx.query(`SET LOCAL idle_in_transaction_session_timeout = '50ms'`);
           const [session] = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
           await until(async () => (await admin.query('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [session!.pid])).rowCount === 0);
-          // The end of the connection is known here a moment after it is known there.
+          // The driver learns of the end a moment after the server.
           await until(async () => (await codeOf(tx.query('SELECT 1'))) !== 'done');
         }),
       );
@@ -292,7 +292,7 @@ describe('a database', () => {
       expect(await codeOf(database.check())).toBe('done');
     });
 
-    it('is unavailable when a lock or a statement takes too long: nothing happened', async () => {
+    it('is unavailable and rolled back after a lock timeout or statement timeout', async () => {
       const database = await connect();
       await database.transaction((tx) => insert(tx, 50));
       await database.transaction(async (holder) => {
@@ -310,11 +310,11 @@ describe('a database', () => {
       expect(await codeOf(slow)).toBe('unavailable');
     });
 
-    it('works again by itself after the server was away, and is unavailable meanwhile, at once', async () => {
+    it('is unavailable at once while the server is unreachable, and works again after its return', async () => {
       const database = await connect(throughProxy());
       await database.transaction((tx) => insert(tx, 60));
       await proxy.cut();
-      // Whatever the pool still believed in is gone after a few.
+      // A few attempts remove the dead connections from the pool.
       for (let n = 0; n < 4; n++) expect(await codeOf(database.transaction((tx) => insert(tx, 61)))).toBe('unavailable');
       await proxy.restore();
       expect(await codeOf(database.transaction((tx) => insert(tx, 62)))).toBe('done');
@@ -322,8 +322,8 @@ describe('a database', () => {
     });
   });
 
-  describe('statement by itself', () => {
-    it('is outcome-unknown when its connection is lost and it may change something; unavailable when it only reads', async () => {
+  describe('statement outside a transaction', () => {
+    it('is outcome-unknown when its connection is lost and it may change rows, and unavailable if it only reads', async () => {
       const database = await connect({ poolSize: 2 });
       const writing = codeOf(
         database.query('WITH slept AS MATERIALIZED (SELECT pg_sleep(30)) INSERT INTO boxes SELECT 70, 1 FROM slept RETURNING id'),
@@ -336,7 +336,7 @@ describe('a database', () => {
       expect(await codeOf(database.check())).toBe('done');
     });
 
-    it('keeps its connection when only its data is at fault', async () => {
+    it('keeps its connection after a data error', async () => {
       const database = await connect({ poolSize: 1 });
       const pid = 'SELECT pg_backend_pid() AS pid';
       const before = await database.query(pid);
@@ -344,22 +344,22 @@ describe('a database', () => {
       await expect(database.query(pid)).resolves.toEqual(before);
     });
 
-    it('reads bigint as a number, and never rounds one', async () => {
+    it('reads bigint as a number, without ever rounding', async () => {
       const database = await connect();
       const largest = Number.MAX_SAFE_INTEGER;
       await insert(database, largest);
       await expect(database.query('SELECT id FROM boxes WHERE id = $1', [largest])).resolves.toEqual([{ id: largest }]);
-      await expect(database.query('SELECT 9007199254740993::bigint AS id')).rejects.toThrow('beyond the integers');
+      await expect(database.query('SELECT 9007199254740993::bigint AS id')).rejects.toThrow('exceeds the safe integers');
       expect(await codeOf(database.check())).toBe('done');
     });
   });
 
-  it('compiles no statements: that takes longer than all that ours do', async () => {
+  it('has JIT compilation off, which would take longer than our statements', async () => {
     const database = await connect();
     await expect(database.query('SHOW jit')).resolves.toEqual([{ jit: 'off' }]);
   });
 
-  it('that is not there is an error at once, without its password', async () => {
+  it('that is unreachable is an error at once, which does not contain its password', async () => {
     await proxy.cut();
     const url = new URL(throughProxy().url);
     url.password = 'canary';
@@ -368,8 +368,8 @@ describe('a database', () => {
     expect(`${String(error)} ${JSON.stringify(error)}`).not.toContain('canary');
   });
 
-  it('whose connections all stay taken is unavailable after 3 seconds', async () => {
-    expect(await whileAllAreTaken).toBe('unavailable');
+  it('whose connections are all in use is unavailable after 3 seconds', async () => {
+    expect(await codeOfExhaustedPool).toBe('unavailable');
     expect(await boxes(51)).toBe(0);
   });
 });

@@ -38,7 +38,7 @@ const shelf = (id: number, freePlaces = 1): Pick<Shelf, 'id' | 'label' | 'freePl
 const add = (tx: Transaction, id: number): Promise<unknown> => tx.repository(Shelf).insert(shelf(id));
 const failureOf = (work: Promise<unknown>): Promise<Error> =>
   work.then(
-    () => new Error('nothing failed'),
+    () => new Error('it did not fail'),
     (error: unknown) => error as Error,
   );
 
@@ -46,7 +46,7 @@ describe('entities', () => {
   let folder: string;
   let test: TestDatabase;
   let proxy: TestProxy;
-  /** Beside the database, without the limits of its connections. */
+  /** A separate connection without time limits. */
   let admin: pg.Client;
   let database: Database;
   const open: Database[] = [];
@@ -79,14 +79,14 @@ describe('entities', () => {
   const ids = async (...some: number[]): Promise<number[]> =>
     (await database.repository(Shelf).find({ where: { id: In(some) }, order: { id: 'ASC' } })).map(({ id }) => id);
 
-  it('are read and written under the names of their columns, and their version counts changes', async () => {
+  it('map properties to columns, and their version counts changes', async () => {
     const shelves = database.repository(Shelf);
     await shelves.insert(shelf(1, 5));
     await shelves.update(1, { freePlaces: 4 });
     await expect(shelves.findOneByOrFail({ id: 1 })).resolves.toEqual({ id: 1, label: 'shelf 1', freePlaces: 4, version: 2 });
   });
 
-  it('see what SQL of their transaction wrote, and SQL sees what they wrote', async () => {
+  it('see the SQL writes of their transaction, and vice versa', async () => {
     const seen = await database.transaction(async (tx) => {
       tx.send('INSERT INTO shelves (id, label, free_places) VALUES ($1, $2, 1)', [11, 'by SQL']);
       const found = await tx.repository(Shelf).findOneByOrFail({ id: 11 });
@@ -97,17 +97,17 @@ describe('entities', () => {
     expect(seen).toEqual(['by SQL', 'shelf 12']);
   });
 
-  it('are undone with the rest of their transaction', async () => {
+  it('are rolled back with their transaction', async () => {
     const failed = database.transaction(async (tx) => {
       await add(tx, 21);
       await tx.execute('UPDATE shelves SET free_places = 3 WHERE id = 21');
-      throw new Error('changed our mind');
+      throw new Error('failed');
     });
-    await expect(failed).rejects.toThrow('changed our mind');
+    await expect(failed).rejects.toThrow('failed');
     expect(await ids(21)).toEqual([]);
   });
 
-  it('undo the rest of their transaction when they fail, with an error of the driver that holds no values', async () => {
+  it("roll their transaction back when they fail, with the driver's error, which holds no values", async () => {
     await database.repository(Shelf).insert(shelf(31));
     const error = await failureOf(
       database.transaction(async (tx) => {
@@ -121,12 +121,12 @@ describe('entities', () => {
     expect(await ids(31, 32, 33)).toEqual([31]);
   });
 
-  it('undo the transaction even if their error is caught', async () => {
+  it('roll the transaction back even if their error is caught', async () => {
     const caught = database.transaction(async (tx) => {
       await add(tx, 41);
       await add(tx, 41).catch(() => undefined);
     });
-    await expect(caught).rejects.toThrow('Postgres undid the transaction');
+    await expect(caught).rejects.toThrow('Postgres rolled the transaction back');
     expect(await ids(41)).toEqual([]);
   });
 
@@ -147,7 +147,7 @@ describe('entities', () => {
     await holder;
   });
 
-  it('are saved in the transaction that is there, and never in one that TypeORM begins', async () => {
+  it('are saved in the current transaction, and never in one that TypeORM begins', async () => {
     await database.transaction(async (tx) => {
       await tx.repository(Shelf).save(shelf(61));
       expect(await tx.repository(Shelf).save({ id: 61, freePlaces: 7 })).toMatchObject({ version: 2 });
@@ -157,7 +157,7 @@ describe('entities', () => {
     expect(await ids(62)).toEqual([]);
   });
 
-  it('are tried again after a deadlock, together with the SQL beside them', async () => {
+  it('are repeated after a deadlock, together with the SQL of their transaction', async () => {
     await database.repository(Shelf).insert([shelf(71), shelf(72)]);
     let arrived = 0;
     const bump = (first: number, second: number): Promise<void> =>
@@ -173,26 +173,26 @@ describe('entities', () => {
     expect(places).toEqual([3, 3]);
   });
 
-  it('answer unavailable without a database, and outcome-unknown when it is lost under a change', async () => {
+  it('are unavailable without a database, and outcome-unknown when the connection is lost during a change', async () => {
     const url = new URL(test.url);
     url.hostname = '127.0.0.1';
     url.port = String(proxy.port);
-    const far = await connect({ url: url.href });
+    const proxied = await connect({ url: url.href });
     await admin.query('BEGIN; LOCK TABLE shelves IN ACCESS EXCLUSIVE MODE');
-    const read = failureOf(far.repository(Shelf).findOneBy({ id: 1 }));
-    const write = failureOf(far.repository(Shelf).insert(shelf(81)));
+    const read = failureOf(proxied.repository(Shelf).findOneBy({ id: 1 }));
+    const write = failureOf(proxied.repository(Shelf).insert(shelf(81)));
     await until(async () => (await waiting()) === 2);
     await proxy.cut();
     expect(await read).toMatchObject({ code: 'unavailable' });
     expect(await write).toMatchObject({ code: 'outcome-unknown' });
     await admin.query('ROLLBACK');
-    expect(await failureOf(far.transaction((tx) => add(tx, 82)))).toMatchObject({ code: 'unavailable' });
+    expect(await failureOf(proxied.transaction((tx) => add(tx, 82)))).toMatchObject({ code: 'unavailable' });
   });
 
   const waiting = async (): Promise<number> =>
     (await database.query(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).length;
 
-  it('need to be named where the database is opened', async () => {
+  it('must be listed when the database is opened', async () => {
     const without = await connect({ entities: [] });
     expect(() => without.repository(Shelf)).toThrow('without entities');
     await expect(without.transaction((tx) => add(tx, 91))).rejects.toThrow('without entities');

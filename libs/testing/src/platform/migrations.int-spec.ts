@@ -56,7 +56,7 @@ describe('migrations', () => {
     await expect(tables()).resolves.toEqual(['a', 'c', 'migrations']);
   });
 
-  it('build an index without stopping anybody, also when several migrate at once and one was interrupted', async () => {
+  it('build an index concurrently, also after an interruption and when several run at once', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int); INSERT INTO a VALUES (1), (1)');
     const unique = `-- Outside a transaction.
       DROP INDEX CONCURRENTLY IF EXISTS one_each;
@@ -70,7 +70,7 @@ describe('migrations', () => {
     await expect(database?.query(indexes)).resolves.toEqual([{ isValid: true }]);
   });
 
-  it('leave the earlier ones done when one fails, and nothing of the failed one', async () => {
+  it('keep the earlier ones when one fails, and nothing of the failed one', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
     await write('1764000000002-second.sql', 'CREATE TABLE b (id int); SELECT 1/0');
     await expect(Database.migrate(given(), logger)).rejects.toThrow('division by zero');
@@ -80,13 +80,13 @@ describe('migrations', () => {
     await expect(Database.migrate(given(), logger)).resolves.toEqual(['second1764000000002']);
   });
 
-  it('run once when two start at the same time: the second waits, however long it takes', async () => {
+  it('run once when two processes start at the same time: the second one waits', async () => {
     await write('1764000000001-slow.sql', 'CREATE TABLE a (id int); SELECT pg_sleep(0.3)');
     const done = await Promise.all([Database.migrate(given(), logger), Database.migrate(given(), logger)]);
     expect(done.flat()).toEqual(['slow1764000000001']);
   });
 
-  it('are pending until they ran; asking changes nothing, so it may be asked beside a migration that begins', async () => {
+  it('are pending until they have run; the check changes nothing, so it may run beside a starting migration', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
     await open();
     await database!.query('DROP TABLE migrations');
@@ -96,7 +96,7 @@ describe('migrations', () => {
     await expect(database!.hasPendingMigrations()).resolves.toBe(false);
   });
 
-  it('of a newer release do not keep an older one from starting', async () => {
+  it('of a newer release do not keep an older release from starting', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
     await write('1764000000002-newer.sql', 'CREATE TABLE b (id int)');
     await Database.migrate(given(), logger);
@@ -104,7 +104,7 @@ describe('migrations', () => {
     await expect((await open()).hasPendingMigrations()).resolves.toBe(false);
   });
 
-  it('wait for a database that comes up beside them', async () => {
+  it('wait for a database that is still starting', async () => {
     await write('1764000000001-first.sql', 'CREATE TABLE a (id int)');
     const url = new URL(test.url);
     const network = await startProxy({ host: url.hostname, port: Number(url.port) });
@@ -120,13 +120,13 @@ describe('migrations', () => {
     }
   });
 
-  it('do not wait for a database that refuses more than to be there', async () => {
-    const begun = performance.now();
+  it('do not wait when the connection fails for another reason', async () => {
+    const startedAt = performance.now();
     await expect(Database.migrate({ ...given(), url: `${test.url}?sslmode=verify-full` }, logger)).rejects.toThrow('does not support SSL');
-    expect(performance.now() - begun).toBeLessThan(10_000);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
-  it('are refused under a name without 13 digits and a purpose', async () => {
+  it('are refused if a file name lacks the 13 digits or the description', async () => {
     await write('1-first.sql', 'SELECT 1');
     await expect(listMigrations(given().migrations)).rejects.toThrow('1-first.sql is not named <13 digits>-<what>.sql');
   });

@@ -16,7 +16,7 @@ const codeOf = (call: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error as { code?: string }).code ?? String(error),
   );
 
-/** What a test opened, closed in the opposite order whether it passed or not. */
+/** Closes what a test opened, in reverse order, whether it passed or not. */
 const closers: (() => Promise<void>)[] = [];
 const closing = <T>(thing: T, close: (thing: T) => Promise<void>): T => {
   closers.unshift(() => close(thing));
@@ -26,20 +26,20 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-describe('while the NATS server is away', () => {
+describe('while the NATS server is unreachable', () => {
   let nats: TestNats;
   let caller: TestClient;
   let service: StubService;
-  let worked: string[];
+  let handled: string[];
   let gate: Gate;
   beforeEach(async () => {
-    worked = [];
+    handled = [];
     gate = new Gate();
     nats = closing(await startNats(), (one) => one.stop());
     service = closing(
       await StubService.start(nats.url, {
         writeJob: async ({ name }) => {
-          worked.push(name);
+          handled.push(name);
           if (name === 'slow') await gate.passed;
           return { done: name };
         },
@@ -50,73 +50,73 @@ describe('while the NATS server is away', () => {
   });
   const call = (name: string, budgetMs?: number): Promise<string> =>
     codeOf(caller.client.call(writeJob, { name }, contextFor(undefined, budgetMs)));
-  const away = async (): Promise<void> => {
+  const stopNats = async (): Promise<void> => {
     await nats.stop();
     await until(() => !caller.nats.isUp && !service.nats.isUp);
   };
-  const back = async (): Promise<void> => {
+  const restartNats = async (): Promise<void> => {
     await nats.restart();
     await until(async () => (await call('probe', 1_000)) === 'answered');
   };
 
-  it('calls are unavailable at once, and answered again after its return by itself, empty as it is', async () => {
-    await away();
+  it('calls are unavailable at once, and answered again after it restarts without any state', async () => {
+    await stopNats();
     const started = performance.now();
     expect(await call('a')).toBe('unavailable');
     expect(await codeOf(caller.client.call(readJob, { name: 'a' }, contextFor()))).toBe('unavailable');
     expect(performance.now() - started).toBeLessThan(2_000);
-    await back();
+    await restartNats();
     expect(await call('b')).toBe('answered');
-    expect(worked).not.toContain('a');
+    expect(handled).not.toContain('a');
   });
 
-  it('nothing is kept back that was answered unavailable: it would be carried out after its return', async () => {
-    await away();
-    // Long enough for several attempts to connect: the client forgets at each what was published before it.
-    const refused: string[] = [];
+  it('no call that ended as unavailable is buffered and handled after its restart', async () => {
+    await stopNats();
+    // Long enough for several connection attempts: at each the client discards what was published before it.
+    const codes: string[] = [];
     let restarted: Promise<void> | undefined;
     for (let n = 0; n < 50; n++) {
-      refused.push(await call(`ghost ${n}`));
+      codes.push(await call(`refused ${n}`));
       await new Promise((resolve) => setTimeout(resolve, 15));
       if (n === 35) restarted = nats.restart();
     }
     await restarted;
     await until(async () => (await call('probe', 1_000)) === 'answered');
-    expect(refused).toContain('unavailable');
-    const carriedOut = refused.filter((code, n) => code === 'unavailable' && worked.includes(`ghost ${n}`));
-    expect(carriedOut).toEqual([]);
+    expect(codes).toContain('unavailable');
+    const handledAnyway = codes.filter((code, n) => code === 'unavailable' && handled.includes(`refused ${n}`));
+    expect(handledAnyway).toEqual([]);
   });
 
-  it('a call made in the turn in which it goes away is unavailable and never carried out', async () => {
-    const gone = (async () => {
+  it('no call that ended as unavailable in the turn of the disconnection is handled', async () => {
+    const disconnected = (async () => {
       for await (const status of caller.nats.connection.status()) if (status.type === 'disconnect') return;
     })();
     const calls: Promise<string>[] = [];
     const pump = setInterval(() => calls.push(call(`n${calls.length}`, 400)), 1);
     await nats.stop();
-    await gone;
+    await disconnected;
     clearInterval(pump);
-    const lost = await Promise.all(calls);
-    await back();
-    expect(lost.filter((code, n) => code === 'unavailable' && worked.includes(`n${n}`))).toEqual([]);
-    expect(lost.filter((code) => !['answered', 'unavailable', 'outcome-unknown'].includes(code))).toEqual([]);
+    const codes = await Promise.all(calls);
+    await restartNats();
+    expect(codes.filter((code, n) => code === 'unavailable' && handled.includes(`n${n}`))).toEqual([]);
+    expect(codes.filter((code) => !['answered', 'unavailable', 'outcome-unknown'].includes(code))).toEqual([]);
   });
 
-  it('a call under way ends as outcome-unknown, or is answered when both find the server again in time', async () => {
-    const lost = call('slow', 500);
-    const kept = call('slow', 20_000);
-    await until(() => worked.length === 2);
-    await away();
-    expect(await lost).toBe('outcome-unknown');
-    await back();
+  it('a call in progress ends as outcome-unknown, or is answered if both sides reconnect in time', async () => {
+    const expiring = call('slow', 500);
+    const surviving = call('slow', 20_000);
+    await until(() => handled.length === 2);
+    await stopNats();
+    expect(await expiring).toBe('outcome-unknown');
+    await restartNats();
     gate.open();
-    expect(await kept).toBe('answered');
-    expect(worked.filter((one) => one === 'slow')).toHaveLength(2);
+    expect(await surviving).toBe('answered');
+    expect(handled.filter((one) => one === 'slow')).toHaveLength(2);
   });
 });
 
 describe('a connection', () => {
-  it('waits for a server that is not there yet, and says so', async () => {
+  it('waits for a server that is not running yet, and logs it', async () => {
     const log: string[] = [];
     const nats = closing(await startNats(), (one) => one.stop());
     await nats.stop();
@@ -130,7 +130,7 @@ describe('a connection', () => {
     expect(connection.isUp).toBe(true);
   });
 
-  it('that is refused for its password says so without it, and gets in once the server lets it', async () => {
+  it('that is refused because of its password logs that without the password, and connects once the server accepts it', async () => {
     const log: string[] = [];
     const users = (password: string): string => `authorization { users: [{ user: "store", password: "${password}" }] }`;
     const nats = closing(await startNats({ config: users('another-one') }), (one) => one.stop());
@@ -145,53 +145,53 @@ describe('a connection', () => {
   });
 
   it.each([
-    ['its address asks for it', { scheme: 'tls:' }],
-    ['it is told whose certificates count', { scheme: 'nats:', ca: fileURLToPath(import.meta.url) }],
-  ])('refuses to speak without TLS when %s', async (_, { scheme, ...authority }) => {
+    ['its URL requires it', { scheme: 'tls:' }],
+    ['it has a CA file', { scheme: 'nats:', ca: fileURLToPath(import.meta.url) }],
+  ])('refuses a server without TLS when %s', async (_, { scheme, ...authority }) => {
     const log: string[] = [];
     const nats = closing(await startNats(), (one) => one.stop());
-    const enough = new AbortController();
+    const stop = new AbortController();
     const connecting = Nats.connect(
       { url: nats.url.replace('nats:', scheme), name: 'store', ...authority },
       createLogger('test', 'warn', { write: (line: string) => void log.push(line) }),
-      enough.signal,
+      stop.signal,
     );
     await until(() => log.some((line) => line.includes("does not support 'tls'")));
-    enough.abort(new Error('enough'));
-    await expect(connecting).rejects.toThrow('enough');
+    stop.abort(new Error('stopped'));
+    await expect(connecting).rejects.toThrow('stopped');
   });
 
-  it('goes on reading after a listener failed', async () => {
+  it('continues to read after a listener failed', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const connection = closing(await Nats.connect({ url: nats.url, name: 'test' }, silentLogger()), (one) => one.close(1_000));
-    const heard: string[] = [];
+    const received: string[] = [];
     connection.listen('news', (message) => {
-      heard.push(message.string());
-      if (heard.length === 1) throw new Error('a defect of the listener');
+      received.push(message.string());
+      if (received.length === 1) throw new Error('a defect of the listener');
     });
     for (const one of ['a', 'b', 'c']) connection.connection.publish('news', one);
-    await until(() => heard.length === 3);
-    expect(heard).toEqual(['a', 'b', 'c']);
+    await until(() => received.length === 3);
+    expect(received).toEqual(['a', 'b', 'c']);
   });
 
-  it('knows what its accounts do not let it hear, and hears it once they do', async () => {
+  it('reports refused subscriptions, and receives their messages once the accounts allow it', async () => {
     const users = (subjects: string): string =>
       `authorization { users: [{ user: "a", password: "a", permissions: { subscribe: ${subjects}, publish: ">" } }] }`;
     const nats = closing(await startNats({ config: users('["other"]') }), (one) => one.stop());
     const settings = { url: nats.url, name: 'test', user: 'a', password: 'a' };
     const connection = closing(await Nats.connect(settings, silentLogger()), (one) => one.close(1_000));
-    const heard: string[] = [];
-    connection.listen('news', (message) => heard.push(message.string()), { queue: 'test' });
+    const received: string[] = [];
+    connection.listen('news', (message) => received.push(message.string()), { queue: 'test' });
     await until(() => connection.refusedSubjects.includes('news'));
     await nats.reconfigure(users('["other", "news test"]'));
     await until(() => connection.isUp && connection.refusedSubjects.length === 0);
     await until(() => {
       if (connection.isUp) connection.connection.publish('news', 'x');
-      return heard.length > 0;
+      return received.length > 0;
     });
   });
 
-  it('leaves a server that vanished with full buffers behind it, and finds it again', async () => {
+  it('leaves a server that vanished while its buffers were full, and reconnects', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
     const caller = closing(
@@ -207,7 +207,7 @@ describe('a connection', () => {
     await until(async () => (await codeOf(caller.client.call(writeJob, { name: 'a' }, contextFor()))) === 'answered');
   });
 
-  it('that stalls is left, and made anew, within the 5 s that are promised', async () => {
+  it('that stalls is replaced within the documented 5 s', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
     closing(await StubService.start(nats.url), (one) => one.close());
@@ -215,13 +215,13 @@ describe('a connection', () => {
     const call = (): Promise<string> => codeOf(caller.client.call(writeJob, { name: 'a' }, contextFor(undefined, 300)));
     await until(async () => (await call()) === 'answered');
     proxy.stall();
-    const from = performance.now();
+    const stalledAt = performance.now();
     expect(await call()).toBe('outcome-unknown');
     await until(async () => (await call()) === 'answered');
-    expect(performance.now() - from).toBeLessThan(5_000);
+    expect(performance.now() - stalledAt).toBeLessThan(5_000);
   });
 
-  it('closes within its limit when the server says nothing any more', async () => {
+  it('closes within its limit when the server does not respond', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const connection = await Nats.connect({ url: nats.url, name: 'test' }, silentLogger());
     connection.listen('news', () => undefined);
@@ -235,24 +235,24 @@ describe('a connection', () => {
     nats.resume();
   });
 
-  it('sends what was published before it closes', async () => {
+  it('sends published messages before it closes', async () => {
     const nats = closing(await startNats(), (one) => one.stop());
     const listener = closing(await connect({ servers: nats.url }), (one) => one.close());
-    let heard = 0;
+    let received = 0;
     listener.subscribe('news', {
       callback: () => {
-        heard += 1;
+        received += 1;
       },
     });
     await listener.flush();
     const connection = await Nats.connect({ url: nats.url, name: 'test' }, silentLogger());
     for (let n = 0; n < 1_000; n++) connection.connection.publish('news', 'x');
     await connection.close(5_000);
-    await until(() => heard === 1_000);
+    await until(() => received === 1_000);
   });
 });
 
-describe('an ordered end', () => {
+describe('a graceful shutdown', () => {
   let nats: TestNats;
   let caller: TestClient;
   beforeEach(async () => {
@@ -262,50 +262,50 @@ describe('an ordered end', () => {
   const call = (name: string, context: RpcContext = contextFor()): Promise<string> =>
     codeOf(caller.client.call(writeJob, { name }, context));
 
-  it('answers what is under way, and refuses what comes later as unavailable, at once', async () => {
+  it('answers calls in progress; later calls are unavailable at once', async () => {
     const gate = new Gate();
-    const worked: string[] = [];
+    const handled: string[] = [];
     const service = closing(
       await StubService.start(nats.url, {
         writeJob: async ({ name }) => {
-          worked.push(name);
+          handled.push(name);
           await gate.passed;
         },
       }),
       (one) => one.nats.close(1_000),
     );
-    const underWay = call('under way');
-    await until(() => worked.length === 1);
+    const inProgress = call('in progress');
+    await until(() => handled.length === 1);
     await service.server.stopAccepting();
     expect(await call('late')).toBe('unavailable');
     expect(await service.server.finish(50)).toBe(1);
     const finished = service.server.finish(10_000);
     gate.open();
     expect(await finished).toBe(0);
-    expect(await underWay).toBe('answered');
-    expect(worked).toEqual(['under way']);
+    expect(await inProgress).toBe('answered');
+    expect(handled).toEqual(['in progress']);
   });
 
-  it('carries out what was already on its way when it stopped accepting', async () => {
+  it('handles calls that were in transit when the service stopped accepting', async () => {
     const proxy = closing(await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) }), (one) => one.stop());
     const service = closing(await StubService.start(`nats://127.0.0.1:${proxy.port}`), (one) => one.close());
     proxy.deafen();
-    const onItsWay = call('x');
-    // The turn ends, the frame leaves, and the server has handed it to the replica before it answers this.
+    const inTransit = call('x');
+    // Ends the turn, which sends the frame. The server passes the frame on to the replica before it answers the flush.
     await new Promise((resolve) => setImmediate(resolve));
     await caller.nats.connection.flush();
     const stopped = service.server.stopAccepting();
     proxy.hear();
     await stopped;
-    expect(await onItsWay).toBe('answered');
+    expect(await inTransit).toBe('answered');
   });
 
-  it('of one replica loses no call: what had reached it is answered, the rest goes to the other', async () => {
-    const slowly = async (): Promise<object> => {
+  it('of one replica loses no call: it answers the calls that reached it, and another replica gets the rest', async () => {
+    const slow = async (): Promise<object> => {
       await new Promise((resolve) => setTimeout(resolve, 10));
       return { done: 'x' };
     };
-    const replicas = [await StubService.start(nats.url, { writeJob: slowly }), await StubService.start(nats.url, { writeJob: slowly })];
+    const replicas = [await StubService.start(nats.url, { writeJob: slow }), await StubService.start(nats.url, { writeJob: slow })];
     closing(replicas[1]!, (one) => one.close());
     const calls: Promise<string>[] = [];
     const pump = setInterval(() => {
@@ -313,8 +313,8 @@ describe('an ordered end', () => {
     }, 1);
     await until(() => calls.length > 200);
     await replicas[0]!.close();
-    const atTheEnd = calls.length;
-    await until(() => calls.length > atTheEnd + 200);
+    const callsSoFar = calls.length;
+    await until(() => calls.length > callsSoFar + 200);
     clearInterval(pump);
     expect(new Set(await Promise.all(calls))).toEqual(new Set(['answered']));
   });

@@ -15,7 +15,7 @@ describe('a call', () => {
   let nats: TestNats;
   let caller: TestClient;
   let service: StubService | undefined;
-  const open: typeof StubService.start = async (...args) => (service = await StubService.start(...args));
+  const startService: typeof StubService.start = async (...args) => (service = await StubService.start(...args));
 
   beforeAll(async () => {
     nats = await startNats();
@@ -30,7 +30,7 @@ describe('a call', () => {
     await nats.stop();
   });
 
-  it('to nobody is unavailable at once, since surely nothing happened', async () => {
+  it('to a service that is not running is unavailable at once', async () => {
     const started = performance.now();
     await expect(caller.client.call(readJob, job, contextFor())).rejects.toMatchObject({ code: 'unavailable' });
     await expect(caller.client.call(writeJob, job, contextFor())).rejects.toMatchObject({ code: 'unavailable' });
@@ -39,7 +39,7 @@ describe('a call', () => {
 
   it('that is never answered ends with its budget: a write as outcome-unknown, a read as unavailable', async () => {
     const gate = new Gate();
-    await open(nats.url, { readJob: () => gate.passed, writeJob: () => gate.passed });
+    await startService(nats.url, { readJob: () => gate.passed, writeJob: () => gate.passed });
     const started = performance.now();
     await Promise.all([
       expect(caller.client.call(writeJob, job, contextFor(undefined, 300))).rejects.toMatchObject({ code: 'outcome-unknown' }),
@@ -51,52 +51,52 @@ describe('a call', () => {
     gate.open();
   });
 
-  it('that reads is asked once more when its first frame was lost, and one that writes is not', async () => {
-    const asked = { look: 0, work: 0 };
+  it('that reads is retried once if its answer is late, and one that writes is not', async () => {
+    const received = { reads: 0, writes: 0 };
     const never = new Promise<void>(() => undefined);
-    await open(nats.url, {
-      readJob: ({ name }) => (++asked.look === 1 ? never : { seen: name }),
-      writeJob: () => (++asked.work, never),
+    await startService(nats.url, {
+      readJob: ({ name }) => (++received.reads === 1 ? never : { seen: name }),
+      writeJob: () => (++received.writes, never),
     });
-    const [seen, worked] = await Promise.allSettled([
+    const [read, write] = await Promise.allSettled([
       caller.client.call(readJob, job, contextFor(undefined, 8_000)),
       caller.client.call(writeJob, job, contextFor(undefined, 4_000)),
     ]);
-    expect(seen).toEqual({ status: 'fulfilled', value: { seen: 'a' } });
-    expect(worked).toMatchObject({ reason: { code: 'outcome-unknown' } });
-    expect(asked).toEqual({ look: 2, work: 1 });
+    expect(read).toEqual({ status: 'fulfilled', value: { seen: 'a' } });
+    expect(write).toMatchObject({ reason: { code: 'outcome-unknown' } });
+    expect(received).toEqual({ reads: 2, writes: 1 });
   });
 
   it('without any budget left is not sent', async () => {
-    let worked = 0;
-    await open(nats.url, { writeJob: () => ++worked });
+    let handled = 0;
+    await startService(nats.url, { writeJob: () => ++handled });
     await expect(caller.client.call(writeJob, job, contextFor(undefined, 0))).rejects.toMatchObject({ code: 'unavailable' });
     await caller.client.call(readJob, job, contextFor());
-    expect(worked).toBe(0);
+    expect(handled).toBe(0);
   });
 
-  it('that is delivered after its deadline is never carried out: its caller was told that the outcome is unknown', async () => {
-    const worked: string[] = [];
-    await open(nats.url, { writeJob: ({ name }) => worked.push(name) });
+  it('that arrives after its deadline is never handled: its caller already received outcome-unknown', async () => {
+    const handled: string[] = [];
+    await startService(nats.url, { writeJob: ({ name }) => handled.push(name) });
     await nats.pause();
     try {
-      const ghost = caller.client.call(writeJob, { name: 'ghost' }, contextFor(undefined, 300));
-      await expect(ghost).rejects.toMatchObject({ code: 'outcome-unknown' });
+      const expired = caller.client.call(writeJob, { name: 'expired' }, contextFor(undefined, 300));
+      await expect(expired).rejects.toMatchObject({ code: 'outcome-unknown' });
     } finally {
       nats.resume();
     }
     await caller.client.call(writeJob, { name: 'in time' }, contextFor());
-    expect(worked).toEqual(['in time']);
+    expect(handled).toEqual(['in time']);
   });
 
-  it('beyond what the service takes at a time is overloaded, and nothing of it happens', async () => {
+  it('beyond the concurrency limit of the service is overloaded and not handled', async () => {
     const gate = new Gate();
-    let begun = 0;
-    await open(
+    let started = 0;
+    await startService(
       nats.url,
       {
         writeJob: async () => {
-          begun++;
+          started++;
           await gate.passed;
           return { done: 'x' };
         },
@@ -108,7 +108,7 @@ describe('a call', () => {
     expect(refused.map((one) => one.status === 'rejected' && (one.reason as CodedError).code)).toEqual(
       Array<string>(3).fill('overloaded'),
     );
-    expect(begun).toBe(2);
+    expect(started).toBe(2);
     gate.open();
     await expect(Promise.all(calls.slice(0, 2))).resolves.toHaveLength(2);
     await expect(caller.client.call(writeJob, job, contextFor())).resolves.toEqual({ done: 'x' });
@@ -116,7 +116,7 @@ describe('a call', () => {
 
   it('is not delayed by a slow one in the same frame', async () => {
     const gate = new Gate();
-    await open(nats.url, { readJob: async ({ name }) => (name === 'slow' ? (await gate.passed, { seen: 'slow' }) : { seen: name }) });
+    await startService(nats.url, { readJob: async ({ name }) => (name === 'slow' ? (await gate.passed, { seen: 'slow' }) : { seen: name }) });
     const slow = caller.client.call(readJob, { name: 'slow' }, contextFor());
     const fast = ['b', 'c', 'd'].map((name) => caller.client.call(readJob, { name }, contextFor()));
     await expect(Promise.all(fast)).resolves.toEqual([{ seen: 'b' }, { seen: 'c' }, { seen: 'd' }]);
@@ -125,9 +125,9 @@ describe('a call', () => {
     await expect(slow).resolves.toEqual({ seen: 'slow' });
   });
 
-  it('that the service refuses keeps code, text and details of the error', async () => {
+  it('that the service refuses rejects with the code, text and details of the error', async () => {
     const refusal = new CodedError('insufficient-glue', 'Bring your own.', { available: 3, errors: [{ pointer: '/name', detail: 'x' }] });
-    await open(nats.url, { writeJob: () => Promise.reject(refusal) });
+    await startService(nats.url, { writeJob: () => Promise.reject(refusal) });
     await expect(caller.client.call(writeJob, job, contextFor())).rejects.toMatchObject({
       code: 'insufficient-glue',
       message: 'Bring your own.',
@@ -135,16 +135,16 @@ describe('a call', () => {
     });
   });
 
-  it('that meets a defect learns nothing of its text', async () => {
-    await open(nats.url, { writeJob: () => Promise.reject(new Error('relation "canary" does not exist')) });
+  it('that fails because of a defect does not reveal the text of the error', async () => {
+    await startService(nats.url, { writeJob: () => Promise.reject(new Error('relation "canary" does not exist')) });
     const error: unknown = await caller.client.call(writeJob, job, contextFor()).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'internal', details: {} });
     expect(String(error)).not.toContain('canary');
   });
 
-  it('keeps the code of an error whose details cannot travel, and fails no neighbour with it', async () => {
+  it('rejects with the code of an error whose details cannot be sent, without failing other calls of its frame', async () => {
     const details = { bigint: { n: 1n }, huge: { list: Array(200_000).fill('1234567890') } };
-    await open(nats.url, {
+    await startService(nats.url, {
       writeJob: ({ name }) => Promise.reject(new CodedError('refused', 'No.', details[name as keyof typeof details])),
     });
     const calls = ['bigint', 'huge'].map((name) => caller.client.call(writeJob, { name }, contextFor()));
@@ -153,25 +153,25 @@ describe('a call', () => {
     await expect(neighbour).resolves.toEqual({ seen: 'b' });
   });
 
-  it('with a payload that is not of its class is refused before the handler sees it', async () => {
-    let worked = 0;
-    await open(nats.url, { writeJob: () => ++worked });
+  it('with a payload that does not match its class is refused before the handler runs', async () => {
+    let handled = 0;
+    await startService(nats.url, { writeJob: () => ++handled });
     await expect(caller.client.call(writeJob, { name: 5 } as never, contextFor())).rejects.toMatchObject({
       code: 'invalid-input',
       details: { errors: [{ pointer: '/name', detail: 'must be text' }] },
     });
     await expect(caller.client.callRaw(writeJob, Buffer.from('{"name":'), contextFor())).rejects.toMatchObject({ code: 'invalid-input' });
-    expect(worked).toBe(0);
+    expect(handled).toBe(0);
   });
 
-  it('of an operation that the service does not have says so', async () => {
-    await open(nats.url);
+  it('of an operation that the service does not have fails with unknown-operation', async () => {
+    await startService(nats.url);
     const unknown = operationsOf('stub').read()('constructor', NoPayload);
     await expect(caller.client.call(unknown, {}, contextFor())).rejects.toMatchObject({ code: 'unknown-operation' });
   });
 
-  it('carries version and cursor beside the answer', async () => {
-    await open(nats.url, { readJob: () => new Page(['a', 'b'], 'after-b'), writeJob: () => new Versioned({ done: 'a' }, 7) });
+  it('returns version and cursor beside the answer', async () => {
+    await startService(nats.url, { readJob: () => new Page(['a', 'b'], 'after-b'), writeJob: () => new Versioned({ done: 'a' }, 7) });
     const page = await caller.client.callRaw(readJob, job, contextFor());
     expect(Buffer.from(page.payload).toString()).toBe('["a","b"]');
     expect([page.version, page.next]).toEqual([undefined, 'after-b']);
@@ -180,31 +180,31 @@ describe('a call', () => {
     expect([versioned.version, versioned.next]).toEqual([7, undefined]);
   });
 
-  it('passes bytes on as they are, in both directions', async () => {
+  it('passes bytes unchanged in both directions', async () => {
     const bytes = Buffer.from('{ "name" :\n"ä" }');
-    await open(nats.url, { readJob: () => bytes });
+    await startService(nats.url, { readJob: () => bytes });
     const answer = await caller.client.callRaw(readJob, Buffer.from('{"name": "x", "unknown": [1, 2]}'), contextFor());
     expect(Buffer.from(answer.payload)).toEqual(bytes);
   });
 
-  it('larger than a frame carries is refused before it is sent', async () => {
-    await open(nats.url);
+  it('larger than a frame allows is refused before it is sent', async () => {
+    await startService(nats.url);
     await expect(caller.client.call(writeJob, { name: 'x'.repeat(950_000) }, contextFor())).rejects.toMatchObject({
       code: 'payload-too-large',
     });
     await expect(caller.client.call(writeJob, { name: 'x'.repeat(800_000) }, contextFor())).resolves.toBeDefined();
   });
 
-  it('whose answer is larger than a frame carries is a defect, and fails no neighbour', async () => {
-    await open(nats.url, { readJob: ({ name }) => ({ seen: name === 'big' ? 'x'.repeat(950_000) : name }) });
+  it('whose answer is larger than a frame allows fails as internal, without failing other calls of its frame', async () => {
+    await startService(nats.url, { readJob: ({ name }) => ({ seen: name === 'big' ? 'x'.repeat(950_000) : name }) });
     const calls = ['big', 'b'].map((name) => caller.client.call(readJob, { name }, contextFor()));
     await expect(calls[0]).rejects.toMatchObject({ code: 'internal' });
     await expect(calls[1]).resolves.toEqual({ seen: 'b' });
   });
 
-  it('that a handler makes is bounded by what is left of its own, and made on behalf of the same caller', async () => {
+  it('that a handler makes has the remaining budget and the principal of its own call', async () => {
     let seen: RpcContext | undefined;
-    await open(nats.url, {
+    await startService(nats.url, {
       writeJob: async (_, context) => caller.client.call(readJob, { name: 'nested' }, context),
       readJob: ({ name }, context) => {
         seen = context;
@@ -221,29 +221,29 @@ describe('a call', () => {
     expect(seen?.deadline.leftMs).toBeLessThanOrEqual(5_000);
   });
 
-  it('without a principal is a defect of the caller where the operation needs one', async () => {
-    await open(nats.url, { writeJob: (_, context) => context.caller });
+  it('without a principal fails as internal if the operation needs one', async () => {
+    await startService(nats.url, { writeJob: (_, context) => context.caller });
     await expect(caller.client.call(writeJob, job, contextFor())).rejects.toMatchObject({ code: 'internal' });
   });
 
-  it('made in the turn in which its client closes is not sent, and one under way ends as outcome-unknown', async () => {
+  it('made in the turn in which its client closes is not sent, and one in progress ends as outcome-unknown', async () => {
     const gate = new Gate();
-    const worked: string[] = [];
-    await open(nats.url, {
+    const handled: string[] = [];
+    await startService(nats.url, {
       writeJob: async ({ name }) => {
-        worked.push(name);
+        handled.push(name);
         await gate.passed;
       },
     });
-    const leaving = await TestClient.connect(nats.url);
-    const underWay = leaving.client.call(writeJob, { name: 'under way' }, contextFor());
+    const closing = await TestClient.connect(nats.url);
+    const inProgress = closing.client.call(writeJob, { name: 'in progress' }, contextFor());
     await caller.client.call(readJob, job, contextFor());
-    const late = leaving.client.call(writeJob, { name: 'late' }, contextFor());
-    await leaving.close();
-    await expect(underWay).rejects.toMatchObject({ code: 'outcome-unknown' });
+    const late = closing.client.call(writeJob, { name: 'late' }, contextFor());
+    await closing.close();
+    await expect(inProgress).rejects.toMatchObject({ code: 'outcome-unknown' });
     await expect(late).rejects.toMatchObject({ code: 'unavailable' });
     await caller.client.call(readJob, job, contextFor());
-    expect(worked).toEqual(['under way']);
+    expect(handled).toEqual(['in progress']);
     gate.open();
   });
 });

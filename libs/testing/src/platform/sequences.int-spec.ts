@@ -20,7 +20,7 @@ describe('raising a sequence', () => {
     const settings = { url: testDatabase.url, applicationName: 'test', poolSize: 8, migrations };
     database = await Database.connect(settings, createLogger('test', 'fatal'));
     await database.query('CREATE SEQUENCE numbers');
-    // Those of a service's own schema belong to the owner of its tables, so that the service may call them.
+    // In a service's schema these functions belong to the owner of its tables, so that the service may call them.
     await database.query(`
       CREATE FUNCTION hold_sequence(sequence regclass) RETURNS void LANGUAGE plpgsql AS $$
       BEGIN EXECUTE format('ALTER SEQUENCE %s INCREMENT BY 1', sequence); END $$`);
@@ -39,21 +39,21 @@ describe('raising a sequence', () => {
   const raise = (known: number, margin = 0, dryRun = false) =>
     database.transaction((tx) => raiseSequence(tx, { sequence: 'numbers', known, margin }, { dryRun }));
 
-  it('does nothing to one that is beyond what is known', async () => {
+  it('does nothing if the sequence is already above the known numbers', async () => {
     expect(await raise(0)).toBeUndefined();
     expect(await draw()).toBe(1);
     expect(await raise(1)).toBeUndefined();
     expect(await draw()).toBe(2);
   });
 
-  it('makes it go on beyond what is known, and the margin', async () => {
+  it('makes it continue above the known numbers and the margin', async () => {
     expect(await raise(10, 100, true)).toEqual({ sequence: 'numbers', from: 3, to: 111 });
     expect(await draw()).toBe(3);
     expect(await raise(10, 100)).toEqual({ sequence: 'numbers', from: 4, to: 111 });
     expect(await draw()).toBe(111);
   });
 
-  it('draws nothing twice for those who draw meanwhile', async () => {
+  it('never makes concurrent sessions draw a number twice', async () => {
     const drawn: number[] = [];
     let stopped = false;
     const drawing = Array.from({ length: 4 }, async () => {

@@ -63,7 +63,7 @@ describe('the role that a service runs as', () => {
     expect(await refusalOf(statement)).toBe(insufficientPrivilege);
   });
 
-  it('uses what a later migration makes, at once, and what its owner had made without saying so', async () => {
+  it('may use tables of later migrations at once, and tables that the owner created by hand after the next migration', async () => {
     await write('1000000000002-more.sql', 'CREATE TABLE more (id bigserial)');
     const owner = await Database.connect(settings(testDatabase.url), logger);
     await owner.query('CREATE TABLE by_hand (x int)');
@@ -73,16 +73,16 @@ describe('the role that a service runs as', () => {
     expect(await Database.migrate(settings(testDatabase.url), logger, roleOf(testDatabase.serviceUrl))).toEqual(['more1000000000002']);
     expect(await refusalOf('INSERT INTO more DEFAULT VALUES')).toBeUndefined();
     expect(await refusalOf('INSERT INTO by_hand VALUES (1)')).toBeUndefined();
-    // Again: nothing is given that was not to be.
+    // Migrating again grants nothing more.
     expect(await Database.migrate(settings(testDatabase.url), logger, roleOf(testDatabase.serviceUrl))).toEqual([]);
     expect(await refusalOf('DELETE FROM audit_log')).toBe(insufficientPrivilege);
   });
 
-  it('may be the owner: then there is nobody to grant anything to', async () => {
+  it('may be the owner, who needs no privileges', async () => {
     await expect(Database.migrate(settings(testDatabase.url), logger, roleOf(testDatabase.url))).resolves.toEqual([]);
   });
 
-  it('keeps entries of the audit log for 400 days: older ones go with each migration', async () => {
+  it('keeps audit entries for 400 days: each migration deletes older ones', async () => {
     await service.query(`INSERT INTO audit_log VALUES (now() - interval '401 days'), (now() - interval '399 days')`);
     await Database.migrate(settings(testDatabase.url), logger, roleOf(testDatabase.serviceUrl));
     const [left] = await service.query<{ old: number }>(`SELECT count(*) FILTER (WHERE at < now() - interval '1 day') AS old FROM audit_log`);

@@ -31,9 +31,9 @@ describe('a service', () => {
   let gate: Gate;
 
   @Controller()
-  class WorkController implements OnApplicationShutdown {
+  class StubController implements OnApplicationShutdown {
     @Answers(writeJob)
-    async work({ name }: Job): Promise<{ done: string }> {
+    async writeJob({ name }: Job): Promise<{ done: string }> {
       events.push(`began ${name}`);
       await gate.passed;
       events.push(`ended ${name}`);
@@ -43,8 +43,8 @@ describe('a service', () => {
       events.push('background work stopped');
     }
   }
-  @Module({ controllers: [WorkController] })
-  class WorkshopModule {}
+  @Module({ controllers: [StubController] })
+  class StubModule {}
 
   beforeEach(async () => {
     events = [];
@@ -65,36 +65,36 @@ describe('a service', () => {
   };
   const isReady = async (): Promise<boolean> => (await readyz()).status === 200;
 
-  it('is ready when it answers, and says so over NATS too', async () => {
+  it('is ready when it answers calls, and reports it over NATS too', async () => {
     const service = await embedded();
     await until(async () => (await readyz()).checks['nats'] === 'ok');
     expect(await readyz()).toEqual({ status: 503, checks: { start: 'still starting', nats: 'ok' } });
-    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    await service.answer(StubModule, { maxInFlight: 10 });
     expect(await isReady()).toBe(true);
     await expect(caller.call(readinessOf('stub'), {})).resolves.toEqual({ ready: true, checks: { start: 'ok', nats: 'ok' } });
   });
 
-  it('starts although NATS goes away while it is told where to listen', async () => {
+  it('starts even if its connection stalls before its subscription', async () => {
     const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
     closers.push(() => proxy.stop());
     const service = await Service.embedded('stub', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
     closers.unshift(() => service.stop());
-    // What it says from now on never arrives: it leaves this connection for another one.
+    // The subscription never arrives on this connection, until the client reconnects.
     proxy.stall();
-    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    await service.answer(StubModule, { maxInFlight: 10 });
     await until(isReady);
     gate.open();
     await expect(caller.call(writeJob, { name: 'a' })).resolves.toEqual({ done: 'a' });
   });
 
-  it('is ready after a reconnection only when NATS knows again what it listens to', async () => {
+  it('is ready after a reconnection only once NATS has its subscriptions again', async () => {
     const proxy = await startProxy({ host: '127.0.0.1', port: Number(new URL(nats.url).port) });
     closers.push(() => proxy.stop());
     const service = await Service.embedded('stub', { ...testConfig(`nats://127.0.0.1:${proxy.port}`), opsPort });
     closers.unshift(() => service.stop());
-    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    await service.answer(StubModule, { maxInFlight: 10 });
     gate.open();
-    // The connection stands before the subscriptions have gone through it.
+    // The connection is up before the subscriptions have been sent.
     proxy.slowDown(500);
     proxy.drop();
     await until(async () => !(await isReady()));
@@ -102,16 +102,16 @@ describe('a service', () => {
     await expect(caller.call(writeJob, { name: 'a' })).resolves.toEqual({ done: 'a' });
   });
 
-  it('is not ready while NATS is away, and ready again after its return', async () => {
-    await (await embedded()).answer(WorkshopModule, { maxInFlight: 10 });
+  it('is not ready while NATS is unreachable, and ready again after its return', async () => {
+    await (await embedded()).answer(StubModule, { maxInFlight: 10 });
     await nats.stop();
     await until(async () => (await readyz()).checks['nats'] === 'not connected');
     await nats.restart();
     await until(isReady);
   });
 
-  it('counts what it answers by operation and code', async () => {
-    await (await embedded()).answer(WorkshopModule, { maxInFlight: 10 });
+  it('counts its answers by operation and code', async () => {
+    await (await embedded()).answer(StubModule, { maxInFlight: 10 });
     gate.open();
     await caller.call(writeJob, { name: 'a' });
     await caller.call(writeJob, { name: 5 } as never).catch(() => undefined);
@@ -121,11 +121,11 @@ describe('a service', () => {
     expect(metrics).toContain('rpc_in_flight{service="stub"} 0');
   });
 
-  it('goes down in order: not ready, nothing new, calls finished, background work stopped, connections closed', async () => {
+  it('shuts down in order: not ready, no new calls, calls finished, background work stopped, connections closed', async () => {
     const service = await embedded();
-    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    await service.answer(StubModule, { maxInFlight: 10 });
     service.beforeClose({ name: 'mark', limitMs: 100, run: () => void events.push('before connections close') });
-    const underWay = caller.call(writeJob, { name: 'a' });
+    const inProgress = caller.call(writeJob, { name: 'a' });
     await until(() => events.length === 1);
     const stopped = service.stop().then(() => events.push('stopped'));
     await until(async () => (await readyz()).checks['shutdown'] === 'draining');
@@ -134,7 +134,7 @@ describe('a service', () => {
       return (await Promise.race([late, new Promise((resolve) => setTimeout(resolve, 200))])) === 'unavailable';
     });
     gate.open();
-    await expect(underWay).resolves.toEqual({ done: 'a' });
+    await expect(inProgress).resolves.toEqual({ done: 'a' });
     await stopped;
     const own = events.filter((event) => !event.endsWith('late'));
     expect(own).toEqual(['began a', 'ended a', 'before connections close', 'background work stopped', 'stopped']);
@@ -142,7 +142,7 @@ describe('a service', () => {
     expect(service.stop()).toBe(service.stop());
   });
 
-  it('waits for a database with the schema of its build, and says what it waits for', async () => {
+  it('waits for a database with the schema of its build, and reports what it waits for', async () => {
     const empty = await mkdtemp(join(tmpdir(), 'no-migrations-'));
     const folder = await mkdtemp(join(tmpdir(), 'migrations-'));
     await writeFile(join(folder, '1764000000001-first.sql'), 'CREATE TABLE a (id int)');
@@ -159,7 +159,7 @@ describe('a service', () => {
     await until(async () => (await readyz()).checks['database'] === 'migrations are pending: run migrate');
     await Database.migrate(settings, createLogger('test', 'silent'));
     await waiting;
-    await service.answer(WorkshopModule, { maxInFlight: 10 });
+    await service.answer(StubModule, { maxInFlight: 10 });
     expect(await isReady()).toBe(true);
   });
 

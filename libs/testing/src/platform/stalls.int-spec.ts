@@ -11,8 +11,8 @@ import { createDatabase, type TestDatabase } from '../postgres.js';
 import { startProxy, type TestProxy } from '../proxy.js';
 import { until } from '../until.js';
 
-/** What is promised from the stall's begin to the first answer on another connection. */
-const promisedMs = 5_000;
+/** The documented maximum from the start of a stall to the first answer on another connection. */
+const maxRecoveryMs = 5_000;
 
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -61,19 +61,19 @@ describe('a half-open connection to the database', () => {
     codeOf(database.transaction(async (tx) => tx.execute('UPDATE boxes SET units = units + 1 WHERE id = $1', [id])));
   const unitsOf = async (id: number): Promise<number> =>
     (await admin.query<{ units: number }>('SELECT units FROM boxes WHERE id = $1', [id])).rows[0]?.units ?? 0;
-  /** All connections of the pool are made, and idle. */
-  const fill = async (): Promise<void> => {
+  /** Opens all connections of the pool. They are idle afterwards. */
+  const fillPool = async (): Promise<void> => {
     await Promise.all(Array.from({ length: poolSize }, () => database.query('SELECT pg_sleep(0.05)')));
     expect(database.poolUse).toMatchObject({ idle: poolSize, busy: 0 });
   };
   const msOf = async (work: () => Promise<void>): Promise<number> => {
-    const from = performance.now();
+    const startedAt = performance.now();
     await work();
-    return performance.now() - from;
+    return performance.now() - startedAt;
   };
 
-  it('is left in time: its callers learn that nothing happened, everybody else is served', async () => {
-    await fill();
+  it('is dropped in time: its callers get unavailable, and all others are served', async () => {
+    await fillPool();
     proxy.stall();
     const outcomes: string[] = [];
     const tookMs = await msOf(async () => {
@@ -81,14 +81,14 @@ describe('a half-open connection to the database', () => {
       outcomes.push(await change(4));
     });
     expect(outcomes).toEqual(['unavailable', 'unavailable', 'unavailable', 'done']);
-    expect(tookMs).toBeLessThan(promisedMs);
+    expect(tookMs).toBeLessThan(maxRecoveryMs);
     expect([await unitsOf(1), await unitsOf(4)]).toEqual([1, 2]);
     expect(database.poolUse).toMatchObject({ stalled: 3, waiting: 0 });
     expect(log.join('')).toContain('database connections stalled and were dropped');
   });
 
-  it('warns of the others: those that were idle are replaced before somebody waits for them', async () => {
-    await fill();
+  it('makes idle connections suspect: they are replaced before their next use', async () => {
+    await fillPool();
     proxy.stall();
     expect(await change(1)).toBe('unavailable');
     const tookMs = await msOf(async () => expect(await Promise.all([2, 3, 4].map(change))).toEqual(['done', 'done', 'done']));
@@ -96,8 +96,8 @@ describe('a half-open connection to the database', () => {
     expect(database.poolUse.stalled).toBe(1);
   });
 
-  it('is left as soon as new connections work, where those stall for a while as well', async () => {
-    await fill();
+  it('is dropped as soon as new connections work, if those stall for a while as well', async () => {
+    await fillPool();
     proxy.stallAll();
     const outcomes = [1, 2, 3].map(change);
     const blackout = pause(2_500).then(() => proxy.admit());
@@ -106,10 +106,10 @@ describe('a half-open connection to the database', () => {
       expect(await Promise.all(outcomes)).toEqual(['unavailable', 'unavailable', 'unavailable']);
       await until(async () => (await change(4)) === 'done');
     });
-    expect(tookMs).toBeLessThan(promisedMs);
+    expect(tookMs).toBeLessThan(maxRecoveryMs);
   });
 
-  it('leaves the outcome of its COMMIT unknown, also where it took effect', async () => {
+  it('makes the outcome of its COMMIT unknown, even if it took effect', async () => {
     const outcome = codeOf(
       database.transaction(async (tx) => {
         await tx.execute('UPDATE boxes SET units = 7 WHERE id = 1');
@@ -118,10 +118,10 @@ describe('a half-open connection to the database', () => {
     );
     await until(async () => (await unitsOf(1)) === 7);
     const tookMs = await msOf(async () => expect(await outcome).toBe('outcome-unknown'));
-    expect(tookMs).toBeLessThan(promisedMs);
+    expect(tookMs).toBeLessThan(maxRecoveryMs);
   });
 
-  it('holds no row lock longer than that, and its COMMIT cannot arrive later', async () => {
+  it('releases its row locks in time, and its COMMIT cannot arrive later', async () => {
     let isStalled = false;
     const outcome = codeOf(
       database.transaction(async (tx) => {
@@ -141,8 +141,8 @@ describe('a half-open connection to the database', () => {
     expect(await unitsOf(1)).toBe(2);
   });
 
-  it('is told apart from one whose statement waits for a lock', async () => {
-    await fill();
+  it('is distinguished from a connection whose statement waits for a lock', async () => {
+    await fillPool();
     await admin.query('BEGIN');
     await admin.query('UPDATE boxes SET units = 5 WHERE id = 1');
     const waiting = change(1);
@@ -153,7 +153,7 @@ describe('a half-open connection to the database', () => {
     expect(await unitsOf(1)).toBe(6);
   });
 
-  it('is told apart from one that takes seconds to carry a large statement', async () => {
+  it('is distinguished from a connection that takes seconds to send a large statement', async () => {
     await admin.query('CREATE TABLE IF NOT EXISTS pictures (bytes bytea NOT NULL)');
     proxy.slowDown(3_000_000);
     await proxy.cut();
@@ -164,10 +164,10 @@ describe('a half-open connection to the database', () => {
     expect(log.join('')).not.toContain('database connections stalled');
   });
 
-  it('is told apart from one whose answer waits in a process that stood still', async () => {
-    await fill();
+  it('is distinguished from a connection whose answer waits while the process is blocked', async () => {
+    await fillPool();
     const answer = codeOf(database.query('SELECT pg_sleep(0.3)'));
-    // Over the first looks, so that the silence seems older than the patience when the process goes on.
+    // Lets the first samples happen, so that the silence seems to exceed its limit when the process continues.
     await pause(280);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
     expect(await answer).toBe('done');
@@ -175,7 +175,7 @@ describe('a half-open connection to the database', () => {
     expect(database.poolUse.stalled).toBe(0);
   });
 
-  it('does not keep a server waiting for a host that vanished: the session has limits of its own', async () => {
+  it('does not block the server when its host vanished: the session has its own limits', async () => {
     const settings = await database.query<{ name: string; setting: string }>(
       `SELECT name, setting FROM pg_settings
        WHERE name IN ('tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count', 'tcp_user_timeout', 'client_connection_check_interval')`,
