@@ -1,7 +1,7 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageOf, queryText } from '../http/input.js';
-import { Route } from '../http/route-spec.js';
+import { Route } from '../http/route.js';
 import { AuditPages } from './audit-pages.js';
 
 @Controller('v3/audit')

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/conditions.js';
-import { routeSpecFor } from '../http/route-spec.js';
+import { routeSpecFor } from '../http/route.js';
 import type { GatewayOptions } from '../options.js';
 import { routeNotFound } from '../problems/problem.js';
 import { consoleBuildFolder, type ConsoleFile, readConsoleFiles } from './console-files.js';

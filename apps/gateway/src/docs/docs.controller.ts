@@ -2,7 +2,7 @@ import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/conditions.js';
 import { pathText } from '../http/input.js';
-import { Route, routeSpecFor } from '../http/route-spec.js';
+import { Route, routeSpecFor } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { routeNotFound } from '../problems/problem.js';
 import { docsPage, isViewerFile, openViewerFile } from './viewer.js';

@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Route } from '../http/route-spec.js';
+import { Route } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { ShopReadiness } from './shop-readiness.js';
 

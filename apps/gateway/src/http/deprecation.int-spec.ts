@@ -10,7 +10,7 @@ import { sendProblem } from '../problems/send-problem.js';
 import { deprecated } from './deprecation.js';
 import { RequestAuthenticator } from './request-authenticator.js';
 import { Routes } from './routes.js';
-import { routeSpecFor } from './route-spec.js';
+import { routeSpecFor } from './route.js';
 
 const old = deprecated('2026-12-01', '2027-06-01');
 

@@ -1,5 +1,5 @@
 import { HttpError } from '../problems/http-error.js';
-import type { BodySpec } from './route-spec.js';
+import type { BodySpec } from './route.js';
 
 const expectedTypes: Readonly<Record<BodySpec['kind'], string>> = {
   json: 'application/json',

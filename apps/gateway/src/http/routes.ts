@@ -9,7 +9,7 @@ import { deprecationHeaders } from './deprecation.js';
 import type { RequestAuthenticator } from './request-authenticator.js';
 import { checkQuery } from './input.js';
 import { checkMediaType } from './media-type.js';
-import type { RouteSpec } from './route-spec.js';
+import type { RouteSpec } from './route.js';
 
 /** A route and its specification. */
 export interface ServedRoute {

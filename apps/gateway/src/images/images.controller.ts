@@ -4,7 +4,7 @@ import { catalog, imageChunkBytes, type ImageHead } from '@plant-shop/contracts/
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/conditions.js';
 import { pathText } from '../http/input.js';
-import { Route } from '../http/route-spec.js';
+import { Route } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
 import { HttpError } from '../problems/http-error.js';
 import { type ByteRange, requestedRange } from './range.js';

@@ -5,7 +5,7 @@ import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idempotencyKeyOf } from '../http/idempotency.js';
 import { pathId } from '../http/input.js';
-import { routeSpecFor } from '../http/route-spec.js';
+import { routeSpecFor } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 import { ConcurrencyLimiter } from '../limits/concurrency-limiter.js';
 import { HttpError } from '../problems/http-error.js';

@@ -2,7 +2,7 @@ import { Controller, Delete, Get, Header, Post, Req, Res } from '@nestjs/common'
 import { identity } from '@plant-shop/contracts/identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
-import { jsonObject, Route } from '../http/route-spec.js';
+import { jsonObject, Route } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
 
 @Controller('v3/oauth/clients')

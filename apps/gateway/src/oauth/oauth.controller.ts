@@ -1,6 +1,6 @@
 import { Controller, Get, Inject, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Route } from '../http/route-spec.js';
+import { Route } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { forward } from './forward.js';
 

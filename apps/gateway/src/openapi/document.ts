@@ -4,7 +4,7 @@ import type { Operation } from '@plant-shop/platform/rpc/operation';
 import type { OperationName } from '../access.js';
 import { deprecationText } from '../http/deprecation.js';
 import type { ServedRoute } from '../http/routes.js';
-import type { RouteSpec } from '../http/route-spec.js';
+import type { RouteSpec } from '../http/route.js';
 import { headerRefs, headers } from './headers.js';
 import type { OperationDocs } from './operation-docs.js';
 import { operationDocs } from './operations.docs.js';

@@ -3,7 +3,7 @@ import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isNotModified } from '../http/conditions.js';
 import { Routes } from '../http/routes.js';
-import { Route } from '../http/route-spec.js';
+import { Route } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 
 interface SerializedDocument {

@@ -2,7 +2,7 @@ import { Controller, Delete, Get, Post, Put, Req, Res } from '@nestjs/common';
 import { catalog, plantStatuses } from '@plant-shop/contracts/catalog';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { requiredQueryList, pageOf, pathId, queryList, queryTexts } from '../http/input.js';
-import { form, jsonObject, Route } from '../http/route-spec.js';
+import { form, jsonObject, Route } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 import { CachedReads } from '../reads/cached-reads.js';
 import { Transfers } from '../transfer/transfers.js';

@@ -2,7 +2,7 @@ import { HttpException, NotFoundException } from '@nestjs/common';
 import { describe, expect, it } from '@jest/globals';
 import { domainCodes } from '@plant-shop/contracts/errors';
 import { CodedError, platformCodes, unavailable } from '@plant-shop/platform/errors';
-import { form, jsonArray, jsonObject } from '../http/route-spec.js';
+import { form, jsonArray, jsonObject } from '../http/route.js';
 import { translateFieldError, problemOf } from './problem.js';
 import { isProblemCode, problemTable } from './problem-table.js';
 import { badField, HttpError } from './http-error.js';

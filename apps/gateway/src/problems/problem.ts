@@ -1,7 +1,7 @@
 import { HttpException } from '@nestjs/common';
 import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { CodedError, type FieldError, type RequestError } from '@plant-shop/platform/errors';
-import type { BodySpec } from '../http/route-spec.js';
+import type { BodySpec } from '../http/route.js';
 import { isProblemCode, type ProblemCode, problemTable } from './problem-table.js';
 import { HttpError } from './http-error.js';
 

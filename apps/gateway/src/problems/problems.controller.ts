@@ -1,7 +1,7 @@
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
-import { Route } from '../http/route-spec.js';
+import { Route } from '../http/route.js';
 import { GATEWAY_OPTIONS, type GatewayOptions } from '../options.js';
 import { routeNotFound } from './problem.js';
 import { problemPage, problemsPage } from './problem-pages.js';

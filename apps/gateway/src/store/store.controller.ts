@@ -2,7 +2,7 @@ import { Controller, Delete, Get, Post, Put, Req, Res } from '@nestjs/common';
 import { store } from '@plant-shop/contracts/store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageOf, pathId, queryId, queryList, queryTexts } from '../http/input.js';
-import { jsonObject, Route } from '../http/route-spec.js';
+import { jsonObject, Route } from '../http/route.js';
 import { RpcForwarder } from '../http/rpc-forwarder.js';
 import { CachedReads } from '../reads/cached-reads.js';
 

@@ -2,7 +2,7 @@ import { Controller, Delete, Get, Req, Res } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pathText } from '../http/input.js';
-import { Route } from '../http/route-spec.js';
+import { Route } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 
 /** All open sessions of a user, on any device. */

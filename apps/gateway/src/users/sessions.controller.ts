@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { presentedCredentialsOf } from '@plant-shop/credentials/presented-credentials';
 import { clientAddress } from '../http/request-authenticator.js';
 import { requiredQueryText } from '../http/input.js';
-import { Route } from '../http/route-spec.js';
+import { Route } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 
 @Controller('v3/user')

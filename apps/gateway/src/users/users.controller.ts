@@ -2,7 +2,7 @@ import { Controller, Delete, Get, Post, Put, Req, Res } from '@nestjs/common';
 import { identity } from '@plant-shop/contracts/identity';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageOf, pathText, queryTexts } from '../http/input.js';
-import { jsonArray, jsonObject, Route } from '../http/route-spec.js';
+import { jsonArray, jsonObject, Route } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 
 @Controller('v3/user')

@@ -2,7 +2,7 @@ import { Controller, Delete, Get, Header, Post, Put, Req, Res } from '@nestjs/co
 import { notifications } from '@plant-shop/contracts/notifications';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { pageOf, pathId, pathText, queryText } from '../http/input.js';
-import { jsonObject, Route } from '../http/route-spec.js';
+import { jsonObject, Route } from '../http/route.js';
 import { sendApiResponse, RpcForwarder } from '../http/rpc-forwarder.js';
 
 @Controller('v3/webhooks')
