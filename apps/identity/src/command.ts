@@ -8,9 +8,9 @@ import type { IdentityConfig } from './config.js';
 import { identityDatabase } from './database.js';
 
 /**
- * Runs what an operator asked for on identity's database, and ends the process: with 0, or with 1 and the reason. What
- * was done goes to standard output and, with where it ran, to the log on standard error, whose request id leads there
- * from the audit log's entry.
+ * Runs an operator's command on identity's database. The process then exits with 0, or with 1 and the reason. The result
+ * goes to standard output. The log goes to standard error with the host name and a request id, which the audit log's
+ * entry carries too.
  */
 export async function runCommand(
   config: Pick<IdentityConfig, 'databaseUrl' | 'databaseCa'>,
@@ -32,7 +32,7 @@ export async function runCommand(
   }
 }
 
-/** How the command is used, where it was not used so. The code is that of sysexits.h. */
+/** Prints how to use the command and exits with 64, the usage error of sysexits.h. */
 export function exitWithUsage(usage: string): never {
   process.stderr.write(`usage: ${usage}\n`);
   process.exit(64);

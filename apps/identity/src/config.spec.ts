@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { readConfig } from '@plant-shop/platform/config';
-import { faultsOf, identitySettings } from './config.js';
+import { configErrors, identitySettings } from './config.js';
 
 describe("identity's configuration", () => {
-  const given = {
+  const environment = {
     NODE_ENV: 'development',
     NATS_URL: 'nats://127.0.0.1:4222',
     IDENTITY_DATABASE_URL: 'postgres://identity@127.0.0.1/identity',
@@ -11,9 +11,9 @@ describe("identity's configuration", () => {
     IDENTITY_SECRET: 'x'.repeat(32),
   };
   const read = (changed: Record<string, string>): unknown =>
-    readConfig(identitySettings, { ...given, ...changed }, faultsOf);
+    readConfig(identitySettings, { ...environment, ...changed }, configErrors);
 
-  it('has defaults for production', () => {
+  it('has production values by default', () => {
     expect(read({})).toMatchObject({
       passwordMinLength: 8,
       refuseCommonPasswords: true,
@@ -24,18 +24,18 @@ describe("identity's configuration", () => {
     });
   });
 
-  it('allows demo data in development and refuses it in production, which is the default', () => {
+  it('allows demo data in development and refuses it in production, the default environment', () => {
     expect(read({ DEMO_DATA: 'true' })).toMatchObject({ demoData: true });
     expect(() => read({ DEMO_DATA: 'true', NODE_ENV: 'production' })).toThrow(/DEMO_DATA must be false/);
     expect(() => read({ DEMO_DATA: 'true', NODE_ENV: '' })).toThrow(/DEMO_DATA must be false/);
   });
 
-  it('refuses a public address that is more than an origin', () => {
+  it('refuses a PUBLIC_URL that is more than an origin', () => {
     expect(read({ PUBLIC_URL: 'https://shop.example/' })).toMatchObject({ publicUrl: 'https://shop.example' });
     expect(() => read({ PUBLIC_URL: 'https://shop.example/v3' })).toThrow(/PUBLIC_URL must be an origin/);
   });
 
-  it('never repeats a secret that is too short', () => {
+  it('does not print a secret that is too short', () => {
     expect(() => read({ IDENTITY_SECRET: 'short-secret' })).toThrow(/^(?![\s\S]*short-secret)[\s\S]*IDENTITY_SECRET/);
   });
 });

@@ -6,7 +6,7 @@ export const databaseSetting = {
   databaseCa,
 };
 
-/** What `migrate.ts` reads. */
+/** Settings of `migrate.ts`. */
 export const migrationSettings = {
   ...databaseSetting,
   ownerUrl: ownerUrl('IDENTITY_MIGRATION_DATABASE_URL'),
@@ -15,8 +15,8 @@ export const migrationSettings = {
 export const secretSetting = {
   identitySecrets: secrets('IDENTITY_SECRET', {
     description:
-      'Encrypts signing keys and OAuth state, which are lost with it; at least 32 characters, the same on all replicas. Of ' +
-      'several, separated by commas, the first encrypts and all decrypt. To change it, see docs/operations.md (metric ' +
+      'Encrypts signing keys and OAuth state, which are lost without it; at least 32 characters, the same on all replicas. May ' +
+      'be several, separated by commas: the first encrypts, all decrypt. To rotate it, see docs/operations.md (metric ' +
       '`identity_secrets_to_seal_anew`)',
   }),
 };
@@ -64,7 +64,7 @@ export const identitySettings = {
   }),
   demoData: flag('DEMO_DATA', {
     description:
-      'Makes `admin` / `admin-password`, API key `special-key`, OAuth clients `plant-admin` / `plant-secret`, ' +
+      'Creates `admin` / `admin-password`, API key `special-key`, OAuth clients `plant-admin` / `plant-secret`, ' +
       '`plant-docs` (for /docs) and `plant-console` (for /console); refused in production',
     default: 'false',
   }),
@@ -73,12 +73,12 @@ export const identitySettings = {
 
 export type IdentityConfig = Config<typeof identitySettings>;
 
-/** What is wrong with settings that can each be read. */
-export const faultsOf = (config: IdentityConfig): string[] => [
+/** Returns errors of settings that are valid one by one but not together, or not in this environment. */
+export const configErrors = (config: IdentityConfig): string[] => [
   ...(config.demoData && config.nodeEnv === 'production'
-    ? ['DEMO_DATA must be false when NODE_ENV is production: everybody knows its password and keys']
+    ? ['DEMO_DATA must be false when NODE_ENV is production: its password and keys are public']
     : []),
-  ...(isOrigin(config.publicUrl) ? [] : ['PUBLIC_URL must be an origin, like https://shop.example: no path, no query']),
+  ...(isOrigin(config.publicUrl) ? [] : ['PUBLIC_URL must be an origin such as https://shop.example, without a path or query']),
 ];
 
 function isOrigin(address: string): boolean {

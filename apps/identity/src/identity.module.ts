@@ -10,14 +10,14 @@ import { CredentialsService } from './credentials/credentials.service.js';
 import { DatabaseClock } from './credentials/database-clock.js';
 import { DemoData } from './demo/demo-data.js';
 import { Adapters } from './oauth/adapters.js';
-import { BrowserLogins } from './oauth/browser-logins.js';
+import { BrowserSessions } from './oauth/browser-sessions.js';
 import { ClientSecrets } from './oauth/client-secrets.js';
 import { GrantsService } from './oauth/grants.service.js';
 import { Interactions } from './oauth/interactions.js';
 import { OAuthClientsController } from './oauth/oauth-clients.controller.js';
 import { OAuthClientsService } from './oauth/oauth-clients.service.js';
 import { OAuthServer } from './oauth/oauth-server.js';
-import { SealingAnew } from './oauth/sealing-anew.js';
+import { ReencryptionJob } from './oauth/reencryption-job.js';
 import { SigningKeysController } from './oauth/signing-keys.controller.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from './options.js';
@@ -75,11 +75,11 @@ export class IdentityModule {
         OAuthClientsService,
         ClientSecrets,
         GrantsService,
-        BrowserLogins,
+        BrowserSessions,
         Interactions,
         OAuthServer,
         DemoData,
-        SealingAnew,
+        ReencryptionJob,
         Sweeper,
         AnswersSweeper,
       ],

@@ -14,19 +14,19 @@ import { startIdentity } from './start.js';
 
 export const digestOf = (secret: string): string => createHash('sha256').update(secret).digest('base64url');
 
-/** Refuses nothing: of whoever may do everything to everybody's account. */
+/** A principal who may manage every user. */
 export const manager: Principal = {
   subject: '00000000-0000-4000-8000-000000000000',
   permissions: ['write:users'],
   shown: ['apiKey'],
 };
 
-/** 1/30 of production's cost: these tests are about what is done with hashes. */
-const quick = { hashingCost: { memoryCost: 512, timeCost: 2, parallelism: 1 }, deletionIntervalMs: 50 };
+/** Hashing at 1/30 of production's cost: these tests do not measure it. */
+const fastOptions = { hashingCost: { memoryCost: 512, timeCost: 2, parallelism: 1 }, deletionIntervalMs: 50 };
 
 type Config = Parameters<typeof startIdentity>[1];
 
-/** Identity with a database and a NATS of its own, and a caller beside it. */
+/** Replicas of identity with their own database and NATS server, and an RPC client that calls them. */
 export class TestIdentity {
   private constructor(
     readonly caller: TestCaller,
@@ -43,12 +43,12 @@ export class TestIdentity {
     return identity;
   }
 
-  /** What replicas need, and none yet. */
+  /** Starts the database, NATS and the RPC client, but no replica. */
   static async withoutReplica(): Promise<TestIdentity> {
     const nats = await startNats();
     const database = await createDatabase(migrationsFolder);
     const sql = new pg.Pool({ connectionString: database.url, max: 2 });
-    // The pool counts as ended before its sockets are; dropping the database then ends them for good.
+    // `end` resolves before the pool's sockets are closed; dropping the database then terminates them with 57P01.
     sql.on('error', (error: Error & { code?: string }) => {
       if (error.code !== '57P01') throw error;
     });
@@ -57,26 +57,26 @@ export class TestIdentity {
     return new TestIdentity(caller, sql, nats.url, database.serviceUrl, [], closers);
   }
 
-  /** Of the first replica. */
+  /** Port of the first replica's OAuth pages. */
   httpPort = 0;
 
-  /** One more process, as far as a test can have one: its own connections, loops and caches on the same database. */
+  /** Adds a replica in this process, with its own connections, loops and caches on the same database. */
   async addReplica(changed: Partial<Config> = {}, options: Partial<IdentityOptions> = {}): Promise<Replica> {
     const config = { ...testConfig(this.databaseUrl), ...changed };
     let httpPort = 0;
-    const service = await startService('identity', this.natsUrl, async (one) => {
-      this.services.push(one);
-      ({ httpPort } = await startIdentity(one, config, { ...quick, ...options }));
+    const service = await startService('identity', this.natsUrl, async (started) => {
+      this.services.push(started);
+      ({ httpPort } = await startIdentity(started, config, { ...fastOptions, ...options }));
     });
     return { service, httpPort };
   }
 
-  /** For tests that let replicas die; to be stopped by the test. */
-  crashStage(): Promise<CrashTestbed> {
-    return CrashTestbed.start('identity', this.natsUrl, (one) => startIdentity(one, testConfig(this.databaseUrl), quick));
+  /** Starts a testbed for tests in which replicas crash. The test must stop it. */
+  startCrashTestbed(): Promise<CrashTestbed> {
+    return CrashTestbed.start('identity', this.natsUrl, (service) => startIdentity(service, testConfig(this.databaseUrl), fastOptions));
   }
 
-  /** How many connections wait. Asked inside a transaction, it would answer the same again and again. */
+  /** Counts connections that wait for a lock. Inside a transaction it would return the same count every time. */
   async waitingForLocks(): Promise<number | null> {
     const text = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     return (await this.sql.query(text)).rowCount;
@@ -99,7 +99,7 @@ export class TestIdentity {
     return this.caller.call(operation, payload, principal);
   }
 
-  /** With an Idempotency-Key. */
+  /** Calls with an Idempotency-Key. */
   async callOnce<Payload, Answer>(
     operation: Operation<Payload, Answer>,
     payload: Payload,
@@ -129,14 +129,14 @@ export class TestIdentity {
     return this.call(identity.checkCredential, { kind, digest: digestOf(secret) });
   }
 
-  /** Registers and logs in: the user in person. */
-  async enter(): Promise<
-    Registered & { readonly token: string; readonly userId: string; readonly inPerson: Principal }
+  /** Registers a user and logs in. The returned principal holds the session. */
+  async registerAndLogin(): Promise<
+    Registered & { readonly token: string; readonly userId: string; readonly principal: Principal }
   > {
     const registered = await this.register();
     const { token } = await this.login(registered.username, registered.password);
     const { userId, permissions } = await this.check('session', token);
-    return { ...registered, token, userId, inPerson: { subject: userId, permissions, shown: ['session'] } };
+    return { ...registered, token, userId, principal: { subject: userId, permissions, shown: ['session'] } };
   }
 }
 
@@ -151,7 +151,7 @@ export interface Registered {
   readonly password: string;
 }
 
-/** As a whole process of its own takes it. */
+/** Environment of identity as a separate process. */
 export const testEnvironment = (databaseUrl: string): Record<string, string> => ({
   NODE_ENV: 'test',
   IDENTITY_DATABASE_URL: databaseUrl,
@@ -161,7 +161,7 @@ export const testEnvironment = (databaseUrl: string): Record<string, string> => 
   PUBLIC_URL: 'http://shop.test',
 });
 
-export const testSecret = 'a secret of the tests of 32 characters or more';
+export const testSecret = 'a test secret of 32 characters or more';
 
 const testConfig = (databaseUrl: string): Config => ({
   databaseUrl,

@@ -1,26 +1,26 @@
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import type { IdentityConfig } from './config.js';
-import { keysLookMs } from './oauth/signing-key.js';
+import { signingKeysRefreshMs } from './oauth/signing-key.js';
 import { type HashingCost, productionCost } from './passwords/password-hasher.js';
 
-/** What identity's parts need of its settings, in their own terms. */
+/** Identity's options, derived from its settings. */
 export interface IdentityOptions {
   readonly hashingCost: HashingCost;
   readonly passwordMinLength: number;
   readonly refuseCommonPasswords: boolean;
   readonly sessionTtlHours: number;
   readonly loginLimits: { readonly perUser: number; readonly perNetwork: number };
-  /** The gateway's origin, as clients see it. */
+  /** The gateway's public origin. */
   readonly publicUrl: string;
-  /** Where the OAuth 2.0 pages are served to the gateway. */
+  /** Listen address of the OAuth 2.0 pages; only the gateway connects to it. */
   readonly http: { readonly host: string; readonly port: number };
   readonly demoData: boolean;
-  /** Pause between two looks for deletions that nobody carries on. */
+  /** Interval of the search for user deletions whose lease has expired. */
   readonly deletionIntervalMs: number;
-  /** Pause between two times that uses of credentials are written down. */
+  /** Interval at which `lastUsedAt` of credentials is written. */
   readonly usesIntervalMs: number;
-  /** Pause between two looks for signing keys that came, began to sign, or ended. */
-  readonly keysLookMs: number;
+  /** Interval at which a replica reloads the signing keys. */
+  readonly signingKeysRefreshMs: number;
 }
 
 export const IDENTITY_OPTIONS = Symbol('identity options');
@@ -36,5 +36,5 @@ export const toOptions = (config: Omit<IdentityConfig, keyof ServiceConfig>): Id
   demoData: config.demoData,
   deletionIntervalMs: 2_000,
   usesIntervalMs: 1_000,
-  keysLookMs,
+  signingKeysRefreshMs,
 });

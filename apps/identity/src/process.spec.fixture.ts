@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-// Identity's entry points as processes of their own, from the built files: tests are run after a build.
+// Runs identity's built entry points as separate processes, so tests need a build first.
 
-export interface Ended {
+export interface CommandResult {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -16,12 +16,12 @@ const launch = (entry: string, args: readonly string[], environment: Record<stri
   return spawn(process.execPath, [file, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
 };
 
-/** Runs a command of an operator to its end. */
-export async function runEntry(
+/** Runs an operator command until it exits. */
+export async function runOperatorCommand(
   entry: 'set-role' | 'rotate-signing-key' | 'revoke-signing-key',
   args: readonly string[],
   environment: Record<string, string>,
-): Promise<Ended> {
+): Promise<CommandResult> {
   const child = launch(entry, args, environment);
   const output = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -33,11 +33,11 @@ export async function runEntry(
 
 /** A replica that can be killed. */
 export interface ReplicaProcess {
-  /** As the kernel does it: nothing of the process runs any more. */
+  /** Sends SIGKILL and waits for the exit. */
   kill(): Promise<void>;
 }
 
-/** Resolves when it answers calls. */
+/** Resolves when the replica answers calls. */
 export async function startReplicaProcess(environment: Record<string, string>): Promise<ReplicaProcess> {
   const child = launch('main', [], environment);
   let log = '';

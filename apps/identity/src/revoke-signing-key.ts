@@ -5,18 +5,22 @@ import { databaseSetting, secretSetting } from './config.js';
 import { Cipher } from './credentials/cipher.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 
-const [asked, ...others] = process.argv.slice(2);
-if (asked === undefined || others.length > 0) exitWithUsage('node dist/revoke-signing-key.js <kid, as tokens have it in their header | all>');
+const [kidOrAll, ...others] = process.argv.slice(2);
+if (kidOrAll === undefined || others.length > 0) exitWithUsage('node dist/revoke-signing-key.js <kid from the header of a token | all>');
 
 const config = configOrExit({ ...databaseSetting, ...secretSetting });
 await runCommand(config, async (database, actor, logger) => {
   const keys = new SigningKeysService(database, new Cipher(config.identitySecrets));
-  const done = await keys.revoke(actor, asked);
+  const done = await keys.revoke(actor, kidOrAll);
   if (!done) {
     const { keys: known } = await keys.read();
-    throw new CodedError('invalid-input', `There is no key ${asked}. There are: ${known.map(({ kid }) => String(kid)).join(', ')}`);
+    const existing = known.map(({ kid }) => String(kid)).join(', ');
+    throw new CodedError('invalid-input', `There is no signing key ${kidOrAll}. Existing keys: ${existing}`);
   }
   const { revoked, signingKid } = done;
   logger.info({ revoked, signing: signingKid }, 'signing keys revoked');
-  return `What ${revoked.join(' and ')} signed is refused within a second, here and everywhere. ${signingKid} signs from now on.`;
+  return (
+    `Revoked ${revoked.join(' and ')}. Within a second, every service refuses tokens signed with a revoked key. ` +
+    `New tokens are signed with ${signingKid}.`
+  );
 });

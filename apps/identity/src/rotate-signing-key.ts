@@ -2,7 +2,7 @@ import { configOrExit } from '@plant-shop/platform/service/service';
 import { exitWithUsage, runCommand } from './command.js';
 import { databaseSetting, secretSetting } from './config.js';
 import { Cipher } from './credentials/cipher.js';
-import { publishedAheadSeconds, verifiesOnSeconds } from './oauth/signing-key.js';
+import { publishedAheadSeconds, retiredKeyTtlSeconds } from './oauth/signing-key.js';
 import { SigningKeysService } from './oauth/signing-keys.service.js';
 
 if (process.argv.length > 2) exitWithUsage('node dist/rotate-signing-key.js');
@@ -12,7 +12,7 @@ await runCommand(config, async (database, actor, logger) => {
   const kid = await new SigningKeysService(database, new Cipher(config.identitySecrets)).rotate(actor);
   logger.info({ kid }, 'signing key rotated');
   return (
-    `Key ${kid} is published now and signs in ${publishedAheadSeconds} s. ` +
-    `The keys before it verify for another ${Math.round(verifiesOnSeconds / 60)} minutes.`
+    `Created key ${kid}. It is published now and signs tokens in ${publishedAheadSeconds} s. ` +
+    `Older keys verify tokens for another ${Math.round(retiredKeyTtlSeconds / 60)} minutes.`
   );
 });

@@ -4,15 +4,15 @@ import { exitWithUsage, runCommand } from './command.js';
 import { databaseSetting } from './config.js';
 import { changeRole } from './users/roles.js';
 
-const [username, asked, ...others] = process.argv.slice(2);
-const role = roles.find((one) => one === asked);
+const [username, roleName, ...others] = process.argv.slice(2);
+const role = roles.find((known) => known === roleName);
 if (username === undefined || role === undefined || others.length > 0) {
   exitWithUsage(`node dist/set-role.js <username> <${roles.join('|')}>`);
 }
 
 await runCommand(configOrExit(databaseSetting), async (database, actor, logger) => {
   const { before, user } = await changeRole(database, actor, { username, role });
-  if (before === role) return `${user.username} is ${role} already; nothing was changed.`;
+  if (before === role) return `${user.username} is already ${role}; nothing changed.`;
   logger.info({ userId: user.userId, username: user.username, before, after: role }, 'role changed');
-  return `${user.username} is ${role} now, and was ${before} before.`;
+  return `${user.username} is ${role} now (was ${before}).`;
 });

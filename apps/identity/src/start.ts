@@ -5,13 +5,14 @@ import type { IdentityConfig } from './config.js';
 import { identityDatabase } from './database.js';
 import { IdentityModule } from './identity.module.js';
 import { OAuthServer } from './oauth/oauth-server.js';
-import { SealingAnew } from './oauth/sealing-anew.js';
+import { ReencryptionJob } from './oauth/reencryption-job.js';
 import { type IdentityOptions, toOptions } from './options.js';
 import { PasswordHasher } from './passwords/password-hasher.js';
 
 /**
- * @param changed what a test needs to be other than the settings make it
- * @returns where the OAuth 2.0 pages are served
+ * Starts the service.
+ * @param changed options that a test overrides
+ * @returns the port of the OAuth 2.0 pages
  */
 export async function startIdentity(
   service: Service,
@@ -21,8 +22,8 @@ export async function startIdentity(
   await service.useDatabase(identityDatabase(config, config.databasePoolSize));
   const options = { ...toOptions(config), ...changed };
   const up: { app?: INestApplicationContext } = {};
-  // Before calls are finished, and while the service may still be coming up.
-  service.beforeClose({ name: 'announce the end', limitMs: 2_500, run: () => up.app?.get(OAuthServer).announceEnd() });
+  // Runs before open calls finish, possibly before the app is up.
+  service.beforeClose({ name: 'announce shutdown', limitMs: 2_500, run: () => up.app?.get(OAuthServer).announceShutdown() });
   const app = await service.answer(IdentityModule.with(options, config.identitySecrets), {
     maxInFlight: config.maxInFlight,
   });
@@ -31,15 +32,15 @@ export async function startIdentity(
   gauge(
     service.metrics,
     'identity_hashes_waiting',
-    'Passwords that wait for a slot to be hashed',
+    'Passwords waiting for a hashing slot',
     () => hasher.waiting,
   );
-  const sealing = app.get(SealingAnew);
+  const reencryption = app.get(ReencryptionJob);
   gauge(
     service.metrics,
     'identity_secrets_to_seal_anew',
-    'Signing keys and OAuth state that are encrypted with another secret than the present one',
-    () => sealing.left,
+    'Signing keys and OAuth state not yet encrypted with the current secret',
+    () => reencryption.remaining,
   );
   return { httpPort: app.get(OAuthServer).port };
 }

@@ -18,7 +18,7 @@ afterAll(async () => {
   await test.drop();
 });
 
-it('a session that cannot be deleted keeps nothing else from being swept', async () => {
+it('a session that cannot be deleted does not stop the other sweeps', async () => {
   await database.query(
     `INSERT INTO users (user_id, id, username, password_hash) VALUES ('00000000-0000-4000-8000-000000000001', 1, 'ada', 'none')`,
   );
@@ -26,8 +26,8 @@ it('a session that cannot be deleted keeps nothing else from being swept', async
     `INSERT INTO sessions (id, user_id, token_hash, expires_at)
      SELECT gen_random_uuid(), user_id, ${someHash}, now() - interval '1 hour' FROM users`,
   );
-  await database.query('CREATE TABLE kept (session_id uuid REFERENCES sessions)');
-  await database.query('INSERT INTO kept SELECT id FROM sessions');
+  await database.query('CREATE TABLE referencing (session_id uuid REFERENCES sessions)');
+  await database.query('INSERT INTO referencing SELECT id FROM sessions');
   await database.query(`INSERT INTO login_failures VALUES (${someHash}, 3, now() - interval '1 hour')`);
   await expect(new Sweeper(database, logger).sweep()).rejects.toThrow('1 of 6 sweeps failed');
   expect(await database.query('SELECT 1 FROM login_failures')).toEqual([]);

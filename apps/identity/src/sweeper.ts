@@ -3,7 +3,7 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { deleteDeadKeys } from './api-keys/api-keys.repository.js';
+import { deleteOldKeys } from './api-keys/api-keys.repository.js';
 import { deleteExpiredPayloads } from './oauth/payloads.repository.js';
 import { deleteEndedSigningKeys } from './oauth/signing-keys.repository.js';
 import { deleteOldRevocations } from './revocations/revocations.repository.js';
@@ -14,12 +14,12 @@ const sweeps = [
   deleteExpiredSessions,
   deleteOldFailures,
   deleteOldRevocations,
-  deleteDeadKeys,
+  deleteOldKeys,
   deleteExpiredPayloads,
   deleteEndedSigningKeys,
 ];
 
-/** Removes what has ended. Nothing relies on it being gone: every reader looks at the time itself. */
+/** Deletes expired rows. Correctness does not depend on it: every query checks expiry itself. */
 @Injectable()
 export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly loop: BackgroundLoop;
@@ -44,7 +44,7 @@ export class Sweeper implements OnApplicationBootstrap, OnApplicationShutdown {
     for (const sweep of sweeps) {
       await this.database.transaction((tx) => sweep(tx)).catch((error: unknown) => errors.push(error));
     }
-    // One that fails does not keep the next from sweeping.
+    // A failed sweep does not stop the next ones.
     if (errors.length > 0) throw new AggregateError(errors, `${errors.length} of ${sweeps.length} sweeps failed`);
     return false;
   }

@@ -117,7 +117,9 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     expect(login.text).toContain('Garden planner');
     const { username, password } = customer;
     const consent = expectPage(await browser.submit(login, 'action=login', { username, password }));
-    expect(consent.text).toMatch(/It asks to:[\s\S]*Place and cancel own orders[\s\S]*Not given[\s\S]*Add, change and delete plants/);
+    expect(consent.text).toMatch(
+      /It will be able to:[\s\S]*Place and cancel own orders[\s\S]*Not included[\s\S]*Add, change and delete plants/,
+    );
     for (const page of [login, consent]) {
       expect(page.headers.get('content-security-policy')).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
       expect(page.headers.get('x-frame-options')).toBe('DENY');

@@ -2,17 +2,15 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { ApiKey, NewApiKey } from '@plant-shop/contracts/identity.api-keys';
 import { type Permission, permissionsOfRole, type Role } from '@plant-shop/contracts/permissions';
 import { invalidInput } from '@plant-shop/platform/errors';
-import type { Revoked } from '../revocations/revocations.repository.js';
+import type { RevocationTarget } from '../revocations/revocations.repository.js';
 
-/** Enough for every system of a customer with two keys each; few enough that a list is one page. */
+/** Enough for two keys per system of a customer; few enough to list them in one page. */
 export const maxLiveKeys = 50;
 export const keyPrefix = 'pk_';
-/**
- * How long a key goes on beside its successor, where nothing else is asked: time to carry the new one to each machine.
- */
+/** Default overlap of a key and its successor: time to install the new key on each machine. */
 export const defaultGraceSeconds = 86_400;
-/** Characters that lists show: of the 256 bits of a key of ours they give away 42. */
-export const shownCharacters = 10;
+/** Characters of a key that lists show. They reveal 42 of its 256 random bits. */
+export const keyPrefixLength = 10;
 
 export interface ApiKeyRecord {
   readonly id: string;
@@ -35,14 +33,14 @@ export const toApiKey = (key: ApiKeyRecord): ApiKey => ({
 });
 
 /**
- * What a new key of a user with this role may do: what is asked, or all that the user may.
- * @throws DomainError `forbidden` when that is more than the user may
+ * Returns the permissions of a new key: the requested ones, by default all of the user's role.
+ * @throws DomainError `forbidden` when the role lacks a requested permission
  */
-export function grantedPermissions(asked: readonly Permission[] | undefined, role: Role): readonly Permission[] {
+export function grantedPermissions(requested: readonly Permission[] | undefined, role: Role): readonly Permission[] {
   const allowed = permissionsOfRole[role];
-  const excess = (asked ?? []).filter((one) => !allowed.includes(one));
-  if (excess.length === 0) return asked ?? allowed;
-  throw new DomainError('forbidden', `The user may not do this, and so cannot grant it: ${excess.join(', ')}.`);
+  const excess = (requested ?? []).filter((one) => !allowed.includes(one));
+  if (excess.length === 0) return requested ?? allowed;
+  throw new DomainError('forbidden', `A key cannot have permissions that its user lacks: ${excess.join(', ')}.`);
 }
 
 /** @throws CodedError `invalid-input` */
@@ -52,8 +50,7 @@ export function assertNotExpired({ expiresAt }: NewApiKey, now: Date): void {
 }
 
 /**
- * Of one line of keys, each made to replace the one before, at most two live: a third would be one that nobody
- * remembers.
+ * Checks that a key may be rotated. At most two keys of a rotation line are live at once: a third would be forgotten.
  * @throws DomainError `api-key-not-found`, `too-many-api-keys`
  */
 export function assertReplaceable(
@@ -63,17 +60,17 @@ export function assertReplaceable(
   if (!key.isBeingReplaced) return;
   throw new DomainError(
     'too-many-api-keys',
-    'The key is being replaced: there are two of it. Revoke one of them, or wait until the older one has expired.',
+    'This key is being rotated: it and its successor both work. Revoke one of them, or wait until the older one expires.',
   );
 }
 
 export const apiKeyNotFound = (): DomainError =>
-  new DomainError('api-key-not-found', 'The user has no such API key, or it is revoked or expired already.');
+  new DomainError('api-key-not-found', 'The user has no such API key, or it is already revoked or expired.');
 
-/** What the log tells of a rotation: an end, or that the key's end is nearer than was answered before. */
-export const rotationRevocation = (userId: string, id: string, graceSeconds: number): Revoked =>
+/** Returns the log entry of a rotation: the key has ended or, with a grace period, its expiry has changed. */
+export const rotationRevocation = (userId: string, id: string, graceSeconds: number): RevocationTarget =>
   graceSeconds === 0 ? { kind: 'apiKey', id } : { kind: 'userChanged', id: userId };
 
-/** A role may have lost a permission that a key of old still names. */
+/** Returns the key's permissions that its user still has: the role may have changed since the key was created. */
 export const effectivePermissions = (ofKey: readonly Permission[], role: Role): Permission[] =>
   permissionsOfRole[role].filter((one) => ofKey.includes(one));

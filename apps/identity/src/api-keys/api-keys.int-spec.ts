@@ -17,9 +17,9 @@ describe('API keys', () => {
   const setInTable = (key: CreatedApiKey, change: string): Promise<unknown> =>
     shop.sql.query(`UPDATE api_keys SET ${change} WHERE id = $1`, [key.id]);
 
-  it('may what their user may, are shown once and lead to the user', async () => {
-    const { username, userId, inPerson } = await shop.enter();
-    const created = await create(username, inPerson, { name: 'till 4' });
+  it('have all permissions of their user by default, are shown once and identify the user', async () => {
+    const { username, userId, principal } = await shop.registerAndLogin();
+    const created = await create(username, principal, { name: 'till 4' });
     expect(created).toEqual({
       id: expect.any(String),
       name: 'till 4',
@@ -28,7 +28,7 @@ describe('API keys', () => {
       permissions: ['read:plants', 'write:orders', 'webhooks'],
       createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
-    const [listed] = await shop.call(identity.listApiKeys, { username }, inPerson);
+    const [listed] = await shop.call(identity.listApiKeys, { username }, principal);
     expect({ ...listed, key: created.key }).toEqual(created);
     expect(listed).not.toHaveProperty('key');
     await expect(shop.check('apiKey', created.key)).resolves.toMatchObject({
@@ -43,11 +43,11 @@ describe('API keys', () => {
     expect(rows[0]!.row).not.toContain(created.key);
   });
 
-  it('may less when less is asked, and never more than their user', async () => {
-    const { username, inPerson } = await shop.enter();
-    const created = await create(username, inPerson, { permissions: ['webhooks'] });
+  it('have only the requested permissions, and never more than their user', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const created = await create(username, principal, { permissions: ['webhooks'] });
     await expect(shop.check('apiKey', created.key)).resolves.toMatchObject({ permissions: ['webhooks'] });
-    await expect(create(username, inPerson, { permissions: ['webhooks', 'write:plants'] })).rejects.toMatchObject({
+    await expect(create(username, principal, { permissions: ['webhooks', 'write:plants'] })).rejects.toMatchObject({
       code: 'forbidden',
       message: expect.stringContaining('write:plants'),
     });
@@ -56,54 +56,54 @@ describe('API keys', () => {
     });
   });
 
-  it('refuse permissions that do not exist, are named twice or are none, and a time that is past', async () => {
-    const { username, inPerson } = await shop.enter();
+  it('are refused with unknown, repeated or no permissions, or with an expiry in the past', async () => {
+    const { username, principal } = await shop.registerAndLogin();
     for (const permissions of [['fly'], ['webhooks', 'webhooks'], []]) {
-      await expect(create(username, inPerson, { permissions: permissions as never })).rejects.toMatchObject({
+      await expect(create(username, principal, { permissions: permissions as never })).rejects.toMatchObject({
         code: 'invalid-input',
         details: { errors: [{ pointer: '/apiKey/permissions' }] },
       });
     }
-    await expect(create(username, inPerson, { expiresAt: '2020-01-01T00:00:00Z' })).rejects.toMatchObject({
+    await expect(create(username, principal, { expiresAt: '2020-01-01T00:00:00Z' })).rejects.toMatchObject({
       code: 'invalid-input',
       details: { errors: [{ pointer: '/apiKey/expiresAt' }] },
     });
   });
 
-  it('lose what their user may no longer do', async () => {
-    const { username, userId, inPerson } = await shop.enter();
+  it('lose permissions that their user loses', async () => {
+    const { username, userId, principal } = await shop.registerAndLogin();
     await shop.sql.query(`UPDATE users SET role = 'staff' WHERE user_id = $1`, [userId]);
-    const { key } = await create(username, inPerson, { permissions: ['write:plants', 'webhooks'] });
+    const { key } = await create(username, principal, { permissions: ['write:plants', 'webhooks'] });
     await expect(shop.check('apiKey', key)).resolves.toMatchObject({ permissions: ['write:plants', 'webhooks'] });
     await shop.sql.query(`UPDATE users SET role = 'customer' WHERE user_id = $1`, [userId]);
     await expect(shop.check('apiKey', key)).resolves.toMatchObject({ permissions: ['webhooks'] });
   });
 
-  it('end when they are revoked, which the log tells, or when they expire', async () => {
-    const { username, inPerson } = await shop.enter();
-    const revoked = await create(username, inPerson);
+  it('end when they are revoked, which is logged, or when they expire', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const revoked = await create(username, principal);
     const { position } = await shop.check('apiKey', revoked.key);
     const revoke = { username, apiKeyId: revoked.id };
-    await expect(shop.call(identity.revokeApiKey, revoke, inPerson)).resolves.toMatchObject({ id: revoked.id });
+    await expect(shop.call(identity.revokeApiKey, revoke, principal)).resolves.toMatchObject({ id: revoked.id });
     await expect(shop.check('apiKey', revoked.key)).rejects.toMatchObject({ code: 'credential-refused' });
     const { entries } = await shop.call(identity.readRevocations, { after: position });
     expect(entries).toContainEqual({ position: expect.any(Number), kind: 'apiKey', id: revoked.id });
-    await expect(shop.call(identity.revokeApiKey, revoke, inPerson)).rejects.toMatchObject({
+    await expect(shop.call(identity.revokeApiKey, revoke, principal)).rejects.toMatchObject({
       code: 'api-key-not-found',
     });
 
-    const expiring = await create(username, inPerson, { expiresAt: new Date(Date.now() + 60_000).toISOString() });
+    const expiring = await create(username, principal, { expiresAt: new Date(Date.now() + 60_000).toISOString() });
     await expect(shop.check('apiKey', expiring.key)).resolves.toMatchObject({ expiresAt: expiring.expiresAt });
     await setInTable(expiring, 'expires_at = now()');
     await expect(shop.check('apiKey', expiring.key)).rejects.toMatchObject({ code: 'credential-refused' });
-    await expect(shop.call(identity.listApiKeys, { username }, inPerson)).resolves.toEqual([]);
+    await expect(shop.call(identity.listApiKeys, { username }, principal)).resolves.toEqual([]);
   });
 
-  it('are the business of the user in person and of managers only', async () => {
-    const { username, inPerson } = await shop.enter();
+  it('can be managed only with a session of their user or with write:users', async () => {
+    const { username, principal } = await shop.registerAndLogin();
     const { id, key } = await create(username, manager);
-    const stranger = (await shop.enter()).inPerson;
-    for (const caller of [stranger, { ...inPerson, shown: ['apiKey'] }]) {
+    const stranger = (await shop.registerAndLogin()).principal;
+    for (const caller of [stranger, { ...principal, shown: ['apiKey'] }]) {
       await expect(create(username, caller)).rejects.toMatchObject({ code: 'forbidden' });
       await expect(shop.call(identity.listApiKeys, { username }, caller)).rejects.toMatchObject({ code: 'forbidden' });
       await expect(shop.call(identity.revokeApiKey, { username, apiKeyId: id }, caller)).rejects.toMatchObject({
@@ -117,34 +117,34 @@ describe('API keys', () => {
     await expect(shop.check('apiKey', key)).resolves.toMatchObject({ id });
   });
 
-  it('are at most 50 that live, also when many are made at the same time', async () => {
-    const { username, inPerson } = await shop.enter();
-    const results = await Promise.allSettled(Array.from({ length: 60 }, () => create(username, inPerson)));
-    const made = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    expect(made).toHaveLength(50);
+  it('are limited to 50 live ones, also when many are created concurrently', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const results = await Promise.allSettled(Array.from({ length: 60 }, () => create(username, principal)));
+    const created = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    expect(created).toHaveLength(50);
     expect(
       results.flatMap((one) => (one.status === 'rejected' ? [(one.reason as { code: string }).code] : [])),
     ).toEqual(Array(10).fill('too-many-api-keys'));
-    await shop.call(identity.revokeApiKey, { username, apiKeyId: made[0]!.id }, inPerson);
-    await setInTable(made[1]!, 'expires_at = now()');
-    await create(username, inPerson);
-    await create(username, inPerson);
-    await expect(create(username, inPerson)).rejects.toMatchObject({ code: 'too-many-api-keys' });
+    await shop.call(identity.revokeApiKey, { username, apiKeyId: created[0]!.id }, principal);
+    await setInTable(created[1]!, 'expires_at = now()');
+    await create(username, principal);
+    await create(username, principal);
+    await expect(create(username, principal)).rejects.toMatchObject({ code: 'too-many-api-keys' });
   });
 
-  it('tell when they were used last, at most once a minute', async () => {
-    const { username, inPerson } = await shop.enter();
-    const created = await create(username, inPerson);
+  it('record their last use, at most once a minute', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const created = await create(username, principal);
     const lastUsedAt = async (): Promise<string | undefined> =>
-      (await shop.call(identity.listApiKeys, { username }, inPerson))[0]?.lastUsedAt;
-    const usedOtherThan = async (before: string | undefined): Promise<string | undefined> => {
+      (await shop.call(identity.listApiKeys, { username }, principal))[0]?.lastUsedAt;
+    const lastUseAfter = async (before: string | undefined): Promise<string | undefined> => {
       for (let n = 0; n < 60 && (await lastUsedAt()) === before; n++)
         await new Promise((resolve) => setTimeout(resolve, 50));
       return lastUsedAt();
     };
     expect(await lastUsedAt()).toBeUndefined();
     await shop.check('apiKey', created.key);
-    const first = await usedOtherThan(undefined);
+    const first = await lastUseAfter(undefined);
     expect(Date.parse(first!)).toBeGreaterThan(Date.now() - 10_000);
     await shop.check('apiKey', created.key);
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -152,10 +152,10 @@ describe('API keys', () => {
     await setInTable(created, `last_used_at = now() - interval '61 seconds'`);
     const old = await lastUsedAt();
     await shop.check('apiKey', created.key);
-    expect(Date.parse((await usedOtherThan(old))!)).toBeGreaterThan(Date.parse(old!) + 60_000);
+    expect(Date.parse((await lastUseAfter(old))!)).toBeGreaterThan(Date.parse(old!) + 60_000);
   });
 
-  it('are unknown when nobody has them', async () => {
+  it('are refused when unknown', async () => {
     await expect(shop.check('apiKey', 'no such key')).rejects.toMatchObject({ code: 'credential-refused' });
     await expect(
       shop.call(identity.checkCredential, { kind: 'apiKey', digest: `${digestOf('x')}=` }),

@@ -10,7 +10,7 @@ const columns = `id, name, prefix, permissions, created_at AS "createdAt", expir
 const isLive = (key: string): string =>
   `${key}.revoked_at IS NULL AND (${key}.expires_at IS NULL OR ${key}.expires_at > now())`;
 
-/** Keys that work, newest first. */
+/** Returns live keys, newest first. */
 export function listLiveKeys(db: Reader, userId: string): Promise<ApiKeyRecord[]> {
   return db.query<ApiKeyRecord>(
     `SELECT ${columns} FROM api_keys k WHERE user_id = $1 AND ${isLive('k')} ORDER BY created_at DESC, id DESC`,
@@ -18,9 +18,7 @@ export function listLiveKeys(db: Reader, userId: string): Promise<ApiKeyRecord[]
   );
 }
 
-/**
- * A key and its successor count as one. The caller holds the user's row: nobody else adds a key meanwhile.
- */
+/** Counts live keys; a key and its successor count as one. The caller must hold the user's row, so that no key is added meanwhile. */
 export async function countLiveKeys(tx: Transaction, userId: string): Promise<number> {
   const [row] = await tx.query<{ count: number }>(
     `SELECT count(*) AS count FROM api_keys k WHERE user_id = $1 AND ${isLive('k')}
@@ -40,7 +38,7 @@ export interface KeyToInsert {
   readonly expiresAt: string | undefined;
 }
 
-/** @returns undefined when there is a key with this hash already */
+/** @returns undefined when a key with this hash exists */
 export async function insertKey(tx: Transaction, key: KeyToInsert): Promise<ApiKeyRecord | undefined> {
   const [created] = await tx.query<ApiKeyRecord>(
     `INSERT INTO api_keys (id, user_id, name, prefix, key_hash, permissions, expires_at, lifetime)
@@ -60,8 +58,8 @@ export async function revokeKey(tx: Transaction, userId: string, id: string): Pr
 }
 
 /**
- * A live key, locked, and whether it has a live predecessor or successor. The caller holds the user's row: nobody else
- * replaces a key meanwhile.
+ * Locks a live key and returns whether it has a live predecessor or successor. The caller must hold the user's row, so
+ * that no key is rotated meanwhile.
  */
 export async function lockKeyToReplace(
   tx: Transaction,
@@ -78,7 +76,7 @@ export async function lockKeyToReplace(
   return key;
 }
 
-/** What it takes over from the key before it is read from that one's row. */
+/** Inserts a successor with the name, permissions and lifetime of its predecessor. */
 export async function insertSuccessor(
   tx: Transaction,
   predecessorId: string,
@@ -93,7 +91,7 @@ export async function insertSuccessor(
   return onlyRow(inserted);
 }
 
-/** The end that a key has already is never put off. */
+/** Lets the key expire after the grace period, or earlier if it would have expired anyway. */
 export async function endAfterGrace(
   tx: Transaction,
   id: string,
@@ -107,12 +105,12 @@ export async function endAfterGrace(
   );
 }
 
-/** Makes room for a key with this hash, if the one that has it works no more. */
-export async function removeDeadKey(tx: Transaction, keyHash: Buffer): Promise<void> {
+/** Deletes the key with this hash if it has ended, so that the hash can be inserted again. */
+export async function deleteEndedKey(tx: Transaction, keyHash: Buffer): Promise<void> {
   await tx.execute(`DELETE FROM api_keys k WHERE key_hash = $1 AND NOT (${isLive('k')})`, [keyHash]);
 }
 
-/** At most once a minute for a key, whichever replicas it was seen by. */
+/** Writes the last use, at most once a minute per key over all replicas. */
 export function touchKeys(tx: Transaction, ids: readonly string[]): Promise<number> {
   return tx.execute(
     `UPDATE api_keys SET last_used_at = now()
@@ -121,6 +119,7 @@ export function touchKeys(tx: Transaction, ids: readonly string[]): Promise<numb
   );
 }
 
-export function deleteDeadKeys(tx: Transaction): Promise<number> {
+/** Deletes keys that ended more than 30 days ago. */
+export function deleteOldKeys(tx: Transaction): Promise<number> {
   return tx.execute(`DELETE FROM api_keys WHERE least(revoked_at, expires_at) < now() - interval '30 days'`);
 }

@@ -7,12 +7,12 @@ import { runOnce } from '@plant-shop/platform/idempotency/saved-answers';
 import { Database, type Transaction } from '@plant-shop/platform/postgres/database';
 import type { Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { auditOthers } from '../audit/audit-others.js';
+import { auditUnlessSelf } from '../audit/audit-unless-self.js';
 import { readDatabaseTime } from '../credentials/database-clock.js';
 import { newSecret, sha256 } from '../credentials/secret.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
-import { managed, userNotFound, type UserRecord } from '../users/user.js';
+import { requireManageable, userNotFound, type UserRecord } from '../users/user.js';
 import { findUser, lockUser } from '../users/users.repository.js';
 import {
   apiKeyNotFound,
@@ -23,7 +23,7 @@ import {
   keyPrefix,
   maxLiveKeys,
   rotationRevocation,
-  shownCharacters,
+  keyPrefixLength,
   toApiKey,
 } from './api-key.js';
 import {
@@ -44,33 +44,33 @@ export class ApiKeysService {
   ) {}
 
   create(context: RpcContext, { username, apiKey }: CreateApiKey): Promise<CreatedApiKey | Replayed> {
-    return this.onceManaged(context, username, async (tx, user) => {
+    return this.createOnce(context, username, async (tx, user) => {
       const permissions = grantedPermissions(apiKey.permissions, user.role);
       assertNotExpired(apiKey, new Date(await readDatabaseTime(tx)));
       if ((await countLiveKeys(tx, user.userId)) >= maxLiveKeys) {
         throw new DomainError('too-many-api-keys', `Revoke a key first: a user has at most ${maxLiveKeys}.`);
       }
-      const { key, ...made } = newKey();
+      const { key, ...generated } = generateKey();
       const { name, expiresAt } = apiKey;
-      const created = await insertKey(tx, { ...made, userId: user.userId, name, permissions, expiresAt });
-      if (!created) throw new Error('two random keys are the same');
-      auditOthers(tx, context, identity.createApiKey, user.userId, `${user.userId}/${made.id}`);
+      const created = await insertKey(tx, { ...generated, userId: user.userId, name, permissions, expiresAt });
+      if (!created) throw new Error('the generated key exists already');
+      auditUnlessSelf(tx, context, identity.createApiKey, user.userId, `${user.userId}/${generated.id}`);
       return { ...toApiKey(created), key };
     });
   }
 
   async list(context: RpcContext, username: string): Promise<ApiKey[]> {
-    const { userId } = managed(context.caller, await findUser(this.database, username));
+    const { userId } = requireManageable(context.caller, await findUser(this.database, username));
     return (await listLiveKeys(this.database, userId)).map(toApiKey);
   }
 
   async revoke(context: RpcContext, { username, apiKeyId }: RevokeApiKey): Promise<ApiKey> {
     const revoked = await this.database.transaction(async (tx) => {
-      const { userId } = managed(context.caller, await findUser(tx, username));
+      const { userId } = requireManageable(context.caller, await findUser(tx, username));
       const key = await revokeKey(tx, userId, apiKeyId);
       if (!key) throw apiKeyNotFound();
       await appendRevocations(tx, [{ kind: 'apiKey', id: apiKeyId }]);
-      auditOthers(tx, context, identity.revokeApiKey, userId, `${userId}/${apiKeyId}`);
+      auditUnlessSelf(tx, context, identity.revokeApiKey, userId, `${userId}/${apiKeyId}`);
       return key;
     });
     this.revocations.nudge();
@@ -81,13 +81,13 @@ export class ApiKeysService {
     context: RpcContext,
     { username, apiKeyId, rotation: { graceSeconds = defaultGraceSeconds } }: RotateApiKey,
   ): Promise<CreatedApiKey | Replayed> {
-    const successor = await this.onceManaged(context, username, async (tx, { userId }) => {
+    const successor = await this.createOnce(context, username, async (tx, { userId }) => {
       assertReplaceable(await lockKeyToReplace(tx, userId, apiKeyId));
-      const { key, ...made } = newKey();
-      const created = await insertSuccessor(tx, apiKeyId, made);
+      const { key, ...generated } = generateKey();
+      const created = await insertSuccessor(tx, apiKeyId, generated);
       await endAfterGrace(tx, apiKeyId, created.id, graceSeconds);
       await appendRevocations(tx, [rotationRevocation(userId, apiKeyId, graceSeconds)]);
-      auditOthers(tx, context, identity.rotateApiKey, userId, `${userId}/${apiKeyId}`);
+      auditUnlessSelf(tx, context, identity.rotateApiKey, userId, `${userId}/${apiKeyId}`);
       return { ...toApiKey(created), key };
     });
     this.revocations.nudge();
@@ -95,26 +95,26 @@ export class ApiKeysService {
   }
 
   /**
-   * What makes a key for a user, once for an Idempotency-Key. Who may is judged for a repeated request as well: the
-   * saved answer holds the key, which a credential that may not make one must not get either.
+   * Creates a key once per Idempotency-Key. A repeated request is authorised too: its saved answer contains the key, which
+   * a credential that may not create keys must not receive.
    */
-  private onceManaged(
+  private createOnce(
     { caller, idempotency }: RpcContext,
     username: string,
-    make: (tx: Transaction, user: UserRecord) => Promise<CreatedApiKey>,
+    create: (tx: Transaction, user: UserRecord) => Promise<CreatedApiKey>,
   ): Promise<CreatedApiKey | Replayed> {
     return this.database.transaction(async (tx) => {
-      const { userId } = managed(caller, await findUser(tx, username));
+      const { userId } = requireManageable(caller, await findUser(tx, username));
       return runOnce(tx, idempotency, async () => {
         const user = await lockUser(tx, userId);
         if (!user) throw userNotFound();
-        return make(tx, user);
+        return create(tx, user);
       });
     });
   }
 }
 
-function newKey(): { readonly id: string; readonly key: string; readonly keyHash: Buffer; readonly prefix: string } {
+function generateKey(): { readonly id: string; readonly key: string; readonly keyHash: Buffer; readonly prefix: string } {
   const key = newSecret(keyPrefix);
-  return { id: randomUUID(), key, keyHash: sha256(key), prefix: key.slice(0, shownCharacters) };
+  return { id: randomUUID(), key, keyHash: sha256(key), prefix: key.slice(0, keyPrefixLength) };
 }

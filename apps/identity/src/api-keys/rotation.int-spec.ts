@@ -34,10 +34,10 @@ describe('rotating an API key', () => {
     }
   };
 
-  it('makes a successor of the same name and permissions, and both work for a day', async () => {
-    const { username, userId, inPerson } = await shop.enter();
-    const old = await create(username, inPerson, { permissions: ['webhooks'] });
-    const successor = await rotate(username, old, inPerson);
+  it('creates a successor with the same name and permissions, and both keys work for a day', async () => {
+    const { username, userId, principal } = await shop.registerAndLogin();
+    const old = await create(username, principal, { permissions: ['webhooks'] });
+    const successor = await rotate(username, old, principal);
     expect(successor).toEqual({
       id: expect.not.stringContaining(old.id),
       name: 'till 4',
@@ -49,7 +49,7 @@ describe('rotating an API key', () => {
     for (const { key, id } of [old, successor]) {
       await expect(shop.check('apiKey', key)).resolves.toMatchObject({ id, userId, permissions: ['webhooks'] });
     }
-    const listed = await shop.call(identity.listApiKeys, { username }, inPerson);
+    const listed = await shop.call(identity.listApiKeys, { username }, principal);
     expect(listed.map(({ id }) => id)).toEqual([successor.id, old.id]);
     const left = Date.parse(listed[1]!.expiresAt!) - Date.now();
     expect(left).toBeGreaterThan(day - 10_000);
@@ -59,120 +59,120 @@ describe('rotating an API key', () => {
     expect(await isRefused(successor.key)).toBe(false);
   });
 
-  it('gives the successor a life as long as the key was given, and never puts off an end', async () => {
-    const { username, inPerson } = await shop.enter();
+  it('gives the successor the lifetime of the key, and never extends the key', async () => {
+    const { username, principal } = await shop.registerAndLogin();
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
-    const old = await create(username, inPerson, { expiresAt: inAnHour });
+    const old = await create(username, principal, { expiresAt: inAnHour });
     await shop.sql.query(`UPDATE api_keys SET expires_at = expires_at - interval '30 minutes' WHERE id = $1`, [old.id]);
-    const successor = await rotate(username, old, inPerson, 2_592_000);
+    const successor = await rotate(username, old, principal, 2_592_000);
     expect(Math.abs(Date.parse(successor.expiresAt!) - Date.now() - 3_600_000)).toBeLessThan(10_000);
     const { expiresAt } = await shop.check('apiKey', old.key);
     expect(Date.parse(expiresAt!)).toBe(Date.parse(inAnHour) - 1_800_000);
   });
 
-  it('is told to followers within a second, who keep the old key for the grace and not a moment longer', async () => {
-    const { username, inPerson } = await shop.enter();
-    const old = await create(username, inPerson);
+  it('reaches followers within a second, and they accept the old key for exactly the grace period', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const old = await create(username, principal);
     const follower = await Follower.start(shop);
     try {
       expect((await follower.check('apiKey', old.key)).expiresAt).toBeUndefined();
       const rotated = Date.now();
-      await rotate(username, old, inPerson, 2);
+      await rotate(username, old, principal, 2);
       await until(async () => (await follower.check('apiKey', old.key)).expiresAt !== undefined, 1_000);
       const end = Date.parse((await follower.check('apiKey', old.key)).expiresAt!);
       expect(end - rotated).toBeGreaterThanOrEqual(2_000);
-      // Answers tell the end in whole milliseconds.
+      // Expiry times are in whole milliseconds.
       await new Promise((resolve) => setTimeout(resolve, end - Date.now() + 20));
       await expect(follower.check('apiKey', old.key)).rejects.toMatchObject({ code: 'credential-refused' });
-      // What was opened with the old key was not told to end before that.
-      expect(follower.told.map(({ kind }) => kind)).toEqual(['userChanged']);
+      // No entry ended the old key earlier, so streams opened with it stayed open.
+      expect(follower.received.map(({ kind }) => kind)).toEqual(['userChanged']);
     } finally {
       await follower.stop();
     }
   });
 
-  it('ends the old key at once when there is no grace, which the log tells as an end', async () => {
-    const { username, inPerson } = await shop.enter();
-    const old = await create(username, inPerson);
+  it('ends the old key at once without a grace period, and the log records its end', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const old = await create(username, principal);
     const { position } = await shop.check('apiKey', old.key);
-    const successor = await rotate(username, old, inPerson, 0);
+    const successor = await rotate(username, old, principal, 0);
     expect(await isRefused(old.key)).toBe(true);
     expect(await isRefused(successor.key)).toBe(false);
     const { entries } = await shop.call(identity.readRevocations, { after: position });
     expect(entries).toEqual([{ position: position + 1, kind: 'apiKey', id: old.id }]);
   });
 
-  it('leaves at most two of a line alive', async () => {
-    const { username, inPerson } = await shop.enter();
-    const first = await create(username, inPerson);
-    const second = await rotate(username, first, inPerson);
+  it('leaves at most two keys of a line live', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const first = await create(username, principal);
+    const second = await rotate(username, first, principal);
     for (const one of [first, second]) {
-      await expect(rotate(username, one, inPerson)).rejects.toMatchObject({ code: 'too-many-api-keys' });
+      await expect(rotate(username, one, principal)).rejects.toMatchObject({ code: 'too-many-api-keys' });
     }
-    // The successor never reached where it was meant for: it is revoked, and another one made.
-    await shop.call(identity.revokeApiKey, { username, apiKeyId: second.id }, inPerson);
-    const third = await rotate(username, first, inPerson);
+    // A successor that was never installed is revoked and replaced.
+    await shop.call(identity.revokeApiKey, { username, apiKeyId: second.id }, principal);
+    const third = await rotate(username, first, principal);
     await expire(first);
-    const fourth = await rotate(username, third, inPerson);
-    const listed = await shop.call(identity.listApiKeys, { username }, inPerson);
+    const fourth = await rotate(username, third, principal);
+    const listed = await shop.call(identity.listApiKeys, { username }, principal);
     expect(listed.map(({ id }) => id)).toEqual([fourth.id, third.id]);
   });
 
-  it('happens once when it is asked for many times at once', async () => {
-    const { username, inPerson } = await shop.enter();
-    const old = await create(username, inPerson);
-    const results = await Promise.allSettled(Array.from({ length: 8 }, () => rotate(username, old, inPerson)));
+  it('happens once when requested many times concurrently', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const old = await create(username, principal);
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => rotate(username, old, principal)));
     const codes = results.map((one) => (one.status === 'fulfilled' ? 'ok' : (one.reason as { code: string }).code));
     expect(codes.sort()).toEqual(['ok', ...Array<string>(7).fill('too-many-api-keys')]);
-    await expect(shop.call(identity.listApiKeys, { username }, inPerson)).resolves.toHaveLength(2);
+    await expect(shop.call(identity.listApiKeys, { username }, principal)).resolves.toHaveLength(2);
   });
 
-  it('is possible with all the keys that a user may have, and makes room for none', async () => {
-    const { username, inPerson } = await shop.enter();
-    const keys = await Promise.all(Array.from({ length: 50 }, () => create(username, inPerson)));
-    const [successor] = await Promise.all(keys.map((key) => rotate(username, key, inPerson)));
-    await expect(create(username, inPerson)).rejects.toMatchObject({ code: 'too-many-api-keys' });
-    const revoke = (apiKeyId: string) => shop.call(identity.revokeApiKey, { username, apiKeyId }, inPerson);
-    // Without its successor, the old one counts again; without both of them there is room.
+  it('is possible at the limit of 50 keys, and frees no place', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const keys = await Promise.all(Array.from({ length: 50 }, () => create(username, principal)));
+    const [successor] = await Promise.all(keys.map((key) => rotate(username, key, principal)));
+    await expect(create(username, principal)).rejects.toMatchObject({ code: 'too-many-api-keys' });
+    const revoke = (apiKeyId: string) => shop.call(identity.revokeApiKey, { username, apiKeyId }, principal);
+    // A revoked successor frees no place, since the old key counts instead; revoking both frees one.
     await revoke(successor!.id);
-    await expect(create(username, inPerson)).rejects.toMatchObject({ code: 'too-many-api-keys' });
+    await expect(create(username, principal)).rejects.toMatchObject({ code: 'too-many-api-keys' });
     await revoke(keys[0]!.id);
-    await create(username, inPerson);
+    await create(username, principal);
   });
 
-  it('is refused for a key that is revoked, expired, unknown, or of another user', async () => {
-    const { username, inPerson } = await shop.enter();
-    const [revoked, expired, theirs] = await Promise.all([1, 2, 3].map(() => create(username, inPerson)));
-    await shop.call(identity.revokeApiKey, { username, apiKeyId: revoked!.id }, inPerson);
+  it("is refused for a key that is revoked, expired, unknown or another user's", async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const [revoked, expired, theirs] = await Promise.all([1, 2, 3].map(() => create(username, principal)));
+    await shop.call(identity.revokeApiKey, { username, apiKeyId: revoked!.id }, principal);
     await expire(expired!);
-    const other = await shop.enter();
+    const other = await shop.registerAndLogin();
     const unknown = { id: '00000000-0000-4000-8000-000000000001' };
     const rotations = [
-      rotate(username, revoked!, inPerson),
-      rotate(username, expired!, inPerson),
-      rotate(username, unknown, inPerson),
+      rotate(username, revoked!, principal),
+      rotate(username, expired!, principal),
+      rotate(username, unknown, principal),
       rotate(other.username, theirs!, manager),
     ];
     await Promise.all(rotations.map((one) => expect(one).rejects.toMatchObject({ code: 'api-key-not-found' })));
   });
 
-  it('is refused with a grace of less than nothing or more than 30 days', async () => {
-    const { username, inPerson } = await shop.enter();
-    const old = await create(username, inPerson);
+  it('is refused with a grace period that is negative, fractional or longer than 30 days', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const old = await create(username, principal);
     for (const graceSeconds of [-1, 2_592_001, 0.5, '60']) {
-      await expect(rotate(username, old, inPerson, graceSeconds as number)).rejects.toMatchObject({
+      await expect(rotate(username, old, principal, graceSeconds as number)).rejects.toMatchObject({
         code: 'invalid-input',
         details: { errors: [{ pointer: '/rotation/graceSeconds' }] },
       });
     }
-    await rotate(username, old, inPerson, 2_592_000);
+    await rotate(username, old, principal, 2_592_000);
   });
 
-  it('is the business of the user in person and of managers only: no key makes its own successor', async () => {
-    const { username, inPerson } = await shop.enter();
-    const old = await create(username, inPerson);
-    const stranger = (await shop.enter()).inPerson;
-    for (const caller of [stranger, { ...inPerson, shown: ['apiKey'] }]) {
+  it('needs a session of the user or write:users: no key can create its own successor', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const old = await create(username, principal);
+    const stranger = (await shop.registerAndLogin()).principal;
+    for (const caller of [stranger, { ...principal, shown: ['apiKey'] }]) {
       await expect(rotate(username, old, caller)).rejects.toMatchObject({ code: 'forbidden' });
     }
     await rotate(username, old, manager);

@@ -6,96 +6,96 @@ const tagBytes = 16;
 
 interface Key {
   readonly id: string;
-  readonly atRest: Buffer;
+  readonly encryption: Buffer;
   readonly fingerprints: Buffer;
 }
 
-/** What can be read again, and the id of the key that it was encrypted with. */
+/** A ciphertext and the id of the key that encrypted it. */
 export interface Encrypted {
   readonly keyId: string;
   readonly bytes: Buffer;
 }
 
 /**
- * AES-256-GCM under keys derived from the secrets of IDENTITY_SECRET, for what identity must be able to read again: the first one
- * encrypts, all of them decrypt. A key's id is derived as well, so nobody has to name keys. What something is for goes in as
- * associated data: a ciphertext that was moved to another row cannot be read there.
+ * Encrypts data that identity must read again: AES-256-GCM with keys derived from the secrets of IDENTITY_SECRET. The first
+ * secret encrypts, all of them decrypt. The key id is derived from the secret too, so operators need not name keys. The
+ * purpose is the associated data: a ciphertext moved to another row cannot be decrypted there.
  */
 export class Cipher {
   private readonly keys: readonly Key[];
-  private readonly present: Key;
+  private readonly current: Key;
 
   constructor(secrets: readonly string[]) {
-    this.keys = secrets.map(keyFrom);
-    const [present] = this.keys;
-    if (!present) throw new Error('a cipher without a key');
-    this.present = present;
+    this.keys = secrets.map(deriveKey);
+    const [current] = this.keys;
+    if (!current) throw new Error('a cipher needs at least one secret');
+    this.current = current;
   }
 
-  /** What is encrypted from now on has it. */
+  /** Id of the key that encrypts. */
   get keyId(): string {
-    return this.present.id;
+    return this.current.id;
   }
 
   get formerKeyIds(): string[] {
-    return this.keys.map(({ id }) => id).filter((id) => id !== this.present.id);
+    return this.keys.map(({ id }) => id).filter((id) => id !== this.current.id);
   }
 
-  /** Equal for equal texts, and no help in guessing them to whoever lacks the secret. */
+  /** Returns an HMAC of the text. Without the secret it does not help to guess the text. */
   fingerprint(text: string): Buffer {
-    return fingerprintOf(this.present, text);
+    return fingerprintOf(this.current, text);
   }
 
-  /** As replicas would make it that put another of the secrets first, or as it was made before the secret changed. */
+  /** Returns the fingerprints of the other secrets: made before a rotation, or by replicas with another order of secrets. */
   formerFingerprints(text: string): Buffer[] {
     return this.keys.slice(1).map((key) => fingerprintOf(key, text));
   }
 
   encrypt(text: string, purpose: string): Encrypted {
     const iv = randomBytes(ivBytes);
-    const cipher = createCipheriv('aes-256-gcm', this.present.atRest, iv, { authTagLength: tagBytes }).setAAD(Buffer.from(purpose));
+    const cipher = createCipheriv('aes-256-gcm', this.current.encryption, iv, { authTagLength: tagBytes }).setAAD(Buffer.from(purpose));
     const encrypted = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-    return { keyId: this.present.id, bytes: Buffer.concat([Buffer.of(format), iv, cipher.getAuthTag(), encrypted]) };
+    return { keyId: this.current.id, bytes: Buffer.concat([Buffer.of(format), iv, cipher.getAuthTag(), encrypted]) };
   }
 
-  /** @throws Error when it was made under another secret, for another purpose, or changed since */
+  /** @throws Error when another secret or purpose was used to encrypt, or the ciphertext was changed */
   decrypt(bytes: Buffer, purpose: string): string {
-    if (bytes[0] !== format) throw new Error(`${purpose} is not encrypted in a format that this build knows`);
+    if (bytes[0] !== format) throw new Error(`${purpose} is encrypted in a format that this version does not know`);
     const text = this.tryKeys(bytes, purpose);
-    if (text === undefined) throw new Error(`${purpose} cannot be decrypted: does IDENTITY_SECRET hold the one that it was made with?`);
+    if (text === undefined) throw new Error(`${purpose} cannot be decrypted: does IDENTITY_SECRET contain the secret that encrypted it?`);
     return text;
   }
 
-  /** With the present key. @returns undefined for what `decrypt` would not read */
-  encryptAnew(bytes: Buffer, purpose: string): Encrypted | undefined {
+  /** Re-encrypts with the current key. @returns undefined where `decrypt` would throw */
+  reencrypt(bytes: Buffer, purpose: string): Encrypted | undefined {
     const text = bytes[0] === format ? this.tryKeys(bytes, purpose) : undefined;
     return text === undefined ? undefined : this.encrypt(text, purpose);
   }
 
-  /** Which key it was needs no telling: no other one opens it. */
+  /** Tries every key, since authenticated decryption fails with a wrong one. */
   private tryKeys(bytes: Buffer, purpose: string): string | undefined {
-    for (const { atRest } of this.keys) {
+    for (const { encryption } of this.keys) {
       try {
-        return opened(atRest, bytes, purpose);
+        return decryptWith(encryption, bytes, purpose);
       } catch {
-        // The next one.
+        // Wrong key: try the next one.
       }
     }
     return undefined;
   }
 }
 
-const derived = (secret: string, use: string, length = 32): Buffer => Buffer.from(hkdfSync('sha256', secret, '', use, length));
+const derive = (secret: string, use: string, length = 32): Buffer => Buffer.from(hkdfSync('sha256', secret, '', use, length));
 
-const keyFrom = (secret: string): Key => ({
-  id: derived(secret, 'identity, id of key', 6).toString('base64url'),
-  atRest: derived(secret, 'identity at rest'),
-  fingerprints: derived(secret, 'identity fingerprints'),
+const deriveKey = (secret: string): Key => ({
+  id: derive(secret, 'identity, id of key', 6).toString('base64url'),
+  encryption: derive(secret, 'identity at rest'),
+  fingerprints: derive(secret, 'identity fingerprints'),
 });
 
 const fingerprintOf = ({ fingerprints }: Key, text: string): Buffer => createHmac('sha256', fingerprints).update(text).digest();
 
-function opened(key: Buffer, bytes: Buffer, purpose: string): string {
+function decryptWith(key: Buffer, bytes: Buffer, purpose: string): string {
   const tagAt = 1 + ivBytes;
   const textAt = tagAt + tagBytes;
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(1, tagAt), { authTagLength: tagBytes })

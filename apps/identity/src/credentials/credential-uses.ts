@@ -11,7 +11,7 @@ const touch = { apiKey: touchKeys, session: touchSessions };
 type Kind = keyof typeof touch;
 const kinds: readonly Kind[] = ['apiKey', 'session'];
 
-/** Remembers which keys and sessions were used and writes it down every second, so that no check waits for a write. */
+/** Collects which keys and sessions were used and writes `lastUsedAt` once a second, so that checks never wait for a write. */
 @Injectable()
 export class CredentialUses implements OnApplicationBootstrap, OnApplicationShutdown {
   private used: Readonly<Record<Kind, Set<string>>> = { apiKey: new Set(), session: new Set() };
@@ -35,11 +35,11 @@ export class CredentialUses implements OnApplicationBootstrap, OnApplicationShut
     await this.write();
   }
 
-  note(kind: Kind, id: string): void {
+  record(kind: Kind, id: string): void {
     this.used[kind].add(id);
   }
 
-  /** What cannot be written now is forgotten: the next use notes it again. */
+  /** Uses are lost when the write fails; the next use records them again. */
   private async write(): Promise<boolean> {
     const { used } = this;
     this.used = { apiKey: new Set(), session: new Set() };

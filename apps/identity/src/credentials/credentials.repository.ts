@@ -3,8 +3,8 @@ import type { Statement, Transaction } from '@plant-shop/platform/postgres/datab
 
 type Reader = Pick<Transaction, 'query'>;
 
-// Each is one statement: the credential, its user and the log's position are of one snapshot. Whoever follows the log
-// from that position on learns of every revocation that the snapshot did not hold.
+// Each query is one statement, so the credential, its user and the position of the revocation log come from one snapshot.
+// A follower that reads the log from that position on sees every revocation that the snapshot does not include.
 
 export interface LiveSession {
   readonly id: string;

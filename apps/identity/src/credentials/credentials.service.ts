@@ -11,9 +11,9 @@ import { fromDigest } from './secret.js';
 const refused = (): DomainError =>
   new DomainError('credential-refused', 'The credential is unknown, expired or revoked. Log in or use another one.');
 
-/** Only whoever has the key learns that it is one. */
-const keyForToken = (): DomainError =>
-  new DomainError('credential-refused', 'This is an API key, sent where a token belongs. Send it in the header api_key.');
+/** Reveals nothing: only callers that hold the key get this answer. */
+const apiKeyAsToken = (): DomainError =>
+  new DomainError('credential-refused', 'This is an API key sent as a bearer token. Send it in the header api_key.');
 
 @Injectable()
 export class CredentialsService {
@@ -34,9 +34,9 @@ export class CredentialsService {
 
   private async checkSession(tokenHash: Buffer): Promise<Credential> {
     const session = await findLiveSession(this.database, tokenHash);
-    if (!session) throw (await findLiveKey(this.database, tokenHash)) ? keyForToken() : refused();
+    if (!session) throw (await findLiveKey(this.database, tokenHash)) ? apiKeyAsToken() : refused();
     const { id, userId, role, expiresAt, position } = session;
-    if (session.isUseStale) this.uses.note('session', id);
+    if (session.isUseStale) this.uses.record('session', id);
     return {
       kind: 'session',
       id,
@@ -50,7 +50,7 @@ export class CredentialsService {
   private async checkKey(keyHash: Buffer): Promise<Credential> {
     const key = await findLiveKey(this.database, keyHash);
     if (!key) throw refused();
-    if (key.isUseStale) this.uses.note('apiKey', key.id);
+    if (key.isUseStale) this.uses.record('apiKey', key.id);
     return {
       kind: 'apiKey',
       id: key.id,

@@ -5,14 +5,14 @@ import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 
-const lookMs = 1_000;
-/** A reading that took longer may be wrong by half of it; the one before it, carried on, is better. */
+const refreshIntervalMs = 1_000;
+/** A slower reading may be off by half its round trip; extrapolating the previous one is more accurate. */
 const maxRoundTripMs = 500;
 
 /**
- * The database's clock, by which all credentials begin and end: replicas share it, and their own clocks may differ by minutes.
- * SQL says `now()`; this is for what is decided outside of SQL. Read each second and carried on by the monotonic clock, so that a
- * step of this host's clock changes nothing.
+ * The database's clock, which decides when all credentials begin and end: replicas share it, while their own clocks may differ by
+ * minutes. SQL uses `now()`; this class serves decisions made outside SQL. It reads the time each second and extrapolates with the
+ * monotonic clock, so steps of this host's clock have no effect.
  */
 @Injectable()
 export class DatabaseClock implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -23,7 +23,7 @@ export class DatabaseClock implements OnApplicationBootstrap, OnApplicationShutd
     private readonly database: Database,
     @InjectLogger() logger: Logger,
   ) {
-    this.loop = new BackgroundLoop({ name: 'database clock', intervalMs: lookMs }, () => this.look(), logger);
+    this.loop = new BackgroundLoop({ name: 'database clock', intervalMs: refreshIntervalMs }, () => this.refresh(), logger);
   }
 
   onApplicationBootstrap(): void {
@@ -34,28 +34,28 @@ export class DatabaseClock implements OnApplicationBootstrap, OnApplicationShutd
     return this.loop.stop();
   }
 
-  /** Whoever tells the time before the loop runs calls this first. */
-  async look(): Promise<false> {
-    const begun = performance.now();
+  /** Reads the database's time. Code that needs the time before the loop starts must call this first. */
+  async refresh(): Promise<false> {
+    const startedAt = performance.now();
     const time = await readDatabaseTime(this.database);
-    const roundTrip = performance.now() - begun;
-    if (!this.reading || roundTrip <= maxRoundTripMs) this.reading = { time, at: begun + roundTrip / 2 };
+    const roundTrip = performance.now() - startedAt;
+    if (!this.reading || roundTrip <= maxRoundTripMs) this.reading = { time, at: startedAt + roundTrip / 2 };
     return false;
   }
 
-  /** In milliseconds since the epoch. */
+  /** Returns the database's time in milliseconds since the epoch. */
   now(): number {
-    if (!this.reading) throw new Error("the database's clock was not read yet");
+    if (!this.reading) throw new Error("the database's clock has not been read yet");
     return this.reading.time + performance.now() - this.reading.at;
   }
 
-  /** Whole seconds by which the database's clock is ahead of this host's, at this moment. */
+  /** Returns by how many whole seconds the database's clock is ahead of this host's clock now. */
   secondsAhead(): number {
     return Math.round((this.now() - Date.now()) / 1_000);
   }
 }
 
-/** In milliseconds since the epoch. */
+/** Returns the database's time in milliseconds since the epoch. */
 export async function readDatabaseTime(db: Pick<Transaction, 'query'>): Promise<number> {
   const { time } = onlyRow(
     await db.query<{ time: number }>({

@@ -7,7 +7,7 @@ describe('demo data', () => {
   let shop: TestIdentity | undefined;
   afterEach(() => shop?.stop());
 
-  it('makes the printed credentials work, at each start, also when two processes start at the same time', async () => {
+  it('creates the printed credentials at each start, also when two processes start concurrently', async () => {
     shop = await TestIdentity.start();
     await Promise.all([shop.addReplica({ demoData: true }), shop.addReplica({ demoData: true })]);
     const { token } = await shop.login('admin', 'admin-password');
@@ -15,8 +15,8 @@ describe('demo data', () => {
     const key = await shop.check('apiKey', 'special-key');
     expect(key).toMatchObject({ kind: 'apiKey', userId: session.userId, permissions });
 
-    const inPerson = { subject: session.userId, permissions, shown: ['session'] };
-    await shop.call(identity.revokeApiKey, { username: 'admin', apiKeyId: key.id }, inPerson);
+    const principal = { subject: session.userId, permissions, shown: ['session'] };
+    await shop.call(identity.revokeApiKey, { username: 'admin', apiKeyId: key.id }, principal);
     await expect(shop.check('apiKey', 'special-key')).rejects.toMatchObject({ code: 'credential-refused' });
 
     const { rows: before } = await shop.sql.query('SELECT password_hash FROM users');
@@ -30,7 +30,7 @@ describe('demo data', () => {
     expect((await shop.sql.query('SELECT * FROM oauth_clients')).rows).toEqual(clientBefore);
   });
 
-  it('is not there unless asked for', async () => {
+  it('is not created by default', async () => {
     shop = await TestIdentity.start();
     await expect(shop.check('apiKey', 'special-key')).rejects.toMatchObject({ code: 'credential-refused' });
     await expect(shop.login('admin', 'admin-password')).rejects.toMatchObject({ code: 'login-failed' });

@@ -7,7 +7,7 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { insertKey, removeDeadKey } from '../api-keys/api-keys.repository.js';
+import { insertKey, deleteEndedKey } from '../api-keys/api-keys.repository.js';
 import { sha256 } from '../credentials/secret.js';
 import { OAuthClientEntity } from '../oauth/oauth-client.entity.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
@@ -18,15 +18,15 @@ import { UsersService } from '../users/users.service.js';
 const admin = { username: 'admin', password: 'admin-password' };
 const apiKey = 'special-key';
 const client = { clientId: 'plant-admin', secret: 'plant-secret' };
-/** The public client that "Authorize" on `/docs` begins with: the gateway's setting `DOCS_OAUTH_CLIENT`. */
+/** Public client of "Authorize" on `/docs`; the gateway's setting `DOCS_OAUTH_CLIENT`. */
 const docsClientId = 'plant-docs';
-/** The public client that people log in with at `/console`: the gateway's setting `CONSOLE_OAUTH_CLIENT`. */
+/** Public client of `/console`; the gateway's setting `CONSOLE_OAUTH_CLIENT`. */
 const consoleClientId = 'plant-console';
 const deadlineMs = 10_000;
 
 /**
- * The credentials that a demo prints, made anew at each start where they are missing. A warm start hashes nothing.
- * Refused in production by the settings.
+ * Creates the credentials that the demo prints, at each start, if they are missing. Hashes nothing if they exist. The
+ * settings refuse it in production.
  */
 @Injectable()
 export class DemoData implements OnModuleInit {
@@ -40,16 +40,16 @@ export class DemoData implements OnModuleInit {
 
   async onModuleInit(): Promise<void> {
     if (!this.options.demoData) return;
-    const userId = await this.adminId();
+    const userId = await this.findOrCreateAdmin();
     const existing = await this.database.repository(OAuthClientEntity).findOneBy({ clientId: client.clientId });
     const secretHash = existing?.secretHash ?? (await this.hash(client.secret));
     await this.database.transaction(async (tx) => {
       const keyHash = sha256(apiKey);
-      await removeDeadKey(tx, keyHash);
+      await deleteEndedKey(tx, keyHash);
       const key = { id: randomUUID(), userId, name: 'demo', prefix: 'special', permissions, expiresAt: undefined };
       await insertKey(tx, { ...key, keyHash });
-      const redirectUris = docsAddresses(this.options.publicUrl);
-      const consoleRedirectUris = consoleAddresses(this.options.publicUrl);
+      const redirectUris = redirectUrisOfDocs(this.options.publicUrl);
+      const consoleRedirectUris = redirectUrisOfConsole(this.options.publicUrl);
       const clients = tx.repository(OAuthClientEntity);
       const inserted = clients.createQueryBuilder().insert().values([
         {
@@ -78,23 +78,23 @@ export class DemoData implements OnModuleInit {
         },
       ]);
       await inserted.orIgnore().execute();
-      // The shop may have been started at another address before.
+      // PUBLIC_URL may have changed since the last start.
       await clients.update(docsClientId, { redirectUris });
       await clients.update(consoleClientId, { redirectUris: consoleRedirectUris });
     });
-    this.logger.info('demo data is there');
+    this.logger.info('demo data ready');
   }
 
-  private async adminId(): Promise<string> {
-    const there = await findUser(this.database, admin.username);
-    if (there) return there.userId;
-    await this.makeAdmin();
-    const made = await findUser(this.database, admin.username);
-    if (!made) throw new Error('the admin of the demo was made, and is gone');
-    return made.userId;
+  private async findOrCreateAdmin(): Promise<string> {
+    const existing = await findUser(this.database, admin.username);
+    if (existing) return existing.userId;
+    await this.createAdmin();
+    const created = await findUser(this.database, admin.username);
+    if (!created) throw new Error('the demo admin was created but cannot be found');
+    return created.userId;
   }
 
-  private async makeAdmin(): Promise<void> {
+  private async createAdmin(): Promise<void> {
     const context = new RpcContext('demo data', Deadline.in(deadlineMs));
     try {
       await this.users.register(
@@ -103,7 +103,7 @@ export class DemoData implements OnModuleInit {
         (records) => records,
       );
     } catch (error) {
-      // Another process that started at the same moment was faster.
+      // Another process that starts at the same time has created it.
       if (!(error instanceof DomainError) || error.code !== 'username-taken') throw error;
     }
   }
@@ -115,17 +115,18 @@ export class DemoData implements OnModuleInit {
 
 const loopbackHosts = ['127.0.0.1', 'localhost', '[::1]'];
 
-/** Where the page at `/docs` has its users sent back to. */
-export const docsAddresses = (publicUrl: string): string[] => originsOf(publicUrl).map((origin) => `${origin}/docs/oauth2-redirect.html`);
+/** Returns the redirect URIs of `/docs`. */
+export const redirectUrisOfDocs = (publicUrl: string): string[] =>
+  originsOf(publicUrl).map((origin) => `${origin}/docs/oauth2-redirect.html`);
 
-/** Where the console has its users sent back to; on this machine also by Vite's development server (apps/console/README.md). */
-export function consoleAddresses(publicUrl: string): string[] {
+/** Returns the redirect URIs of the console; on a loopback host, also those of Vite's development server (apps/console/README.md). */
+export function redirectUrisOfConsole(publicUrl: string): string[] {
   const origins = originsOf(publicUrl);
   const development = origins.length > 1 ? ['http://127.0.0.1:5173', 'http://localhost:5173'] : [];
   return [...origins, ...development].map((origin) => `${origin}/console/`);
 }
 
-/** All names under which a shop on this machine is opened. */
+/** Returns the origin or, for a loopback host, the origins of all loopback names. */
 function originsOf(publicUrl: string): string[] {
   const { hostname } = new URL(publicUrl);
   return loopbackHosts.includes(hostname) ? loopbackHosts.map((host) => publicUrl.replace(hostname, host)) : [publicUrl];

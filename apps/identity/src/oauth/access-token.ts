@@ -1,41 +1,41 @@
 import { createLocalJWKSet, errors, type JWK, jwtVerify, type JWTPayload } from 'jose';
 import type { AdapterPayload } from 'oidc-provider';
-import type { Revoked } from '../revocations/revocations.repository.js';
+import type { RevocationTarget } from '../revocations/revocations.repository.js';
 import { type KeyRing, signingAlgorithm } from './signing-key.js';
 
-/** What an access token of ours says, in the provider's terms. */
-export interface ReadAccessToken {
+/** The claims of a verified access token, in the provider's terms. */
+export interface VerifiedAccessToken {
   readonly payload: AdapterPayload & { readonly kind: 'AccessToken' | 'ClientCredentials' };
-  /** Any of these entries of the revocation log has ended it. */
-  readonly endedBy: readonly Revoked[];
+  /** Any of these entries in the revocation log has ended the token. */
+  readonly revokedBy: readonly RevocationTarget[];
 }
 
-/** @returns undefined when it is none of ours, or has expired */
-export type AccessTokenReader = (value: string) => Promise<ReadAccessToken | undefined>;
+/** Verifies an access token. @returns undefined when identity did not issue it, or it has expired */
+export type AccessTokenVerifier = (value: string) => Promise<VerifiedAccessToken | undefined>;
 
-/** What access tokens are for: their audience. */
-export const resourceOf = (publicUrl: string): string => `${publicUrl}/v3`;
+/** Returns the resource indicator of the API, which is the audience of access tokens. */
+export const apiResource = (publicUrl: string): string => `${publicUrl}/v3`;
 
 /**
- * The provider revokes and introspects only tokens that it can look up, and refuses what looks like a JWT. Its adapter
- * looks up by the JWT itself; this is how it gets there.
+ * Encodes a JWT so that it does not look like one. The provider revokes and introspects only opaque tokens, which it looks
+ * up with its adapter, and refuses JWTs. The adapter decodes the JWT again.
  */
-export const unstructured = (jwt: string): string => jwt.replaceAll('.', '~');
-const structured = (value: string): string => value.replaceAll('~', '.');
+export const toOpaque = (jwt: string): string => jwt.replaceAll('.', '~');
+const toJwt = (value: string): string => value.replaceAll('~', '.');
 
-/** @param now the database's clock, in milliseconds since the epoch */
-export function accessTokenReader(publicUrl: string, { jwks }: KeyRing, now: () => number): AccessTokenReader {
+/** @param now returns the database's time in milliseconds since the epoch */
+export function createAccessTokenVerifier(publicUrl: string, { jwks }: KeyRing, now: () => number): AccessTokenVerifier {
   const keys = createLocalJWKSet({ keys: jwks.map(publicPart) });
   return async (value) => {
     try {
-      const { payload, protectedHeader } = await jwtVerify(structured(value), keys, {
+      const { payload, protectedHeader } = await jwtVerify(toJwt(value), keys, {
         issuer: publicUrl,
-        audience: resourceOf(publicUrl),
+        audience: apiResource(publicUrl),
         typ: 'at+jwt',
         algorithms: [signingAlgorithm],
         currentDate: new Date(now()),
       });
-      return toRead(payload, protectedHeader.kid);
+      return toVerified(payload, protectedHeader.kid);
     } catch (error) {
       if (error instanceof errors.JOSEError) return undefined;
       throw error;
@@ -44,12 +44,12 @@ export function accessTokenReader(publicUrl: string, { jwks }: KeyRing, now: () 
 }
 
 function publicPart(jwk: JWK): JWK {
-  const { ...shown } = jwk;
-  delete shown.d;
-  return shown;
+  const { ...publicJwk } = jwk;
+  delete publicJwk.d;
+  return publicJwk;
 }
 
-function toRead(claims: JWTPayload, kid = ''): ReadAccessToken {
+function toVerified(claims: JWTPayload, kid = ''): VerifiedAccessToken {
   const { jti = '', iat, exp, aud, sub } = claims;
   const [clientId, scope, grantId, secretId] = ['client_id', 'scope', 'grant_id', 'secret_id'].map((name) => {
     const value = claims[name];
@@ -65,10 +65,10 @@ function toRead(claims: JWTPayload, kid = ''): ReadAccessToken {
       ...(aud !== undefined && { aud }),
       ...(scope !== undefined && { scope }),
       ...(grantId !== undefined && { grantId, accountId: sub }),
-      // Of a token that acts for the client's owner.
+      // The token acts for the client's owner.
       ...(grantId === undefined && { extra: { sub } }),
     },
-    endedBy: [
+    revokedBy: [
       { kind: 'accessToken', id: jti },
       { kind: 'signingKey', id: kid },
       ...(grantId === undefined ? [] : [{ kind: 'grant', id: grantId } as const]),

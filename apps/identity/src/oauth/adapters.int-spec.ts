@@ -19,11 +19,11 @@ describe("the provider's state", () => {
   beforeAll(async () => {
     test = await createDatabase(migrationsFolder);
     database = await Database.connect(identityDatabase({ databaseUrl: test.url, databaseCa: '' }, 4), createLogger('test', 'fatal'));
-    // Nobody follows the log here, so nobody is nudged.
+    // This test has no followers to notify.
     const grants = new GrantsService(database, { nudge: () => undefined } as unknown as RevocationsService);
     const clock = new DatabaseClock(database, createLogger('test', 'fatal'));
-    await clock.look();
-    const adapters = new Adapters(database, new Cipher(['a secret of the tests, 32 characters or more']), grants, clock);
+    await clock.refresh();
+    const adapters = new Adapters(database, new Cipher(['a test secret of 32 characters or more']), grants, clock);
     of = (model) => adapters.of(model, async () => undefined);
   });
   afterAll(async () => {
@@ -31,7 +31,7 @@ describe("the provider's state", () => {
     await test.drop();
   });
 
-  it('is found by id, uid and user code, within its model', async () => {
+  it('is found by id, uid and user code, only within its model', async () => {
     const codes = of('DeviceCode');
     const payload = { jti: 'id-1', uid: 'uid-1', userCode: 'CODE-1', grantId: 'grant-1' };
     await codes.upsert('id-1', payload, 60);
@@ -41,7 +41,7 @@ describe("the provider's state", () => {
     await expect(of('Session').find('id-1')).resolves.toBeUndefined();
   });
 
-  it('is replaced by an upsert, and tells when it was consumed', async () => {
+  it('is replaced by an upsert, and carries the time at which it was consumed', async () => {
     const codes = of('AuthorizationCode');
     await codes.upsert('code', { jti: 'code', scope: 'old' }, 60);
     await codes.upsert('code', { jti: 'code', scope: 'new' }, 60);
@@ -52,7 +52,7 @@ describe("the provider's state", () => {
   const revocations = async (): Promise<unknown[]> =>
     (await readRevocations(database, { after: 0 })).entries.map(({ kind, id }) => ({ kind, id }));
 
-  it('ends when it expires, is destroyed, or its grant is revoked, which the log tells once', async () => {
+  it('ends when it expires, is destroyed, or its grant is revoked, which is logged once', async () => {
     const tokens = of('RefreshToken');
     await tokens.upsert('expired', { jti: 'expired' }, 0);
     await tokens.upsert('destroyed', { jti: 'destroyed' }, 60);
@@ -68,7 +68,7 @@ describe("the provider's state", () => {
     await expect(database.transaction((tx) => deleteExpiredPayloads(tx))).resolves.toBe(1);
   });
 
-  it('is consumed once, whoever else does so at the same moment: the others end the grant', async () => {
+  it('is consumed once, and concurrent attempts to consume it end the grant', async () => {
     const codes = of('AuthorizationCode');
     await codes.upsert('raced', { jti: 'raced', grantId: 'grant-3' }, 60);
     const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => codes.consume('raced')));
@@ -80,12 +80,12 @@ describe("the provider's state", () => {
     await expect(revocations()).resolves.toContainEqual({ kind: 'grant', id: 'grant-3' });
   });
 
-  it('is not kept for a user or a client that is gone', async () => {
-    const gone = { jti: 'late', accountId: '00000000-0000-4000-8000-000000000009', clientId: 'gone' };
-    await expect(of('RefreshToken').upsert('late', gone, 60)).rejects.toMatchObject({ error: 'invalid_grant' });
+  it('is not stored for a deleted user or client', async () => {
+    const payload = { jti: 'late', accountId: '00000000-0000-4000-8000-000000000009', clientId: 'deleted' };
+    await expect(of('RefreshToken').upsert('late', payload, 60)).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('holds no id or payload in the clear', async () => {
+  it('stores no id or payload in plain text', async () => {
     await of('RefreshToken').upsert('a-secret-token', { jti: 'a-secret-token', scope: 'an-account' }, 60);
     const rows = await database.query<{ row: string }>('SELECT p::text AS row FROM oauth_payloads p');
     const hex = (text: string): string => Buffer.from(text).toString('hex');

@@ -6,25 +6,25 @@ import { sha256 } from '../credentials/secret.js';
 import { Cipher } from '../credentials/cipher.js';
 import { DatabaseClock } from '../credentials/database-clock.js';
 import { areRevoked } from '../revocations/revocations.repository.js';
-import type { AccessTokenReader } from './access-token.js';
+import type { AccessTokenVerifier } from './access-token.js';
 import { GrantsService } from './grants.service.js';
 import { metadataOf } from './oauth-client.js';
 import { OAuthClientEntity } from './oauth-client.entity.js';
 import {
   consumePayload,
-  countPayloadsOfOthers,
+  countPayloadsToReencrypt,
   deletePayload,
   findGrantOf,
   findPayload,
-  hasUsed,
-  lockPayloadsOfKeys,
-  type PayloadKey,
+  hasUsedRefreshTokens,
+  lockPayloadsToReencrypt,
+  type PayloadIdColumn,
   replacePayloads,
   upsertPayload,
 } from './payloads.repository.js';
 import { toDatabaseTime, toHostTime } from './provider-times.js';
 
-/** Where the provider keeps its state: one adapter for each of its models. */
+/** Storage of the provider: creates an adapter for each of its models. */
 @Injectable()
 export class Adapters {
   constructor(
@@ -34,76 +34,76 @@ export class Adapters {
     private readonly clock: DatabaseClock,
   ) {}
 
-  of(model: string, readToken: AccessTokenReader): Adapter {
+  of(model: string, verifyToken: AccessTokenVerifier): Adapter {
     switch (model) {
       case 'Client':
         return new ClientAdapter(this.database);
       case 'AccessToken':
       case 'ClientCredentials':
-        return new AccessTokenAdapter(this.database, this.grants, this.clock, model, readToken);
+        return new AccessTokenAdapter(this.database, this.grants, this.clock, model, verifyToken);
       default:
         return new PayloadAdapter(this.database, this.cipher, this.grants, this.clock, model);
     }
   }
 
-  /** What a former secret encrypted is encrypted with the present one. @returns how much is left */
-  async sealAnew(): Promise<number> {
+  /** Re-encrypts payloads of former secrets with the current one. @returns the number of payloads still to do */
+  async reencrypt(): Promise<number> {
     let last: { readonly model: string; readonly idHash: Buffer } | undefined;
     do {
       last = await this.database.transaction(async (tx) => {
-        const former = await lockPayloadsOfKeys(tx, this.cipher.formerKeyIds, last, sealedAtOnce);
-        const anew = former.flatMap(({ model, idHash, payload }) => {
-          const encrypted = this.cipher.encryptAnew(payload, purposeOf(model, idHash));
+        const former = await lockPayloadsToReencrypt(tx, this.cipher.formerKeyIds, last, reencryptBatchSize);
+        const reencrypted = former.flatMap(({ model, idHash, payload }) => {
+          const encrypted = this.cipher.reencrypt(payload, purposeOf(model, idHash));
           return encrypted ? [{ model, idHash, payload: encrypted }] : [];
         });
-        if (anew.length > 0) await replacePayloads(tx, anew);
-        return former.length === sealedAtOnce ? former.at(-1) : undefined;
+        if (reencrypted.length > 0) await replacePayloads(tx, reencrypted);
+        return former.length === reencryptBatchSize ? former.at(-1) : undefined;
       });
     } while (last);
-    return countPayloadsOfOthers(this.database, this.cipher.keyId);
+    return countPayloadsToReencrypt(this.database, this.cipher.keyId);
   }
 }
 
-/** In one transaction, which holds their rows. */
-const sealedAtOnce = 200;
+/** Payloads re-encrypted in one transaction, which locks their rows. */
+const reencryptBatchSize = 200;
 
-const unused = (): never => {
-  throw new Error('the provider does not do this with our configuration');
+const notSupported = (): never => {
+  throw new Error('the provider does not call this with our configuration');
 };
 
 class ClientAdapter implements Adapter {
   constructor(private readonly database: Database) {}
 
   async find(id: string): Promise<AdapterPayload | undefined> {
-    // Text in Postgres holds no NUL; the name of no client does.
+    // Postgres text cannot contain NUL, so no client id does.
     if (id.includes('\0')) return undefined;
     const client = await this.database.repository(OAuthClientEntity).findOneBy({ clientId: id });
     return client ? metadataOf(client) : undefined;
   }
 
-  readonly upsert = unused;
-  readonly findByUserCode = unused;
-  readonly findByUid = unused;
-  readonly consume = unused;
-  readonly destroy = unused;
-  readonly revokeByGrantId = unused;
+  readonly upsert = notSupported;
+  readonly findByUserCode = notSupported;
+  readonly findByUid = notSupported;
+  readonly consume = notSupported;
+  readonly destroy = notSupported;
+  readonly revokeByGrantId = notSupported;
 }
 
-/** Access tokens are JWTs: what they say is read from them, and what ends them from the revocation log. */
+/** Access tokens are JWTs and not stored: claims come from the token, revocations from the log. */
 class AccessTokenAdapter implements Adapter {
   constructor(
     private readonly database: Database,
     private readonly grants: GrantsService,
     private readonly clock: DatabaseClock,
     private readonly model: 'AccessToken' | 'ClientCredentials',
-    private readonly readToken: AccessTokenReader,
+    private readonly verifyToken: AccessTokenVerifier,
   ) {}
 
-  /** @param value what unstructured.ts made of the JWT */
+  /** @param value the JWT as encoded by `toOpaque` */
   async find(value: string): Promise<AdapterPayload | undefined> {
-    const token = await this.readToken(value);
+    const token = await this.verifyToken(value);
     if (token?.payload.kind !== this.model) return undefined;
-    return (await areRevoked(this.database, token.endedBy)) ? undefined : toHostTime(this.clock, token.payload);
+    return (await areRevoked(this.database, token.revokedBy)) ? undefined : toHostTime(this.clock, token.payload);
   }
 
   destroy(jti: string): Promise<void> {
@@ -114,10 +114,10 @@ class AccessTokenAdapter implements Adapter {
     return this.grants.end(grantId);
   }
 
-  readonly upsert = unused;
-  readonly findByUserCode = unused;
-  readonly findByUid = unused;
-  readonly consume = unused;
+  readonly upsert = notSupported;
+  readonly findByUserCode = notSupported;
+  readonly findByUid = notSupported;
+  readonly consume = notSupported;
 }
 
 class PayloadAdapter implements Adapter {
@@ -146,7 +146,7 @@ class PayloadAdapter implements Adapter {
         }),
       );
     } catch (error) {
-      if (ownersGone.has(constraintOf(error) ?? '')) throw new errors.InvalidGrant('the user or the client is gone');
+      if (ownerConstraints.has(constraintOf(error) ?? '')) throw new errors.InvalidGrant('the user or the client was deleted');
       throw error;
     }
   }
@@ -164,13 +164,13 @@ class PayloadAdapter implements Adapter {
   }
 
   /**
-   * The provider has looked before whether it is consumed; of two that show the same code or token at the same moment,
-   * both have found that it is not. Who loses has reused it, and ends the grant.
+   * Marks a code or refresh token as used. The provider has checked before that it is unused, but two concurrent requests can
+   * both pass that check. The request that loses here has reused the token, so it ends the grant.
    */
   async consume(id: string): Promise<void> {
     const idHash = sha256(id);
-    if (this.model === 'RefreshToken' && (await hasUsed(this.database, { model: this.model, idHash }, maxUsedTokens))) {
-      throw new errors.InvalidGrant('refreshed too often: ask the user anew');
+    if (this.model === 'RefreshToken' && (await hasUsedRefreshTokens(this.database, { model: this.model, idHash }, maxUsedRefreshTokens))) {
+      throw new errors.InvalidGrant('too many refreshes: ask the user for consent again');
     }
     if (await this.database.transaction((tx) => consumePayload(tx, this.model, idHash))) return;
     const grantId = await findGrantOf(this.database, this.model, idHash);
@@ -187,11 +187,11 @@ class PayloadAdapter implements Adapter {
     return this.grants.end(grantId);
   }
 
-  private async findBy(key: PayloadKey, value: string): Promise<AdapterPayload | undefined> {
+  private async findBy(key: PayloadIdColumn, value: string): Promise<AdapterPayload | undefined> {
     const row = await findPayload(this.database, this.model, key, sha256(value));
     if (!row) return undefined;
-    const kept = JSON.parse(this.cipher.decrypt(row.payload, purposeOf(this.model, row.idHash))) as AdapterPayload;
-    const payload = row.consumedAt ? { ...kept, consumed: Math.floor(row.consumedAt.getTime() / 1_000) } : kept;
+    const stored = JSON.parse(this.cipher.decrypt(row.payload, purposeOf(this.model, row.idHash))) as AdapterPayload;
+    const payload = row.consumedAt ? { ...stored, consumed: Math.floor(row.consumedAt.getTime() / 1_000) } : stored;
     return toHostTime(this.clock, payload);
   }
 }
@@ -199,11 +199,11 @@ class PayloadAdapter implements Adapter {
 const purposeOf = (model: string, idHash: Buffer): string => `${model} ${idHash.toString('base64url')}`;
 
 /**
- * Of one grant, in the 30 days that each is kept: one of them that is shown again ends the grant, so none may be forgotten
- * early. An application that refreshes when its access token ends, after an hour, uses 720.
+ * Maximum number of used refresh tokens stored per grant, each for 30 days. Reusing any of them must end the grant, so none
+ * may be deleted early. An application that refreshes hourly, when its access token expires, uses 720.
  */
-const maxUsedTokens = 2_000;
+const maxUsedRefreshTokens = 2_000;
 
-const ownersGone: ReadonlySet<string> = new Set(['oauth_payloads_user', 'oauth_payloads_client']);
+const ownerConstraints: ReadonlySet<string> = new Set(['oauth_payloads_user', 'oauth_payloads_client']);
 
 const hashOf = (value: string | undefined): Buffer | undefined => (value === undefined ? undefined : sha256(value));

@@ -4,37 +4,37 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { LoginAttempts } from '../sessions/login-attempts.js';
 
-const maxProven = 1_000;
+const maxVerified = 1_000;
 const deadlineMs = 5_000;
 
 /**
- * Checks client secrets. They are hashed like passwords, since some are made up by people; but machines show theirs for
- * every token, so a secret that was right once is known again by its HMAC, under a key that only this process has. The
- * HMAC covers the hash: with another secret in the table, or none, it is not known any more.
+ * Checks client secrets. They are hashed like passwords, since people may choose them. Machines send theirs for every
+ * token, so a verified secret is recognised by its HMAC under a key that only this process has. The HMAC covers the stored
+ * hash, so replacing the secret invalidates it.
  */
 @Injectable()
 export class ClientSecrets {
   private readonly key = randomBytes(32);
-  /** Oldest first. */
-  private readonly proven = new Set<string>();
+  /** Fingerprints of verified secrets, oldest first. */
+  private readonly verified = new Set<string>();
 
   constructor(
     private readonly hasher: PasswordHasher,
     private readonly attempts: LoginAttempts,
   ) {}
 
-  /** @throws DomainError `too-many-logins` when the address has failed too often */
+  /** Returns whether the secret is right. @throws DomainError `too-many-logins` after too many failures from the address */
   async isRight(secretHash: string, secret: string, address: string): Promise<boolean> {
-    const mark = createHmac('sha256', this.key).update(`${secretHash}\0${secret}`).digest('base64url');
-    if (this.proven.has(mark)) return true;
-    const isRight = await this.attempts.ofAddress(
+    const fingerprint = createHmac('sha256', this.key).update(`${secretHash}\0${secret}`).digest('base64url');
+    if (this.verified.has(fingerprint)) return true;
+    const isRight = await this.attempts.runForAddress(
       address,
       async () => (await this.hasher.verify(secretHash, secret, Deadline.in(deadlineMs))) || undefined,
     );
     if (!isRight) return false;
-    const [oldest] = this.proven;
-    if (this.proven.size >= maxProven && oldest !== undefined) this.proven.delete(oldest);
-    this.proven.add(mark);
+    const [oldest] = this.verified;
+    if (this.verified.size >= maxVerified && oldest !== undefined) this.verified.delete(oldest);
+    this.verified.add(fingerprint);
     return true;
   }
 }

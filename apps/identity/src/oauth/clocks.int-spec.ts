@@ -7,29 +7,29 @@ import { TestOAuth } from './oauth.spec.fixture.js';
 const tenMinutes = 600;
 
 /**
- * The provider reads this host's clock by `Date.now` alone. A request that meets another clock than the one before it is what meets
- * another replica, or one whose clock stepped while it ran; the database's clock stays what it is.
+ * The provider reads this host's clock only with `Date.now`. Changing it between two requests simulates replicas with different
+ * clocks, or a step of one clock. The database's clock is not changed.
  */
-describe('OAuth 2.0 between replicas whose clocks differ', () => {
+describe('OAuth 2.0 with different clocks of replicas', () => {
   let oauth: TestOAuth;
   let client: Awaited<ReturnType<TestOAuth['register']>>;
-  let user: Awaited<ReturnType<TestOAuth['shop']['enter']>>;
+  let user: Awaited<ReturnType<TestOAuth['shop']['registerAndLogin']>>;
   beforeAll(async () => {
     oauth = await TestOAuth.start();
     client = await oauth.register();
-    user = await oauth.shop.enter();
+    user = await oauth.shop.registerAndLogin();
   });
   afterEach(() => void jest.restoreAllMocks());
   afterAll(() => oauth.shop.stop());
 
   const trueTime = (): number => performance.timeOrigin + performance.now();
-  /** The host that answers from now on has a clock that is so far ahead of the database's. */
+  /** Sets this host's clock ahead of the database's for the next requests. */
   const hostAhead = (seconds: number): void => {
     jest.restoreAllMocks();
     jest.spyOn(Date, 'now').mockImplementation(() => Math.floor(trueTime() + seconds * 1_000));
   };
   const nowSeconds = (): number => trueTime() / 1_000;
-  /** Rounded to seconds twice. */
+  /** Matches a time this far in the future, within 3 s: times are rounded to seconds twice. */
   const near = (seconds: number): unknown => {
     const expected = nowSeconds() + seconds;
     return { asymmetricMatch: (actual: unknown) => typeof actual === 'number' && Math.abs(actual - expected) <= 3, toString: () => `near ${expected}` };
@@ -42,13 +42,13 @@ describe('OAuth 2.0 between replicas whose clocks differ', () => {
     [-tenMinutes, tenMinutes],
   ];
 
-  it.each(bothWays)('a code of one %d s ahead is redeemed at one %d s ahead, for tokens in the time of the database', async (issuedAt, redeemedAt) => {
+  it.each(bothWays)("a code issued %d s ahead is redeemed %d s ahead, for tokens in the database's time", async (issuedAt, redeemedAt) => {
     hostAhead(issuedAt);
-    const asked = await oauth.request(client, { scope: 'openid write:orders', max_age: '3600' });
-    const back = await oauth.authorize(oauth.browser(), asked, user);
+    const request = await oauth.request(client, { scope: 'openid write:orders', max_age: '3600' });
+    const back = await oauth.authorize(oauth.browser(), request, user);
     hostAhead(redeemedAt);
     const at = { client_id: client.clientId };
-    const response = await oauth.codeGrant(client, asked, back);
+    const response = await oauth.codeGrant(client, request, back);
     expect(response.status).toBe(200);
     const tokens = (await response.json()) as { access_token: string; id_token: string; refresh_token: string; expires_in: number };
     expect(tokens.expires_in).toBe(3_600);
@@ -66,25 +66,25 @@ describe('OAuth 2.0 between replicas whose clocks differ', () => {
     await expect(oauth.introspect(client, refreshed.access_token)).resolves.toMatchObject({ active: false });
   });
 
-  it('a code ends after a minute of the database, wherever it is shown', async () => {
+  it("a code expires after a minute of the database's time on every replica", async () => {
     hostAhead(tenMinutes);
-    const asked = await oauth.request(client);
-    const back = await oauth.authorize(oauth.browser(), asked, user);
+    const request = await oauth.request(client);
+    const back = await oauth.authorize(oauth.browser(), request, user);
     await oauth.shop.sql.query(
       `UPDATE oauth_payloads SET expires_at = expires_at - interval '61 seconds' WHERE model = 'AuthorizationCode' AND consumed_at IS NULL`,
     );
     hostAhead(-tenMinutes);
-    expect((await oauth.codeGrant(client, asked, back)).status).toBe(400);
+    expect((await oauth.codeGrant(client, request, back)).status).toBe(400);
   });
 
   it.each<[number, number]>([
     [0, 3_600],
     [3_600, -3_600],
-  ])('the pages of a login, good for half an hour, go on when the clock steps from %d s to %d s ahead between any two of them', async (first, second) => {
+  ])('login and consent pages, valid for 30 minutes, survive clock steps between %d s and %d s ahead', async (first, second) => {
     const browser: Browser = oauth.browser();
-    const asked = await oauth.request(client);
+    const request = await oauth.request(client);
     hostAhead(first);
-    const login = expectPage(await browser.open(asked.url));
+    const login = expectPage(await browser.open(request.url));
     hostAhead(second);
     const consent = expectPage(await browser.submit(login, 'action=login', { username: user.username, password: user.password }));
     expect(consent.status).toBe(200);
@@ -92,11 +92,11 @@ describe('OAuth 2.0 between replicas whose clocks differ', () => {
     const back = expectRedirect(await browser.submit(consent, 'action=allow'));
     expect(back.searchParams.get('code')).toEqual(expect.any(String));
     hostAhead(second);
-    // The login of before is remembered: no page is shown for what was allowed.
+    // The browser remembers login and consent, so no page is shown.
     expect(expectRedirect(await browser.open((await oauth.request(client)).url)).searchParams.get('code')).toEqual(expect.any(String));
   });
 
-  it.each([tenMinutes, -tenMinutes])('cookies of the pages of a replica %d s ahead end after the half hour that the page is good for', async (ahead) => {
+  it.each([tenMinutes, -tenMinutes])('cookies of a replica %d s ahead expire with their page after 30 minutes', async (ahead) => {
     hostAhead(ahead);
     const response = await oauth.browser().send('GET', (await oauth.request(client)).url);
     const cookies = response.headers.getSetCookie().filter((one) => one.startsWith('plant_shop_'));
@@ -108,12 +108,12 @@ describe('OAuth 2.0 between replicas whose clocks differ', () => {
     }
   });
 
-  it.each([tenMinutes, -tenMinutes])('the end of an API key is judged by the database at a replica %d s ahead', async (ahead) => {
+  it.each([tenMinutes, -tenMinutes])("a replica %d s ahead judges the expiry of an API key by the database's time", async (ahead) => {
     const create = (inSeconds: number) =>
       oauth.shop.call(
         identity.createApiKey,
         { username: user.username, apiKey: { name: 'brief', expiresAt: new Date(trueTime() + inSeconds * 1_000).toISOString() } },
-        user.inPerson,
+        user.principal,
       );
     hostAhead(ahead);
     const { key } = await create(300);

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { Provider } from 'oidc-provider';
 
-/** A request as middleware sees it, before the provider has looked at it. */
+/** Koa's request context in middleware that runs before the provider. */
 export type PageContext = Parameters<Parameters<Provider['use']>[0]>[0];
 
-/** The whole body as text. @returns undefined when it is longer */
+/** Reads the whole body as text. @returns undefined when it is longer than `maxBytes` */
 export async function readForm(request: Readable, maxBytes: number): Promise<string | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -16,8 +16,8 @@ export async function readForm(request: Readable, maxBytes: number): Promise<str
 }
 
 /**
- * Fields of a form that holds each at most once.
- * @returns undefined when one is repeated, or holds a NUL: no page sends that, and Postgres takes it for no text
+ * Parses the fields of a form.
+ * @returns undefined when a field is repeated or contains NUL: no page sends that, and Postgres text cannot hold NUL
  */
 export function fieldsOf(form: string): ReadonlyMap<string, string> | undefined {
   const fields = new Map<string, string>();

@@ -8,9 +8,9 @@ import { manager } from '../identity.spec.fixture.js';
 import { TestOAuth } from './oauth.spec.fixture.js';
 
 type Client = Awaited<ReturnType<TestOAuth['register']>>;
-type User = Awaited<ReturnType<TestOAuth['shop']['enter']>>;
+type User = Awaited<ReturnType<TestOAuth['shop']['registerAndLogin']>>;
 
-describe('what users have granted by OAuth 2.0', () => {
+describe('OAuth 2.0 grants', () => {
   let oauth: TestOAuth;
   let client: Client;
   let user: User;
@@ -19,7 +19,7 @@ describe('what users have granted by OAuth 2.0', () => {
     oauth = await TestOAuth.start();
     orders = await startFake(oauth.shop.natsUrl, 'store', [fake(store.closeCustomer, () => ({ openOrders: [] }))]);
     client = await oauth.register();
-    user = await oauth.shop.enter();
+    user = await oauth.shop.registerAndLogin();
   });
   afterAll(async () => {
     await orders.stop();
@@ -30,7 +30,7 @@ describe('what users have granted by OAuth 2.0', () => {
   const refused = (error: string): object => ({ error });
 
   describe('a refresh token', () => {
-    it('is replaced with each use', async () => {
+    it('is replaced at each use', async () => {
       const first = await oauth.tokens(client, user);
       const second = await oauth.refresh(client, first.refresh_token ?? '');
       const third = await oauth.refresh(client, second.refresh_token ?? '');
@@ -38,9 +38,9 @@ describe('what users have granted by OAuth 2.0', () => {
       expect(await isActive(third.access_token)).toBe(true);
     });
 
-    it('is refused, and not used up, where 2,000 of its grant were used within their 30 days', async () => {
-      const asked = await oauth.request(client);
-      const first = await oauth.redeem(client, asked, await oauth.authorize(oauth.browser(), asked, user));
+    it('is refused, and not consumed, after 2,000 used ones of its grant within 30 days', async () => {
+      const request = await oauth.request(client);
+      const first = await oauth.redeem(client, request, await oauth.authorize(oauth.browser(), request, user));
       const grantId = decodeJwt(first.access_token)['grant_id'] as string;
       const fill = (count: number) =>
         oauth.shop.sql.query(
@@ -54,7 +54,7 @@ describe('what users have granted by OAuth 2.0', () => {
       await expect(oauth.refresh(client, first.refresh_token ?? '')).resolves.toMatchObject({ token_type: 'bearer' });
     });
 
-    it('used twice ends the grant: what came of it before and after', async () => {
+    it('ends the grant and all its tokens when used twice', async () => {
       const first = await oauth.tokens(client, user);
       const second = await oauth.refresh(client, first.refresh_token ?? '');
       const grantId = decodeJwt(first.access_token)['grant_id'] as string;
@@ -65,21 +65,21 @@ describe('what users have granted by OAuth 2.0', () => {
       await expect(oauth.refresh(client, second.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
     });
 
-    it('of another client is refused, and ends nothing', async () => {
+    it('is refused for another client, which ends nothing', async () => {
       const tokens = await oauth.tokens(client, user);
       const other = await oauth.register();
       await expect(oauth.refresh(other, tokens.refresh_token ?? '')).rejects.toMatchObject(refused('invalid_grant'));
       expect(await isActive(tokens.access_token)).toBe(true);
     });
 
-    it('is not given to clients that were registered without', async () => {
+    it('is not issued to clients registered without the refresh_token grant', async () => {
       const without = await oauth.register({ grantTypes: ['authorization_code'] });
       expect(await oauth.tokens(without, user)).not.toHaveProperty('refresh_token');
     });
   });
 
   describe('revocation and introspection', () => {
-    it('an access token that is revoked ends with its grant, and another client can do neither', async () => {
+    it('revoking an access token ends its grant; another client can neither revoke nor introspect it', async () => {
       const tokens = await oauth.tokens(client, user);
       const other = await oauth.register();
       await expect(oauth.revoke(other, tokens.access_token)).rejects.toMatchObject(refused('invalid_request'));
@@ -92,7 +92,7 @@ describe('what users have granted by OAuth 2.0', () => {
       expect(await isActive(tokens.access_token)).toBe(false);
     });
 
-    it('tell of live tokens what they say', async () => {
+    it('introspection returns the claims of live tokens', async () => {
       const { access_token: token, refresh_token: refresh = '' } = await oauth.tokens(client, user);
       const { jti, exp, iat } = decodeJwt(token);
       expect(await oauth.introspect(client, token)).toEqual({
@@ -110,11 +110,12 @@ describe('what users have granted by OAuth 2.0', () => {
       expect(await oauth.introspect(client, refresh)).toMatchObject({ active: true, sub: user.userId });
     });
 
-    it.each(['nonsense', 'a.b.c', 'eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.e30.'])('of %p tell nothing', async (token) => {
+    const invalid = ['nonsense', 'a.b.c', 'eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.e30.'];
+    it.each(invalid)('introspection of %p returns only that it is inactive', async (token) => {
       expect(await oauth.introspect(client, token)).toEqual({ active: false });
     });
 
-    it('take no endless form', async () => {
+    it('refuse a form that is too long', async () => {
       const response = await fetch(`${oauth.servedAt}/oauth/revoke`, {
         method: 'POST',
         body: new URLSearchParams({ token: 'x'.repeat(60_000), client_id: client.clientId }),
@@ -126,37 +127,37 @@ describe('what users have granted by OAuth 2.0', () => {
   describe('a grant ends', () => {
     const ends: [string, (whose: User, by: Client) => Promise<unknown>][] = [
       [
-        'with a new password',
+        'when the password changes',
         ({ username }) => oauth.shop.call(identity.updateUser, { username, user: { password: 'another-password' } }, manager),
       ],
-      ['with the user', ({ username }) => oauth.shop.call(identity.deleteUser, { username }, manager)],
-      ['everywhere at once', ({ username }) => oauth.shop.call(identity.endSessions, { username }, manager)],
-      ['with the client', (_, { clientId }) => oauth.shop.call(identity.deleteOAuthClient, { clientId }, manager)],
+      ['when the user is deleted', ({ username }) => oauth.shop.call(identity.deleteUser, { username }, manager)],
+      ['when the user logs out everywhere', ({ username }) => oauth.shop.call(identity.endSessions, { username }, manager)],
+      ['when the client is deleted', (_, { clientId }) => oauth.shop.call(identity.deleteOAuthClient, { clientId }, manager)],
     ];
 
     it.each(ends)('%s', async (_, end) => {
-      const whose = await oauth.shop.enter();
+      const whose = await oauth.shop.registerAndLogin();
       const own = await oauth.register();
       const browser = oauth.browser();
-      const asked = await oauth.request(own);
-      const tokens = await oauth.redeem(own, asked, await oauth.authorize(browser, asked, whose));
-      const begun = await oauth.request(own, { prompt: 'consent' });
-      const consent = expectPage(await browser.open(begun.url));
+      const request = await oauth.request(own);
+      const tokens = await oauth.redeem(own, request, await oauth.authorize(browser, request, whose));
+      const secondRequest = await oauth.request(own, { prompt: 'consent' });
+      const consent = expectPage(await browser.open(secondRequest.url));
       const head = await oauth.head();
       await end(whose, own);
       const { grant_id: grantId } = decodeJwt(tokens.access_token);
       const entries = [`grant:${grantId as string}`, `user:${whose.userId}`, `client:${own.clientId}`];
       expect((await oauth.revocations(head)).filter((one) => entries.includes(one))).toHaveLength(1);
       await expect(oauth.refresh(own, tokens.refresh_token ?? '')).rejects.toBeDefined();
-      // Neither does a page that was open, nor the browser's login, bring anything any more.
+      // An open consent page and the browser's session no longer yield a code either.
       const then = await browser.submit(consent, 'action=allow');
       expect('location' in then && then.location.searchParams.has('code')).toBe(false);
       const again = await browser.open((await oauth.request(own)).url);
       expect('location' in again && again.location.searchParams.has('code')).toBe(false);
     });
 
-    it('with the owner of a client that acts alone as well', async () => {
-      const owner = await oauth.shop.enter();
+    it('when the owner of its client is deleted', async () => {
+      const owner = await oauth.shop.registerAndLogin();
       const both = await oauth.register({
         grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
         owner: owner.username,
@@ -168,12 +169,12 @@ describe('what users have granted by OAuth 2.0', () => {
       await expect(oauth.refresh(both, tokens.refresh_token ?? '')).rejects.toBeDefined();
     });
 
-    it('the oldest of 101 of one user to one application', async () => {
-      const whose = await oauth.shop.enter();
+    it('as the oldest of 101 grants of one user to one application', async () => {
+      const whose = await oauth.shop.registerAndLogin();
       const own = await oauth.register();
       const grant = async (): Promise<{ refreshToken: string; id: unknown }> => {
-        const asked = await oauth.request(own);
-        const tokens = await oauth.redeem(own, asked, await oauth.authorize(oauth.browser(), asked, whose));
+        const request = await oauth.request(own);
+        const tokens = await oauth.redeem(own, request, await oauth.authorize(oauth.browser(), request, whose));
         return { refreshToken: tokens.refresh_token ?? '', id: decodeJwt(tokens.access_token)['grant_id'] };
       };
       const oldest = await grant();
@@ -190,17 +191,17 @@ describe('what users have granted by OAuth 2.0', () => {
       await expect(oauth.refresh(own, newest.refreshToken)).resolves.toBeDefined();
     });
 
-    it('also where a new password races with logging in and allowing', async () => {
+    it('also when a password change races with login and consent', async () => {
       for (let round = 0; round < 8; round++) {
-        const whose = await oauth.shop.enter();
-        const asked = await oauth.request(client);
-        const way = oauth.authorize(oauth.browser(), asked, whose).catch(() => undefined);
+        const whose = await oauth.shop.registerAndLogin();
+        const request = await oauth.request(client);
+        const way = oauth.authorize(oauth.browser(), request, whose).catch(() => undefined);
         await new Promise((resolve) => setTimeout(resolve, round * 15));
         const password = 'raced-password';
         await oauth.shop.call(identity.updateUser, { username: whose.username, user: { password } }, manager);
         const back = await way;
         if (!back?.searchParams.has('code')) continue;
-        await expect(oauth.redeem(client, asked, back)).rejects.toMatchObject(refused('invalid_grant'));
+        await expect(oauth.redeem(client, request, back)).rejects.toMatchObject(refused('invalid_grant'));
       }
     });
   });

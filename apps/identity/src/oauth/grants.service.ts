@@ -4,10 +4,10 @@ import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { deletePayloadsOfGrant, findOldestGrants } from './payloads.repository.js';
 
-/** Of one user to one application, which may run on so many devices: with one more the oldest ends. */
+/** Maximum grants of one user to one application, enough for as many devices. Another grant ends the oldest. */
 const maxGrants = 100;
 
-/** What users granted to applications. */
+/** Ends grants of users to applications, and their tokens. */
 @Injectable()
 export class GrantsService {
   constructor(
@@ -15,7 +15,7 @@ export class GrantsService {
     private readonly revocations: RevocationsService,
   ) {}
 
-  /** Ends codes and refresh tokens at once, and access tokens by the log. Does nothing where the grant has ended. */
+  /** Deletes the grant's codes and refresh tokens, and ends its access tokens by the log. Has no effect on an ended grant. */
   async end(grantId: string): Promise<void> {
     const ended = await this.database.transaction(async (tx) => {
       const wasThere = await deletePayloadsOfGrant(tx, grantId);
@@ -25,12 +25,11 @@ export class GrantsService {
     if (ended) this.revocations.nudge();
   }
 
-  /** After another grant: those of the same user to the same client that are too many. */
+  /** Ends the oldest grants of the user to the client beyond the limit. Call it after a new grant. */
   async endOldest(userId: string, clientId: string): Promise<void> {
     for (const id of await findOldestGrants(this.database, userId, clientId, maxGrants)) await this.end(id);
   }
 
-  /** Ends one access token. */
   async endAccessToken(jti: string): Promise<void> {
     await this.database.transaction((tx) => appendRevocations(tx, [{ kind: 'accessToken', id: jti }]));
     this.revocations.nudge();

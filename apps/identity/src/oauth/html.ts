@@ -1,4 +1,4 @@
-/** Text that is HTML already. */
+/** HTML that needs no escaping. */
 export class Html {
   constructor(readonly text: string) {}
 }
@@ -14,6 +14,6 @@ const rendered = (part: Part): string => {
   return part instanceof Html ? part.text : part.map(({ text }) => text).join('');
 };
 
-/** A template whose values are text, and so escaped, unless they are HTML themselves. */
+/** Template tag that escapes its values, unless they are `Html`. */
 export const html = (literals: TemplateStringsArray, ...parts: Part[]): Html =>
   new Html(literals.reduce((text, literal, n) => text + rendered(parts[n - 1]) + literal));

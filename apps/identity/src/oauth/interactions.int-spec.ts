@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Browser, expectRedirect, type BrowserPage, expectPage } from '@plant-shop/testing/browser';
+import { type Browser, type BrowserPage, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import { until } from '@plant-shop/testing/until';
 import { testEnvironment } from '../identity.spec.fixture.js';
-import { runEntry } from '../process.spec.fixture.js';
-import { type Asked, issuer, TestOAuth } from './oauth.spec.fixture.js';
+import { runOperatorCommand } from '../process.spec.fixture.js';
+import { type AuthorizationRequest, issuer, TestOAuth } from './oauth.spec.fixture.js';
 
 type Client = Awaited<ReturnType<TestOAuth['register']>>;
-type User = Awaited<ReturnType<TestOAuth['shop']['enter']>>;
+type User = Awaited<ReturnType<TestOAuth['shop']['registerAndLogin']>>;
 
-describe('the pages of OAuth 2.0', () => {
+describe('OAuth 2.0 pages', () => {
   let oauth: TestOAuth;
   let client: Client;
   let user: User;
   beforeAll(async () => {
-    oauth = await TestOAuth.start({}, { keysLookMs: 50 });
+    oauth = await TestOAuth.start({}, { signingKeysRefreshMs: 50 });
     client = await oauth.register({ name: '<script>alert(1)</script> & "friends"' });
-    user = await oauth.shop.enter();
+    user = await oauth.shop.registerAndLogin();
   });
   afterAll(() => oauth.shop.stop());
 
@@ -25,13 +25,13 @@ describe('the pages of OAuth 2.0', () => {
   const typed = (): Record<string, string> => ({ username: user.username, password: user.password });
   const loggedIn = async (browser: Browser): Promise<BrowserPage> =>
     expectPage(await browser.submit(await open(browser), 'action=login', typed()));
-  /** The form of a page as somebody else would send it. */
+  /** Sends the form of a page with changed fields or headers, as an attacker might. */
   const post = (browser: Browser, page: BrowserPage, fields: Record<string, string>, headers = {}): Promise<Response> => {
     const { action, fields: own } = page.forms[0]!;
     return browser.send('POST', action, { body: new URLSearchParams({ ...own, ...fields }), headers });
   };
 
-  it('can be read and used without a script, in a language that they name, with labels and one heading', async () => {
+  it('need no script, and have a language, labels and one heading', async () => {
     const browser = oauth.browser();
     const login = await open(browser, { login_hint: 'ada' });
     const consent = expectPage(await browser.submit(login, 'action=login', typed()));
@@ -50,7 +50,7 @@ describe('the pages of OAuth 2.0', () => {
     expect(consent.text).toContain('<li>Place and cancel own orders</li>');
   });
 
-  it('show names as they are, and never as markup', async () => {
+  it('show names as text, never as markup', async () => {
     const browser = oauth.browser();
     const pages = [await open(browser, { login_hint: '"><img src=x onerror=alert(1)>' }), await loggedIn(browser)];
     for (const { text } of pages) {
@@ -59,7 +59,7 @@ describe('the pages of OAuth 2.0', () => {
     }
   });
 
-  it('allow nothing but themselves, in no frame, kept nowhere', async () => {
+  it('forbid foreign content, frames and caching', async () => {
     const { headers } = await open(oauth.browser());
     const policy = headers.get('content-security-policy') ?? '';
     expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/]{43}='; form-action 'self' https:; /);
@@ -72,17 +72,17 @@ describe('the pages of OAuth 2.0', () => {
     });
   });
 
-  it('keep cookies that scripts cannot read and other sites do not send', async () => {
+  it('set cookies that scripts cannot read and other sites do not send', async () => {
     const response = await oauth.browser().send('GET', (await oauth.request(client)).url);
     const cookies = response.headers.getSetCookie();
     expect(cookies.filter((one) => one.startsWith('plant_shop_step')).length).toBe(2);
     for (const one of cookies) expect(one).toMatch(/; httponly/i);
     for (const one of cookies) expect(one).toMatch(/; samesite=lax/i);
-    // Without TLS here; with it they are for TLS only.
+    // The public URL is http here; with https they are secure.
     for (const one of cookies) expect(one).not.toMatch(/; secure/i);
   });
 
-  it('with an address of https keep them for that and this host alone', async () => {
+  it('set secure cookies bound to this host if the public URL is https', async () => {
     const secure = await oauth.shop.addReplica({ publicUrl: 'https://shop.test' });
     const address = `http://127.0.0.1:${secure.httpPort}${new URL((await oauth.request(client)).url).pathname}`;
     const response = await fetch(address + new URL((await oauth.request(client)).url).search, { redirect: 'manual' });
@@ -91,18 +91,18 @@ describe('the pages of OAuth 2.0', () => {
     for (const one of cookies) expect(one).toMatch(/^__Secure-plant_shop_(step|resume)(\.sig)?=[^;]+; .*; secure/i);
   });
 
-  describe('take a form', () => {
-    it('not from another browser', async () => {
+  describe('refuse a form', () => {
+    it('from another browser', async () => {
       const page = await open(oauth.browser());
       expect((await post(oauth.browser(), page, { action: 'login', ...typed() })).status).toBe(400);
     });
 
     it.each([
-      ['another site', { origin: 'https://evil.example' }],
-      ['no site that it tells', { origin: 'null' }],
-      ['another site, by what the browser says', { 'sec-fetch-site': 'cross-site' }],
-      ['a neighbour', { 'sec-fetch-site': 'same-site' }],
-    ])('not from %s', async (_, headers) => {
+      ['another origin', { origin: 'https://evil.example' }],
+      ['an opaque origin', { origin: 'null' }],
+      ['another site by Sec-Fetch-Site', { 'sec-fetch-site': 'cross-site' }],
+      ['the same site but another origin', { 'sec-fetch-site': 'same-site' }],
+    ])('from %s', async (_, headers) => {
       const browser = oauth.browser();
       for (const page of [await open(browser), await loggedIn(browser)]) {
         expect((await post(browser, page, { action: 'login', ...typed() }, headers)).status).toBe(403);
@@ -110,31 +110,31 @@ describe('the pages of OAuth 2.0', () => {
       }
     });
 
-    it.each([['', 'no proof'], ['x'.repeat(43), 'a made-up proof']])('not with %p', async (proof) => {
+    it.each([['', 'no proof'], ['x'.repeat(43), 'a made-up proof']])('with the proof %p', async (proof) => {
       const browser = oauth.browser();
       const page = await loggedIn(browser);
       expect((await post(browser, page, { action: 'allow', proof })).status).toBe(403);
     });
 
-    it('not with the proof of another one', async () => {
+    it('with the proof of another interaction', async () => {
       const browser = oauth.browser();
       const first = await loggedIn(browser);
       const other = await loggedIn(oauth.browser());
       expect((await post(browser, first, { action: 'allow', proof: other.forms[0]!.fields['proof']! })).status).toBe(403);
     });
 
-    it('not for another step than the one that it is at, nor one that does not exist', async () => {
+    it('for an action of another page, and for an unknown action', async () => {
       const browser = oauth.browser();
       const login = await open(browser);
       expect((await post(browser, login, { action: 'allow' })).status).toBe(403);
       expect((await post(browser, login, { action: 'destroy' })).status).toBe(403);
       const consent = expectPage(await browser.submit(login, 'action=login', typed()));
       expect((await post(browser, consent, { action: 'login', ...typed() })).status).toBe(403);
-      // The first page has had its answer.
+      // The login page was already submitted.
       expect((await post(browser, login, { action: 'login', ...typed() })).status).toBe(400);
     });
 
-    it('not with a field that is repeated, nor one that never ends', async () => {
+    it('with a repeated field or one that is too long', async () => {
       const browser = oauth.browser();
       const { action, fields } = (await loggedIn(browser)).forms[0]!;
       const repeated = new URLSearchParams([...Object.entries(fields), ['action', 'deny'], ['action', 'allow']]);
@@ -143,13 +143,13 @@ describe('the pages of OAuth 2.0', () => {
       expect((await browser.send('POST', action, { body: endless })).status).toBe(403);
     });
 
-    it('not with a name that no text can be', async () => {
+    it('with a NUL character in a name', async () => {
       const browser = oauth.browser();
       const page = await open(browser);
       expect((await post(browser, page, { action: 'login', ...typed(), username: 'a\0b' })).status).toBe(403);
     });
 
-    it('not after their time', async () => {
+    it('after the interaction expired', async () => {
       const browser = oauth.browser();
       const page = await loggedIn(browser);
       await oauth.shop.sql.query(`UPDATE oauth_payloads SET expires_at = now() WHERE model = 'Interaction'`);
@@ -159,27 +159,27 @@ describe('the pages of OAuth 2.0', () => {
     });
   });
 
-  describe('that are open twice in one browser', () => {
+  describe('open twice in one browser', () => {
     const twice = async (browser: Browser): Promise<[BrowserPage, BrowserPage]> => [await open(browser), await open(browser)];
     const logIn = async (browser: Browser, page: BrowserPage, as: User): Promise<BrowserPage> =>
       expectPage(await browser.submit(page, 'action=login', { username: as.username, password: as.password }));
 
-    it.each(['the same user', 'somebody else'])('let %s log in on each; the last login counts', async (who) => {
+    it.each(['the same user', 'another user'])('let %s log in on the second page; the last login counts', async (who) => {
       const browser = oauth.browser();
       const [one, other] = await twice(browser);
       const before = await logIn(browser, one, user);
-      const last = who === 'the same user' ? user : await oauth.shop.enter();
+      const last = who === 'the same user' ? user : await oauth.shop.registerAndLogin();
       const consent = await logIn(browser, other, last);
       expect(consent.text).toContain(`logged in as <strong>${last.username}</strong>`);
-      // The first page shows the login that has ended with it.
+      // The first page belongs to the session that the second login ended.
       expect(expectPage(await browser.submit(before, 'action=allow')).text).toContain('This page has expired');
       expect(expectRedirect(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
-    it('tell who logged in at the same moment as somebody else what to do, and leave the first one be', async () => {
+    it('tell the second of two concurrent users to start again, and let the first continue', async () => {
       const browser = oauth.browser();
       const pages = await twice(browser);
-      const last = await oauth.shop.enter();
+      const last = await oauth.shop.registerAndLogin();
       const answers = [
         await post(browser, pages[0], { action: 'login', ...typed() }),
         await post(browser, pages[1], { action: 'login', username: last.username, password: last.password }),
@@ -194,10 +194,10 @@ describe('the pages of OAuth 2.0', () => {
       expect(expectRedirect(await browser.submit(first, 'action=allow')).searchParams.has('code')).toBe(true);
     });
 
-    it('let the same user log in on both at the same moment', async () => {
+    it('let the same user log in on both concurrently', async () => {
       const browser = oauth.browser();
       const pages = await twice(browser);
-      // Both logins are checked before either of them is gone on with.
+      // Both logins are checked before either authorization resumes.
       const answers = [];
       for (const page of pages) answers.push(await post(browser, page, { action: 'login', ...typed() }));
       for (const { headers } of answers) {
@@ -206,68 +206,68 @@ describe('the pages of OAuth 2.0', () => {
     });
   });
 
-  describe('ask for what is then granted, and for nothing else', () => {
-    const grantedBy = async (browser: Browser, asked: Asked, page: BrowserPage): Promise<string[]> => {
+  describe('grant exactly what they show', () => {
+    const grantedBy = async (browser: Browser, request: AuthorizationRequest, page: BrowserPage): Promise<string[]> => {
       const back = expectRedirect(await browser.submit(page, 'action=allow'));
-      return ((await oauth.redeem(client, asked, back)).scope ?? '').split(' ').sort();
+      return ((await oauth.redeem(client, request, back)).scope ?? '').split(' ').sort();
     };
-    const consentTo = async (browser: Browser, asked: Asked, who: User): Promise<BrowserPage> => {
-      const login = expectPage(await browser.open(asked.url));
+    const consentTo = async (browser: Browser, request: AuthorizationRequest, who: User): Promise<BrowserPage> => {
+      const login = expectPage(await browser.open(request.url));
       return expectPage(await browser.submit(login, 'action=login', { username: who.username, password: who.password }));
     };
     const setRole = (who: User, role: string) =>
       oauth.shop.sql.query('UPDATE users SET role = $2 WHERE user_id = $1', [who.userId, role]);
 
-    it('while another authorization is begun with more, in the same browser', async () => {
+    it('while another authorization with more scopes starts in the same browser', async () => {
       const browser = oauth.browser();
-      const asked = await oauth.request(client, { scope: 'webhooks' });
-      const page = await consentTo(browser, asked, user);
+      const request = await oauth.request(client, { scope: 'webhooks' });
+      const page = await consentTo(browser, request, user);
       expect(page.text).toContain('webhooks');
       expect(page.text).not.toContain('Place and cancel own orders');
       await browser.open((await oauth.request(client, { scope: 'write:orders webhooks' })).url);
-      expect(await grantedBy(browser, asked, page)).toEqual(['webhooks']);
+      expect(await grantedBy(browser, request, page)).toEqual(['webhooks']);
     });
 
-    it('while the user is given more to do, which is shown first', async () => {
-      const [browser, clerk] = [oauth.browser(), await oauth.shop.enter()];
-      const asked = await oauth.request(client, { scope: 'write:orders write:plants' });
-      const page = await consentTo(browser, asked, clerk);
-      expect(page.text).toContain('which your account may not do');
+    it('after showing new permissions of the user first', async () => {
+      const [browser, clerk] = [oauth.browser(), await oauth.shop.registerAndLogin()];
+      const request = await oauth.request(client, { scope: 'write:orders write:plants' });
+      const page = await consentTo(browser, request, clerk);
+      expect(page.text).toContain('permissions that your account does not have');
       await setRole(clerk, 'staff');
       const again = expectPage(await browser.submit(page, 'action=allow'));
       expect(again.status).toBe(200);
-      expect(again.text).not.toContain('which your account may not do');
-      expect(await grantedBy(browser, asked, again)).toEqual(['write:orders', 'write:plants']);
+      expect(again.text).not.toContain('permissions that your account does not have');
+      expect(await grantedBy(browser, request, again)).toEqual(['write:orders', 'write:plants']);
     });
 
-    it('while the user is left with less, or the client is called otherwise', async () => {
-      const [browser, clerk] = [oauth.browser(), await oauth.shop.enter()];
+    it('after showing lost permissions of the user, or a new client name, first', async () => {
+      const [browser, clerk] = [oauth.browser(), await oauth.shop.registerAndLogin()];
       await setRole(clerk, 'staff');
-      const asked = await oauth.request(client, { scope: 'write:orders write:plants' });
-      const page = await consentTo(browser, asked, clerk);
+      const request = await oauth.request(client, { scope: 'write:orders write:plants' });
+      const page = await consentTo(browser, request, clerk);
       await setRole(clerk, 'customer');
       const less = expectPage(await browser.submit(page, 'action=allow'));
-      expect(less.text).toContain('which your account may not do');
+      expect(less.text).toContain('permissions that your account does not have');
       await oauth.shop.sql.query(`UPDATE oauth_clients SET name = 'Another name' WHERE client_id = $1`, [client.clientId]);
       const renamed = expectPage(await browser.submit(less, 'action=allow'));
       expect(renamed.text).toContain('Another name');
-      expect(await grantedBy(browser, asked, renamed)).toEqual(['write:orders']);
+      expect(await grantedBy(browser, request, renamed)).toEqual(['write:orders']);
     });
 
-    it('whatever the form is made to say', async () => {
+    it('even if the form is forged', async () => {
       const browser = oauth.browser();
-      const asked = await oauth.request(client, { scope: 'webhooks' });
-      const page = await consentTo(browser, asked, user);
+      const request = await oauth.request(client, { scope: 'webhooks' });
+      const page = await consentTo(browser, request, user);
       const other = await consentTo(oauth.browser(), await oauth.request(client, { scope: 'write:orders' }), user);
       for (const forged of [{ shown: 'x' }, { shown: '' }, { shown: other.forms[0]!.fields['shown']! }]) {
         const answer = await post(browser, page, { action: 'allow', scope: 'write:orders', ...forged });
         expect([answer.status, answer.headers.get('location')]).toEqual([200, null]);
       }
-      expect(await grantedBy(browser, asked, page)).toEqual(['webhooks']);
+      expect(await grantedBy(browser, request, page)).toEqual(['webhooks']);
     });
   });
 
-  it('are not begun by HEAD, which stores nothing', async () => {
+  it('are not started by HEAD, which stores nothing', async () => {
     const count = async () => (await oauth.shop.sql.query('SELECT 1 FROM oauth_payloads')).rowCount;
     const before = await count();
     const { url } = await oauth.request(client);
@@ -278,7 +278,7 @@ describe('the pages of OAuth 2.0', () => {
     expect(await count()).toBe(before);
   });
 
-  it('lead back to the application and nowhere else', async () => {
+  it('redirect back to the application only', async () => {
     const browser = oauth.browser();
     const page = await loggedIn(browser);
     const { action, fields } = page.forms[0]!;
@@ -292,7 +292,7 @@ describe('the pages of OAuth 2.0', () => {
     expect(Object.fromEntries(back.searchParams)).toMatchObject({ error: 'access_denied', iss: 'http://shop.test' });
   });
 
-  it('send the answer by a form where the application wants it so, with no other script than the one that sends it', async () => {
+  it('respond with a form for response_mode=form_post, and allow only the script that sends it', async () => {
     const browser = oauth.browser();
     const login = await open(browser, { response_mode: 'form_post' });
     const consent = expectPage(await browser.submit(login, 'action=login', typed()));
@@ -304,38 +304,38 @@ describe('the pages of OAuth 2.0', () => {
     expect(page.text).toContain('<noscript>');
   });
 
-  it('go on when the keys that sign are replaced meanwhile', async () => {
+  it('stay valid when the signing keys are rotated', async () => {
     const browser = oauth.browser();
     const consent = await loggedIn(browser);
     const environment = testEnvironment(oauth.shop.databaseUrl);
-    await expect(runEntry('rotate-signing-key', [], environment)).resolves.toMatchObject({ code: 0 });
+    await expect(runOperatorCommand('rotate-signing-key', [], environment)).resolves.toMatchObject({ code: 0 });
     await oauth.shop.sql.query('UPDATE signing_keys SET signs_from = now()');
-    const signing = async (): Promise<unknown> => {
+    const publishedKeys = async (): Promise<number> => {
       const jwks = (await (await fetch(`${oauth.servedAt}/oauth/jwks`)).json()) as { keys: { kid: string }[] };
       return jwks.keys.length;
     };
-    await until(async () => (await signing()) === 2);
+    await until(async () => (await publishedKeys()) === 2);
     expect(expectRedirect(await browser.submit(consent, 'action=allow')).searchParams.has('code')).toBe(true);
-    // The login is remembered, too.
+    // The browser's session survives too.
     expect(expectRedirect(await browser.open((await oauth.request(client)).url)).searchParams.has('code')).toBe(true);
   });
 
-  it('of somebody else cannot be opened by their address', async () => {
+  it('cannot be opened by URL in another browser', async () => {
     const page = await open(oauth.browser());
     const other = oauth.browser();
     await open(other);
     expect(expectPage(await other.open(page.url)).status).toBe(400);
   });
 
-  it('of the library itself are not there', async () => {
+  it('do not include pages of the library', async () => {
     for (const path of ['/interaction/x', '/interaction/x/abort', '/oauth/reg', '/oauth/me', '/oauth/par', '/oauth/device/auth']) {
       expect((await oauth.browser().send('GET', path)).status).toBe(404);
     }
   });
 
-  it('count a browser as a session that its user sees and ends', async () => {
+  it('create a session that its user can list and end', async () => {
     const browser = oauth.browser();
-    const whose = await oauth.shop.enter();
+    const whose = await oauth.shop.registerAndLogin();
     await oauth.authorize(browser, await oauth.request(client), whose);
     const { rows } = await oauth.shop.sql.query<{ id: string }>(
       'SELECT id FROM sessions WHERE user_id = $1 AND oauth_session IS NOT NULL',
@@ -346,15 +346,15 @@ describe('the pages of OAuth 2.0', () => {
     expect(expectPage(await browser.open((await oauth.request(client)).url)).text).toContain('Log in to the plant shop');
   });
 
-  describe('for a page of the shop itself', () => {
+  describe("for the shop's own pages", () => {
     const logOut = (browser: Browser, headers: Record<string, string> = {}): Promise<Response> =>
       browser.send('POST', `${issuer}/oauth/interaction/logout`, { headers });
     const opened = async (userId: string): Promise<number> =>
       (await oauth.shop.sql.query('SELECT id FROM sessions WHERE user_id = $1 AND oauth_session IS NOT NULL', [userId])).rows.length;
 
-    it('end the login of the browser when the page says so, and of no other', async () => {
+    it('end the session of this browser only on log-out', async () => {
       const [browser, other] = [oauth.browser(), oauth.browser()];
-      const whose = await oauth.shop.enter();
+      const whose = await oauth.shop.registerAndLogin();
       await oauth.authorize(browser, await oauth.request(client), whose);
       await oauth.authorize(other, await oauth.request(client), whose);
       expect(await opened(whose.userId)).toBe(2);
@@ -362,31 +362,31 @@ describe('the pages of OAuth 2.0', () => {
       expect(await opened(whose.userId)).toBe(1);
       expect(expectPage(await browser.open((await oauth.request(client)).url)).text).toContain('Log in to the plant shop');
       expect((await logOut(browser)).status).toBe(204);
-      expect(await other.open((await oauth.request(client)).url)).toHaveProperty('left');
+      expect(await other.open((await oauth.request(client)).url)).toHaveProperty('location');
     });
 
     it.each([
-      ['another site', { origin: 'https://evil.example' }],
-      ['another site, as browsers say', { 'sec-fetch-site': 'cross-site' }],
-    ])('do not end it for %s', async (_, headers) => {
+      ['another origin', { origin: 'https://evil.example' }],
+      ['another site by Sec-Fetch-Site', { 'sec-fetch-site': 'cross-site' }],
+    ])('do not end it for a request of %s', async (_, headers) => {
       const browser = oauth.browser();
-      const whose = await oauth.shop.enter();
+      const whose = await oauth.shop.registerAndLogin();
       await oauth.authorize(browser, await oauth.request(client), whose);
       expect((await logOut(browser, headers)).status).toBe(403);
       expect(await opened(whose.userId)).toBe(1);
     });
 
     it.each([
-      ['not again at the shop\'s own address', `${issuer}/console/`, false],
-      ['each time at another one of the same machine', 'http://127.0.0.1:9999/console/', true],
+      ["once at the shop's own origin", `${issuer}/console/`, false],
+      ['each time at another loopback origin', 'http://127.0.0.1:9999/console/', true],
     ])('ask for consent %s', async (_, redirectUri, isAskedAgain) => {
       const { clientId } = await oauth.register({ public: true, redirectUris: ['http://127.0.0.1:9999/console/'] });
-      // Only http on this machine can be registered; the demo's shop is at such an address itself.
+      // http redirect URIs can be registered on loopback hosts only, so set the shop's own origin directly.
       await oauth.shop.sql.query('UPDATE oauth_clients SET redirect_uris = $2 WHERE client_id = $1', [clientId, [redirectUri]]);
       const browser = oauth.browser();
       const request = async (): Promise<string> => (await oauth.request(client, { client_id: clientId, redirect_uri: redirectUri })).url;
       const allowed = expectPage(await browser.submit(expectPage(await browser.open(await request())), 'action=login', typed()));
-      // The address of this page is the shop's own, so the browser would follow it: what counts is where it is sent.
+      // The test browser follows the redirect, since it stays at the shop's origin; only the next response matters.
       await browser.submit(allowed, 'action=allow').catch(() => undefined);
       const again = await browser.send('GET', await request());
       expect(new URL(again.headers.get('location') ?? '', issuer).pathname.startsWith('/oauth/interaction/')).toBe(isAskedAgain);

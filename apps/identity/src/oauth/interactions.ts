@@ -11,47 +11,47 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { SessionsService } from '../sessions/sessions.service.js';
 import type { UserRecord } from '../users/user.js';
 import { findUserById } from '../users/users.repository.js';
-import { resourceOf } from './access-token.js';
-import { BrowserLogins } from './browser-logins.js';
+import { apiResource } from './access-token.js';
+import { BrowserSessions } from './browser-sessions.js';
 import { fieldsOf, type PageContext, readForm } from './form.js';
 import { GrantsService } from './grants.service.js';
-import { consentPage, type ConsentStep, faultPage, loginPage, type Page, sendPage } from './pages.js';
+import { consentPage, type ConsentView, errorPage, type InteractionView, loginPage, type Page, sendPage } from './pages.js';
 import { interactionPath } from './provider.js';
 
 type Interaction = Awaited<ReturnType<Provider['interactionDetails']>>;
 type Fields = ReadonlyMap<string, string>;
 
 const path = new RegExp(`^${interactionPath}/([\\w-]{1,64})$`);
-/** No interaction has this name: theirs are longer. */
+/** Cannot collide with an interaction: their ids are longer. */
 const logoutPath = `${interactionPath}/logout`;
-/** Where a browser goes on with its authorization after a page. */
+/** Where the browser resumes the authorization after login or consent. */
 const resumePath = /^\/oauth\/authorize\/([\w-]{1,64})$/;
 const maxFormBytes = 8 * 1024;
 const maxTextLength = 1_000;
 const loginDeadlineMs = 5_000;
 
-/** One request for one interaction. */
-interface Step {
+/** A request for a page of an interaction, or from its form. */
+interface InteractionRequest {
   readonly provider: Provider;
   readonly ctx: PageContext;
   readonly interaction: Interaction;
 }
 
-/** The pages on which people log in and allow what an application asks for, between its request and our answer to it. */
+/** Serves the login and consent pages, between an application's authorization request and the response. */
 @Injectable()
 export class Interactions {
   constructor(
     private readonly database: Database,
     private readonly cipher: Cipher,
     private readonly sessions: SessionsService,
-    private readonly logins: BrowserLogins,
+    private readonly browserSessions: BrowserSessions,
     private readonly grants: GrantsService,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
   ) {}
 
   serveOn(provider: Provider): void {
     provider.use(async (ctx, next) => {
-      if (ctx.method === 'GET' && resumePath.test(ctx.path) && (await this.isTaken(provider, ctx))) return;
+      if (ctx.method === 'GET' && resumePath.test(ctx.path) && (await this.refuseAfterUserSwitch(provider, ctx))) return;
       await next();
     });
     provider.use(async (ctx, next) => {
@@ -67,64 +67,65 @@ export class Interactions {
       try {
         await this.serve(provider, ctx, uid);
       } catch (error) {
-        answerFailure(provider, ctx, error as Error);
+        sendFailure(provider, ctx, error as Error);
       }
     });
   }
 
   /**
-   * Whether somebody else has logged in in this browser since this page's user did. The provider would ask to log out first,
-   * on a page that we do not have.
+   * Ends an interaction with an error page if another user has logged in with this browser since its own login. The provider
+   * would redirect to its logout page, which is off.
+   * @returns whether it answered the request
    */
-  private async isTaken(provider: Provider, ctx: PageContext): Promise<boolean> {
+  private async refuseAfterUserSwitch(provider: Provider, ctx: PageContext): Promise<boolean> {
     const interaction = await provider.Interaction.find(resumePath.exec(ctx.path)?.[1] ?? '');
     const login = interaction?.result?.login;
     const session = await provider.Session.get(ctx);
     if (!interaction || !login || session.accountId === undefined || session.accountId === login.accountId) return false;
     await interaction.destroy();
     ctx.status = 409;
-    const text = 'In this browser somebody else logged in at the same time. Go back to the application and start again.';
-    sendPage(ctx, faultPage('Somebody else is logged in', text));
+    const text = 'Another user has logged in with this browser. Go back to the application and start again.';
+    sendPage(ctx, errorPage('Another user is logged in', text));
     return true;
   }
 
   private async serve(provider: Provider, ctx: PageContext, uid: string): Promise<void> {
     const interaction = await provider.interactionDetails(ctx.req, ctx.res);
-    // The cookie says which interaction this browser is in; an address that somebody sent does not.
+    // The cookie decides which interaction the browser is in: the URL may come from someone else.
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
-    const step = { provider, ctx, interaction };
-    if (ctx.method === 'GET') return this.show(step);
-    const form = this.isFromHere(ctx) ? await readForm(ctx.req, maxFormBytes) : undefined;
+    const request = { provider, ctx, interaction };
+    if (ctx.method === 'GET') return this.show(request);
+    const form = this.isSameOrigin(ctx) ? await readForm(ctx.req, maxFormBytes) : undefined;
     const fields = form === undefined ? undefined : fieldsOf(form);
-    if (fields && this.isProof(uid, fields.get('proof'))) await this.act(step, fields);
+    if (fields && this.isValidProof(uid, fields.get('proof'))) await this.handleForm(request, fields);
     else refuseForm(ctx);
   }
 
-  private async act(step: Step, fields: Fields): Promise<void> {
+  private async handleForm(request: InteractionRequest, fields: Fields): Promise<void> {
     const action = fields.get('action') ?? '';
-    const { prompt } = step.interaction;
-    if (action === 'login' && prompt.name === 'login') await this.login(step, fields);
-    else if (action === 'allow' && prompt.name === 'consent') await this.allow(step, fields);
-    else if (action === 'switch') await this.switchUser(step);
+    const { prompt } = request.interaction;
+    if (action === 'login' && prompt.name === 'login') await this.login(request, fields);
+    else if (action === 'allow' && prompt.name === 'consent') await this.allow(request, fields);
+    else if (action === 'switch') await this.switchUser(request);
     else if (action === 'deny') {
-      await this.goOn(step, { error: 'access_denied', error_description: 'the user did not allow it' });
-    } else refuseForm(step.ctx);
+      await this.resume(request, { error: 'access_denied', error_description: 'the user denied access' });
+    } else refuseForm(request.ctx);
   }
 
-  private async show(step: Step): Promise<void> {
-    const { ctx, interaction } = step;
+  private async show(request: InteractionRequest): Promise<void> {
+    const { ctx, interaction } = request;
     if (interaction.prompt.name === 'login') {
       const hint = interaction.params['login_hint'];
-      sendPage(ctx, await this.loginPage(step, typeof hint === 'string' ? { username: hint } : {}));
+      sendPage(ctx, await this.loginPage(request, typeof hint === 'string' ? { username: hint } : {}));
       return;
     }
-    const asked = await this.askedOf(interaction);
-    if (!asked) return this.startAnew(step);
-    sendPage(ctx, consentPage(await this.consentOf(step, asked)));
+    const consent = await this.consentRequestOf(interaction);
+    if (!consent) return this.restart(request);
+    sendPage(ctx, consentPage(await this.consentViewOf(request, consent)));
   }
 
-  private async login(step: Step, fields: Fields): Promise<void> {
-    const { ctx, interaction } = step;
+  private async login(request: InteractionRequest, fields: Fields): Promise<void> {
+    const { ctx, interaction } = request;
     const [username = '', password = ''] = [fields.get('username'), fields.get('password')];
     let opened: Awaited<ReturnType<SessionsService['open']>>;
     try {
@@ -136,174 +137,169 @@ export class Interactions {
       });
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
-      answerCode(ctx, error);
-      sendPage(ctx, await this.loginPage(step, { username, error: error.message }));
+      setErrorStatus(ctx, error);
+      sendPage(ctx, await this.loginPage(request, { username, error: error.message }));
       return;
     }
-    await this.endLogin(step);
+    await this.endBrowserSession(request);
     delete interaction.session;
     interaction.result = { login: { accountId: opened.userId, remember: false, sessionId: opened.id } };
     await interaction.save(secondsLeft(interaction));
     redirect(ctx, interaction.returnTo);
   }
 
-  private async allow(step: Step, fields: Fields): Promise<void> {
-    const { provider, interaction } = step;
-    const asked = await this.askedOf(interaction);
-    if (!asked) return this.startAnew(step);
-    const { user, allowed, beyond, learnsWho, uid } = asked;
-    // Something has changed since the page was shown, like what the user may do: only what was seen is allowed.
-    const page = await this.consentOf(step, asked);
-    if (fields.get('shown') !== page.shown) {
-      sendPage(step.ctx, consentPage(page));
+  private async allow(request: InteractionRequest, fields: Fields): Promise<void> {
+    const { provider, interaction } = request;
+    const consent = await this.consentRequestOf(interaction);
+    if (!consent) return this.restart(request);
+    const { user, allowed, notPermitted, requestsIdentity, uid } = consent;
+    // Shows the page again if its content has changed, such as the user's permissions: only what was shown is granted.
+    const view = await this.consentViewOf(request, consent);
+    if (fields.get('shown') !== view.digest) {
+      sendPage(request.ctx, consentPage(view));
       return;
     }
     const grant = new provider.Grant({ accountId: user.userId, clientId: clientIdOf(interaction) });
-    if (learnsWho) grant.addOIDCScope('openid');
+    if (requestsIdentity) grant.addOIDCScope('openid');
     if (allowed.length > 0) {
       grant.addOIDCScope(allowed.join(' '));
-      grant.addResourceScope(resourceOf(this.options.publicUrl), allowed.join(' '));
+      grant.addResourceScope(apiResource(this.options.publicUrl), allowed.join(' '));
     }
-    // What is rejected is not asked for again.
-    if (beyond.length > 0) {
-      grant.rejectOIDCScope(beyond.join(' '));
-      grant.rejectResourceScope(resourceOf(this.options.publicUrl), beyond.join(' '));
+    // Rejected scopes are not requested again.
+    if (notPermitted.length > 0) {
+      grant.rejectOIDCScope(notPermitted.join(' '));
+      grant.rejectResourceScope(apiResource(this.options.publicUrl), notPermitted.join(' '));
     }
     const grantId = await grant.save();
-    if (!(await this.logins.isStillLive(user.userId, uid))) {
+    if (!(await this.browserSessions.isStillLive(user.userId, uid))) {
       await grant.destroy();
-      return this.startAnew(step);
+      return this.restart(request);
     }
     await this.grants.endOldest(user.userId, clientIdOf(interaction));
-    return this.goOn(step, { consent: { grantId } });
+    return this.resume(request, { consent: { grantId } });
   }
 
-  private async goOn(
-    { provider, ctx }: Step,
+  private async resume(
+    { provider, ctx }: InteractionRequest,
     result: Parameters<Provider['interactionResult']>[2],
   ): Promise<void> {
     const merge = { mergeWithLastSubmission: result['error'] === undefined };
     redirect(ctx, await provider.interactionResult(ctx.req, ctx.res, result, merge));
   }
 
-  private async switchUser(step: Step): Promise<void> {
-    await this.endLogin(step);
-    return this.startAnew(step);
+  private async switchUser(request: InteractionRequest): Promise<void> {
+    await this.endBrowserSession(request);
+    return this.restart(request);
   }
 
-  /** Makes the application's request once more. */
-  private async startAnew({ ctx, interaction }: Step): Promise<void> {
+  /** Repeats the application's authorization request from the beginning. */
+  private async restart({ ctx, interaction }: InteractionRequest): Promise<void> {
     await interaction.destroy();
-    const request = new URLSearchParams();
+    const parameters = new URLSearchParams();
     for (const [name, value] of Object.entries(interaction.params)) {
-      if (typeof value === 'string') request.set(name, value);
+      if (typeof value === 'string') parameters.set(name, value);
     }
-    redirect(ctx, `${this.options.publicUrl}/oauth/authorize?${request.toString()}`);
+    redirect(ctx, `${this.options.publicUrl}/oauth/authorize?${parameters.toString()}`);
   }
 
   /**
-   * Ends the login of this browser, if any. The cookie says which: since this interaction began, somebody may have logged
-   * in by another page of the browser, and the provider cannot go on with two.
+   * Ends this browser's session, if any. The cookie identifies it, not the interaction: since the interaction began, someone
+   * may have logged in on another page of the browser, and the provider supports one session per browser.
    */
-  private async endLogin({ provider, ctx }: Pick<Step, 'provider' | 'ctx'>): Promise<void> {
+  private async endBrowserSession({ provider, ctx }: Pick<InteractionRequest, 'provider' | 'ctx'>): Promise<void> {
     const session = await provider.Session.get(ctx);
     if (session.accountId === undefined) return;
-    await this.logins.end(session.uid);
+    await this.browserSessions.end(session.uid);
     await session.destroy();
   }
 
-  /** Ends the login of this browser, for the shop's own pages: the console's "Log out". What it granted is revoked by the page. */
+  /** Ends this browser's session, for "Log out" of the console. The console itself revokes its tokens. */
   private async logOut(provider: Provider, ctx: PageContext): Promise<void> {
-    if (!this.isFromHere(ctx) || ctx.headers.origin === undefined) {
+    if (!this.isSameOrigin(ctx) || ctx.headers.origin === undefined) {
       refuseForm(ctx);
       return;
     }
-    await this.endLogin({ provider, ctx });
+    await this.endBrowserSession({ provider, ctx });
     ctx.set('Cache-Control', 'no-store');
     ctx.status = 204;
   }
 
-  /** What the application asks the user for. @returns undefined when nobody is logged in any more */
-  private async askedOf(interaction: Interaction): Promise<Asked | undefined> {
+  /** Returns what the application requests from the user, or undefined when no user is logged in any more. */
+  private async consentRequestOf(interaction: Interaction): Promise<ConsentRequest | undefined> {
     const { session, params } = interaction;
     const user = session && (await findUserById(this.database, session.accountId));
     if (!user) return undefined;
     const scopes = typeof params['scope'] === 'string' ? params['scope'].split(' ') : [];
-    const asked = permissions.filter((one) => scopes.includes(one));
-    const mayDo = permissionsOfRole[user.role];
+    const requested = permissions.filter((one) => scopes.includes(one));
+    const permitted = permissionsOfRole[user.role];
     return {
       user,
       uid: session.uid,
-      allowed: asked.filter((one) => mayDo.includes(one)),
-      beyond: asked.filter((one) => !mayDo.includes(one)),
-      learnsWho: scopes.includes('openid'),
+      allowed: requested.filter((one) => permitted.includes(one)),
+      notPermitted: requested.filter((one) => !permitted.includes(one)),
+      requestsIdentity: scopes.includes('openid'),
     };
   }
 
-  private async loginPage(step: Step, more: { username?: string; error?: string }): Promise<Page> {
-    return loginPage({ ...(await this.commonOf(step)), ...more });
+  private async loginPage(request: InteractionRequest, more: { username?: string; error?: string }): Promise<Page> {
+    return loginPage({ ...(await this.viewOf(request)), ...more });
   }
 
-  /** What the page shows; its form says which page it is from. */
-  private async consentOf(step: Step, { user, allowed, beyond, learnsWho }: Asked): Promise<ConsentStep> {
-    const { proof, ...common } = await this.commonOf(step);
-    const page = { ...common, username: user.username, allowed, beyond, learnsWho };
-    return { ...page, proof, shown: sha256(JSON.stringify([user.userId, page])).toString('base64url') };
+  /** Returns the content of the consent page with its digest. */
+  private async consentViewOf(request: InteractionRequest, consent: ConsentRequest): Promise<ConsentView> {
+    const { user, allowed, notPermitted, requestsIdentity } = consent;
+    const { proof, ...common } = await this.viewOf(request);
+    const page = { ...common, username: user.username, allowed, notPermitted, requestsIdentity };
+    return { ...page, proof, digest: sha256(JSON.stringify([user.userId, page])).toString('base64url') };
   }
 
-  private async commonOf({ provider, interaction }: Step): Promise<Common> {
+  private async viewOf({ provider, interaction }: InteractionRequest): Promise<InteractionView> {
     const client = await provider.Client.find(clientIdOf(interaction));
-    if (!client) throw new errors.SessionNotFound('the client is gone');
+    if (!client) throw new errors.SessionNotFound('the client was deleted');
     return {
       action: `${interactionPath}/${interaction.uid}`,
-      proof: this.cipher.fingerprint(proofOf(interaction.uid)).toString('base64url'),
+      proof: this.cipher.fingerprint(proofText(interaction.uid)).toString('base64url'),
       client: client.clientName ?? client.clientId,
       redirectUri: String(interaction.params['redirect_uri']),
     };
   }
 
-  /** That a form is from a page of ours: nobody else can make it, and the address does not tell it. */
-  private isProof(uid: string, shown = ''): boolean {
-    const given = Buffer.from(shown, 'base64url');
-    const text = proofOf(uid);
+  /** Returns whether identity rendered the form: the proof cannot be forged or derived from the URL. */
+  private isValidProof(uid: string, proof = ''): boolean {
+    const given = Buffer.from(proof, 'base64url');
+    const text = proofText(uid);
     return [this.cipher.fingerprint(text), ...this.cipher.formerFingerprints(text)].some(
       (expected) => expected.length === given.length && timingSafeEqual(expected, given),
     );
   }
 
-  /** What browsers say of where a form comes from; the cookie, which other sites do not send, and the proof say more. */
-  private isFromHere(ctx: PageContext): boolean {
+  /** Checks the browser's origin headers. The cookie, which other sites do not send, and the proof are stronger checks. */
+  private isSameOrigin(ctx: PageContext): boolean {
     const { origin, 'sec-fetch-site': site } = ctx.headers;
     return (origin === undefined || origin === this.options.publicUrl) && (site === undefined || site === 'same-origin');
   }
 }
 
-interface Asked {
+/** What the application requests from the user. */
+interface ConsentRequest {
   readonly user: UserRecord;
-  /** The provider's name for the session. */
+  /** The provider's id of the session. */
   readonly uid: string;
   readonly allowed: readonly Permission[];
-  readonly beyond: readonly Permission[];
-  readonly learnsWho: boolean;
+  readonly notPermitted: readonly Permission[];
+  readonly requestsIdentity: boolean;
 }
 
-interface Common {
-  readonly action: string;
-  readonly proof: string;
-  readonly client: string;
-  readonly redirectUri: string;
-}
-
-/** What a page's proof is the fingerprint of. */
-const proofOf = (uid: string): string => `interaction ${uid}`;
+/** Returns the text whose fingerprint is the proof. */
+const proofText = (uid: string): string => `interaction ${uid}`;
 
 const clientIdOf = ({ params }: Interaction): string => String(params['client_id']);
 
 const secondsLeft = ({ exp }: Interaction): number => Math.max(1, exp - Math.floor(Date.now() / 1_000));
 
 const userAgentOf = (ctx: PageContext): { userAgent?: string } => {
-  const said = ctx.get('user-agent').slice(0, 200);
-  return said === '' ? {} : { userAgent: said };
+  const userAgent = ctx.get('user-agent').slice(0, 200);
+  return userAgent === '' ? {} : { userAgent };
 };
 
 function redirect(ctx: PageContext, address: string): void {
@@ -314,10 +310,11 @@ function redirect(ctx: PageContext, address: string): void {
 
 function refuseForm(ctx: PageContext): void {
   ctx.status = 403;
-  sendPage(ctx, faultPage('This did not work', 'The form did not come from a page of the shop. Go back to the application and start again.'));
+  const text = 'The form was not sent from a page of the shop. Go back to the application and start again.';
+  sendPage(ctx, errorPage('Request refused', text));
 }
 
-function answerCode(ctx: PageContext, error: CodedError): void {
+function setErrorStatus(ctx: PageContext, error: CodedError): void {
   const { retryAfter } = error.details;
   if (error.code === 'login-failed') {
     ctx.status = 401;
@@ -328,16 +325,16 @@ function answerCode(ctx: PageContext, error: CodedError): void {
   ctx.set('Retry-After', String(typeof retryAfter === 'number' ? retryAfter : 1));
 }
 
-function answerFailure(provider: Provider, ctx: PageContext, error: Error): void {
-  // The interaction has ended, or the client, or the login.
+function sendFailure(provider: Provider, ctx: PageContext, error: Error): void {
+  // The interaction or the login has ended, or the client was deleted.
   if (error instanceof errors.OIDCProviderError) {
     ctx.status = 400;
-    sendPage(ctx, faultPage('This page has expired', 'Go back to the application and start again.'));
+    sendPage(ctx, errorPage('This page has expired', 'Go back to the application and start again.'));
     return;
   }
   ctx.status = 500;
-  if (error instanceof CodedError) answerCode(ctx, error);
+  if (error instanceof CodedError) setErrorStatus(ctx, error);
   else provider.emit('server_error', ctx, error);
-  const text = error instanceof CodedError ? error.message : 'The shop could not do this. Go back to the application and try again.';
-  sendPage(ctx, faultPage('Not now', text));
+  const text = error instanceof CodedError ? error.message : 'An error occurred. Go back to the application and try again.';
+  sendPage(ctx, errorPage('Please try again later', text));
 }

@@ -9,7 +9,7 @@ export class OAuthClientEntity {
   @Column('text', { array: true }) readonly redirectUris: readonly string[];
   @Column('text', { array: true }) readonly grantTypes: readonly GrantType[];
   @Column('text', { array: true }) readonly scopes: readonly Permission[];
-  /** The user that tokens act for if the client requests them for itself. */
+  /** The user that client-credentials tokens act for. */
   @Column('uuid', { name: 'user_id', nullable: true }) readonly ownerId: string | null;
   @VirtualColumn('text', { query: (client) => `SELECT username FROM users WHERE user_id = ${client}.user_id` })
   readonly ownerName: string | null;

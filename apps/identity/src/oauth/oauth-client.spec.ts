@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { NewOAuthClient } from '@plant-shop/contracts/identity.oauth';
-import { clientFaults } from './oauth-client.js';
+import { clientErrors } from './oauth-client.js';
 
-describe('what a client may be', () => {
+describe('an OAuth client', () => {
   type Client = Pick<NewOAuthClient, keyof NewOAuthClient>;
   const application: Client = {
     name: 'Garden planner',
@@ -16,27 +16,27 @@ describe('what a client may be', () => {
     scopes: ['write:stock'],
     owner: 'ada',
   };
-  const faultsAt = (client: Client): string[] => clientFaults(client).map(({ pointer }) => pointer);
+  const errorsAt = (client: Client): string[] => clientErrors(client).map(({ pointer }) => pointer);
 
-  it('is an application, a public one, a program, or both', () => {
+  it('may be an application, a public application, a program, or application and program', () => {
     for (const one of [
       application,
       program,
       { ...application, public: true },
       { ...application, ...program, grantTypes: ['authorization_code', 'client_credentials'] } as Client,
     ])
-      expect(clientFaults(one)).toEqual([]);
+      expect(clientErrors(one)).toEqual([]);
   });
 
   it.each<[string, Client, string]>([
-    ['an application without an address', { ...application, redirectUris: [] }, '/client/redirectUris'],
-    ['a program with one', { ...program, redirectUris: ['https://a.example/'] }, '/client/redirectUris'],
+    ['an application without a redirect URI', { ...application, redirectUris: [] }, '/client/redirectUris'],
+    ['a program with a redirect URI', { ...program, redirectUris: ['https://a.example/'] }, '/client/redirectUris'],
     ['a refresh token without a code', { ...program, grantTypes: ['client_credentials', 'refresh_token'] }, '/client/grantTypes'],
     ['a public program', { ...program, public: true }, '/client/public'],
-    ['a program that acts for nobody', { name: 'x', grantTypes: ['client_credentials'], scopes: ['write:stock'] }, '/client/owner'],
-    ['an owner who is not acted for', { ...application, owner: 'ada' }, '/client/owner'],
-  ])('is not %s', (_, client, pointer) => {
-    expect(faultsAt(client)).toEqual([pointer]);
+    ['a program without an owner', { name: 'x', grantTypes: ['client_credentials'], scopes: ['write:stock'] }, '/client/owner'],
+    ['an application with an owner', { ...application, owner: 'ada' }, '/client/owner'],
+  ])('may not be %s', (_, client, pointer) => {
+    expect(errorsAt(client)).toEqual([pointer]);
   });
 
   it.each([
@@ -46,8 +46,8 @@ describe('what a client may be', () => {
     'http://127.0.0.1:1234/a',
     'http://localhost/a',
     'http://[::1]/a',
-  ])('is led back to %s', (uri) => {
-    expect(faultsAt({ ...application, redirectUris: [uri] })).toEqual([]);
+  ])('may have the redirect URI %s', (uri) => {
+    expect(errorsAt({ ...application, redirectUris: [uri] })).toEqual([]);
   });
 
   it.each([
@@ -66,7 +66,7 @@ describe('what a client may be', () => {
     'com.example.app:/callback',
     '/callback',
     '*',
-  ])('is not led back to %s', (uri) => {
-    expect(faultsAt({ ...application, redirectUris: [uri] })).toEqual(['/client/redirectUris/0']);
+  ])('may not have the redirect URI %s', (uri) => {
+    expect(errorsAt({ ...application, redirectUris: [uri] })).toEqual(['/client/redirectUris/0']);
   });
 });

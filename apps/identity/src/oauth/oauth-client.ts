@@ -6,27 +6,27 @@ import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { AdapterPayload } from 'oidc-provider';
 import type { OAuthClientEntity } from './oauth-client.entity.js';
 
-/** So that they can be listed whole. */
+/** Low enough to list all clients in one response. */
 export const maxClients = 1_000;
 
-/** Names under which a client's metadata carries what is ours. */
+/** Custom members of a client's metadata. */
 export const ownerMetadata = 'owner_user_id';
 export const secretIdMetadata = 'secret_id';
-/** What it gets where it asks for no scope. */
+/** Scopes of a request without any. */
 export const defaultScopeMetadata = 'default_scope';
 
-/** What everybody may do is no right that a client has to be registered for: each may ask for it. */
-const ofEverybody: Permission = 'read:plants';
+/** Every client may request this scope without being registered for it, since every user has the permission. */
+const implicitScope: Permission = 'read:plants';
 
-/** The client as the provider knows it (RFC 7591). */
+/** Returns the client's metadata for the provider (RFC 7591). */
 export const metadataOf = (client: OAuthClientEntity): AdapterPayload => ({
   client_id: client.clientId,
   client_name: client.name,
   ...(client.secretHash === null
     ? { token_endpoint_auth_method: 'none' }
-    : // The hash: what is shown is compared with it by ClientSecrets.
+    : // The hash: ClientSecrets compares the presented secret with it.
       { token_endpoint_auth_method: 'client_secret_basic', client_secret: client.secretHash }),
-  scope: [...new Set([...(client.grantTypes.includes('authorization_code') ? ['openid'] : []), ...client.scopes, ofEverybody])].join(' '),
+  scope: [...new Set([...(client.grantTypes.includes('authorization_code') ? ['openid'] : []), ...client.scopes, implicitScope])].join(' '),
   [defaultScopeMetadata]: client.scopes.join(' '),
   grant_types: client.grantTypes,
   response_types: client.grantTypes.includes('authorization_code') ? ['code'] : [],
@@ -35,7 +35,7 @@ export const metadataOf = (client: OAuthClientEntity): AdapterPayload => ({
   ...(client.secretId !== null && { [secretIdMetadata]: client.secretId }),
 });
 
-/** The client as those who manage it see it. */
+/** Converts to the client view of the API. */
 export const toOAuthClient = (client: OAuthClientEntity): OAuthClient => ({
   clientId: client.clientId,
   name: client.name,
@@ -52,38 +52,38 @@ export const withSecret = (client: OAuthClientEntity, secret: string | undefined
   ...(secret !== undefined && { secret }),
 });
 
-/** What does not fit together, whoever the owner is. */
-export function clientFaults(client: NewOAuthClient): FieldError[] {
+/** Returns the inconsistencies of a new client. Does not check that the owner exists. */
+export function clientErrors(client: NewOAuthClient): FieldError[] {
   const { grantTypes, redirectUris = [], owner, public: isPublic = false } = client;
   const usesCode = grantTypes.includes('authorization_code');
   const actsAlone = grantTypes.includes('client_credentials');
-  const fault = (isSo: boolean, member: string, detail: string): FieldError[] =>
-    isSo ? [{ pointer: `/client/${member}`, detail }] : [];
+  const errorIf = (condition: boolean, member: string, detail: string): FieldError[] =>
+    condition ? [{ pointer: `/client/${member}`, detail }] : [];
   return [
-    ...fault(usesCode && redirectUris.length === 0, 'redirectUris', 'must hold an address with authorization_code'),
-    ...fault(!usesCode && redirectUris.length > 0, 'redirectUris', 'has no use without authorization_code'),
+    ...errorIf(usesCode && redirectUris.length === 0, 'redirectUris', 'must contain an address with authorization_code'),
+    ...errorIf(!usesCode && redirectUris.length > 0, 'redirectUris', 'must be empty without authorization_code'),
     ...redirectUris.flatMap((uri, n) =>
-      fault(
-        !isRedirectUri(uri),
+      errorIf(
+        !isValidRedirectUri(uri),
         `redirectUris/${n}`,
-        'must be https, or http on 127.0.0.1, [::1] or localhost, without user and fragment, and in its normal form',
+        'must be a normalised URL with https, or http on 127.0.0.1, [::1] or localhost, without user and fragment',
       ),
     ),
-    ...fault(
+    ...errorIf(
       !usesCode && grantTypes.includes('refresh_token'),
       'grantTypes',
-      'must hold authorization_code beside refresh_token',
+      'must contain authorization_code if it contains refresh_token',
     ),
-    ...fault(isPublic && actsAlone, 'public', 'must be false with client_credentials: there is no secret to show'),
-    ...fault(actsAlone && owner === undefined, 'owner', 'must be given with client_credentials'),
-    ...fault(!actsAlone && owner !== undefined, 'owner', 'has no use without client_credentials'),
+    ...errorIf(isPublic && actsAlone, 'public', 'must be false with client_credentials, which needs a secret'),
+    ...errorIf(actsAlone && owner === undefined, 'owner', 'is required with client_credentials'),
+    ...errorIf(!actsAlone && owner !== undefined, 'owner', 'must be absent without client_credentials'),
   ];
 }
 
 const loopback: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]', 'localhost']);
 
-/** Addresses are compared letter by letter: one that would be written otherwise than it is given can never be met. */
-function isRedirectUri(uri: string): boolean {
+/** Redirect URIs are compared as strings, so one that is not in its normal form could never match. */
+function isValidRedirectUri(uri: string): boolean {
   const url = URL.parse(uri);
   if (!url || uri.includes('#') || url.username !== '' || url.password !== '') return false;
   if (url.href !== uri && url.href !== `${uri}/`) return false;
@@ -93,7 +93,7 @@ function isRedirectUri(uri: string): boolean {
 /** @throws DomainError `forbidden` */
 export function assertManagesClients(caller: Principal): void {
   if (caller.permissions.includes('write:users')) return;
-  throw new DomainError('forbidden', 'OAuth clients are managed with a credential that has write:users.');
+  throw new DomainError('forbidden', 'Use a credential with write:users.');
 }
 
 export const clientNotFound = (): DomainError =>

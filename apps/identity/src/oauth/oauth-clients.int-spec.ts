@@ -37,86 +37,86 @@ describe('OAuth clients', () => {
   const claimOf = (token: string | undefined, name: string): unknown =>
     (JSON.parse(Buffer.from(token?.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>)[name];
 
-  it('are shown with their secret once, and then without', async () => {
+  it('show their secret once', async () => {
     const { request, answer } = sampleOf(identity.createOAuthClient);
-    const made = await shop.call(identity.createOAuthClient, request, manager);
-    expect(shapeOf(made)).toEqual(shapeOf(answer));
-    expect(made.secret).toMatch(/^pscs_[\w-]{43}$/);
-    const { secret, ...shown } = made;
-    const { clientId } = made;
-    await expect(shop.call(identity.getOAuthClient, { clientId }, manager)).resolves.toEqual(shown);
-    await expect(shop.call(identity.listOAuthClients, {}, manager)).resolves.toContainEqual(shown);
+    const created = await shop.call(identity.createOAuthClient, request, manager);
+    expect(shapeOf(created)).toEqual(shapeOf(answer));
+    expect(created.secret).toMatch(/^pscs_[\w-]{43}$/);
+    const { secret, ...withoutSecret } = created;
+    const { clientId } = created;
+    await expect(shop.call(identity.getOAuthClient, { clientId }, manager)).resolves.toEqual(withoutSecret);
+    await expect(shop.call(identity.listOAuthClients, {}, manager)).resolves.toContainEqual(withoutSecret);
     const { rows } = await shop.sql.query<{ row: string }>('SELECT c::text AS row FROM oauth_clients c');
     expect(rows.map(({ row }) => row).join()).not.toContain(secret);
   });
 
-  it('that act alone get tokens for their owner', async () => {
-    const made = await create(program());
-    expect(made).toMatchObject({ owner: owner.username, public: false, redirectUris: [] });
-    expect(await tokenOf(made)).toBeDefined();
+  it('with client credentials get tokens for their owner', async () => {
+    const created = await create(program());
+    expect(created).toMatchObject({ owner: owner.username, public: false, redirectUris: [] });
+    expect(await tokenOf(created)).toBeDefined();
   });
 
-  it('that are public have no secret, and none to replace', async () => {
-    const made = await create({
+  it('that are public have no secret to rotate', async () => {
+    const created = await create({
       name: 'Browser app',
       grantTypes: ['authorization_code'],
       redirectUris: ['https://app.example/'],
       scopes: ['write:orders'],
       public: true,
     });
-    expect(made).toMatchObject({ public: true });
-    expect(made).not.toHaveProperty('secret');
-    const rotation = shop.call(identity.rotateOAuthClientSecret, { clientId: made.clientId }, manager);
+    expect(created).toMatchObject({ public: true });
+    expect(created).not.toHaveProperty('secret');
+    const rotation = shop.call(identity.rotateOAuthClientSecret, { clientId: created.clientId }, manager);
     await expect(rotation).rejects.toMatchObject({ code: 'oauth-client-public' });
   });
 
-  it('need write:users, whatever is done with them', async () => {
-    const { inPerson } = await shop.enter();
+  it('need write:users for every operation', async () => {
+    const { principal } = await shop.registerAndLogin();
     const { clientId } = await create(program());
     for (const call of [
-      shop.call(identity.createOAuthClient, { client: program() }, inPerson),
-      shop.call(identity.listOAuthClients, {}, inPerson),
-      shop.call(identity.getOAuthClient, { clientId }, inPerson),
-      shop.call(identity.deleteOAuthClient, { clientId }, inPerson),
-      shop.call(identity.rotateOAuthClientSecret, { clientId }, inPerson),
+      shop.call(identity.createOAuthClient, { client: program() }, principal),
+      shop.call(identity.listOAuthClients, {}, principal),
+      shop.call(identity.getOAuthClient, { clientId }, principal),
+      shop.call(identity.deleteOAuthClient, { clientId }, principal),
+      shop.call(identity.rotateOAuthClientSecret, { clientId }, principal),
     ]) {
       await expect(call).rejects.toMatchObject({ code: 'forbidden' });
     }
   });
 
-  it('are refused with an owner who does not exist', async () => {
-    await expect(create({ ...program(), owner: 'nobody-at-all' })).rejects.toMatchObject({
+  it('are refused with an unknown owner', async () => {
+    await expect(create({ ...program(), owner: 'unknown-user' })).rejects.toMatchObject({
       code: 'invalid-input',
       details: { errors: [{ pointer: '/client/owner' }] },
     });
   });
 
-  it('are made once for an Idempotency-Key', async () => {
+  it('are created once per Idempotency-Key', async () => {
     const payload = { client: program() };
     const first = await shop.callOnce(identity.createOAuthClient, payload, 'client-key-1', manager);
     const again = await shop.callOnce(identity.createOAuthClient, payload, 'client-key-1', manager);
     expect(again).toEqual({ ...first, replayed: true });
   });
 
-  it('get another secret, which ends the old one and the tokens that it got', async () => {
-    const made = await create(program());
-    const before = await tokenOf(made);
+  it('get a new secret, which ends the old one and its tokens', async () => {
+    const created = await create(program());
+    const before = await tokenOf(created);
     const position = await head();
-    const rotated = await shop.call(identity.rotateOAuthClientSecret, { clientId: made.clientId }, manager);
-    expect(rotated.secret).not.toBe(made.secret);
+    const rotated = await shop.call(identity.rotateOAuthClientSecret, { clientId: created.clientId }, manager);
+    expect(rotated.secret).not.toBe(created.secret);
     expect(await revocationsSince(position)).toEqual([`clientSecret:${claimOf(before, 'secret_id') as string}`]);
-    expect(await tokenOf(made)).toBeUndefined();
+    expect(await tokenOf(created)).toBeUndefined();
     const after = await tokenOf(rotated);
     expect(claimOf(after, 'secret_id')).not.toBe(claimOf(before, 'secret_id'));
   });
 
-  it('end, and the log tells', async () => {
-    const made = await create(program());
+  it('can be deleted, which is logged', async () => {
+    const created = await create(program());
     const position = await head();
-    await shop.call(identity.deleteOAuthClient, { clientId: made.clientId }, manager);
-    expect(await revocationsSince(position)).toEqual([`client:${made.clientId}`]);
-    expect(await tokenOf(made)).toBeUndefined();
-    const again = shop.call(identity.deleteOAuthClient, { clientId: made.clientId }, manager);
+    await shop.call(identity.deleteOAuthClient, { clientId: created.clientId }, manager);
+    expect(await revocationsSince(position)).toEqual([`client:${created.clientId}`]);
+    expect(await tokenOf(created)).toBeUndefined();
+    const again = shop.call(identity.deleteOAuthClient, { clientId: created.clientId }, manager);
     await expect(again).rejects.toMatchObject({ code: 'oauth-client-not-found' });
   });
 });

@@ -17,7 +17,7 @@ import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { findUser } from '../users/users.repository.js';
 import { OAuthClientEntity } from './oauth-client.entity.js';
-import { assertManagesClients, clientFaults, clientNotFound, maxClients, toOAuthClient, withSecret } from './oauth-client.js';
+import { assertManagesClients, clientErrors, clientNotFound, maxClients, toOAuthClient, withSecret } from './oauth-client.js';
 
 const secretPrefix = 'pscs_';
 
@@ -31,7 +31,7 @@ export class OAuthClientsService {
 
   async create(context: RpcContext, client: NewOAuthClient): Promise<CreatedOAuthClient | Replayed> {
     assertManagesClients(context.caller);
-    refuse(clientFaults(client));
+    throwIfInvalid(clientErrors(client));
     const secret = client.public ? undefined : await this.newSecret(context.deadline);
     return this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
@@ -39,7 +39,7 @@ export class OAuthClientsService {
         if ((await clients.count()) >= maxClients) {
           throw new DomainError('too-many-oauth-clients', `Delete a client first: there are at most ${maxClients}.`);
         }
-        // An id is never used again: the log may name it.
+        // Random, so never reused: the revocation log may contain ids of deleted clients.
         const clientId = randomBytes(12).toString('hex');
         await clients.insert({
           clientId,
@@ -52,7 +52,7 @@ export class OAuthClientsService {
           secretHash: secret?.secretHash ?? null,
         });
         audit(tx, actorOf(context), identity.createOAuthClient, clientId);
-        return withSecret(there(await clients.findOneBy({ clientId })), secret?.secret);
+        return withSecret(found(await clients.findOneBy({ clientId })), secret?.secret);
       }),
     );
   }
@@ -65,15 +65,15 @@ export class OAuthClientsService {
 
   async get({ caller }: RpcContext, clientId: string): Promise<OAuthClient> {
     assertManagesClients(caller);
-    return toOAuthClient(there(await this.database.repository(OAuthClientEntity).findOneBy({ clientId })));
+    return toOAuthClient(found(await this.database.repository(OAuthClientEntity).findOneBy({ clientId })));
   }
 
-  /** Codes, refresh tokens and grants go with the row; access tokens end by the revocation log. */
+  /** Deletes the client with its codes, refresh tokens and grants. Its access tokens end by the revocation log. */
   async delete(context: RpcContext, clientId: string): Promise<OAuthClient> {
     assertManagesClients(context.caller);
     const deleted = await this.database.transaction(async (tx) => {
       const clients = tx.repository(OAuthClientEntity);
-      const client = there(await clients.findOne(locked(clientId)));
+      const client = found(await clients.findOne(locked(clientId)));
       await clients.delete(clientId);
       await appendRevocations(tx, [{ kind: 'client', id: clientId }]);
       audit(tx, actorOf(context), identity.deleteOAuthClient, clientId);
@@ -85,15 +85,15 @@ export class OAuthClientsService {
 
   async rotateSecret(context: RpcContext, clientId: string): Promise<CreatedOAuthClient | Replayed> {
     assertManagesClients(context.caller);
-    const { secret, ...kept } = await this.newSecret(context.deadline);
+    const { secret, ...stored } = await this.newSecret(context.deadline);
     const rotated = await this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
         const clients = tx.repository(OAuthClientEntity);
-        const client = there(await clients.findOne(locked(clientId)));
+        const client = found(await clients.findOne(locked(clientId)));
         if (client.secretId === null) {
-          throw new DomainError('oauth-client-public', 'A public client has no secret to replace.');
+          throw new DomainError('oauth-client-public', 'A public client has no secret to rotate.');
         }
-        await clients.update(clientId, kept);
+        await clients.update(clientId, stored);
         await appendRevocations(tx, [{ kind: 'clientSecret', id: client.secretId }]);
         audit(tx, actorOf(context), identity.rotateOAuthClientSecret, clientId);
         return withSecret(client, secret);
@@ -103,7 +103,7 @@ export class OAuthClientsService {
     return rotated;
   }
 
-  /** Hashed like those that people make up: it is compared in the same way. */
+  /** Generates a secret. It is hashed like secrets that people choose, because both are verified in the same way. */
   private async newSecret(
     deadline: Deadline,
   ): Promise<{ readonly secret: string; readonly secretId: string; readonly secretHash: string }> {
@@ -118,14 +118,14 @@ async function ownerId(tx: Transaction, username: string): Promise<string> {
   return owner.userId;
 }
 
-/** Nobody else replaces the client's secret until the transaction ends. */
+/** Finds the client and locks it until the transaction ends, so that secrets are rotated one at a time. */
 const locked = (clientId: string): FindOneOptions<OAuthClientEntity> => ({ where: { clientId }, lock: { mode: 'for_no_key_update' } });
 
-function there(client: OAuthClientEntity | null): OAuthClientEntity {
+function found(client: OAuthClientEntity | null): OAuthClientEntity {
   if (!client) throw clientNotFound();
   return client;
 }
 
-function refuse(faults: Parameters<typeof invalidInput>[0]): void {
-  if (faults.length > 0) throw invalidInput(faults);
+function throwIfInvalid(errors: Parameters<typeof invalidInput>[0]): void {
+  if (errors.length > 0) throw invalidInput(errors);
 }

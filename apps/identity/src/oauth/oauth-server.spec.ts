@@ -5,13 +5,13 @@ import { exportJWK, generateKeyPair } from 'jose';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import type { DatabaseClock } from '../credentials/database-clock.js';
 import type { Adapters } from './adapters.js';
-import type { BrowserLogins } from './browser-logins.js';
+import type { BrowserSessions } from './browser-sessions.js';
 import type { ClientSecrets } from './client-secrets.js';
 import type { Interactions } from './interactions.js';
 import { OAuthServer } from './oauth-server.js';
 import type { SigningKeysService } from './signing-keys.service.js';
 
-describe('the OAuth pages while something is away', () => {
+describe('OAuth pages during a failure', () => {
   let server: OAuthServer | undefined;
   let logged: string[];
   afterEach(() => server?.onApplicationShutdown());
@@ -19,10 +19,10 @@ describe('the OAuth pages while something is away', () => {
   async function answerWhen(failure: Error): Promise<Response> {
     logged = [];
     const { privateKey } = await generateKeyPair('ES256', { extractable: true });
-    // Of each part only what a request meets on its way to the failure.
+    // The fakes implement only what a request uses before the failure.
     const failing = { of: () => ({ find: () => Promise.reject(failure) }) } as unknown as Adapters;
     const keys = {
-      open: async () => ({ signingKid: 'one', jwks: [{ ...(await exportJWK(privateKey)), kid: 'one', use: 'sig' }] }),
+      loadOrCreate: async () => ({ signingKid: 'one', jwks: [{ ...(await exportJWK(privateKey)), kid: 'one', use: 'sig' }] }),
     } as unknown as SigningKeysService;
     const options = { publicUrl: 'http://shop.test', sessionTtlHours: 24, http: { host: '127.0.0.1', port: 0 } };
     server = new OAuthServer(
@@ -30,9 +30,9 @@ describe('the OAuth pages while something is away', () => {
       {} as ClientSecrets,
       keys,
       {} as Database,
-      {} as BrowserLogins,
+      {} as BrowserSessions,
       { serveOn: () => undefined } as unknown as Interactions,
-      { look: async () => false } as unknown as DatabaseClock,
+      { refresh: async () => false } as unknown as DatabaseClock,
       options as never,
       createLogger('test', 'error', { write: (line: string) => void logged.push(line) }),
     );
@@ -44,7 +44,7 @@ describe('the OAuth pages while something is away', () => {
     });
   }
 
-  it('say 503 and when to try again while the database is away', async () => {
+  it('answer 503 with Retry-After while the database is unavailable', async () => {
     const response = await answerWhen(unavailable('The database'));
     expect(response.status).toBe(503);
     expect(response.headers.get('retry-after')).toBe('1');
@@ -52,13 +52,13 @@ describe('the OAuth pages while something is away', () => {
     expect(logged).toEqual([]);
   });
 
-  it('tell nothing of a defect', async () => {
+  it('reveal no details of an unexpected error', async () => {
     const response = await answerWhen(new Error('relation "secret_table" does not exist'));
     expect(response.status).toBe(500);
     expect(await response.text()).not.toContain('secret_table');
   });
 
-  it('are found in the log by the id that the gateway gave the request', async () => {
+  it('log the request id of the gateway', async () => {
     await answerWhen(new Error('broken'));
     expect(logged.map((line) => JSON.parse(line) as object)).toMatchObject([{ requestId: 'as-at-the-gateway', err: { message: 'broken' } }]);
   });

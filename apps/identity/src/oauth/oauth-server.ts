@@ -21,19 +21,19 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { permissionsOfRole } from '@plant-shop/contracts/permissions';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { findUserById } from '../users/users.repository.js';
-import { accessTokenReader } from './access-token.js';
+import { createAccessTokenVerifier } from './access-token.js';
 import { Adapters } from './adapters.js';
-import { BrowserLogins } from './browser-logins.js';
+import { BrowserSessions } from './browser-sessions.js';
 import { ClientSecrets } from './client-secrets.js';
 import { Interactions } from './interactions.js';
 import { createProvider } from './provider.js';
 import type { KeyRing } from './signing-key.js';
 import { SigningKeysService } from './signing-keys.service.js';
 
-/** Below the limit of the phase that stops background work. */
+/** Shorter than the limit of the shutdown phase that stops background work. */
 const closeLimitMs = 2_000;
 
-/** Serves the OAuth 2.0 pages to the gateway, under whose origin clients see them. */
+/** Serves the OAuth 2.0 pages to the gateway, which publishes them under its own origin. */
 @Injectable()
 export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnApplicationShutdown {
   private server: Server | undefined;
@@ -46,21 +46,21 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     private readonly secrets: ClientSecrets,
     private readonly keys: SigningKeysService,
     private readonly database: Database,
-    private readonly logins: BrowserLogins,
+    private readonly browserSessions: BrowserSessions,
     private readonly interactions: Interactions,
     private readonly clock: DatabaseClock,
     @Inject(IDENTITY_OPTIONS) private readonly options: IdentityOptions,
     @InjectLogger() private readonly logger: Logger,
   ) {
-    const loop = { name: 'signing keys', intervalMs: options.keysLookMs };
-    this.loop = new BackgroundLoop(loop, () => this.look(), logger);
+    const loop = { name: 'signing keys', intervalMs: options.signingKeysRefreshMs };
+    this.loop = new BackgroundLoop(loop, () => this.refreshKeys(), logger);
   }
 
-  /** Before any loop starts: what cannot be served, for want of its keys or its port, ends the start here. */
+  /** Runs before any loop starts, so that unreadable keys or a port in use stop the start. */
   async onModuleInit(): Promise<void> {
     const { publicUrl, http } = this.options;
-    await this.clock.look();
-    this.serve(await this.keys.open());
+    await this.clock.refresh();
+    this.serve(await this.keys.loadOrCreate());
     this.server = createServer(
       { ServerResponse: this.connections.ServerResponse, requestTimeout: 10_000, headersTimeout: 5_000, keepAliveTimeout: 65_000, maxHeaderSize: 16_384 },
       underPublicUrl(publicUrl, (request, response) => this.served?.handle(request, response)),
@@ -73,12 +73,12 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     this.loop.start();
   }
 
-  /** Before calls stop being answered: gateways keep connections, and send requests on them until they hear of the end. */
-  async announceEnd(): Promise<void> {
+  /** Announces the shutdown on kept-alive connections, on which gateways would otherwise continue to send requests. */
+  async announceShutdown(): Promise<void> {
     if (this.server) await this.connections.announce(this.server);
   }
 
-  /** Answers what is under way, and ends connections that are kept alive afterwards. */
+  /** Finishes open requests, then closes idle connections. */
   async onApplicationShutdown(): Promise<void> {
     await this.loop.stop();
     const { server } = this;
@@ -93,29 +93,30 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
     return (this.server?.address() as AddressInfo | null)?.port ?? 0;
   }
 
-  private async look(): Promise<boolean> {
-    const keys = this.served && (await this.keys.changed(this.served.keys));
+  private async refreshKeys(): Promise<boolean> {
+    const keys = this.served && (await this.keys.reloadIfChanged(this.served.keys));
     if (keys) this.serve(keys);
     return false;
   }
 
   /**
-   * From the next request on. A provider has its keys for life, and no state: requests under way end on the one before.
+   * Serves the next requests with a new provider. A provider cannot change its keys and holds no state; open requests finish
+   * on the previous one.
    */
   private serve(keys: KeyRing): void {
     const { publicUrl, sessionTtlHours } = this.options;
-    const readToken = accessTokenReader(publicUrl, keys, () => this.clock.now());
+    const verifyToken = createAccessTokenVerifier(publicUrl, keys, () => this.clock.now());
     const provider = createProvider({
       publicUrl,
       keys,
       sessionTtlHours,
-      adapterOf: (model) => this.adapters.of(model, readToken),
+      adapterOf: (model) => this.adapters.of(model, verifyToken),
       isSecretRight: (hash, secret, address) => this.secrets.isRight(hash, secret, address),
       userOf: async (userId) => {
         const user = await findUserById(this.database, userId);
         return user && { username: user.username, permissions: permissionsOfRole[user.role] };
       },
-      isLoggedIn: (login) => this.logins.isLive(login),
+      isSessionLive: (session) => this.browserSessions.touchIfLive(session),
       clock: this.clock,
     });
     this.interactions.serveOn(provider);
@@ -132,7 +133,7 @@ export class OAuthServer implements OnModuleInit, OnApplicationBootstrap, OnAppl
   }
 }
 
-/** What the provider takes for a defect, because it does not know our codes. */
+/** Answers our coded errors, which the provider treats as unexpected. */
 function answerCoded(ctx: KoaContextWithOIDC, error: CodedError): void {
   const { retryAfter } = error.details;
   ctx.status = error.code === 'too-many-logins' ? 429 : 503;
@@ -142,13 +143,13 @@ function answerCoded(ctx: KoaContextWithOIDC, error: CodedError): void {
 
 function handlerOf(provider: Provider): RequestListener {
   const handle = provider.callback();
-  // Koa answers every failure itself: this promise never rejects.
+  // Koa handles every failure itself, so this promise never rejects.
   return (request, response) => void handle(request, response);
 }
 
 /**
- * The provider builds the addresses in its answers from the request. Ours are those of PUBLIC_URL, whatever a Host
- * header or an absolute request target says.
+ * Makes the provider build URLs with the origin of PUBLIC_URL. It builds them from the request, whose Host header or absolute
+ * request target may contain anything.
  */
 function underPublicUrl(publicUrl: string, listener: RequestListener): RequestListener {
   const { protocol, host } = new URL(publicUrl);

@@ -4,7 +4,7 @@ import { permissions } from '@plant-shop/contracts/permissions';
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify, type JWTPayload } from 'jose';
 import { TestIdentity } from '../identity.spec.fixture.js';
 
-interface TokenAnswer {
+interface TokenResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly body: { access_token: string; scope?: string; error?: string; expires_in?: number; token_type?: string };
@@ -23,13 +23,13 @@ describe('OAuth 2.0 client credentials', () => {
   });
   afterAll(() => shop.stop());
 
-  async function ask(form: Record<string, string>, headers: Record<string, string> = {}): Promise<TokenAnswer> {
+  async function ask(form: Record<string, string>, headers: Record<string, string> = {}): Promise<TokenResponse> {
     const body = new URLSearchParams({ grant_type: 'client_credentials', ...form });
     const response = await fetch(`${origin}/oauth/token`, { method: 'POST', body, headers });
-    return { status: response.status, headers: response.headers, body: (await response.json()) as TokenAnswer['body'] };
+    return { status: response.status, headers: response.headers, body: (await response.json()) as TokenResponse['body'] };
   }
 
-  /** A client with the demo client's owner and secret, that may only read orders. */
+  /** Adds a client with the demo client's owner and secret and only the scope `read:orders`. */
   const addClient = (id: string): Promise<unknown> =>
     shop.sql.query(
       `INSERT INTO oauth_clients (client_id, name, grant_types, user_id, secret_id, secret_hash, scopes)
@@ -50,7 +50,7 @@ describe('OAuth 2.0 client credentials', () => {
     return payload;
   }
 
-  it('give a token for an hour that acts for the owner of the client, by default with all its scopes', async () => {
+  it("yield a token that acts for the client's owner for an hour, by default with all scopes", async () => {
     const { status, body, headers } = await ask({}, demo);
     expect(status).toBe(200);
     expect(body).toMatchObject({ token_type: 'Bearer', expires_in: 3600, scope: permissions.join(' ') });
@@ -66,18 +66,18 @@ describe('OAuth 2.0 client credentials', () => {
     expect(payload.exp! - payload.iat!).toBe(3600);
   });
 
-  it('give only the scopes that are asked for', async () => {
+  it('yield only the requested scopes', async () => {
     const { body } = await ask({ scope: 'write:plants read:orders' }, demo);
     expect(body.scope).toBe('write:plants read:orders');
     expect((await verified(body.access_token))['scope']).toBe('write:plants read:orders');
   });
 
-  it('are taken from the form as well', async () => {
+  it('may be sent in the form', async () => {
     const { status } = await ask({ client_id: 'plant-admin', client_secret: 'plant-secret' });
     expect(status).toBe(200);
   });
 
-  it('refuse a scope that the client lacks or nobody has', async () => {
+  it('refuse a scope that the client lacks or that does not exist', async () => {
     await addClient('reader');
     const reader = basic('reader', 'plant-secret');
     for (const scope of ['write:plants', 'read:orders write:plants', 'no:such']) {
@@ -87,26 +87,26 @@ describe('OAuth 2.0 client credentials', () => {
     expect((await ask({}, reader)).body.scope).toBe('read:orders');
   });
 
-  it('refuse another resource, grant or body', async () => {
+  it('refuse another resource, grant type or content type', async () => {
     expect((await ask({ resource: 'http://elsewhere.test/' }, demo)).body.error).toBe('invalid_target');
     expect((await ask({ grant_type: 'password' }, demo)).body.error).toBe('unsupported_grant_type');
     const json = { method: 'POST', body: '{}', headers: { ...demo, 'content-type': 'application/json' } };
     expect((await fetch(`${origin}/oauth/token`, json)).status).toBe(400);
   });
 
-  it('are refused with a wrong secret, an unknown client or none', async () => {
+  it('are refused with a wrong secret, an unknown client or no client', async () => {
     const wrong = await ask({}, basic('plant-admin', 'wrong'));
     expect(wrong).toMatchObject({ status: 401, body: { error: 'invalid_client' } });
     expect(wrong.headers.get('www-authenticate')).toContain('Basic');
-    expect(await ask({}, basic('nobody', 'plant-secret'))).toMatchObject({
+    expect(await ask({}, basic('unknown', 'plant-secret'))).toMatchObject({
       status: 401,
       body: { error: 'invalid_client' },
     });
     expect((await ask({})).status).toBe(400);
   });
 
-  it('lock out an address that keeps guessing, and nobody else, nor clients that are known', async () => {
-    const from = (address: string, secret: string): Promise<TokenAnswer> =>
+  it('lock out an address after too many guesses, but no other address, nor a secret verified before', async () => {
+    const from = (address: string, secret: string): Promise<TokenResponse> =>
       ask({}, { ...basic('reader-2', secret), 'x-forwarded-for': `10.9.9.9, ${address}` });
     await addClient('reader-2');
     for (let n = 0; n < 5; n++) expect((await from('198.51.100.7', `guess-${n}`)).status).toBe(401);
@@ -114,11 +114,11 @@ describe('OAuth 2.0 client credentials', () => {
     expect(locked.status).toBe(429);
     expect(Number(locked.headers.get('retry-after'))).toBeGreaterThan(800);
     expect((await from('198.51.100.8', 'plant-secret')).status).toBe(200);
-    // Known by now: the limit is for guesses.
+    // Verified before, so not limited.
     expect((await from('198.51.100.7', 'plant-secret')).status).toBe(200);
   });
 
-  it('stop working at once with another secret in the table', async () => {
+  it('stop working as soon as the stored secret changes', async () => {
     await addClient('rotated');
     const rotated = { ...basic('rotated', 'plant-secret'), 'x-forwarded-for': '203.0.113.5' };
     expect((await ask({}, rotated)).status).toBe(200);
@@ -130,7 +130,7 @@ describe('OAuth 2.0 client credentials', () => {
     expect((await ask({}, { ...rotated, ...basic('rotated', 'admin-password') })).status).toBe(200);
   });
 
-  it('are found under the public address, whatever the Host header says', async () => {
+  it('are discovered with URLs of PUBLIC_URL, regardless of the Host header', async () => {
     for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
       const response = await fetch(`${origin}${path}`, {
         headers: { 'x-forwarded-host': 'evil.test', 'x-forwarded-proto': 'https' },
@@ -153,7 +153,7 @@ describe('OAuth 2.0 client credentials', () => {
     }
   });
 
-  it('are signed by one key for all replicas, whose private part is shown nowhere', async () => {
+  it('yield tokens signed with one key on all replicas, whose private part is not published', async () => {
     const second = await shop.addReplica();
     const keys = async (port: number): Promise<Record<string, string>[]> =>
       ((await (await fetch(`http://127.0.0.1:${port}/oauth/jwks`)).json()) as { keys: Record<string, string>[] }).keys;
@@ -167,7 +167,7 @@ describe('OAuth 2.0 client credentials', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('cannot be started with another IDENTITY_SECRET than the keys were made with', async () => {
+  it('need the IDENTITY_SECRET that encrypted the signing keys, or identity does not start', async () => {
     await expect(shop.addReplica({ identitySecrets: ['another secret of 32 characters or more'] })).rejects.toThrow(
       /IDENTITY_SECRET/,
     );

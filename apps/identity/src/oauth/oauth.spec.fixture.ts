@@ -10,7 +10,7 @@ export const redirectUri = 'https://app.example/callback';
 
 type Config = Parameters<typeof TestIdentity.start>[0];
 
-/** Identity's OAuth pages, an application that uses them by an independent library, and browsers. */
+/** Identity's OAuth pages, an application that uses them with an independent library, and browsers. */
 export class TestOAuth {
   private constructor(
     readonly shop: TestIdentity,
@@ -24,7 +24,7 @@ export class TestOAuth {
     return new TestOAuth(shop, await oauth.processDiscoveryResponse(new URL(issuer), discovered));
   }
 
-  /** For every request of the library. */
+  /** Options of every request of the library. */
   get options(): Options {
     return optionsFor(this.shop);
   }
@@ -48,8 +48,8 @@ export class TestOAuth {
     return this.shop.call(identity.createOAuthClient, { client }, manager);
   }
 
-  /** What the application sends the browser to, and what it must remember meanwhile. */
-  async request(client: CreatedOAuthClient, changed: Record<string, string | undefined> = {}): Promise<Asked> {
+  /** Creates an authorization request: its URL, and what the application must remember until the response. */
+  async request(client: CreatedOAuthClient, changed: Record<string, string | undefined> = {}): Promise<AuthorizationRequest> {
     const verifier = oauth.generateRandomCodeVerifier();
     const state = oauth.generateRandomState();
     const url = new URL(this.server.authorization_endpoint ?? '');
@@ -67,37 +67,37 @@ export class TestOAuth {
     return { url: url.href, verifier, state };
   }
 
-  /** Logs in, allows, and comes back to the application. */
-  async authorize(browser: Browser, asked: Asked, user: Registered): Promise<URL> {
-    const login = expectPage(await browser.open(asked.url));
+  /** Logs in, allows, and returns the URL of the redirect to the application. */
+  async authorize(browser: Browser, request: AuthorizationRequest, user: Registered): Promise<URL> {
+    const login = expectPage(await browser.open(request.url));
     const typed = { username: user.username, password: user.password };
     const consent = expectPage(await browser.submit(login, 'action=login', typed));
     return expectRedirect(await browser.submit(consent, 'action=allow'));
   }
 
-  async redeem(client: CreatedOAuthClient, asked: Asked, back: URL): Promise<oauth.TokenEndpointResponse> {
-    return oauth.processAuthorizationCodeResponse(this.server, { client_id: client.clientId }, await this.codeGrant(client, asked, back));
+  async redeem(client: CreatedOAuthClient, request: AuthorizationRequest, back: URL): Promise<oauth.TokenEndpointResponse> {
+    return oauth.processAuthorizationCodeResponse(this.server, { client_id: client.clientId }, await this.codeGrant(client, request, back));
   }
 
-  /** The answer of the token endpoint to a code, as it came. */
-  codeGrant(client: CreatedOAuthClient, asked: Asked, back: URL): Promise<Response> {
+  /** Sends a code to the token endpoint and returns the raw response. */
+  codeGrant(client: CreatedOAuthClient, request: AuthorizationRequest, back: URL): Promise<Response> {
     const at = { client_id: client.clientId };
-    const parameters = oauth.validateAuthResponse(this.server, at, back, asked.state);
+    const parameters = oauth.validateAuthResponse(this.server, at, back, request.state);
     return oauth.authorizationCodeGrantRequest(
       this.server,
       at,
       this.authentication(client),
       parameters,
       redirectUri,
-      asked.verifier,
+      request.verifier,
       this.options,
     );
   }
 
-  /** What the application has in the end of a user's login and consent. */
+  /** Runs the whole flow in a new browser and returns the tokens. */
   async tokens(client: CreatedOAuthClient, user: Registered, scope = 'write:orders'): Promise<oauth.TokenEndpointResponse> {
-    const asked = await this.request(client, { scope });
-    return this.redeem(client, asked, await this.authorize(this.browser(), asked, user));
+    const request = await this.request(client, { scope });
+    return this.redeem(client, request, await this.authorize(this.browser(), request, user));
   }
 
   async refresh(client: CreatedOAuthClient, refreshToken: string): Promise<oauth.TokenEndpointResponse> {
@@ -134,7 +134,7 @@ export class TestOAuth {
     return secret === undefined ? oauth.None() : oauth.ClientSecretBasic(secret);
   }
 
-  /** The log's entries since a position. */
+  /** Returns the log's entries after a position, as `kind:id`. */
   async revocations(after = 0): Promise<string[]> {
     const { entries } = await this.shop.call(identity.readRevocations, { after });
     return entries.map(({ kind, id }) => `${kind}:${id}`);
@@ -145,19 +145,19 @@ export class TestOAuth {
   }
 }
 
-export interface Asked {
+export interface AuthorizationRequest {
   readonly url: string;
   readonly verifier: string;
   readonly state: string;
 }
 
 interface Options {
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so that it is noticed: tests have no TLS
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- deprecated only as a warning: tests have no TLS
   readonly [oauth.allowInsecureRequests]: true;
   readonly [oauth.customFetch]: (address: string, init: object) => Promise<Response>;
 }
 
-/** The library sees the public address, which only this test's identity serves. */
+/** Sends the library's requests for the public origin to this test's replica. */
 const optionsFor = ({ httpPort }: TestIdentity): Options => ({
   // eslint-disable-next-line @typescript-eslint/no-deprecated -- see above
   [oauth.allowInsecureRequests]: true,

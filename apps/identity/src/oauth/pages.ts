@@ -5,8 +5,7 @@ import type { ErrorOut } from 'oidc-provider';
 import type { PageContext } from './form.js';
 import { Html, html } from './html.js';
 
-// Pages for people on their way to an application: plain HTML that needs no script, in one column, with the one style
-// sheet below.
+// Login, consent and error pages: plain HTML without scripts, in one column, with the style sheet below.
 
 const style = `
 :root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
@@ -23,23 +22,23 @@ const styleHash = createHash('sha256').update(style).digest('base64');
 export interface Page {
   readonly title: string;
   readonly main: Html;
-  /** Where the answer to a form of the page may lead, beside this origin. */
-  readonly leadsTo?: string;
+  /** Redirect URI that submitting a form may lead to; the page's policy must allow it. */
+  readonly redirectUri?: string;
 }
 
-export function sendPage(ctx: PageContext, { title, main, leadsTo }: Page): void {
+export function sendPage(ctx: PageContext, { title, main, redirectUri }: Page): void {
   ctx.set({
     'Cache-Control': 'no-store',
     'Content-Security-Policy': [
       "default-src 'none'",
       `style-src 'sha256-${styleHash}'`,
-      `form-action ${leadsTo === undefined ? "'self'" : `'self' ${schemeOf(leadsTo)}`}`,
+      `form-action ${redirectUri === undefined ? "'self'" : `'self' ${schemeOf(redirectUri)}`}`,
       "base-uri 'none'",
       "frame-ancestors 'none'",
     ].join('; '),
     'X-Frame-Options': 'DENY',
     'X-Content-Type-Options': 'nosniff',
-    // With less than that, browsers would not say in a form's request which origin it comes from.
+    // With a stricter policy, browsers would not send the Origin header with a form.
     'Referrer-Policy': 'same-origin',
   });
   ctx.type = 'html';
@@ -62,14 +61,15 @@ ${main}
 }
 
 /**
- * Browsers hold the redirects that follow a form against its page's policy, also those that the application makes after
- * ours: its origin alone would be too little.
+ * Returns the scheme that `form-action` allows. Browsers check every redirect after a form against the policy of its page,
+ * including the application's own redirects, so allowing only the origin of the redirect URI would be too strict.
  */
 const schemeOf = (address: string): string => new URL(address).protocol;
 
-interface Step {
+/** What the forms of login and consent page have in common. */
+export interface InteractionView {
   readonly action: string;
-  /** Proof that the form is from a page of ours. */
+  /** Proves that identity rendered the form. */
   readonly proof: string;
   readonly client: string;
   readonly redirectUri: string;
@@ -77,96 +77,97 @@ interface Step {
 
 const hidden = (proof: string): Html => html`<input type="hidden" name="proof" value="${proof}">`;
 
-export interface LoginStep extends Step {
+export interface LoginView extends InteractionView {
   readonly username?: string;
   readonly error?: string;
 }
 
-export function loginPage({ action, proof, client, redirectUri, username, error }: LoginStep): Page {
-  const fault = error === undefined ? undefined : html`<p class="error" id="error" role="alert">${error}</p>`;
-  const faulty = error === undefined ? undefined : html` aria-describedby="error" aria-invalid="true"`;
+export function loginPage({ action, proof, client, redirectUri, username, error }: LoginView): Page {
+  const alert = error === undefined ? undefined : html`<p class="error" id="error" role="alert">${error}</p>`;
+  const invalid = error === undefined ? undefined : html` aria-describedby="error" aria-invalid="true"`;
   return {
     title: error === undefined ? 'Log in' : 'Error: Log in',
-    leadsTo: redirectUri,
+    redirectUri: redirectUri,
     main: html`<h1>Log in to the plant shop</h1>
-<p>to go on to <strong>${client}</strong></p>
-${fault}
+<p>to continue to <strong>${client}</strong></p>
+${alert}
 <form method="post" action="${action}">
 ${hidden(proof)}
 <label for="username">Username</label>
-<input id="username" name="username" type="text" value="${username}" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="64" required autofocus${faulty}>
+<input id="username" name="username" type="text" value="${username}" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="64" required autofocus${invalid}>
 <label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required${faulty}>
+<input id="password" name="password" type="password" autocomplete="current-password" maxlength="256" required${invalid}>
 <button class="main" name="action" value="login">Log in</button>
 </form>
 <form method="post" action="${action}">
 ${hidden(proof)}
-<button name="action" value="deny">Back without logging in</button>
+<button name="action" value="deny">Cancel</button>
 </form>`,
   };
 }
 
-export interface ConsentStep extends Step {
+export interface ConsentView extends InteractionView {
   readonly username: string;
-  /** What the application asks for and the user may do. */
+  /** Requested permissions that the user has. */
   readonly allowed: readonly Permission[];
-  /** What it asks for beyond that. */
-  readonly beyond: readonly Permission[];
-  readonly learnsWho: boolean;
-  /** Stands for all of this in the form: it allows what the page shows. */
-  readonly shown: string;
+  /** Requested permissions that the user lacks. */
+  readonly notPermitted: readonly Permission[];
+  /** Whether the scope `openid` was requested. */
+  readonly requestsIdentity: boolean;
+  /** Digest of the page; the form sends it back, so that only what was shown is allowed. */
+  readonly digest: string;
 }
 
-export function consentPage(step: ConsentStep): Page {
-  const { action, proof, client, redirectUri, username, allowed, beyond, learnsWho, shown } = step;
+export function consentPage(view: ConsentView): Page {
+  const { action, proof, client, redirectUri, username, allowed, notPermitted, requestsIdentity, digest } = view;
   const entries = (names: readonly Permission[]): Html[] => names.map((one) => html`<li>${permissionMeanings[one]}</li>\n`);
-  const asked = [...(learnsWho ? [html`<li>Know which account is yours</li>\n`] : []), ...entries(allowed)];
+  const granted = [...(requestsIdentity ? [html`<li>See your username</li>\n`] : []), ...entries(allowed)];
   const lacking =
-    beyond.length === 0
+    notPermitted.length === 0
       ? undefined
-      : html`<h2>Not given</h2>
-<p>It also asks for this, which your account may not do:</p>
+      : html`<h2>Not included</h2>
+<p>The application also asks for permissions that your account does not have:</p>
 <ul>
-${entries(beyond)}</ul>`;
+${entries(notPermitted)}</ul>`;
   return {
     title: `Allow ${client}?`,
-    leadsTo: redirectUri,
-    main: html`<h1>Allow <strong>${client}</strong> to act for you?</h1>
-<p>You are logged in as <strong>${username}</strong>. Afterwards you go on to <strong>${new URL(redirectUri).host}</strong>.</p>
-<p>It asks to:</p>
+    redirectUri: redirectUri,
+    main: html`<h1>Allow <strong>${client}</strong> to access your account?</h1>
+<p>You are logged in as <strong>${username}</strong>. You will continue to <strong>${new URL(redirectUri).host}</strong>.</p>
+<p>It will be able to:</p>
 <ul>
-${asked.length > 0 ? asked : html`<li>nothing that your account may do</li>\n`}</ul>
+${granted.length > 0 ? granted : html`<li>Nothing: your account has none of the requested permissions</li>\n`}</ul>
 ${lacking}
 <form method="post" action="${action}">
 ${hidden(proof)}
-<input type="hidden" name="shown" value="${shown}">
-${asked.length > 0 ? html`<button class="main" name="action" value="allow">Allow</button>` : undefined}
+<input type="hidden" name="shown" value="${digest}">
+${granted.length > 0 ? html`<button class="main" name="action" value="allow">Allow</button>` : undefined}
 <button name="action" value="deny">Do not allow</button>
-<button name="action" value="switch">Log in as somebody else</button>
+<button name="action" value="switch">Use another account</button>
 </form>`,
   };
 }
 
-export const faultPage = (title: string, text: string): Page => ({
+export const errorPage = (title: string, text: string): Page => ({
   title,
   main: html`<h1>${title}</h1>
 <p>${text}</p>`,
 });
 
-/** What cannot be sent back to the application: as a page to people, as JSON to programs. */
+/** Renders an error that cannot be returned to the application: HTML for browsers, JSON for programs. */
 export function renderError(ctx: PageContext, out: ErrorOut, error: Error): void {
   if (ctx.accepts('json', 'html') !== 'html') {
     ctx.body = out;
     return;
   }
-  const isAway = error instanceof CodedError;
+  const isTemporary = error instanceof CodedError;
   sendPage(
     ctx,
-    isAway
-      ? faultPage('Not now', 'The shop cannot answer at the moment. Try again in a moment.')
-      : faultPage(
-          'This did not work',
-          `The application sent you here in a way that cannot be answered (${out.error}: ${out.error_description ?? 'no details'}). Go back to it and try again.`,
+    isTemporary
+      ? errorPage('Please try again later', 'The shop is temporarily unavailable. Try again in a moment.')
+      : errorPage(
+          'Invalid request',
+          `The application sent an invalid request (${out.error}: ${out.error_description ?? 'no details'}). Go back to it and try again.`,
         ),
   );
 }

@@ -10,11 +10,11 @@ export interface PayloadRow {
   readonly consumedAt: Date | null;
 }
 
-export interface PayloadToKeep {
+export interface PayloadToStore {
   readonly model: string;
   readonly idHash: Buffer;
   readonly payload: Encrypted;
-  /** Of what a user granted, and of all that was issued under it. */
+  /** Set for a grant and everything issued under it. */
   readonly grantId: string | undefined;
   readonly userId: string | undefined;
   readonly clientId: string | undefined;
@@ -23,8 +23,8 @@ export interface PayloadToKeep {
   readonly expiresInSeconds: number | undefined;
 }
 
-/** Violates `oauth_payloads_user` or `oauth_payloads_client` when they are gone. */
-export async function upsertPayload(tx: Transaction, one: PayloadToKeep): Promise<void> {
+/** Violates `oauth_payloads_user` or `oauth_payloads_client` when the user or client was deleted. */
+export async function upsertPayload(tx: Transaction, row: PayloadToStore): Promise<void> {
   await tx.execute(
     `INSERT INTO oauth_payloads
        (model, id_hash, payload, key_id, grant_id, user_id, client_id, uid_hash, user_code_hash, expires_at)
@@ -34,16 +34,16 @@ export async function upsertPayload(tx: Transaction, one: PayloadToKeep): Promis
        client_id = excluded.client_id, uid_hash = excluded.uid_hash, user_code_hash = excluded.user_code_hash,
        expires_at = excluded.expires_at`,
     [
-      one.model,
-      one.idHash,
-      one.payload.bytes,
-      one.payload.keyId,
-      one.grantId ?? null,
-      one.userId ?? null,
-      one.clientId ?? null,
-      one.uidHash ?? null,
-      one.userCodeHash ?? null,
-      one.expiresInSeconds ?? null,
+      row.model,
+      row.idHash,
+      row.payload.bytes,
+      row.payload.keyId,
+      row.grantId ?? null,
+      row.userId ?? null,
+      row.clientId ?? null,
+      row.uidHash ?? null,
+      row.userCodeHash ?? null,
+      row.expiresInSeconds ?? null,
     ],
   );
 }
@@ -51,12 +51,12 @@ export async function upsertPayload(tx: Transaction, one: PayloadToKeep): Promis
 const columns = 'id_hash AS "idHash", payload, consumed_at AS "consumedAt"';
 const isLive = '(expires_at IS NULL OR expires_at > now())';
 
-export type PayloadKey = 'id_hash' | 'uid_hash' | 'user_code_hash';
+export type PayloadIdColumn = 'id_hash' | 'uid_hash' | 'user_code_hash';
 
 export async function findPayload(
   db: Reader,
   model: string,
-  key: PayloadKey,
+  key: PayloadIdColumn,
   hash: Buffer,
 ): Promise<PayloadRow | undefined> {
   const [row] = await db.query<PayloadRow>(
@@ -66,7 +66,7 @@ export async function findPayload(
   return row;
 }
 
-/** @returns false when it is consumed already, or gone */
+/** Marks the payload as consumed. @returns false when it was already consumed or deleted */
 export async function consumePayload(tx: Transaction, model: string, idHash: Buffer): Promise<boolean> {
   const consumed = await tx.execute(
     'UPDATE oauth_payloads SET consumed_at = now() WHERE model = $1 AND id_hash = $2 AND consumed_at IS NULL',
@@ -75,14 +75,14 @@ export async function consumePayload(tx: Transaction, model: string, idHash: Buf
   return consumed > 0;
 }
 
-/** Whether as many of a grant's refresh tokens are used already. They are kept as long as they could be shown again. */
-export async function hasUsed(db: Reader, grantOf: { readonly model: string; readonly idHash: Buffer }, count: number): Promise<boolean> {
+/** Returns whether the grant of this token has at least `count` used tokens. They are stored until they would have expired. */
+export async function hasUsedRefreshTokens(db: Reader, token: PayloadId, count: number): Promise<boolean> {
   const rows = await db.query(
     `SELECT 1 FROM oauth_payloads
      WHERE model = $1 AND consumed_at IS NOT NULL
        AND grant_id = (SELECT grant_id FROM oauth_payloads WHERE model = $1 AND id_hash = $2)
      OFFSET $3 LIMIT 1`,
-    [grantOf.model, grantOf.idHash, count - 1],
+    [token.model, token.idHash, count - 1],
   );
   return rows.length > 0;
 }
@@ -99,20 +99,20 @@ export async function deletePayload(tx: Transaction, model: string, idHash: Buff
   await tx.execute('DELETE FROM oauth_payloads WHERE model = $1 AND id_hash = $2', [model, idHash]);
 }
 
-/** What a user granted to a client, but for the newest ones. @returns ids of the grants */
-export async function findOldestGrants(db: Reader, userId: string, clientId: string, kept: number): Promise<string[]> {
+/** Returns the ids of a user's grants to a client, except the newest `keep`. */
+export async function findOldestGrants(db: Reader, userId: string, clientId: string, keep: number): Promise<string[]> {
   const found = await db.query<{ grantId: string }>(
     `SELECT grant_id AS "grantId" FROM oauth_payloads
      WHERE model = 'Grant' AND user_id = $1 AND client_id = $2 AND ${isLive}
      ORDER BY expires_at DESC, id_hash OFFSET $3`,
-    [userId, clientId, kept],
+    [userId, clientId, keep],
   );
   return found.map(({ grantId }) => grantId);
 }
 
-// Sorted, so that whoever ends the same at the same time waits in one direction.
+// Both statements lock rows in order, so that concurrent deletions of the same rows cannot deadlock.
 
-/** @returns whether there was something */
+/** Deletes a grant and everything issued under it. @returns false when there was nothing */
 export async function deletePayloadsOfGrant(tx: Transaction, grantId: string): Promise<boolean> {
   const deleted = await tx.execute(
     `WITH ended AS MATERIALIZED (
@@ -124,8 +124,8 @@ export async function deletePayloadsOfGrant(tx: Transaction, grantId: string): P
 }
 
 /**
- * What a user granted to applications, and logins on the OAuth pages.
- * @returns ids of the grants
+ * Deletes a user's grants and provider sessions.
+ * @returns the ids of the grants
  */
 export async function deletePayloadsOfUser(tx: Transaction, userId: string): Promise<string[]> {
   const deleted = await tx.query<{ grantId: string | null }>(
@@ -138,21 +138,21 @@ export async function deletePayloadsOfUser(tx: Transaction, userId: string): Pro
   return [...new Set(deleted.flatMap(({ grantId }) => grantId ?? []))];
 }
 
-interface PayloadPlace {
+interface PayloadId {
   readonly model: string;
   readonly idHash: Buffer;
 }
 
 /**
- * The next of those that these keys encrypted, or of which it is not known which one did, in the order of their places. Held until the
- * transaction ends; what somebody else holds is left out.
+ * Locks the next payloads, by primary key, that were encrypted with one of these keys or an unknown one. Skips rows that
+ * others have locked.
  */
-export function lockPayloadsOfKeys(
+export function lockPayloadsToReencrypt(
   tx: Transaction,
   keyIds: readonly string[],
-  after: PayloadPlace | undefined,
+  after: PayloadId | undefined,
   limit: number,
-): Promise<(PayloadPlace & Pick<PayloadRow, 'payload'>)[]> {
+): Promise<(PayloadId & Pick<PayloadRow, 'payload'>)[]> {
   return tx.query(
     `SELECT model, id_hash AS "idHash", payload FROM oauth_payloads
      WHERE (key_id = ANY ($1) OR key_id IS NULL) AND (model, id_hash) > ($2, $3)
@@ -161,22 +161,22 @@ export function lockPayloadsOfKeys(
   );
 }
 
-export async function replacePayloads(tx: Transaction, anew: readonly (PayloadPlace & { readonly payload: Encrypted })[]): Promise<void> {
+export async function replacePayloads(tx: Transaction, payloads: readonly (PayloadId & { readonly payload: Encrypted })[]): Promise<void> {
   await tx.execute(
     `UPDATE oauth_payloads p SET payload = t.payload, key_id = t.key_id
      FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::text[]) AS t (model, id_hash, payload, key_id)
      WHERE (p.model, p.id_hash) = (t.model, t.id_hash)`,
     [
-      anew.map(({ model }) => model),
-      anew.map(({ idHash }) => idHash),
-      anew.map(({ payload }) => payload.bytes),
-      anew.map(({ payload }) => payload.keyId),
+      payloads.map(({ model }) => model),
+      payloads.map(({ idHash }) => idHash),
+      payloads.map(({ payload }) => payload.bytes),
+      payloads.map(({ payload }) => payload.keyId),
     ],
   );
 }
 
-/** What another key than this one encrypted. By ranges, so that the index finds them. */
-export async function countPayloadsOfOthers(db: Reader, keyId: string): Promise<number> {
+/** Counts payloads that were encrypted with another key. The condition uses ranges, which the index supports. */
+export async function countPayloadsToReencrypt(db: Reader, keyId: string): Promise<number> {
   const text = 'SELECT count(*) AS count FROM oauth_payloads WHERE key_id < $1 OR key_id > $1 OR key_id IS NULL';
   return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
 }

@@ -3,48 +3,48 @@ import type { DatabaseClock } from '../credentials/database-clock.js';
 import type { PageContext } from './form.js';
 
 /**
- * The provider knows one clock, this host's (`Date.now`), and cannot be given another. So it sees all times as this host would
- * have written them, and whatever leaves it (stored state, tokens, answers) has the database's times: what one replica issued,
- * another takes, however far their clocks are apart.
+ * Translates between the provider's clock and the database's. The provider uses this host's clock (`Date.now`) and no other, so
+ * it gets all times in host time, and everything that leaves it (stored state, tokens, responses) is in the database's time.
+ * A replica thus accepts what another one issued, however far their clocks differ.
  */
 
-/** Members of stored payloads that are moments, in seconds since the epoch. */
-const moments = ['iat', 'exp', 'iiat', 'authTime', 'loginTs', 'consumed'] as const;
+/** Members of stored payloads that are times, in seconds since the epoch. */
+const timeFields = ['iat', 'exp', 'iiat', 'authTime', 'loginTs', 'consumed'] as const;
 
 type Clock = Pick<DatabaseClock, 'now' | 'secondsAhead'>;
 
-/** What the provider hands over, to be kept. */
-export const toDatabaseTime = (clock: Clock, payload: AdapterPayload): AdapterPayload => moved(payload, clock.secondsAhead());
+/** Converts a payload of the provider for storage. */
+export const toDatabaseTime = (clock: Clock, payload: AdapterPayload): AdapterPayload => shifted(payload, clock.secondsAhead());
 
-/** What was kept, for the provider. */
-export const toHostTime = (clock: Clock, payload: AdapterPayload): AdapterPayload => moved(payload, -clock.secondsAhead());
+/** Converts a stored payload for the provider. */
+export const toHostTime = (clock: Clock, payload: AdapterPayload): AdapterPayload => shifted(payload, -clock.secondsAhead());
 
-function moved(payload: AdapterPayload, seconds: number): AdapterPayload {
+function shifted(payload: AdapterPayload, seconds: number): AdapterPayload {
   if (seconds === 0) return payload;
   const changed: Record<string, number> = {};
-  for (const name of moments) {
-    const moment: unknown = payload[name];
-    if (typeof moment === 'number') changed[name] = moment + seconds;
+  for (const name of timeFields) {
+    const time: unknown = payload[name];
+    if (typeof time === 'number') changed[name] = time + seconds;
   }
   return { ...payload, ...changed };
 }
 
-/** Answers that tell moments, and cookies that end. */
-export const answersInDatabaseTime =
+/** Middleware that converts the times of introspection responses, and the expiry of cookies to an age. */
+export const responsesInDatabaseTime =
   (clock: Clock) =>
   async (ctx: PageContext, next: () => Promise<unknown>): Promise<void> => {
     await next();
-    if (ctx.path === '/oauth/introspect' && isObject(ctx.body)) ctx.body = moved(ctx.body, clock.secondsAhead());
+    if (ctx.path === '/oauth/introspect' && isObject(ctx.body)) ctx.body = shifted(ctx.body, clock.secondsAhead());
     const cookies = ctx.response.headers['set-cookie'];
-    if (Array.isArray(cookies)) ctx.set('Set-Cookie', cookies.map(endingAfter));
+    if (Array.isArray(cookies)) ctx.set('Set-Cookie', cookies.map(withMaxAge));
   };
 
 const isObject = (body: unknown): body is AdapterPayload => typeof body === 'object' && body !== null && !Buffer.isBuffer(body);
 
-/** The end of a cookie as an age, which needs no clock of the browser. */
-const endingAfter = (cookie: string): string =>
+/** Replaces the expiry of a cookie by an age, which does not depend on the browser's clock. */
+const withMaxAge = (cookie: string): string =>
   cookie.replace(/; expires=([^;]+)/i, (expires, date: string) => {
     const seconds = Math.round((Date.parse(date) - Date.now()) / 1_000);
-    // One that is taken back has an end that is past by any clock.
+    // A deleted cookie expires in the distant past by any clock.
     return seconds > 0 ? `; max-age=${seconds}` : expires;
   });

@@ -9,37 +9,37 @@ import {
   Provider,
   type ResourceServer,
 } from 'oidc-provider';
-import { resourceOf } from './access-token.js';
+import { apiResource } from './access-token.js';
 import type { DatabaseClock } from '../credentials/database-clock.js';
 import type { PageContext } from './form.js';
 import { defaultScopeMetadata, ownerMetadata, secretIdMetadata } from './oauth-client.js';
 import { renderError } from './pages.js';
-import { answersInDatabaseTime } from './provider-times.js';
+import { responsesInDatabaseTime } from './provider-times.js';
 import { accessTokenTtl, type KeyRing, signingAlgorithm } from './signing-key.js';
-import { unstructuredTokens } from './unstructured-tokens.js';
+import { opaqueTokens } from './opaque-tokens.js';
 
-export interface ProviderParts {
+export interface ProviderOptions {
   readonly publicUrl: string;
   readonly keys: KeyRing;
   readonly sessionTtlHours: number;
   readonly adapterOf: (model: string) => Adapter;
   readonly isSecretRight: (secretHash: string, secret: string, address: string) => Promise<boolean>;
-  /** @returns undefined when the user is gone */
+  /** @returns undefined when the user was deleted */
   readonly userOf: (userId: string) => Promise<{ readonly username: string; readonly permissions: readonly Permission[] } | undefined>;
-  readonly isLoggedIn: (login: BrowserLogin) => Promise<boolean>;
+  readonly isSessionLive: (session: ProviderSessionRef) => Promise<boolean>;
   readonly clock: Pick<DatabaseClock, 'now' | 'secondsAhead'>;
 }
 
-/** A login in a browser, as the provider's session knows it. */
-export interface BrowserLogin {
+/** The provider's session of a browser, and the login that opened it. */
+export interface ProviderSessionRef {
   readonly userId: string;
-  /** The provider's name for its session. */
+  /** The provider's id of the session. */
   readonly uid: string;
-  /** The session that this very request's login has opened. */
+  /** Id of our session that a login in this request opened. */
   readonly openedId: string | undefined;
 }
 
-/** A user, as far as the provider must know. */
+/** The user data that the provider needs. */
 export interface UserAccount extends Account {
   readonly permissions: readonly Permission[];
 }
@@ -47,22 +47,22 @@ export interface UserAccount extends Account {
 export const interactionPath = '/oauth/interaction';
 
 const day = 86_400;
-/** What a user granted is asked for again after this. */
+/** Lifetime of a grant, in seconds; then consent is requested again. */
 const grantTtl = 180 * day;
-/** A refresh token that is not used for so long ends; each use gives another one. */
+/** Lifetime of an unused refresh token, in seconds. Each use replaces the token. */
 const refreshTokenTtl = 30 * day;
 const interactionTtl = 1_800;
 const authorizationCodeTtl = 60;
 
-/** The OAuth 2.0 pages, as a Koa application. */
-export function createProvider(parts: ProviderParts): Provider {
+/** Creates the OAuth 2.0 provider, which is a Koa application. */
+export function createProvider(parts: ProviderOptions): Provider {
   const { publicUrl, keys, sessionTtlHours, adapterOf, isSecretRight, userOf, clock } = parts;
   const signing = [...keys.jwks].sort((a, b) => Number(b.kid === keys.signingKid) - Number(a.kid === keys.signingKid));
   const isSecure = publicUrl.startsWith('https:');
   const cookie = { httpOnly: true, sameSite: 'lax', signed: true, secure: isSecure, overwrite: true } as const;
   const provider = new Provider(publicUrl, {
     adapter: adapterOf,
-    // ID tokens are signed with the first.
+    // The provider signs ID tokens with the first key.
     jwks: { keys: signing },
     scopes: ['openid', ...permissions],
     claims: { openid: ['sub', 'preferred_username'] },
@@ -108,7 +108,7 @@ export function createProvider(parts: ProviderParts): Provider {
       short: cookie,
       keys: cookieKeys(signing),
     },
-    // The gateway answers for all of its origin, by setting.
+    // Only the gateway sends CORS headers, by its setting.
     clientBasedCORS: () => false,
     issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),
     rotateRefreshToken: true,
@@ -122,14 +122,14 @@ export function createProvider(parts: ProviderParts): Provider {
       };
       return account;
     },
-    interactions: { policy: policyWith(parts.isLoggedIn, publicUrl), url: (_, { uid }) => `${interactionPath}/${uid}` },
+    interactions: { policy: policyWith(parts.isSessionLive, publicUrl), url: (_, { uid }) => `${interactionPath}/${uid}` },
     features: {
       clientCredentials: { enabled: true },
       revocation: { enabled: true, allowedPolicy: isOwnToken },
       introspection: { enabled: true, allowedPolicy: (_, client, token) => token.clientId === client.clientId },
       resourceIndicators: {
         enabled: true,
-        defaultResource: () => resourceOf(publicUrl),
+        defaultResource: () => apiResource(publicUrl),
         getResourceServerInfo: (ctx, resource, client) => ({
           ...resourceServer(ctx, resource, { has: client.scope ?? '', byDefault: String(client[defaultScopeMetadata]) }, publicUrl),
           jwt: { sign: { alg: signingAlgorithm, kid: keys.signingKid } },
@@ -144,7 +144,7 @@ export function createProvider(parts: ProviderParts): Provider {
     formats: {
       customizers: {
         jwt: (_, token, { payload }) => {
-          // By default the subject of such a token is the client itself; ours acts for the client's owner.
+          // By default the subject would be the client itself. Our token acts for the client's owner.
           if (token.kind === 'ClientCredentials') payload['sub'] = token.client?.[ownerMetadata];
           else payload['grant_id'] = token.grantId;
           const secretId = token.client?.[secretIdMetadata];
@@ -156,21 +156,21 @@ export function createProvider(parts: ProviderParts): Provider {
     renderError,
   });
   provider.proxy = true;
-  // The one address that the gateway vouches for; those before it are the client's to invent.
+  // Only the last address is set by the gateway; clients can forge the ones before it.
   provider.maxIpsCount = 1;
   provider.Client.prototype.compareClientSecret = function (secret) {
     return isSecretRight(this.clientSecret ?? '', secret, Provider.ctx?.ip ?? '');
   };
   issueIdTokensInDatabaseTime(provider, clock);
-  provider.use(answersInDatabaseTime(clock));
-  provider.use(unstructuredTokens);
-  provider.use(ownPolicy);
+  provider.use(responsesInDatabaseTime(clock));
+  provider.use(opaqueTokens);
+  provider.use(setContentSecurityPolicy);
   provider.use(refuseHead);
   return provider;
 }
 
-/** ID tokens in the database's time: the provider has no customizer for them. */
-function issueIdTokensInDatabaseTime(provider: Provider, clock: ProviderParts['clock']): void {
+/** Issues ID tokens in the database's time by patching `issue`: the provider has no customizer for ID tokens. */
+function issueIdTokensInDatabaseTime(provider: Provider, clock: ProviderOptions['clock']): void {
   const prototype: { issue: (this: IdToken, context: Parameters<IdToken['issue']>[0]) => Promise<string> } = provider.IdToken.prototype;
   const { issue } = prototype;
   prototype.issue = function (context) {
@@ -184,30 +184,30 @@ function issueIdTokensInDatabaseTime(provider: Provider, clock: ProviderParts['c
 
 type IdToken = InstanceType<Provider['IdToken']>;
 
-/** They change with the signing keys, and with them only: cookies outlive the keys that they were signed with by little. */
+/** Derives the cookie keys from the signing keys, so that they rotate together; a cookie ends soon after its key. */
 const cookieKeys = (keys: KeyRing['jwks']): Buffer[] =>
   keys.map(({ d }) => Buffer.from(hkdfSync('sha256', d ?? '', '', 'OAuth cookies', 32)));
 
 /**
- * The provider's own policy, and: a login counts only while the session that it opened does, and an application that
- * cannot be known is allowed anew each time.
+ * Extends the provider's policy: login is required when our session has ended, and consent is required each time for an
+ * application that can be impersonated.
  */
-function policyWith(isLoggedIn: ProviderParts['isLoggedIn'], publicUrl: string): interactionPolicy.DefaultPolicy {
+function policyWith(isSessionLive: ProviderOptions['isSessionLive'], publicUrl: string): interactionPolicy.DefaultPolicy {
   const policy = interactionPolicy.base();
   const { Check } = interactionPolicy;
   policy.get('login')?.checks.add(
     new Check('login_ended', 'the login has ended', async ({ oidc }) => {
       const { accountId, uid } = oidc.session ?? {};
-      // The provider's own check asks for a login.
+      // The provider's own check then requires a login.
       if (accountId === undefined || uid === undefined) return Check.NO_NEED_TO_PROMPT;
       if (!oidc.account) return Check.REQUEST_PROMPT;
       const openedId = oidc.result?.login?.['sessionId'] as string | undefined;
-      return (await isLoggedIn({ userId: accountId, uid, openedId })) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
+      return (await isSessionLive({ userId: accountId, uid, openedId })) ? Check.NO_NEED_TO_PROMPT : Check.REQUEST_PROMPT;
     }),
   );
   policy.get('consent')?.checks.add(
-    new Check('client_unproven', 'any program could pose as the application', 'consent_required', ({ oidc }) =>
-      oidc.client && isUnproven(oidc.client, oidc.params?.['redirect_uri'], publicUrl) && !oidc.result?.consent
+    new Check('client_unproven', 'any local program could impersonate the application', 'consent_required', ({ oidc }) =>
+      oidc.client && canBeImpersonated(oidc.client, oidc.params?.['redirect_uri'], publicUrl) && !oidc.result?.consent
         ? Check.REQUEST_PROMPT
         : Check.NO_NEED_TO_PROMPT,
     ),
@@ -216,15 +216,20 @@ function policyWith(isLoggedIn: ProviderParts['isLoggedIn'], publicUrl: string):
 }
 
 /**
- * Without a secret, on a port that whatever runs on the user's machine may listen on: RFC 8252, 8.6. Not so the shop's own
- * address: a program that listens there could show a log-in page of its own just as well.
+ * Returns whether another program can impersonate the application: it has no secret and redirects to a local port, on which
+ * any local program may listen (RFC 8252, 8.6). The shop's own origin is exempt: a program that listens there could fake the
+ * login page as well.
  */
-const isUnproven = (client: { readonly clientAuthMethod?: string | undefined }, redirectUri: unknown, publicUrl: string): boolean => {
+function canBeImpersonated(
+  client: { readonly clientAuthMethod?: string | undefined },
+  redirectUri: unknown,
+  publicUrl: string,
+): boolean {
   const address = String(redirectUri);
   return client.clientAuthMethod === 'none' && address.startsWith('http:') && new URL(address).origin !== new URL(publicUrl).origin;
-};
+}
 
-/** RFC 7009: whoever shows another client's token is told so. */
+/** Refuses to revoke another client's token, with an error as RFC 7009 requires. */
 function isOwnToken(_: unknown, client: { clientId: string }, token: { clientId?: string | undefined }): boolean {
   if (token.clientId !== client.clientId) {
     throw new errors.InvalidRequest('client is not authorized to revoke the presented token');
@@ -233,8 +238,8 @@ function isOwnToken(_: unknown, client: { clientId: string }, token: { clientId?
 }
 
 /**
- * The API, with the scopes that the client has. The provider asks before it looks at the scopes of the request, and
- * would by itself give none where none is asked for, and drop those that it does not know.
+ * Describes the API to the provider, with the client's scopes. The provider calls it before it reads the requested scopes, so
+ * they are resolved here: by default, the provider grants none if none is requested, and drops unknown ones.
  */
 function resourceServer(
   ctx: KoaContextWithOIDC,
@@ -242,14 +247,14 @@ function resourceServer(
   client: { readonly has: string; readonly byDefault: string },
   publicUrl: string,
 ): ResourceServer {
-  if (resource !== resourceOf(publicUrl))
-    throw new errors.InvalidTarget(`the only resource is ${resourceOf(publicUrl)}`);
+  if (resource !== apiResource(publicUrl))
+    throw new errors.InvalidTarget(`the only resource is ${apiResource(publicUrl)}`);
   const { params, route } = ctx.oidc;
   if (params && (route === 'authorization' || params['grant_type'] === 'client_credentials')) {
-    params['scope'] = allowedScope(params['scope'], client);
+    params['scope'] = resolveScope(params['scope'], client);
   }
   return {
-    // `openid` is for the ID token; the API knows nothing of it.
+    // `openid` is for the ID token and no scope of the API.
     scope: client.has.split(' ').filter((one) => one !== 'openid').join(' '),
     accessTokenFormat: 'jwt',
     accessTokenTTL: accessTokenTtl,
@@ -257,17 +262,18 @@ function resourceServer(
 }
 
 /**
- * An answer by `response_mode=form_post` is a page of the provider's whose script sends its form. It adds the script to a
- * policy that it finds; under the gateway's own the script would not run.
+ * Middleware that sets a Content-Security-Policy for authorization responses. With `response_mode=form_post`, the provider
+ * sends a page whose script submits a form, and adds the script's hash to an existing policy. The gateway's default policy
+ * would block the script.
  */
-async function ownPolicy(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
+async function setContentSecurityPolicy(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
   if (ctx.path.startsWith('/oauth/authorize')) {
     ctx.set('Content-Security-Policy', "default-src 'none'; script-src 'none'; base-uri 'none'; frame-ancestors 'none'");
   }
   await next();
 }
 
-/** A GET here begins an authorization, or goes on with one: HEAD, which caches and link checkers send without a thought, must not. */
+/** Middleware that refuses HEAD, which caches and link checkers send: like GET, it would start or resume an authorization. */
 async function refuseHead(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
   if (ctx.method === 'HEAD' && ctx.path.startsWith('/oauth/authorize')) {
     ctx.status = 405;
@@ -277,11 +283,11 @@ async function refuseHead(ctx: PageContext, next: () => Promise<unknown>): Promi
   await next();
 }
 
-/** Without one asked for: all that the client was registered for. @throws InvalidScope */
-function allowedScope(asked: unknown, { has, byDefault }: { readonly has: string; readonly byDefault: string }): string {
-  if (typeof asked !== 'string') return byDefault;
-  // Libraries ask for it to get a refresh token, which clients here get or not as they were registered.
-  const scopes = asked.split(' ').filter((one) => one !== 'offline_access');
+/** Returns the requested scopes, by default all that the client was registered for. @throws InvalidScope */
+function resolveScope(requested: unknown, { has, byDefault }: { readonly has: string; readonly byDefault: string }): string {
+  if (typeof requested !== 'string') return byDefault;
+  // Libraries request `offline_access` for a refresh token; here the client's registration decides about refresh tokens.
+  const scopes = requested.split(' ').filter((one) => one !== 'offline_access');
   const allowed = has.split(' ');
   const refused = scopes.find((one) => !allowed.includes(one));
   if (refused !== undefined) throw new errors.InvalidScope('requested scope is not allowed', refused);

@@ -2,28 +2,28 @@ import { describe, expect, it } from '@jest/globals';
 import {
   accessTokenTtl,
   isCurrent,
-  keysLookMs,
+  signingKeysRefreshMs,
   publishedAheadSeconds,
   signingKidOf,
-  verifiesOnSeconds,
+  retiredKeyTtlSeconds,
 } from './signing-key.js';
 
 const key = (kid: string, maySign = true) => ({ kid, maySign });
 
-describe('of the signing keys', () => {
-  it('the newest one that may sign does', () => {
+describe('signing keys', () => {
+  it('sign with the newest key that may sign', () => {
     expect(signingKidOf([key('new'), key('old')])).toBe('new');
     expect(signingKidOf([key('newest', false), key('new'), key('old')])).toBe('new');
     expect(() => signingKidOf([key('new', false)])).toThrow('no key');
   });
 
-  it('each is published before it signs, and verifies until its last token has ended', () => {
-    expect(publishedAheadSeconds * 1_000).toBeGreaterThan(2 * keysLookMs);
-    expect(publishedAheadSeconds * 1_000 + keysLookMs).toBeLessThan(60_000);
-    expect(verifiesOnSeconds).toBeGreaterThan(publishedAheadSeconds + keysLookMs / 1_000 + accessTokenTtl);
+  it('are published before they sign, and verify until their last token has expired', () => {
+    expect(publishedAheadSeconds * 1_000).toBeGreaterThan(2 * signingKeysRefreshMs);
+    expect(publishedAheadSeconds * 1_000 + signingKeysRefreshMs).toBeLessThan(60_000);
+    expect(retiredKeyTtlSeconds).toBeGreaterThan(publishedAheadSeconds + signingKeysRefreshMs / 1_000 + accessTokenTtl);
   });
 
-  it('a ring is current until one comes, begins to sign, or ends', () => {
+  it('leave a key ring current until a key is added, starts to sign, or ends', () => {
     const ring = { signingKid: 'one', jwks: [{ kid: 'two' }, { kid: 'one' }] };
     expect(isCurrent(ring, [key('two', false), key('one')])).toBe(true);
     expect(isCurrent(ring, [key('two'), key('one')])).toBe(false);

@@ -1,40 +1,40 @@
 import type { JWK } from 'jose';
 
-/** ECDSA on P-256: every JWT library has it, and it signs 20 times as fast as RSA of that strength. */
+/** ECDSA on P-256: every JWT library supports it, and it signs 20 times faster than RSA of the same strength. */
 export const signingAlgorithm = 'ES256';
 
-/** Seconds that an access token lives. The revocation log keeps its entries longer than that. */
+/** Lifetime of an access token, in seconds. The revocation log keeps its entries longer. */
 export const accessTokenTtl = 3_600;
 
 /**
- * How often replicas look for keys that came, began to sign, or ended. What a revoked key signs until then is refused, so clients
- * that ask for a token meanwhile have to ask again.
+ * How often replicas reload the signing keys, in milliseconds. Until then a replica may sign with a revoked key; such tokens are
+ * refused, and the client must request another.
  */
-export const keysLookMs = 1_000;
+export const signingKeysRefreshMs = 1_000;
 
 /**
- * A new key is shown by every replica before any of them signs with it: whoever verifies a token may ask another
- * replica than the one that signed it.
+ * How long a new key is published before it signs, in seconds. Every replica must publish it before any of them signs with it:
+ * a verifier may fetch the keys from another replica than the one that signed.
  */
 export const publishedAheadSeconds = 30;
 
-/** Until the last token that a key signed has ended, and some more for replicas that learnt late of its successor. */
-export const verifiesOnSeconds = publishedAheadSeconds + accessTokenTtl + 600;
+/** How long a replaced key still verifies, in seconds: until its last token has expired, and 600 s for replicas that lag behind. */
+export const retiredKeyTtlSeconds = publishedAheadSeconds + accessTokenTtl + 600;
 
-/** Private keys that tokens may have been signed with, and the one that signs new ones. */
+/** Private keys of all tokens that may be valid, and the id of the key that signs new ones. */
 export interface KeyRing {
   readonly signingKid: string;
   readonly jwks: readonly JWK[];
 }
 
-/** The newest of those that may sign. @param keys newest first */
+/** Returns the id of the newest key that may sign. @param keys newest first */
 export function signingKidOf(keys: readonly { readonly kid: string; readonly maySign: boolean }[]): string {
   const signing = keys.find((one) => one.maySign);
-  if (!signing) throw new Error('there is no key to sign access tokens with');
+  if (!signing) throw new Error('there is no key that may sign access tokens');
   return signing.kid;
 }
 
-/** Whether a ring is still what the keys make. */
+/** Returns whether the ring still matches the stored keys. */
 export const isCurrent = (
   { signingKid, jwks }: KeyRing,
   keys: readonly { readonly kid: string; readonly maySign: boolean }[],

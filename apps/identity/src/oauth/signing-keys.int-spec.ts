@@ -3,20 +3,21 @@ import { identity } from '@plant-shop/contracts/identity';
 import { until } from '@plant-shop/testing/until';
 import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import { testEnvironment, TestIdentity } from '../identity.spec.fixture.js';
-import { type Ended, runEntry } from '../process.spec.fixture.js';
+import { type CommandResult, runOperatorCommand } from '../process.spec.fixture.js';
 
 describe('signing keys', () => {
   let shop: TestIdentity;
   let ports: readonly number[];
   beforeAll(async () => {
-    shop = await TestIdentity.start({ demoData: true }, { keysLookMs: 50 });
-    ports = [shop.httpPort, (await shop.addReplica({}, { keysLookMs: 50 })).httpPort];
+    shop = await TestIdentity.start({ demoData: true }, { signingKeysRefreshMs: 50 });
+    ports = [shop.httpPort, (await shop.addReplica({}, { signingKeysRefreshMs: 50 })).httpPort];
   });
   afterAll(() => shop.stop());
 
-  const run = (changed: Record<string, string> = {}): Promise<Ended> =>
-    runEntry('rotate-signing-key', [], { ...testEnvironment(shop.databaseUrl), ...changed });
-  const revoke = (...args: string[]): Promise<Ended> => runEntry('revoke-signing-key', args, testEnvironment(shop.databaseUrl));
+  const run = (changed: Record<string, string> = {}): Promise<CommandResult> =>
+    runOperatorCommand('rotate-signing-key', [], { ...testEnvironment(shop.databaseUrl), ...changed });
+  const revoke = (...args: string[]): Promise<CommandResult> =>
+    runOperatorCommand('revoke-signing-key', args, testEnvironment(shop.databaseUrl));
 
   async function tokenFrom(port: number): Promise<{ readonly jwt: string; readonly kid: string | undefined }> {
     const response = await fetch(`http://127.0.0.1:${port}/oauth/token`, {
@@ -40,7 +41,7 @@ describe('signing keys', () => {
     const { keys } = (await (await fetch(jwksUrl(port))).json()) as { keys: { kid: string }[] };
     return keys.map(({ kid }) => kid);
   };
-  /** By whoever reads the public keys of a replica, and by the gateway. */
+  /** Returns whether the token verifies with the keys of the RPC, which gateways use, and of each replica's JWKS. */
   async function isVerified(jwt: string): Promise<boolean> {
     const { keys } = await shop.call(identity.readSigningKeys, {});
     const sets = [
@@ -52,14 +53,14 @@ describe('signing keys', () => {
     expect(new Set(tried.map(({ status }) => status)).size).toBe(1);
     return tried[0]?.status === 'fulfilled';
   }
-  /** What happens to keys by themselves, now. */
-  const pass = (change: string, kid: string): Promise<unknown> =>
+  /** Applies now what would happen to a key over time. */
+  const fastForward = (change: string, kid: string): Promise<unknown> =>
     shop.sql.query(`UPDATE signing_keys SET ${change} WHERE kid = $1`, [kid]);
-  const inAll = (isSo: (port: number) => Promise<boolean>): Promise<void> =>
-    until(async () => (await Promise.all(ports.map(isSo))).every(Boolean));
+  const untilAll = (condition: (port: number) => Promise<boolean>): Promise<void> =>
+    until(async () => (await Promise.all(ports.map(condition))).every(Boolean));
 
-  /** Both get as far as they do without changing anything, and then go on together. */
-  async function bothAtOnce(): Promise<Ended[]> {
+  /** Holds two runs at the lock of the table, then lets both continue. */
+  async function runTwoAtOnce(): Promise<CommandResult[]> {
     const holder = await shop.sql.connect();
     try {
       await holder.query('BEGIN');
@@ -74,23 +75,23 @@ describe('signing keys', () => {
   }
 
   describe('node dist/rotate-signing-key.js', () => {
-    it('brings a key that signs on all replicas without a restart, while tokens of the old one stay good', async () => {
+    it('creates a key that signs on all replicas without a restart, while tokens of the old key stay valid', async () => {
       const [port = 0, other = 0] = ports;
       const before = await tokenFrom(port);
       const { code, stdout, stderr } = await run();
       expect(code).toBe(0);
-      const { kid: made } = JSON.parse(stderr) as { kid: string };
-      expect(made).not.toBe(before.kid);
+      const { kid: created } = JSON.parse(stderr) as { kid: string };
+      expect(created).not.toBe(before.kid);
       expect(JSON.parse(stderr)).toMatchObject({ service: 'identity', msg: 'signing key rotated' });
-      expect(stdout).toContain(`Key ${made} is published now and signs in 30 s.`);
+      expect(stdout).toContain(`Created key ${created}. It is published now and signs tokens in 30 s.`);
 
-      // Published everywhere, before anything is signed with it.
-      await inAll(async (one) => (await publishedBy(one)).includes(made));
-      for (const one of ports) expect(await publishedBy(one)).toEqual([before.kid, made]);
+      // All replicas publish it before any of them signs with it.
+      await untilAll(async (one) => (await publishedBy(one)).includes(created));
+      for (const one of ports) expect(await publishedBy(one)).toEqual([before.kid, created]);
       for (const one of ports) expect((await tokenFrom(one)).kid).toBe(before.kid);
 
-      await pass('signs_from = now()', made);
-      await inAll(async (one) => (await tokenFrom(one)).kid === made);
+      await fastForward('signs_from = now()', created);
+      await untilAll(async (one) => (await tokenFrom(one)).kid === created);
       const after = await tokenFrom(other);
       expect(await isVerified(after.jwt)).toBe(true);
       expect(await isVerified(before.jwt)).toBe(true);
@@ -100,31 +101,31 @@ describe('signing keys', () => {
       expect(new Map(rows.map((row) => [row.kid, row.minutes]))).toEqual(
         new Map([
           [before.kid, expect.closeTo(70, -1)],
-          [made, null],
+          [created, null],
         ]),
       );
 
-      await pass('verifies_until = now()', before.kid!);
-      await inAll(async (one) => (await publishedBy(one)).length === 1);
+      await fastForward('verifies_until = now()', before.kid!);
+      await untilAll(async (one) => (await publishedBy(one)).length === 1);
       expect(await isVerified(before.jwt)).toBe(false);
       expect(await isVerified(after.jwt)).toBe(true);
     });
 
-    it('can be run twice at once, and none of the keys ends before its tokens', async () => {
+    it('can run twice concurrently, and no key ends before its tokens', async () => {
       const { kid: first } = await tokenFrom(ports[0]!);
-      const runs = await bothAtOnce();
-      const made = runs.map(({ stderr }) => (JSON.parse(stderr) as { kid: string }).kid);
-      await inAll(async (one) => (await publishedBy(one)).length === 3);
+      const runs = await runTwoAtOnce();
+      const created = runs.map(({ stderr }) => (JSON.parse(stderr) as { kid: string }).kid);
+      await untilAll(async (one) => (await publishedBy(one)).length === 3);
       const { rows } = await shop.sql.query<{ kid: string }>('SELECT kid FROM signing_keys WHERE verifies_until IS NULL');
       expect(rows).toHaveLength(1);
       const [{ kid: last }] = rows as [{ kid: string }];
-      expect(made).toContain(last);
+      expect(created).toContain(last);
       await shop.sql.query(`UPDATE signing_keys SET signs_from = signs_from - interval '31 seconds'`);
-      await inAll(async (one) => (await tokenFrom(one)).kid === last);
-      expect((await publishedBy(ports[0]!)).sort()).toEqual([first, ...made].sort());
+      await untilAll(async (one) => (await tokenFrom(one)).kid === last);
+      expect((await publishedBy(ports[0]!)).sort()).toEqual([first, ...created].sort());
     });
 
-    it('makes no key that the replicas could not read', async () => {
+    it('creates no key that the replicas could not decrypt', async () => {
       const keys = async (): Promise<number | null> => (await shop.sql.query('SELECT 1 FROM signing_keys')).rowCount;
       const before = await keys();
       const wrong = await run({ IDENTITY_SECRET: 'another secret of 32 characters or more' });
@@ -140,7 +141,7 @@ describe('signing keys', () => {
     };
     const head = async (): Promise<number> => (await shop.call(identity.readRevocations, { after: 0 })).head;
 
-    it('ends what the key signed at once, on every replica, and another one signs without a restart', async () => {
+    it('ends all tokens of the key at once on every replica, and another key signs without a restart', async () => {
       const [port = 0] = ports;
       const { jwt, kid = '' } = await tokenFrom(port);
       const position = await head();
@@ -149,50 +150,53 @@ describe('signing keys', () => {
       expect(code).toBe(0);
       const { signing } = JSON.parse(stderr) as { signing: string };
       expect(JSON.parse(stderr)).toMatchObject({ msg: 'signing keys revoked', revoked: [kid] });
-      expect(stdout).toBe(`What ${kid} signed is refused within a second, here and everywhere. ${signing} signs from now on.\n`);
-      // For gateways, and for whoever asks identity, before it has another ring of keys.
+      expect(stdout).toBe(
+        `Revoked ${kid}. Within a second, every service refuses tokens signed with a revoked key. New tokens are signed with ${signing}.\n`,
+      );
+      // Gateways learn it from the log; identity itself refuses the token even before it reloads its keys.
       expect(await revokedSince(position)).toEqual([{ kind: 'signingKey', id: kid }]);
       for (const one of ports) expect(await isActiveAt(one, jwt)).toBe(false);
-      await inAll(async (one) => (await tokenFrom(one)).kid === signing);
+      await untilAll(async (one) => (await tokenFrom(one)).kid === signing);
       for (const one of ports) expect(await publishedBy(one)).not.toContain(kid);
       const { rows } = await shop.sql.query(`SELECT operation, target FROM audit_log WHERE operation LIKE '%revoke-signing-key'`);
       expect(rows).toEqual([{ operation: 'identity.revoke-signing-key', target: kid }]);
     });
 
-    it('lets a key that was only published sign from now on, rather than one that is on its way out', async () => {
+    it('lets a key that was only published sign, rather than one that was replaced', async () => {
       const { kid = '' } = await tokenFrom(ports[0]!);
       await run();
-      const made = JSON.parse((await run()).stderr) as { kid: string };
+      const created = JSON.parse((await run()).stderr) as { kid: string };
       const { code, stderr } = await revoke(kid);
       expect(code).toBe(0);
-      expect(JSON.parse(stderr)).toMatchObject({ signing: made.kid });
-      await inAll(async (one) => (await tokenFrom(one)).kid === made.kid);
+      expect(JSON.parse(stderr)).toMatchObject({ signing: created.kid });
+      await untilAll(async (one) => (await tokenFrom(one)).kid === created.kid);
     });
 
-    it('makes a key where the newest one is revoked, although an older one still verifies', async () => {
+    it('creates a key when the newest one is revoked, even if an older one still verifies', async () => {
       const { kid: newest = '' } = await tokenFrom(ports[0]!);
       const before = await publishedBy(ports[0]!);
       expect(before.length).toBeGreaterThan(1);
       const { signing } = JSON.parse((await revoke(newest)).stderr) as { signing: string };
       expect(before).not.toContain(signing);
-      await inAll(async (one) => (await tokenFrom(one)).kid === signing);
+      await untilAll(async (one) => (await tokenFrom(one)).kid === signing);
     });
 
-    it('ends all of them where nobody knows which one it is', async () => {
+    it('revokes all keys, for when it is unknown which one leaked', async () => {
       const { jwt } = await tokenFrom(ports[0]!);
       const before = await publishedBy(ports[0]!);
       const position = await head();
       const { stderr } = await revoke('all');
       const { signing } = JSON.parse(stderr) as { signing: string };
       expect((await revokedSince(position)).map(({ id }) => id).sort()).toEqual([...before].sort());
-      await inAll(async (one) => (await publishedBy(one)).join() === signing);
+      await untilAll(async (one) => (await publishedBy(one)).join() === signing);
       expect(await isVerified(jwt)).toBe(false);
     });
 
-    it('does nothing for a key that there is not, and says which there are', async () => {
+    it('does nothing for an unknown key, and lists the existing keys', async () => {
       const position = await head();
       const [known] = await publishedBy(ports[0]!);
-      expect(await revoke('unknown')).toEqual({ code: 1, stdout: '', stderr: `There is no key unknown. There are: ${known}\n` });
+      const reason = `There is no signing key unknown. Existing keys: ${known}\n`;
+      expect(await revoke('unknown')).toEqual({ code: 1, stdout: '', stderr: reason });
       expect(await revoke()).toMatchObject({ code: 64, stderr: expect.stringContaining('usage: node dist/revoke-signing-key.js') });
       expect(await head()).toBe(position);
     });

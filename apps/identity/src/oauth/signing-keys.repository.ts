@@ -15,11 +15,11 @@ export interface SigningKeyRecord {
   readonly kid: string;
   readonly publicJwk: JWK;
   readonly encryptedPrivateJwk: Buffer;
-  /** False: it is only published so far. */
+  /** False while the key is only published. */
   readonly maySign: boolean;
 }
 
-/** Whoever makes a key waits for others that do, and then finds theirs. */
+/** Serialises changes of the signing keys: each transaction sees the keys of the one before. */
 export async function lockSigningKeys(tx: Transaction): Promise<void> {
   await tx.execute('LOCK TABLE signing_keys IN SHARE ROW EXCLUSIVE MODE');
 }
@@ -31,7 +31,7 @@ const verifying: Statement = {
          ORDER BY signs_from DESC, kid`,
 };
 
-/** Keys that verify, newest first. */
+/** Returns the keys that verify tokens, newest first. */
 export function listSigningKeys(db: Reader): Promise<SigningKeyRecord[]> {
   return db.query<SigningKeyRecord>(verifying);
 }
@@ -44,8 +44,8 @@ export async function insertSigningKey(tx: Transaction, key: NewSigningKey, sign
   );
 }
 
-/** The keys that had no successor so far verify for this long, and no longer. */
-export async function endSigningKeys(tx: Transaction, successorKid: string, inSeconds: number): Promise<void> {
+/** Lets the keys without a successor verify for this long from now. */
+export async function retireSigningKeys(tx: Transaction, successorKid: string, inSeconds: number): Promise<void> {
   await tx.execute(
     `UPDATE signing_keys SET verifies_until = now() + $2 * interval '1 second'
      WHERE verifies_until IS NULL AND kid <> $1`,
@@ -53,13 +53,13 @@ export async function endSigningKeys(tx: Transaction, successorKid: string, inSe
   );
 }
 
-/** @returns ids of those that were there */
+/** @returns the ids of the deleted keys */
 export async function deleteSigningKeys(tx: Transaction, kids: readonly string[]): Promise<string[]> {
   const deleted = await tx.query<{ kid: string }>('DELETE FROM signing_keys WHERE kid = ANY ($1) RETURNING kid', [kids]);
   return deleted.map(({ kid }) => kid);
 }
 
-/** The one without a successor signs from now on, if it does not yet. @returns its id, if there is one */
+/** Lets the key without a successor sign now. @returns its id, if there is one */
 export async function signAtOnce(tx: Transaction): Promise<string | undefined> {
   const [key] = await tx.query<{ kid: string }>(
     'UPDATE signing_keys SET signs_from = least(signs_from, now()) WHERE verifies_until IS NULL RETURNING kid',
@@ -67,8 +67,8 @@ export async function signAtOnce(tx: Transaction): Promise<string | undefined> {
   return key?.kid;
 }
 
-/** What another key than this one encrypted, ended ones as well. Held until the transaction ends. */
-export function lockSigningKeysOfOthers(
+/** Locks the signing keys that were encrypted with another key, including ended ones. Skips rows that others have locked. */
+export function lockSigningKeysToReencrypt(
   tx: Transaction,
   keyId: string,
 ): Promise<Pick<SigningKeyRecord, 'kid' | 'encryptedPrivateJwk'>[]> {
@@ -83,7 +83,7 @@ export async function replacePrivateJwk(tx: Transaction, kid: string, { keyId, b
   await tx.execute('UPDATE signing_keys SET private_jwk = $2, key_id = $3 WHERE kid = $1', [kid, bytes, keyId]);
 }
 
-export async function countSigningKeysOfOthers(db: Reader, keyId: string): Promise<number> {
+export async function countSigningKeysToReencrypt(db: Reader, keyId: string): Promise<number> {
   const text = 'SELECT count(*) AS count FROM signing_keys WHERE key_id IS DISTINCT FROM $1';
   return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;
 }

@@ -11,16 +11,16 @@ import {
   publishedAheadSeconds,
   signingAlgorithm,
   signingKidOf,
-  verifiesOnSeconds,
+  retiredKeyTtlSeconds,
 } from './signing-key.js';
 import {
-  countSigningKeysOfOthers,
+  countSigningKeysToReencrypt,
   deleteSigningKeys,
-  endSigningKeys,
+  retireSigningKeys,
   insertSigningKey,
   listSigningKeys,
   lockSigningKeys,
-  lockSigningKeysOfOthers,
+  lockSigningKeysToReencrypt,
   type NewSigningKey,
   replacePrivateJwk,
   signAtOnce,
@@ -41,8 +41,8 @@ export class SigningKeysService {
     private readonly cipher: Cipher,
   ) {}
 
-  /** The very first key is made here. */
-  async open(): Promise<KeyRing> {
+  /** Returns the key ring. Creates the first signing key if there is none. */
+  async loadOrCreate(): Promise<KeyRing> {
     const keys = await this.database.transaction(async (tx) => {
       await lockSigningKeys(tx);
       if ((await listSigningKeys(tx)).length === 0) await insertSigningKey(tx, await this.generate(), 0);
@@ -51,8 +51,8 @@ export class SigningKeysService {
     return this.ringOf(keys);
   }
 
-  /** @returns undefined when the known ring is still the right one */
-  async changed(known: KeyRing): Promise<KeyRing | undefined> {
+  /** Returns the new key ring, or undefined when the known one is still current. */
+  async reloadIfChanged(known: KeyRing): Promise<KeyRing | undefined> {
     const keys = await listSigningKeys(this.database);
     return isCurrent(known, keys) ? undefined : this.ringOf(keys);
   }
@@ -63,59 +63,59 @@ export class SigningKeysService {
   }
 
   /**
-   * Makes a key that all replicas publish, and soon sign with; the keys before it go on verifying for as long as tokens
-   * of theirs may live.
-   * @returns the new key's id
+   * Creates a signing key. Replicas publish it now and sign with it later; older keys verify until their last tokens have
+   * expired.
+   * @returns the id of the new key
    */
   async rotate(actor: Actor): Promise<string> {
     return this.database.transaction(async (tx) => {
       await lockSigningKeys(tx);
-      // With another secret than the replicas have, the new key would be one that they cannot read.
+      // Fails if IDENTITY_SECRET differs from the replicas': they could not decrypt the new key.
       this.ringOf(await listSigningKeys(tx));
-      const made = await this.generate();
-      await insertSigningKey(tx, made, publishedAheadSeconds);
-      await endSigningKeys(tx, made.kid, verifiesOnSeconds);
-      audit(tx, actor, { pattern: 'identity.rotate-signing-key' }, made.kid);
-      return made.kid;
+      const key = await this.generate();
+      await insertSigningKey(tx, key, publishedAheadSeconds);
+      await retireSigningKeys(tx, key.kid, retiredKeyTtlSeconds);
+      audit(tx, actor, { pattern: 'identity.rotate-signing-key' }, key.kid);
+      return key.kid;
     });
   }
 
   /**
-   * Ends keys that somebody else may have, and in the same moment all that they signed. What signs from now on is the newest of
-   * the others, or one that is made here.
-   * @param asked the id of a key, or `all` that there are
-   * @returns undefined when there is no such key, and nothing was done
+   * Revokes leaked keys and all tokens that they signed. From then on the key without a successor signs; if it is revoked,
+   * a new key is created.
+   * @param kidOrAll the id of a key, or `all`
+   * @returns undefined, without an effect, when there is no such key
    */
-  async revoke(actor: Actor, asked: string): Promise<RevokedSigningKeys | undefined> {
+  async revoke(actor: Actor, kidOrAll: string): Promise<RevokedSigningKeys | undefined> {
     return this.database.transaction(async (tx) => {
       await lockSigningKeys(tx);
       const keys = await listSigningKeys(tx);
       // See `rotate`.
       this.ringOf(keys);
-      const revoked = await deleteSigningKeys(tx, asked === 'all' ? keys.map(({ kid }) => kid) : [asked]);
+      const revoked = await deleteSigningKeys(tx, kidOrAll === 'all' ? keys.map(({ kid }) => kid) : [kidOrAll]);
       if (revoked.length === 0) return undefined;
-      const signingKid = (await signAtOnce(tx)) ?? (await this.insertAtOnce(tx));
+      const signingKid = (await signAtOnce(tx)) ?? (await this.insertSigningNow(tx));
       for (const kid of revoked) audit(tx, actor, { pattern: 'identity.revoke-signing-key' }, kid);
       await appendRevocations(tx, revoked.map((kid) => ({ kind: 'signingKey', id: kid })));
       return { revoked, signingKid };
     });
   }
 
-  /** Private keys that a former secret encrypted are encrypted with the present one. @returns how many are left */
-  async sealAnew(): Promise<number> {
+  /** Re-encrypts private keys of former secrets with the current one. @returns the number of keys still to do */
+  async reencrypt(): Promise<number> {
     await this.database.transaction(async (tx) => {
-      for (const { kid, encryptedPrivateJwk } of await lockSigningKeysOfOthers(tx, this.cipher.keyId)) {
-        const anew = this.cipher.encryptAnew(encryptedPrivateJwk, purposeOf(kid));
-        if (anew) await replacePrivateJwk(tx, kid, anew);
+      for (const { kid, encryptedPrivateJwk } of await lockSigningKeysToReencrypt(tx, this.cipher.keyId)) {
+        const reencrypted = this.cipher.reencrypt(encryptedPrivateJwk, purposeOf(kid));
+        if (reencrypted) await replacePrivateJwk(tx, kid, reencrypted);
       }
     });
-    return countSigningKeysOfOthers(this.database, this.cipher.keyId);
+    return countSigningKeysToReencrypt(this.database, this.cipher.keyId);
   }
 
-  private async insertAtOnce(tx: Transaction): Promise<string> {
-    const made = await this.generate();
-    await insertSigningKey(tx, made, 0);
-    return made.kid;
+  private async insertSigningNow(tx: Transaction): Promise<string> {
+    const key = await this.generate();
+    await insertSigningKey(tx, key, 0);
+    return key.kid;
   }
 
   private ringOf(keys: readonly SigningKeyRecord[]): KeyRing {

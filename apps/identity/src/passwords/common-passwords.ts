@@ -1,17 +1,17 @@
-/** Passwords that are tried first. */
+/** Passwords that attackers try first. */
 export interface CommonPasswords {
   has(password: string): boolean;
 }
 
 export const COMMON_PASSWORDS = Symbol('common passwords');
 
-/** Where everything is allowed, as in a demo. */
+/** An empty list, for shops that allow every password, such as the demo. */
 export const noPasswords: CommonPasswords = { has: () => false };
 
 /**
- * 49,000 of the most used passwords that have leaked somewhere (the list of zxcvbn), in any case of letters. Read in 40 ms
- * and only where it is asked for.
- * @param minLength shorter ones are refused by their length already
+ * Loads the 49,000 most used leaked passwords (the list of zxcvbn); they match in any case. Takes 40 ms, so the list is
+ * imported only when needed.
+ * @param minLength shorter passwords are skipped: their length already refuses them
  */
 export async function commonPasswords(minLength: number): Promise<CommonPasswords> {
   const { dictionary } = await import('@zxcvbn-ts/language-common');

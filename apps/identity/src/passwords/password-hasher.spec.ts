@@ -10,18 +10,18 @@ describe('passwords', () => {
   });
   const soon = (): Deadline => Deadline.in(10_000);
 
-  it('are hashed with argon2id at the cost that production has', async () => {
+  it('are hashed with argon2id at production cost', async () => {
     expect(await hasher.hash('a password', soon())).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
   });
 
-  it('are told from others, and from every password where there is no hash', async () => {
+  it('match their own hash only; without a hash none matches', async () => {
     const hash = await hasher.hash('a password', soon());
     await expect(hasher.verify(hash, 'a password', soon())).resolves.toBe(true);
     await expect(hasher.verify(hash, 'a passwore', soon())).resolves.toBe(false);
     await expect(hasher.verify(undefined, 'a password', soon())).resolves.toBe(false);
   });
 
-  it('take the same time to check whether there is a hash or not', async () => {
+  it('take the same time to verify with and without a hash', async () => {
     const hash = await hasher.hash('a password', soon());
     const time = async (hashed: string | undefined): Promise<number> => {
       const started = performance.now();
@@ -35,12 +35,13 @@ describe('passwords', () => {
       unknown.push(await time(undefined));
     }
     const median = (times: number[]): number => times.sort((a, b) => a - b)[12]!;
-    // A missing check would be 1,000 times as fast. S4's 5 % over 500 and 500 is measured by `npm run bench -- --only S4`.
+    // Without a hash check, verifying would be 1,000 times faster. `npm run bench -- --only S4` measures the 5 % bound of S4 over
+    // 500 and 500 logins.
     expect(median(unknown) / median(known)).toBeGreaterThan(0.5);
     expect(median(unknown) / median(known)).toBeLessThan(2);
   });
 
-  it('of a list are hashed in its order, each for its owner', async () => {
+  it('of a list are hashed in order, each for its owner', async () => {
     const owners = ['one', 'two', 'three', 'four', 'five'].map((password) => ({ password }));
     const hashed = await hasher.hashAll(owners, soon());
     expect(hashed.map(({ owner }) => owner)).toEqual(owners);
@@ -49,7 +50,7 @@ describe('passwords', () => {
     }
   });
 
-  it('do not hold up a login behind a long list, nor the event loop', async () => {
+  it('of a long list delay neither a login nor the event loop', async () => {
     const list = hasher.hashAll(
       Array.from({ length: 60 }, (_, n) => ({ password: `password ${n}` })),
       soon(),
@@ -66,17 +67,17 @@ describe('passwords', () => {
     expect(listDone).toBe(false);
     await end;
     clearInterval(ticks);
-    // Hashing on the event loop would hold it for all 60: 800 ms.
+    // Hashing all 60 on the event loop would block it for 800 ms.
     expect(longestPause).toBeLessThan(400);
   });
 
-  it('are not hashed for somebody who waits no more', async () => {
+  it('are not hashed once the deadline of the caller has passed', async () => {
     await expect(hasher.hash('late', Deadline.in(0))).rejects.toMatchObject({ code: 'unavailable' });
   });
 });
 
 describe('slots', () => {
-  it('run so many at a time, the others in their order, and free their place when work fails', async () => {
+  it('bound concurrency, run waiting work in order, and are released when work fails', async () => {
     const slots = new Slots(2, 10);
     const started: number[] = [];
     const ends: (() => void)[] = [];
@@ -101,7 +102,7 @@ describe('slots', () => {
     expect((await outcome).map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled', 'fulfilled']);
   });
 
-  it('refuse work beyond a full queue', async () => {
+  it('refuse work when the queue is full', async () => {
     const slots = new Slots(1, 1);
     let end: () => void = () => undefined;
     const first = slots.run(() => new Promise<void>((resolve) => (end = resolve)));

@@ -6,7 +6,7 @@ import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { Slots } from './slots.js';
 
 export interface HashingCost {
-  /** KiB of memory for one hash. */
+  /** Memory of one hash, in KiB. */
   readonly memoryCost: number;
   readonly timeCost: number;
   readonly parallelism: number;
@@ -15,12 +15,12 @@ export interface HashingCost {
 /** OWASP's minimum for argon2id: 14 ms alone, 140 hashes/s on 2 cores (measured on the development machine). */
 export const productionCost: HashingCost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
-/** At 140 hashes/s, what waits longer than this list would be past its deadline anyway. */
+/** At 140 hashes/s, work behind a longer queue would miss its deadline anyway. */
 const maxWaiting = 1_000;
 
 /**
- * Hashes and checks passwords with argon2id (the library's default) in libuv's threads; the event loop only waits.
- * There are as many slots as cores, and never all four of libuv's threads: files and name look-ups need some too.
+ * Hashes and verifies passwords with argon2id (the library's default) in libuv's threads, off the event loop. There is a
+ * slot per core, at most three: file access and DNS lookups need one of libuv's four threads.
  */
 export class PasswordHasher {
   private readonly slotCount = Math.min(3, availableParallelism());
@@ -35,14 +35,14 @@ export class PasswordHasher {
     return new PasswordHasher(cost, await hash(randomBytes(32), cost));
   }
 
-  /** @throws CodedError `unavailable` when its turn comes after the deadline, `overloaded` */
+  /** @throws CodedError `unavailable` when a slot is free only after the deadline, `overloaded` when the queue is full */
   hash(password: string, deadline: Deadline): Promise<string> {
-    return this.inTime(deadline, () => hash(password, this.cost));
+    return this.runBefore(deadline, () => hash(password, this.cost));
   }
 
   /**
-   * All of them, in their order. Only as many as there are slots wait for a slot at the same time, so that a login
-   * beside a list of 500 waits for two hashes and not for 500.
+   * Hashes all passwords and returns them in order. Queues only as many at once as there are slots, so that a login beside
+   * a list of 500 waits for two hashes and not for 500.
    */
   async hashAll<T extends { readonly password: string }>(
     owners: readonly T[],
@@ -57,17 +57,17 @@ export class PasswordHasher {
     return hashed;
   }
 
-  /** Whether the password is the hashed one. Without a hash it takes the same time and is false. */
+  /** Returns whether the password matches. Without a hash it returns false after the same time. */
   async verify(hashed: string | undefined, password: string, deadline: Deadline): Promise<boolean> {
-    const right = await this.inTime(deadline, () => verify(hashed ?? this.dummy, password));
-    return hashed !== undefined && right;
+    const matches = await this.runBefore(deadline, () => verify(hashed ?? this.dummy, password));
+    return hashed !== undefined && matches;
   }
 
   get waiting(): number {
     return this.slots.waiting;
   }
 
-  private inTime<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
+  private runBefore<T>(deadline: Deadline, work: () => Promise<T>): Promise<T> {
     return this.slots.run(() => {
       if (deadline.isPast) throw unavailable('identity');
       return work();

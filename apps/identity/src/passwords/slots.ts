@@ -1,6 +1,6 @@
 import { overloaded } from '@plant-shop/platform/errors';
 
-/** Lets `count` pieces of work run at the same time, the others wait in their order of arrival. */
+/** Runs at most `count` pieces of work at a time; others wait in order of arrival. */
 export class Slots {
   private free: number;
   private readonly queue: (() => void)[] = [];
@@ -12,9 +12,9 @@ export class Slots {
     this.free = count;
   }
 
-  /** @throws CodedError `overloaded` when too many wait already */
+  /** @throws CodedError `overloaded` when `maxWaiting` others already wait */
   async run<T>(work: () => Promise<T>): Promise<T> {
-    await this.take();
+    await this.acquire();
     try {
       return await work();
     } finally {
@@ -26,7 +26,7 @@ export class Slots {
     return this.queue.length;
   }
 
-  private async take(): Promise<void> {
+  private async acquire(): Promise<void> {
     if (this.free > 0) {
       this.free--;
       return;

@@ -1,11 +1,11 @@
 import type { KnownCustomer, UserDrift } from '@plant-shop/contracts/reconcile';
 
-/** A user as identity has them. */
+/** A user in identity's database. */
 export interface ComparedUser {
   readonly userId: string;
   readonly username: string;
-  /** They are being deleted: that goes on by itself. */
-  readonly isUnderWay: boolean;
+  /** A deletion is recorded; the background loop completes it. */
+  readonly isBeingDeleted: boolean;
 }
 
 export interface Drift {
@@ -15,18 +15,19 @@ export interface Drift {
 }
 
 /**
- * What differs between the store's customers and the users that are there. A customer is closed for good, and only by a
- * deletion; a user who never ordered is no customer. Ids of users are never used again.
+ * Returns the differences between the store's customers and identity's users. Only the deletion of a user closes a
+ * customer, for good; a user who never ordered is no customer; user ids are never reused.
  */
 export function driftsOf(customers: readonly KnownCustomer[], users: readonly ComparedUser[]): Drift[] {
   const userOf = new Map(users.map((user) => [user.userId, user]));
   return customers.flatMap(({ userId, closed }): Drift[] => {
     const user = userOf.get(userId);
     if (!user) return closed ? [] : [{ userId, drift: 'user-missing' }];
-    return closed && !user.isUnderWay ? [{ userId, username: user.username, drift: 'user-deleted' }] : [];
+    return closed && !user.isBeingDeleted ? [{ userId, username: user.username, drift: 'user-deleted' }] : [];
   });
 }
 
+/** Returns drifts that both readings found: a deletion in progress looks like drift in one of them only. */
 export function seenTwice(first: readonly Drift[], second: readonly Drift[]): Drift[] {
   const known = new Set(first.map(({ userId, drift }) => `${userId} ${drift}`));
   return second.filter(({ userId, drift }) => known.has(`${userId} ${drift}`));

@@ -15,11 +15,11 @@ interface Customer {
   refusedAttempt: number;
 }
 
-describe('after a database was set back', () => {
+describe('after a database was restored', () => {
   let shop: TestIdentity;
   let stopStore: () => Promise<void>;
   const customers = new Map<string, Customer>();
-  let isAway = false;
+  let isStoreDown = false;
   beforeAll(async () => {
     shop = await TestIdentity.start();
     await shop.addReplica();
@@ -38,7 +38,7 @@ describe('after a database was set back', () => {
       fake(store.closeCustomer, ({ userId, attempt = 0 }) => {
         const customer = customers.get(userId) ?? customerOf(userId);
         if (customer.closed) return { openOrders: [] };
-        if (isAway || attempt < customer.refusedAttempt) throw unavailable('store');
+        if (isStoreDown || attempt < customer.refusedAttempt) throw unavailable('store');
         customer.closed = customer.openOrders.length === 0;
         return { openOrders: customer.openOrders };
       }),
@@ -46,7 +46,7 @@ describe('after a database was set back', () => {
   });
   beforeEach(() => {
     customers.clear();
-    isAway = false;
+    isStoreDown = false;
   });
   afterAll(async () => {
     await shop.stop();
@@ -70,16 +70,16 @@ describe('after a database was set back', () => {
   const isThere = async (userId: string): Promise<boolean> =>
     ((await shop.sql.query('SELECT 1 FROM users WHERE user_id = $1', [userId])).rowCount ?? 0) > 0;
 
-  it('users with their customers, who order or never did, are no difference', async () => {
-    const { userId } = await shop.enter();
-    await shop.enter();
+  it('users with or without a customer, and closed customers of deleted users, are no drift', async () => {
+    const { userId } = await shop.registerAndLogin();
+    await shop.registerAndLogin();
     customerOf(userId);
     customerOf(randomUUID(), { closed: true });
     expect(await reconcile()).toEqual([]);
   });
 
-  it('a user who was deleted meanwhile is deleted again, with what they log in by, and the log tells', async () => {
-    const { userId, username, token } = await shop.enter();
+  it('a restored user whom the store knows as deleted is deleted again, with all credentials and a log entry', async () => {
+    const { userId, username, token } = await shop.registerAndLogin();
     customerOf(userId, { closed: true });
     const found = { userId, username, drift: 'user-deleted' };
     expect(await reconcile({ dryRun: true })).toEqual([{ ...found, outcome: 'found' }]);
@@ -94,7 +94,7 @@ describe('after a database was set back', () => {
     expect(await reconcile()).toEqual([]);
   });
 
-  it('the customer of a user who is not there is closed, unless orders are open: those are named', async () => {
+  it('the customer of a missing user is closed, or left and reported with its open orders', async () => {
     const [idle, waiting] = [randomUUID(), randomUUID()];
     customerOf(idle);
     const customer = customerOf(waiting, { openOrders: [71, 72], refusedAttempt: 3_000_000 });
@@ -112,8 +112,8 @@ describe('after a database was set back', () => {
     expect(await reconcile()).toEqual([]);
   });
 
-  it('a user who is being deleted is left alone', async () => {
-    const { userId } = await shop.enter();
+  it('a user who is being deleted is no drift', async () => {
+    const { userId } = await shop.registerAndLogin();
     customerOf(userId, { closed: true });
     await shop.sql.query(
       `INSERT INTO user_deletions (user_id, attempt, leased_until)
@@ -124,28 +124,28 @@ describe('after a database was set back', () => {
     await until(async () => !(await isThere(userId)));
   });
 
-  it('a customer that the store could not close now is said to be unfinished, and closed by the next run', async () => {
+  it('a customer that the store cannot close now is reported as unfinished, and closed by the next run', async () => {
     const userId = randomUUID();
     customerOf(userId);
-    isAway = true;
+    isStoreDown = true;
     expect(await reconcile()).toEqual([{ userId, drift: 'user-missing', outcome: 'unfinished' }]);
-    isAway = false;
+    isStoreDown = false;
     expect(await reconcile()).toEqual([{ userId, drift: 'user-missing', outcome: 'mended' }]);
   });
 
-  it('nothing differs while users come, order and are deleted', async () => {
+  it('there is no drift while users register, order and are deleted', async () => {
     let stopped = false;
-    const serving = Array.from({ length: 4 }, async () => {
+    const traffic = Array.from({ length: 4 }, async () => {
       while (!stopped) {
-        const { userId, username, inPerson } = await shop.enter();
+        const { userId, username, principal } = await shop.registerAndLogin();
         customerOf(userId);
-        await shop.call(identity.deleteUser, { username }, inPerson);
+        await shop.call(identity.deleteUser, { username }, principal);
       }
     });
     const found: UserFinding[] = [];
     for (let round = 0; round < 60; round++) found.push(...(await reconcile({ limit: 100 })));
     stopped = true;
-    await Promise.all(serving);
+    await Promise.all(traffic);
     expect(found).toEqual([]);
   });
 });

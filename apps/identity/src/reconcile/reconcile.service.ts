@@ -24,12 +24,12 @@ import { drawDeletionAttempt, findUsersToCompare } from './reconcile.repository.
 
 const attemptMargin = 1_000_000;
 
-type Mended = Pick<UserFinding, 'outcome' | 'openOrders'>;
+type RepairResult = Pick<UserFinding, 'outcome' | 'openOrders'>;
 
-/** How long a deletion that another process has begun is waited for. */
-const patienceMs = 5_000;
+/** How long to wait for a deletion that another process has started. */
+const maxDeletionWaitMs = 5_000;
 
-/** Compares the store's customers with the users after one of both databases was set back, and mends what differs. */
+/** Compares the store's customers with the users after either database was restored, and repairs the differences. */
 @Injectable()
 export class ReconcileService {
   constructor(
@@ -39,14 +39,14 @@ export class ReconcileService {
     @InjectLogger() private readonly logger: Logger,
   ) {}
 
-  /** The store listens to no attempt at a deletion that is older than one which it has refused. */
+  /** Raises the number of deletion attempts: the store ignores attempts older than one that it refused. */
   async raiseNumbers(context: RpcContext, { dryRun = false }: RaiseNumbers): Promise<{ raised: RaisedNumber[] }> {
     const { closeAttempt } = await this.rpc.call(store.readHighestNumbers, {}, context);
     const wanted = { sequence: 'deletion_attempts', known: closeAttempt, margin: attemptMargin };
     const raised = await this.database.transaction(async (tx) => {
-      const raising = await raiseSequence(tx, wanted, { dryRun });
-      if (raising && !dryRun) audit(tx, actorOf(context), identity.raiseNumbers, wanted.sequence);
-      return raising;
+      const change = await raiseSequence(tx, wanted, { dryRun });
+      if (change && !dryRun) audit(tx, actorOf(context), identity.raiseNumbers, wanted.sequence);
+      return change;
     });
     if (raised) this.logger.info({ raised, dryRun }, 'numbers behind the store');
     return { raised: raised ? [raised] : [] };
@@ -60,11 +60,11 @@ export class ReconcileService {
     const first = await this.read(context, page);
     const next = first.end === undefined ? {} : { next: first.end };
     if (first.drifts.length === 0) return { checked: first.checked, ...next, findings: [] };
-    // Who is deleted while the two sides are read looks like a difference once, and not twice.
+    // A user who is deleted between the two queries looks like drift in the first reading, but not in both.
     const second = await this.read(context, page);
     const findings: UserFinding[] = [];
     for (const drift of seenTwice(first.drifts, second.drifts)) {
-      const result: Mended | undefined = dryRun ? { outcome: 'found' } : await this.tryToMend(context, drift);
+      const result: RepairResult | undefined = dryRun ? { outcome: 'found' } : await this.tryToRepair(context, drift);
       if (!result) continue;
       findings.push({ ...drift, ...result });
       const { userId, drift: kind } = drift;
@@ -73,7 +73,7 @@ export class ReconcileService {
     return { checked: first.checked, ...next, findings };
   }
 
-  /** Customers first: whoever is one was a user before, and is still, or was deleted. */
+  /** Reads customers before users: each customer was a user at that time, and still is one or was deleted since. */
   private async read(
     context: RpcContext,
     page: { readonly after?: string; readonly limit: number },
@@ -87,10 +87,10 @@ export class ReconcileService {
     return { checked: customers.length, end, drifts: driftsOf(customers, users) };
   }
 
-  private async tryToMend(context: RpcContext, drift: Drift): Promise<Mended | undefined> {
+  private async tryToRepair(context: RpcContext, drift: Drift): Promise<RepairResult | undefined> {
     try {
       return drift.drift === 'user-deleted'
-        ? await this.deleteAgain(context, drift.userId)
+        ? await this.deleteUserAgain(context, drift.userId)
         : await this.closeCustomer(context, drift.userId);
     } catch (error) {
       if (!isTransient(error)) throw error;
@@ -100,31 +100,31 @@ export class ReconcileService {
   }
 
   /**
-   * Notes a deletion that nobody is at, and carries on what is due, as the background loop does.
-   * @returns undefined when somebody else has begun to delete the user, or has deleted them, meanwhile
+   * Records a deletion with an expired lease and resumes due deletions, as the background loop does.
+   * @returns undefined when the user has been deleted, or another deletion has started, meanwhile
    */
-  private async deleteAgain(context: RpcContext, userId: string): Promise<Mended | undefined> {
-    const isNoted = await this.database.transaction(async (tx) => {
+  private async deleteUserAgain(context: RpcContext, userId: string): Promise<RepairResult | undefined> {
+    const isRecorded = await this.database.transaction(async (tx) => {
       if (!(await lockUser(tx, userId))) return false;
       const [user] = await findUsersToCompare(tx, [userId]);
-      if (user?.isUnderWay !== false) return false;
+      if (user?.isBeingDeleted !== false) return false;
       await beginDeletion(tx, userId, actorOf(context), 0);
       return true;
     });
-    if (!isNoted) return undefined;
-    const end = performance.now() + patienceMs;
+    if (!isRecorded) return undefined;
+    const end = performance.now() + maxDeletionWaitMs;
     for (;;) {
-      const goesOn = await this.deletions.carryOnOne();
+      const mayHaveMore = await this.deletions.resumeOne();
       const [user] = await findUsersToCompare(this.database, [userId]);
       if (!user) return { outcome: 'mended' };
-      if (goesOn) continue;
-      // The background loop of some replica may have taken it first: then it is about to end.
-      if (!user.isUnderWay || performance.now() > end) return { outcome: 'unfinished' };
+      if (mayHaveMore) continue;
+      // The background loop of a replica may have leased the deletion first, and is about to finish it.
+      if (!user.isBeingDeleted || performance.now() > end) return { outcome: 'unfinished' };
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 
-  private async closeCustomer(context: RpcContext, userId: string): Promise<Mended> {
+  private async closeCustomer(context: RpcContext, userId: string): Promise<RepairResult> {
     const attempt = await this.database.transaction(async (tx) => {
       audit(tx, actorOf(context), identity.reconcileUsers, userId);
       return drawDeletionAttempt(tx);

@@ -8,7 +8,7 @@ export class RevocationsController {
   constructor(private readonly revocations: RevocationsService) {}
 
   @Answers(identity.readRevocations)
-  readRevocations(place: ReadRevocations): Promise<Revocations> {
-    return this.revocations.read(place);
+  readRevocations(request: ReadRevocations): Promise<Revocations> {
+    return this.revocations.read(request);
   }
 }

@@ -16,7 +16,7 @@ describe('the revocation log', () => {
 
   const head = async (): Promise<number> => (await shop.call(identity.readRevocations, { after: 0 })).head;
 
-  /** Pulls as followers do, as fast as it can. */
+  /** Pulls entries in a loop, without a pause. */
   function follow(after: number): { readonly seen: Revocation[]; stop: () => Promise<void> } {
     const seen: Revocation[] = [];
     let stopped = false;
@@ -39,7 +39,7 @@ describe('the revocation log', () => {
     };
   }
 
-  it('numbers 50 parallel revocations of two replicas without a gap, and shows them in their order', async () => {
+  it('numbers 50 concurrent revocations on two replicas without gaps and returns them in order', async () => {
     const { username, password } = await shop.register();
     const tokens: string[] = [];
     for (let n = 0; n < 50; n++) tokens.push((await shop.login(username, password)).token);
@@ -53,9 +53,9 @@ describe('the revocation log', () => {
     expect(await head()).toBe(before + 50);
   });
 
-  it('never shows a credential as alive at a position where it is revoked', async () => {
+  it('never reports a credential as live at a position at which it is revoked', async () => {
     for (let round = 0; round < 20; round++) {
-      const { token } = await shop.enter();
+      const { token } = await shop.registerAndLogin();
       const { id } = await shop.check('session', token);
       const checks = Array.from({ length: 10 }, () => shop.check('session', token).catch(() => undefined));
       const [answers] = await Promise.all([
@@ -68,12 +68,12 @@ describe('the revocation log', () => {
     }
   });
 
-  it('nudges its followers after the commit', async () => {
+  it('notifies followers after the commit', async () => {
     const nats = await Nats.connect({ url: shop.natsUrl, name: 'follower' }, createLogger('test', 'fatal'));
     try {
       const nudges = nats.connection.subscribe(revocationsSubject);
       await nats.connection.flush();
-      const { token } = await shop.enter();
+      const { token } = await shop.registerAndLogin();
       await shop.call(identity.logout, { digest: digestOf(token) });
       const nudge = nudges[Symbol.asyncIterator]().next();
       expect((await nudge).done).toBe(false);
@@ -101,20 +101,20 @@ describe('the revocation log', () => {
     });
   });
 
-  describe('tells a follower whether this is still the log that it knows', () => {
+  describe('lets a follower detect a restored log', () => {
     const logout = async (): Promise<void> => {
-      const { token } = await shop.enter();
+      const { token } = await shop.registerAndLogin();
       await shop.call(identity.logout, { digest: digestOf(token) });
     };
     const read = (after: number, afterId?: string): Promise<Revocations> =>
       shop.call(identity.readRevocations, afterId === undefined ? { after } : { after, afterId });
-    /** As a restore does: everything after a position is lost. */
-    const setBack = async (position: number): Promise<void> => {
+    /** Loses everything after a position, as a restore does. */
+    const restore = async (position: number): Promise<void> => {
       await shop.sql.query('DELETE FROM revocations WHERE position > $1', [position]);
       await shop.sql.query('UPDATE revocation_head SET position = $1', [position]);
     };
 
-    it('by the id of the last entry of each page, in the shape of the contract', async () => {
+    it('by the id of the last entry of each page, as in the contract', async () => {
       const before = await head();
       await logout();
       const page = await read(before);
@@ -126,12 +126,12 @@ describe('the revocation log', () => {
       expect(next.lastId).not.toBe(page.lastId);
     });
 
-    it('also when it was restored and has grown to or past the position of the follower', async () => {
+    it("also after it has grown again to or past the follower's position", async () => {
       await logout();
       const { head: backup } = await read(0);
       await logout();
       const known = await read(backup);
-      await setBack(backup);
+      await restore(backup);
       await logout();
       await expect(read(known.head, known.lastId)).resolves.toMatchObject({ head: known.head, entries: [], matches: false });
       await logout();
@@ -141,18 +141,18 @@ describe('the revocation log', () => {
       await expect(read(grown.head, grown.lastId)).resolves.toMatchObject({ matches: true });
     });
 
-    it('also long after the last revocation, whose entry stays', async () => {
+    it('also long after the last revocation, whose entry is never deleted', async () => {
       await logout();
       const known = await read(await head());
       await shop.sql.query(`UPDATE revocations SET at = now() - interval '30 days'`);
-      // Sweeps when it starts.
+      // A replica sweeps when it starts.
       await shop.addReplica();
       await until(async () => (await read(0)).entries.length === 1);
       await expect(read(known.head, known.lastId)).resolves.toMatchObject({ matches: true });
     });
   });
 
-  it("tells its database's time, whatever the clock of the replica shows", async () => {
+  it("returns the database's time even if the replica's clock is wrong", async () => {
     const between = async (clock: () => Promise<number>): Promise<void> => {
       const readClock = async (): Promise<number> => {
         const { rows } = await shop.sql.query('SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now');
@@ -172,8 +172,8 @@ describe('the revocation log', () => {
     }
   });
 
-  it('leads from a user to what they may, until they are gone', async () => {
-    const { userId } = await shop.enter();
+  it('resolves a user to permissions until the user is deleted', async () => {
+    const { userId } = await shop.registerAndLogin();
     await expect(shop.call(identity.resolveSubject, { userId })).resolves.toEqual({
       permissions: ['read:plants', 'write:orders', 'webhooks'],
       position: await head(),
@@ -183,8 +183,8 @@ describe('the revocation log', () => {
     ).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('keeps entries for 48 hours; what ended is swept away', async () => {
-    const { token, userId } = await shop.enter();
+  it('keeps entries for 48 hours, and expired rows are deleted', async () => {
+    const { token, userId } = await shop.registerAndLogin();
     await shop.sql.query(`
       WITH head AS (UPDATE revocation_head SET position = position + 2 RETURNING position)
       INSERT INTO revocations
@@ -197,7 +197,7 @@ describe('the revocation log', () => {
        VALUES (gen_random_uuid(), $1, 'dead', 'pk_', pg_catalog.sha256('dead'), '{}', now() - interval '31 days')`,
       [userId],
     );
-    // Sweeps when it starts.
+    // A replica sweeps when it starts.
     await shop.addReplica();
     const left = async (): Promise<unknown> =>
       (

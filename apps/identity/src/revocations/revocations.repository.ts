@@ -3,14 +3,14 @@ import type { Statement, Transaction } from '@plant-shop/platform/postgres/datab
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** What is revoked; its position is given when it is appended. */
-export type Revoked = Pick<Revocation, 'kind' | 'id'>;
+/** What a log entry revokes, without the entry's position. */
+export type RevocationTarget = Pick<Revocation, 'kind' | 'id'>;
 
 /**
- * Appends to the log, as the last step of the transaction that revokes: from here to its end all others that revoke
- * wait for the head row, which is what makes positions dense and commit in their order.
+ * Appends to the log. Must be the last step of the transaction that revokes: it locks the head row, so other revoking
+ * transactions wait until the commit. That keeps positions dense and commits them in order.
  */
-export async function appendRevocations(tx: Transaction, revoked: readonly Revoked[]): Promise<void> {
+export async function appendRevocations(tx: Transaction, revoked: readonly RevocationTarget[]): Promise<void> {
   if (revoked.length === 0) return;
   await tx.execute(
     `WITH head AS (UPDATE revocation_head SET position = position + $1::bigint RETURNING position)
@@ -42,7 +42,7 @@ interface Row extends Revocation {
   readonly time: number;
 }
 
-/** Head and entries of one snapshot: an entry at or below the head is never missing. */
+/** Reads head and entries in one snapshot, so no entry at or below the head is missing. */
 export async function readRevocations(db: Reader, { after, afterId }: ReadRevocations): Promise<Revocations> {
   const rows = await db.query<Row>(read, [after, afterId ?? null]);
   const [first, last] = [rows[0], rows.at(-1)];
@@ -54,8 +54,8 @@ export async function readRevocations(db: Reader, { after, afterId }: ReadRevoca
   return { head, entries, matches, time, ...(last.entryId !== null && { lastId: last.entryId }) };
 }
 
-/** Whether any of these is in the log. */
-export async function areRevoked(db: Reader, entries: readonly Revoked[]): Promise<boolean> {
+/** Returns whether the log contains an entry for any of these. */
+export async function areRevoked(db: Reader, entries: readonly RevocationTarget[]): Promise<boolean> {
   const found = await db.query(
     `SELECT 1 FROM revocations r JOIN unnest($1::text[], $2::text[]) AS t (kind, id) USING (kind, id) LIMIT 1`,
     [entries.map((one) => one.kind), entries.map((one) => one.id)],
@@ -64,8 +64,8 @@ export async function areRevoked(db: Reader, entries: readonly Revoked[]): Promi
 }
 
 /**
- * A follower may be behind by this much and still find every entry; access tokens live one hour. The entry at the head stays,
- * so that followers who are there can always tell whether this is still their log.
+ * Deletes entries older than 48 hours. A follower may lag by that much without missing an entry; access tokens live one hour.
+ * The entry at the head stays, so that up-to-date followers can always detect a restored log.
  */
 export function deleteOldRevocations(tx: Transaction): Promise<number> {
   return tx.execute(

@@ -11,11 +11,11 @@ export class RevocationsService {
     private readonly nats: Nats,
   ) {}
 
-  read(place: ReadRevocations): Promise<Revocations> {
-    return readRevocations(this.database, place);
+  read(request: ReadRevocations): Promise<Revocations> {
+    return readRevocations(this.database, request);
   }
 
-  /** Called after the commit. A lost nudge costs followers 250 ms; while NATS is away they do not follow at all. */
+  /** Notifies followers after the commit. A lost nudge delays them by 250 ms; without NATS they cannot follow at all. */
   nudge(): void {
     if (this.nats.isUp) this.nats.connection.publish(revocationsSubject);
   }

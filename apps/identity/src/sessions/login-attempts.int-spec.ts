@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Session } from '@plant-shop/contracts/identity';
 import { TestIdentity } from '../identity.spec.fixture.js';
 
-describe('the limits of failed logins', () => {
+describe('limits of failed logins', () => {
   let shop: TestIdentity;
   beforeAll(async () => {
     shop = await TestIdentity.start({ loginLimitPerUser: 5, loginLimitPerAddress: 8 });
@@ -23,11 +23,11 @@ describe('the limits of failed logins', () => {
     return counts;
   }
 
-  it('hold exactly for one name, from many addresses, whatever comes in parallel', async () => {
+  it('hold exactly for one name over many addresses, also for concurrent attempts', async () => {
     const { username, password } = await shop.register();
     const guesses = Array.from({ length: 40 }, () => shop.login(username, 'wrong-guess', freshAddress()));
     expect(await codesOf(guesses)).toEqual({ 'login-failed': 5, 'too-many-logins': 35 });
-    // The right password is not tried any more: a guess would be told from a refusal by it.
+    // The right password is refused too: otherwise a guess could be told apart from a refusal.
     await expect(shop.login(username.toUpperCase(), password, freshAddress())).rejects.toMatchObject({
       code: 'too-many-logins',
       details: { retryAfter: expect.any(Number) },
@@ -36,12 +36,12 @@ describe('the limits of failed logins', () => {
     await expect(shop.login(username, password)).resolves.toMatchObject({ attemptsLeft: 5 });
   });
 
-  it('hold for names that nobody has as well', async () => {
-    const guesses = Array.from({ length: 10 }, () => shop.login('nobody', 'wrong-guess', freshAddress()));
+  it('hold for unknown names as well', async () => {
+    const guesses = Array.from({ length: 10 }, () => shop.login('unknown', 'wrong-guess', freshAddress()));
     expect(await codesOf(guesses)).toEqual({ 'login-failed': 5, 'too-many-logins': 5 });
   });
 
-  it("hold for one network, and a blocked network uses up nobody's attempts", async () => {
+  it('hold for one network, and a blocked network uses up no attempts of any name', async () => {
     const { username, password } = await shop.register();
     const inNetwork = (n: number): string => `2001:db8:0:7::${n.toString(16)}`;
     const spray = Array.from({ length: 8 }, (_, n) => shop.login(`spray-${n}`, 'wrong-guess', inNetwork(n)));
@@ -51,7 +51,7 @@ describe('the limits of failed logins', () => {
     await expect(shop.login(username, password, freshAddress())).resolves.toMatchObject({ attemptsLeft: 5 });
   });
 
-  it('count only failures, and say how many are left', async () => {
+  it('count only failures, and report the attempts left', async () => {
     const { username, password } = await shop.register();
     const address = freshAddress();
     for (let n = 0; n < 10; n++) await shop.login(username, password, address);
@@ -59,7 +59,7 @@ describe('the limits of failed logins', () => {
     await expect(shop.login(username, password, address)).resolves.toMatchObject({ attemptsLeft: 4 });
   });
 
-  it('hold over all replicas together', async () => {
+  it('hold across all replicas', async () => {
     await shop.addReplica({ loginLimitPerUser: 5, loginLimitPerAddress: 8 });
     await shop.addReplica({ loginLimitPerUser: 5, loginLimitPerAddress: 8 });
     const { username } = await shop.register();
@@ -67,7 +67,7 @@ describe('the limits of failed logins', () => {
     expect(await codesOf(guesses)).toEqual({ 'login-failed': 5, 'too-many-logins': 25 });
   });
 
-  it('say how many seconds to wait', async () => {
+  it('report how many seconds to wait', async () => {
     const { username } = await shop.register();
     for (let n = 0; n < 5; n++) await shop.login(username, 'wrong-guess', freshAddress()).catch(() => undefined);
     const error = await shop.login(username, 'wrong-guess', freshAddress()).catch((refused: unknown) => refused);
@@ -76,7 +76,7 @@ describe('the limits of failed logins', () => {
     expect(retryAfter).toBeLessThanOrEqual(900);
   });
 
-  it('keep no name or address, only hashes', async () => {
+  it('store only hashes of names and addresses', async () => {
     await shop.login('typed-my-password-here', 'wrong-guess', '198.51.100.99').catch(() => undefined);
     const { rows } = await shop.sql.query<{ row: string }>('SELECT f::text AS row FROM login_failures f');
     expect(rows.length).toBeGreaterThan(1);

@@ -1,20 +1,18 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 
-export interface Counted {
-  /** The subject's. */
+export interface FailureCount {
+  /** Hash of the subject. */
   readonly hash: Buffer;
-  /** This attempt included. */
+  /** Failures in the window, including this attempt. */
   readonly failures: number;
-  /** Identifies the window, too. */
+  /** Also identifies the window. */
   readonly windowEndsAt: Date;
   readonly secondsLeft: number;
 }
 
-/**
- * Counts one attempt of each subject as failed until it is taken back. Sorted, so that attempts wait in one direction.
- */
-export function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<Counted[]> {
-  return tx.query<Counted>(
+/** Counts one attempt of each subject as failed, until it is undone. Sorts the subjects, so that attempts cannot deadlock. */
+export function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promise<FailureCount[]> {
+  return tx.query<FailureCount>(
     {
       name: 'count-login-attempt',
       text: `
@@ -30,8 +28,8 @@ export function countAttempt(tx: Transaction, hashes: readonly Buffer[]): Promis
   );
 }
 
-/** The attempt was none that failed. A window that has ended meanwhile is left alone. */
-export async function takeBackAttempt(tx: Transaction, attempts: readonly Counted[]): Promise<void> {
+/** Removes a successful attempt from the counts. Leaves a new window alone if the attempt's window has ended. */
+export async function undoAttempt(tx: Transaction, attempts: readonly FailureCount[]): Promise<void> {
   await tx.execute(
     {
       name: 'take-back-login-attempt',

@@ -1,12 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
-import { type Counted, countAttempt, takeBackAttempt } from './login-attempts.repository.js';
+import { type FailureCount, countAttempt, undoAttempt } from './login-attempts.repository.js';
 import { type Subject, subjectOfAddress, subjectOfUser, tooManyLogins } from './login-limits.js';
 
 /**
- * Bounds how often secrets can be guessed. An attempt counts as failed before the secret is looked at, and is taken
- * back when it was right: counting afterwards would let any number of parallel guesses through.
+ * Limits how often secrets can be guessed. An attempt counts as failed before the secret is checked, and is undone when the
+ * secret was right: counting afterwards would let any number of concurrent guesses through.
  */
 @Injectable()
 export class LoginAttempts {
@@ -16,36 +16,36 @@ export class LoginAttempts {
   ) {}
 
   /**
-   * Runs one login of a name from an address.
-   * @param login undefined when the secret was wrong
-   * @returns what it returned, and how many more logins the name may fail in this window
-   * @throws DomainError `too-many-logins`, and whatever `login` throws (which does not count)
+   * Runs one login with a name from an address.
+   * @param login returns undefined when the secret is wrong
+   * @returns the result of `login`, and how many more attempts may fail in this window
+   * @throws DomainError `too-many-logins`. Rethrows errors of `login`; they do not count as failures.
    */
-  async ofUser<T>(
+  async runForUser<T>(
     username: string,
     address: string,
     login: () => Promise<T | undefined>,
   ): Promise<{ readonly result: T | undefined; readonly attemptsLeft: number }> {
     const { loginLimits: limits } = this.options;
     const user = subjectOfUser(username, limits);
-    const { result, counted } = await this.counted([user, subjectOfAddress(address, limits)], login);
+    const { result, counted } = await this.countAndRun([user, subjectOfAddress(address, limits)], login);
     const failures = counted.find((one) => one.subject === user)?.failures ?? 0;
-    // The count has this attempt in it, which did not fail when there is a result.
+    // The count includes this attempt, which did not fail if there is a result.
     return { result, attemptsLeft: Math.max(0, user.limit - failures + (result === undefined ? 0 : 1)) };
   }
 
   /** Runs one client authentication from an address. */
-  async ofAddress<T>(address: string, authenticate: () => Promise<T | undefined>): Promise<T | undefined> {
+  async runForAddress<T>(address: string, authenticate: () => Promise<T | undefined>): Promise<T | undefined> {
     const subject = subjectOfAddress(address, this.options.loginLimits);
-    return (await this.counted([subject], authenticate)).result;
+    return (await this.countAndRun([subject], authenticate)).result;
   }
 
-  private async counted<T>(
+  private async countAndRun<T>(
     subjects: readonly Subject[],
     work: () => Promise<T | undefined>,
   ): Promise<{
     readonly result: T | undefined;
-    readonly counted: readonly (Counted & { readonly subject: Subject })[];
+    readonly counted: readonly (FailureCount & { readonly subject: Subject })[];
   }> {
     const byHash = new Map(subjects.map((subject) => [subject.hash.toString('hex'), subject]));
     const counted = await this.database.transaction(async (tx) => {
@@ -60,7 +60,7 @@ export class LoginAttempts {
       const waits = counts.flatMap(({ failures, subject, secondsLeft }) =>
         failures > subject.limit ? secondsLeft : [],
       );
-      // Undoes the count as well: a blocked address cannot use up the attempts of other people's names.
+      // Rolls the counts back too: a blocked address must not use up attempts of names.
       if (waits.length > 0) throw tooManyLogins(Math.max(1, ...waits));
       return counts;
     });
@@ -70,7 +70,7 @@ export class LoginAttempts {
       result = await work();
       failed = result === undefined;
     } finally {
-      if (!failed) await this.database.transaction((tx) => takeBackAttempt(tx, counted));
+      if (!failed) await this.database.transaction((tx) => undoAttempt(tx, counted));
     }
     return { result, counted };
   }

@@ -4,13 +4,13 @@ import { sha256 } from '../credentials/secret.js';
 import { usernameKey } from '../users/user.js';
 
 export interface LoginLimits {
-  /** Failures of one name in a window. */
+  /** Maximum failures per name in a window. */
   readonly perUser: number;
-  /** Failures from one network in a window. */
+  /** Maximum failures per network in a window. */
   readonly perNetwork: number;
 }
 
-/** What failures are counted by. */
+/** A name or network whose failures are counted. */
 export interface Subject {
   readonly hash: Buffer;
   readonly limit: number;
@@ -27,7 +27,7 @@ export const subjectOfAddress = (address: string, limits: LoginLimits): Subject 
 });
 
 export function tooManyLogins(retryAfterSeconds: number): DomainError {
-  return new DomainError('too-many-logins', 'Too many logins failed. Wait before the next one.', {
+  return new DomainError('too-many-logins', 'Too many failed logins. Wait before you try again.', {
     retryAfter: retryAfterSeconds,
   });
 }

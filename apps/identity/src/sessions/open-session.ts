@@ -1,10 +1,10 @@
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { OpenSession } from '@plant-shop/contracts/identity.sessions';
 
-/** Of one user, so that they can be listed whole and ended at once: with one more the oldest ends. */
+/** Sessions per user; another one ends the oldest. The limit allows listing all and ending all in one transaction. */
 export const maxSessions = 1_000;
 
-/** A session as the table keeps it. */
+/** A row of the table `sessions`. */
 export interface SessionRecord {
   readonly id: string;
   readonly tokenHash: Buffer;
@@ -12,11 +12,11 @@ export interface SessionRecord {
   readonly expiresAt: Date;
   readonly lastUsedAt: Date | null;
   readonly userAgent: string | null;
-  /** Of the OAuth pages' session that counts while this one lives. */
+  /** Hash of the provider session that is valid while this session lives. */
   readonly oauthSession: Buffer | null;
 }
 
-/** The session as its user sees it. @param own the token hash that the caller showed */
+/** Converts to the client's view. @param own the hash of the caller's session token */
 export const toOpenSession = (session: SessionRecord, own: Buffer | undefined): OpenSession => ({
   id: session.id,
   createdAt: session.createdAt.toISOString(),

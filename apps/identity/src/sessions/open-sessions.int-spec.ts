@@ -5,7 +5,7 @@ import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
 import { until } from '@plant-shop/testing/until';
 import { digestOf, manager, TestIdentity } from '../identity.spec.fixture.js';
 
-describe('the sessions that a user has open', () => {
+describe('open sessions of a user', () => {
   let shop: TestIdentity;
   beforeAll(async () => {
     shop = await TestIdentity.start({}, { usesIntervalMs: 50 });
@@ -20,13 +20,13 @@ describe('the sessions that a user has open', () => {
     (await shop.call(identity.readRevocations, { after })).entries.map(({ kind, id }) => `${kind}:${id}`);
   const head = async (): Promise<number> => (await shop.call(identity.readRevocations, { after: 0 })).head;
 
-  it('are listed newest first, with what they were begun with and when they were used, never with a token', async () => {
-    const { username, password, token, inPerson } = await shop.enter();
+  it('are listed newest first, with user agent and last use, never with a token', async () => {
+    const { username, password, token, principal } = await shop.registerAndLogin();
     const userAgent = 'curl/8.9.1';
     const second = await shop.call(identity.login, { username, password, address: '192.0.2.1', userAgent });
     await shop.check('session', second.token);
     await until(async () => (await list(username, token))[0]?.lastUsedAt !== undefined);
-    const [newest, oldest, ...others] = await list(username, token, inPerson);
+    const [newest, oldest, ...others] = await list(username, token, principal);
     expect(others).toEqual([]);
     expect(newest).toMatchObject({ userAgent, kind: 'token', current: false, expiresAt: second.expiresAt });
     expect(oldest).toMatchObject({ current: true });
@@ -37,14 +37,14 @@ describe('the sessions that a user has open', () => {
     expect(JSON.stringify([newest, oldest])).not.toContain(second.token);
   });
 
-  it('are not those that have expired', async () => {
-    const { username, userId } = await shop.enter();
+  it('do not include expired ones', async () => {
+    const { username, userId } = await shop.registerAndLogin();
     await shop.sql.query('UPDATE sessions SET expires_at = now() WHERE user_id = $1', [userId]);
     await expect(list(username, undefined)).resolves.toEqual([]);
   });
 
-  it('are a thousand at most: with one more the oldest ends, and the log tells', async () => {
-    const { username, password, token, userId } = await shop.enter();
+  it('are limited to 1,000: another one ends the oldest, which is logged', async () => {
+    const { username, password, token, userId } = await shop.registerAndLogin();
     const { id: oldest } = await shop.check('session', token);
     await shop.sql.query(
       `INSERT INTO sessions (id, user_id, token_hash, expires_at, user_agent)
@@ -61,35 +61,35 @@ describe('the sessions that a user has open', () => {
     await expect(shop.check('session', newest.token)).resolves.toBeDefined();
   });
 
-  it('end one by one, and the log tells', async () => {
-    const { username, password, token, inPerson } = await shop.enter();
+  it('end one by one, which is logged', async () => {
+    const { username, password, token, principal } = await shop.registerAndLogin();
     const other = await shop.login(username, password);
     const { id } = await shop.check('session', other.token);
     const position = await head();
-    await shop.call(identity.endSession, { username, sessionId: id }, inPerson);
+    await shop.call(identity.endSession, { username, sessionId: id }, principal);
     expect(await revocationsSince(position)).toEqual([`session:${id}`]);
     await expect(shop.check('session', other.token)).rejects.toMatchObject({ code: 'credential-refused' });
     await expect(shop.check('session', token)).resolves.toBeDefined();
-    const again = shop.call(identity.endSession, { username, sessionId: id }, inPerson);
+    const again = shop.call(identity.endSession, { username, sessionId: id }, principal);
     await expect(again).rejects.toMatchObject({ code: 'session-not-found' });
   });
 
-  it('end all at once, the own one as well, and no keys', async () => {
-    const { username, password, token, inPerson } = await shop.enter();
-    const { key } = await shop.call(identity.createApiKey, { username, apiKey: { name: 'till' } }, inPerson);
+  it("end all at once, including the caller's, while API keys continue", async () => {
+    const { username, password, token, principal } = await shop.registerAndLogin();
+    const { key } = await shop.call(identity.createApiKey, { username, apiKey: { name: 'till' } }, principal);
     const tokens = [token, (await shop.login(username, password)).token, (await shop.login(username, password)).token];
-    await expect(shop.call(identity.endSessions, { username }, inPerson)).resolves.toEqual({ ended: 3 });
+    await expect(shop.call(identity.endSessions, { username }, principal)).resolves.toEqual({ ended: 3 });
     for (const one of tokens) await expect(shop.check('session', one)).rejects.toMatchObject({ code: 'credential-refused' });
     await expect(shop.check('apiKey', key)).resolves.toBeDefined();
     await expect(list(username, undefined)).resolves.toEqual([]);
   });
 
-  it('are nobody else’s business', async () => {
-    const { username, token } = await shop.enter();
+  it('cannot be listed or ended by other users or with an API key', async () => {
+    const { username, token } = await shop.registerAndLogin();
     const { id } = await shop.check('session', token);
-    const other = await shop.enter();
-    const byKey = { ...(await shop.enter()).inPerson, shown: ['apiKey'] };
-    for (const principal of [other.inPerson, byKey]) {
+    const other = await shop.registerAndLogin();
+    const byKey = { ...(await shop.registerAndLogin()).principal, shown: ['apiKey'] };
+    for (const principal of [other.principal, byKey]) {
       for (const call of [
         list(username, undefined, principal),
         shop.call(identity.endSession, { username, sessionId: id }, principal),
@@ -98,8 +98,8 @@ describe('the sessions that a user has open', () => {
         await expect(call).rejects.toMatchObject({ code: 'forbidden' });
       }
     }
-    // Not even by the name of a session that is somebody else's.
-    const crossed = shop.call(identity.endSession, { username: other.username, sessionId: id }, other.inPerson);
+    // Nor with the session id of another user under the caller's own name.
+    const crossed = shop.call(identity.endSession, { username: other.username, sessionId: id }, other.principal);
     await expect(crossed).rejects.toMatchObject({ code: 'session-not-found' });
     await expect(shop.check('session', token)).resolves.toBeDefined();
   });

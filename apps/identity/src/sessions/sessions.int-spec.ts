@@ -10,7 +10,7 @@ describe('sessions', () => {
   });
   afterAll(() => shop.stop());
 
-  it('begin with a login, whatever case the name is in, and lead to the user and what a customer may do', async () => {
+  it('start with a login, whose name ignores case, and identify the user and permissions', async () => {
     const { username, password } = await shop.register();
     const { token, expiresAt } = await shop.login(username.toUpperCase(), password);
     expect(token).toMatch(/^[\w-]{43}$/);
@@ -27,7 +27,7 @@ describe('sessions', () => {
     });
   });
 
-  it('leave no token in the database', async () => {
+  it('store no token in the database', async () => {
     const { username, password } = await shop.register();
     const { token } = await shop.login(username, password);
     const { rows } = await shop.sql.query<{ row: string }>('SELECT s::text AS row FROM sessions s');
@@ -36,10 +36,10 @@ describe('sessions', () => {
     expect(rows.map(({ row }) => row).join()).toContain(Buffer.from(hash, 'base64url').toString('hex'));
   });
 
-  it('fail to begin in the same way for a wrong password, a wrong name and an impossible name', async () => {
+  it('are refused in the same way for a wrong password, an unknown name and an invalid name', async () => {
     const { username } = await shop.register();
     const failures = await Promise.all(
-      [username, 'nobody-at-all', 'K\u212a/no name'].map((name) =>
+      [username, 'unknown-user', 'K\u212a/no name'].map((name) =>
         shop.login(name, 'wrong-password').catch((error: unknown) => error),
       ),
     );
@@ -48,7 +48,7 @@ describe('sessions', () => {
     for (const failure of failures) expect(failure).toEqual(first);
   });
 
-  it('cost the same to refuse for a wrong name as for a wrong password', async () => {
+  it('cost the same CPU time to refuse for an unknown name as for a wrong password', async () => {
     const costly = await TestIdentity.start({}, { hashingCost: productionCost });
     try {
       const names = await Promise.all(Array.from({ length: 20 }, async () => (await costly.register()).username));
@@ -62,10 +62,10 @@ describe('sessions', () => {
       const unknown: number[] = [];
       for (const name of names) {
         known.push(await refuse(name));
-        unknown.push(await refuse(`nobody-${name}`));
+        unknown.push(await refuse(`unknown-${name}`));
       }
-      // CPU time, which other processes on the machine do not stretch. A refusal without a hash costs a tenth. How long both
-      // take, to 5 % over 500 and 500, is measured by `npm run bench -- --only S4`.
+      // CPU time does not depend on other processes of the machine. A refusal without a hash costs a tenth.
+      // `npm run bench -- --only S4` measures that durations differ by less than 5 % over 500 and 500 logins.
       const median = (costs: number[]): number => costs.sort((a, b) => a - b)[10]!;
       expect(median(unknown) / median(known)).toBeGreaterThan(0.5);
       expect(median(unknown) / median(known)).toBeLessThan(2);
@@ -74,30 +74,30 @@ describe('sessions', () => {
     }
   });
 
-  it('end with a logout, and a logout of nothing is no error', async () => {
-    const { token } = await shop.enter();
+  it('end with a logout, which can be repeated', async () => {
+    const { token } = await shop.registerAndLogin();
     await expect(shop.call(identity.logout, { digest: digestOf(token) })).resolves.toEqual({ ended: true });
     await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
     await expect(shop.call(identity.logout, { digest: digestOf(token) })).resolves.toEqual({ ended: false });
   });
 
-  it('are refused from the moment they expire on', async () => {
-    const { token } = await shop.enter();
+  it('are refused as soon as they expire', async () => {
+    const { token } = await shop.registerAndLogin();
     await shop.sql.query(`UPDATE sessions SET expires_at = now() - interval '1 millisecond' WHERE token_hash = $1`, [
       Buffer.from(digestOf(token), 'base64url'),
     ]);
     await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('end with a new password, but for the one that set it', async () => {
-    const { username, password, token, userId, inPerson } = await shop.enter();
+  it('end with a new password, except the one that set it', async () => {
+    const { username, password, token, userId, principal } = await shop.registerAndLogin();
     const others = await Promise.all([1, 2, 3].map(() => shop.login(username, password)));
     const ids = await Promise.all(others.map(async (one) => (await shop.check('session', one.token)).id));
     const { head } = await shop.call(identity.readRevocations, { after: 0 });
     await shop.call(
       identity.updateUser,
       { username, user: { password: 'another-password' }, ownSession: digestOf(token) },
-      inPerson,
+      principal,
     );
     await expect(shop.check('session', token)).resolves.toMatchObject({ userId });
     for (const other of others) {
@@ -111,12 +111,12 @@ describe('sessions', () => {
   });
 
   it('all end when a manager sets the password', async () => {
-    const { username, token } = await shop.enter();
+    const { username, token } = await shop.registerAndLogin();
     await shop.call(identity.updateUser, { username, user: { password: 'set-by-staff' } }, manager);
     await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('never outlive a change of the password that their login raced with', async () => {
+  it('never survive a password change that races with their login', async () => {
     for (let round = 0; round < 10; round++) {
       const { username, password } = await shop.register();
       const logins = Array.from({ length: 5 }, () => shop.login(username, password).catch(() => undefined));

@@ -7,15 +7,16 @@ export interface NewSession {
   readonly id: string;
   readonly tokenHash: Buffer;
   readonly userId: string;
-  /** The hash that the password was checked against. */
+  /** The hash that the password was verified against. */
   readonly passwordHash: string;
   readonly ttlHours: number;
   readonly userAgent: string | undefined;
 }
 
 /**
- * Opens a session, unless the user is gone or has another password since it was checked: whoever changes it ends the
- * sessions that are there, and this one would slip through. The lock makes both see each other.
+ * Opens a session, unless the user was deleted or the password changed since it was verified: the change ends only the
+ * sessions that it sees, so this one would survive. The row lock serialises both.
+ * @returns undefined when no session was opened
  */
 export async function insertSession(tx: Transaction, session: NewSession): Promise<{ expiresAt: Date } | undefined> {
   const [row] = await tx.query<{ expiresAt: Date }>(
@@ -39,18 +40,18 @@ export async function insertSession(tx: Transaction, session: NewSession): Promi
   return row;
 }
 
-/** Ends a user's sessions but the newest ones. @returns their ids */
-export async function endOldestSessions(tx: Transaction, userId: string, kept: number): Promise<string[]> {
+/** Ends all but the newest sessions of a user. @returns the ids of the ended sessions */
+export async function endOldestSessions(tx: Transaction, userId: string, keep: number): Promise<string[]> {
   const ended = await tx.query<{ id: string }>(
     `DELETE FROM sessions WHERE id IN (
        SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC, id OFFSET $2)
      RETURNING id`,
-    [userId, kept],
+    [userId, keep],
   );
   return ended.map(({ id }) => id);
 }
 
-/** Those that are live, newest first. */
+/** Returns the live sessions of a user, newest first. */
 export function listSessions(db: Reader, userId: string): Promise<SessionRecord[]> {
   return db.query<SessionRecord>(
     `SELECT id, token_hash AS "tokenHash", created_at AS "createdAt", expires_at AS "expiresAt",
@@ -60,12 +61,12 @@ export function listSessions(db: Reader, userId: string): Promise<SessionRecord[
   );
 }
 
-/** @returns whether the user had it */
+/** @returns false when the user has no session with this id */
 export async function endSessionOf(tx: Transaction, userId: string, id: string): Promise<boolean> {
   return (await tx.execute('DELETE FROM sessions WHERE user_id = $1 AND id = $2', [userId, id])) > 0;
 }
 
-/** At most once a minute for a session, whichever replicas it was seen by. */
+/** Writes the last use, at most once a minute per session over all replicas. */
 export function touchSessions(tx: Transaction, ids: readonly string[]): Promise<number> {
   return tx.execute(
     `UPDATE sessions SET last_used_at = now()
@@ -75,13 +76,13 @@ export function touchSessions(tx: Transaction, ids: readonly string[]): Promise<
 }
 
 /**
- * Finds the live session that a login in a browser opened, and notes that it was used. The first time it is known by its
- * id, from the login itself, and bound to the OAuth pages' session; from then on by that. Of two logins at the same
- * moment in one browser the first is bound.
+ * Finds the live session of a browser login and writes its last use. The first call finds it by `openedId` and binds it to
+ * the provider's session; later calls find it by that. Of two concurrent logins in one browser, the first is bound.
+ * @returns whether there is such a session
  */
-export async function useBrowserSession(
+export async function touchBrowserSession(
   tx: Transaction,
-  login: { readonly userId: string; readonly oauthSession: Buffer; readonly openedId: string | undefined },
+  session: { readonly userId: string; readonly oauthSession: Buffer; readonly openedId: string | undefined },
 ): Promise<boolean> {
   const used = await tx.execute(
     `UPDATE sessions SET oauth_session = $2, last_used_at = now()
@@ -89,13 +90,13 @@ export async function useBrowserSession(
        SELECT id FROM sessions
        WHERE user_id = $1 AND expires_at > now() AND (oauth_session = $2 OR (id = $3 AND oauth_session IS NULL))
        ORDER BY oauth_session NULLS LAST LIMIT 1)`,
-    [login.userId, login.oauthSession, login.openedId ?? null],
+    [session.userId, session.oauthSession, session.openedId ?? null],
   );
   return used > 0;
 }
 
-/** Whether it lives; if so, it does until the transaction ends. */
-export async function holdBrowserSession(tx: Transaction, userId: string, oauthSession: Buffer): Promise<boolean> {
+/** Returns whether the session is live, and keeps it from being ended until the transaction ends. */
+export async function lockBrowserSession(tx: Transaction, userId: string, oauthSession: Buffer): Promise<boolean> {
   const held = await tx.query(
     'SELECT 1 FROM sessions WHERE user_id = $1 AND oauth_session = $2 AND expires_at > now() FOR SHARE',
     [userId, oauthSession],
@@ -103,7 +104,7 @@ export async function holdBrowserSession(tx: Transaction, userId: string, oauthS
   return held.length > 0;
 }
 
-/** @returns its id when it was there */
+/** @returns the id of the ended session, undefined when there was none */
 export async function endBrowserSession(tx: Transaction, oauthSession: Buffer): Promise<string | undefined> {
   const [ended] = await tx.query<{ id: string }>('DELETE FROM sessions WHERE oauth_session = $1 RETURNING id', [
     oauthSession,
@@ -111,7 +112,7 @@ export async function endBrowserSession(tx: Transaction, oauthSession: Buffer): 
   return ended?.id;
 }
 
-/** @returns its id when it was there */
+/** @returns the id of the ended session, undefined when there was none */
 export async function endSession(tx: Transaction, tokenHash: Buffer): Promise<string | undefined> {
   const [ended] = await tx.query<{ id: string }>('DELETE FROM sessions WHERE token_hash = $1 RETURNING id', [
     tokenHash,
@@ -119,7 +120,7 @@ export async function endSession(tx: Transaction, tokenHash: Buffer): Promise<st
   return ended?.id;
 }
 
-/** Ends a user's sessions but one. @returns their ids */
+/** Ends all sessions of a user except one. @returns the ids of the ended sessions */
 export async function endSessionsOf(
   tx: Transaction,
   userId: string,
@@ -132,7 +133,7 @@ export async function endSessionsOf(
   return ended.map(({ id }) => id);
 }
 
-/** Followers know when a session expires: no revocation is needed. */
+/** Deletes expired sessions. Followers know when a session expires, so no revocation is needed. */
 export function deleteExpiredSessions(tx: Transaction): Promise<number> {
   return tx.execute('DELETE FROM sessions WHERE expires_at < now()');
 }

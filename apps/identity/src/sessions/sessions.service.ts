@@ -6,20 +6,20 @@ import type { EndSession, EndSessions, ListSessions, OpenSession } from '@plant-
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { auditOthers } from '../audit/audit-others.js';
+import { auditUnlessSelf } from '../audit/audit-unless-self.js';
 import { fromDigest, newSecret, sha256 } from '../credentials/secret.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
-import { managed } from '../users/user.js';
-import { findLogin, findUser } from '../users/users.repository.js';
-import { endLogins } from './end-logins.js';
+import { requireManageable } from '../users/user.js';
+import { findStoredPassword, findUser } from '../users/users.repository.js';
+import { endSessionsAndGrants } from './end-sessions-and-grants.js';
 import { LoginAttempts } from './login-attempts.js';
 import { maxSessions, sessionNotFound, toOpenSession } from './open-session.js';
 import { endOldestSessions, endSession, endSessionOf, insertSession, listSessions } from './sessions.repository.js';
 
-interface Opened {
+interface OpenedSession {
   readonly id: string;
   readonly userId: string;
   readonly token: string;
@@ -42,16 +42,16 @@ export class SessionsService {
   }
 
   /**
-   * Opens a session, whose token whoever logs in on the OAuth pages does not need. Takes the same steps for a name that
-   * nobody has as for a wrong password.
+   * Checks the password and opens a session, for `login` and for the OAuth pages, which do not use its token. Does the same
+   * work for an unknown name as for a wrong password.
    * @throws DomainError `login-failed`, `too-many-logins`
    */
-  async open(deadline: Deadline, login: Login): Promise<Opened & { readonly attemptsLeft: number }> {
+  async open(deadline: Deadline, login: Login): Promise<OpenedSession & { readonly attemptsLeft: number }> {
     const { username, password, address, userAgent } = login;
-    const { result, attemptsLeft } = await this.attempts.ofUser(username, address, async () => {
-      const known = await findLogin(this.database, username);
-      const isRight = await this.hasher.verify(known?.passwordHash, password, deadline);
-      return known && isRight ? this.insert(known.userId, known.passwordHash, userAgent) : undefined;
+    const { result, attemptsLeft } = await this.attempts.runForUser(username, address, async () => {
+      const stored = await findStoredPassword(this.database, username);
+      const isRight = await this.hasher.verify(stored?.passwordHash, password, deadline);
+      return stored && isRight ? this.insert(stored.userId, stored.passwordHash, userAgent) : undefined;
     });
     if (!result) throw new DomainError('login-failed', 'The username or the password is wrong.');
     return { ...result, attemptsLeft };
@@ -68,30 +68,30 @@ export class SessionsService {
   }
 
   async list({ caller }: RpcContext, { username, ownSession }: ListSessions): Promise<OpenSession[]> {
-    const { userId } = managed(caller, await findUser(this.database, username));
+    const { userId } = requireManageable(caller, await findUser(this.database, username));
     const own = ownSession === undefined ? undefined : fromDigest(ownSession);
     return (await listSessions(this.database, userId)).map((one) => toOpenSession(one, own));
   }
 
   async end(context: RpcContext, { username, sessionId }: EndSession): Promise<{ ended: string }> {
     await this.database.transaction(async (tx) => {
-      const { userId } = managed(context.caller, await findUser(tx, username));
+      const { userId } = requireManageable(context.caller, await findUser(tx, username));
       if (!(await endSessionOf(tx, userId, sessionId))) throw sessionNotFound();
       await appendRevocations(tx, [{ kind: 'session', id: sessionId }]);
-      auditOthers(tx, context, identity.endSession, userId, `${userId}/${sessionId}`);
+      auditUnlessSelf(tx, context, identity.endSession, userId, `${userId}/${sessionId}`);
     });
     this.revocations.nudge();
     return { ended: sessionId };
   }
 
-  /** Everywhere: all sessions, and what was granted to applications. */
+  /** Logs out everywhere: ends all sessions and all grants to applications. */
   async endAll(context: RpcContext, { username }: EndSessions): Promise<{ ended: number }> {
     const ended = await this.database.transaction(async (tx) => {
-      const { userId } = managed(context.caller, await findUser(tx, username));
-      const logins = await endLogins(tx, userId, undefined);
-      await appendRevocations(tx, logins);
-      auditOthers(tx, context, identity.endSessions, userId);
-      return logins.filter(({ kind }) => kind === 'session').length;
+      const { userId } = requireManageable(context.caller, await findUser(tx, username));
+      const revoked = await endSessionsAndGrants(tx, userId, undefined);
+      await appendRevocations(tx, revoked);
+      auditUnlessSelf(tx, context, identity.endSessions, userId);
+      return revoked.filter(({ kind }) => kind === 'session').length;
     });
     this.revocations.nudge();
     return { ended };
@@ -101,7 +101,7 @@ export class SessionsService {
     userId: string,
     passwordHash: string,
     userAgent: string | undefined,
-  ): Promise<Opened | undefined> {
+  ): Promise<OpenedSession | undefined> {
     const token = newSecret();
     const id = randomUUID();
     const session = { id, tokenHash: sha256(token), userId, passwordHash, userAgent };

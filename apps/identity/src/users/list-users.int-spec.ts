@@ -3,7 +3,7 @@ import { identity, type ListUsers } from '@plant-shop/contracts/identity';
 import { contextFor } from '@plant-shop/testing/service';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 
-describe('lists of users', () => {
+describe('listing users', () => {
   let shop: TestIdentity;
   beforeAll(async () => {
     shop = await TestIdentity.start();
@@ -19,13 +19,13 @@ describe('lists of users', () => {
   };
   const named = async (request: ListUsers): Promise<string[]> => (await pageOf(request)).names;
 
-  it('are in the order of names, in which upper and lower case do not differ, and show everything', async () => {
+  it('returns full profiles ordered by name, ignoring case', async () => {
     expect(await named({})).toEqual(['an.n', 'an_n', 'Ann', 'anna', 'ANNE', 'bob', 'Zoe+1', 'zoe@shop']);
     const [first] = await shop.call(identity.listUsers, { q: 'bob' }, manager);
     expect(first).toEqual({ id: expect.any(Number), username: 'bob', phone: '1', role: 'staff' });
   });
 
-  it('have those whose name begins with what is looked for, letter by letter', async () => {
+  it('finds names by a literal prefix, ignoring case', async () => {
     expect(await named({ q: 'ANN' })).toEqual(['Ann', 'anna', 'ANNE']);
     expect(await named({ q: 'anne' })).toEqual(['ANNE']);
     expect(await named({ q: 'an_' })).toEqual(['an_n']);
@@ -34,13 +34,14 @@ describe('lists of users', () => {
     for (const q of ['%', 'nn', 'zz', 'an\u{10FFFF}', 'ann ', 'K']) expect(await named({ q })).toEqual([]);
   });
 
-  it('have those of a role', async () => {
+  it('filters by role', async () => {
     expect(await named({ role: 'staff' })).toEqual(['anna', 'bob']);
     expect(await named({ role: 'staff', q: 'b' })).toEqual(['bob']);
     expect(await named({ role: 'admin' })).toEqual(['Ann']);
   });
 
-  it.each<Pick<ListUsers, 'q' | 'role'>>([{}, { q: 'an' }, { role: 'customer' }, { q: 'z', role: 'customer' }])('are walked through once, page by page: %j', async (filter) => {
+  const filters: Pick<ListUsers, 'q' | 'role'>[] = [{}, { q: 'an' }, { role: 'customer' }, { q: 'z', role: 'customer' }];
+  it.each(filters)('returns every user once, page by page: %j', async (filter) => {
     const seen: string[] = [];
     for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
       const { names, next } = await pageOf({ ...filter, limit: 2, ...(cursor !== undefined && { cursor }) });
@@ -51,7 +52,7 @@ describe('lists of users', () => {
     expect(seen).toEqual(await named(filter));
   });
 
-  it('take no cursor of another search, and none that was made up', async () => {
+  it('refuses a cursor of another search and a made-up one', async () => {
     const { next = '' } = await pageOf({ q: 'an', limit: 1 });
     expect(await named({ q: 'AN', limit: 1, cursor: next })).toEqual(['an_n']);
     for (const request of [{ q: 'a', cursor: next }, { cursor: next }, { q: 'an', role: 'staff', cursor: next }, { q: 'an', cursor: 'x' }] as const) {
@@ -59,12 +60,12 @@ describe('lists of users', () => {
     }
   });
 
-  it('are for write:users, also in person', async () => {
-    const { inPerson } = await shop.enter();
-    await expect(shop.call(identity.listUsers, {}, inPerson)).rejects.toMatchObject({ code: 'forbidden' });
+  it('needs write:users, even with a session', async () => {
+    const { principal } = await shop.registerAndLogin();
+    await expect(shop.call(identity.listUsers, {}, principal)).rejects.toMatchObject({ code: 'forbidden' });
   });
 
-  it('take no role that there is not', async () => {
+  it('refuses an unknown role', async () => {
     await expect(shop.call(identity.listUsers, { role: 'king' as 'admin' }, manager)).rejects.toMatchObject({
       code: 'invalid-input',
       details: { errors: [{ pointer: '/role' }] },

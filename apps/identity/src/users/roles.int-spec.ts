@@ -8,13 +8,13 @@ import type pg from 'pg';
 import { Follower } from '../credentials/follower.spec.fixture.js';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 
-type Entered = Awaited<ReturnType<TestIdentity['enter']>>;
+type Entered = Awaited<ReturnType<TestIdentity['registerAndLogin']>>;
 
-describe('roles of users', () => {
+describe('roles', () => {
   let shop: TestIdentity;
   let stopStore: () => Promise<void>;
   beforeAll(async () => {
-    // Deletions are carried on by their requests alone: the loop would wait for the locks that are held below.
+    // Only requests run deletions: the background loop would wait for the locks that are held below.
     shop = await TestIdentity.start({}, { deletionIntervalMs: 3_600_000 });
     stopStore = (await startFake(shop.natsUrl, 'store', [fake(store.closeCustomer, () => ({ openOrders: [] }))])).stop;
   });
@@ -27,7 +27,7 @@ describe('roles of users', () => {
   const setRole = (username: string, role: Role, ifVersion?: number) =>
     shop.call(identity.setUserRole, { username, assignment: { role }, ...(ifVersion !== undefined && { ifVersion }) }, manager);
   const admin = async (): Promise<Entered> => {
-    const user = await shop.enter();
+    const user = await shop.registerAndLogin();
     await shop.sql.query(`UPDATE users SET role = 'admin' WHERE user_id = $1`, [user.userId]);
     return user;
   };
@@ -39,8 +39,8 @@ describe('roles of users', () => {
       (error: unknown) => (error as { code: string }).code,
     );
 
-  it('are given by whoever manages users, hold within a second, and are in the audit log', async () => {
-    const { username, userId, token, user } = await shop.enter();
+  it('are set with write:users, take effect within a second, and are audited', async () => {
+    const { username, userId, token, user } = await shop.registerAndLogin();
     const follower = await Follower.start(shop);
     try {
       expect(await follower.check('session', token)).toMatchObject({ permissions: permissionsOfRole.customer });
@@ -56,32 +56,32 @@ describe('roles of users', () => {
     });
   });
 
-  it('are shown to whoever manages users, and to nobody else', async () => {
-    const { username, inPerson } = await shop.enter();
+  it('are visible with write:users only', async () => {
+    const { username, principal } = await shop.registerAndLogin();
     expect(await shop.call(identity.getUser, { username }, manager)).toMatchObject({ role: 'customer' });
     expect(await shop.call(identity.updateUser, { username, user: { phone: '1' } }, manager)).toMatchObject({ role: 'customer' });
-    expect(await shop.call(identity.getUser, { username }, inPerson)).not.toHaveProperty('role');
-    expect(await shop.call(identity.updateUser, { username, user: { phone: '1' } }, inPerson)).not.toHaveProperty('role');
+    expect(await shop.call(identity.getUser, { username }, principal)).not.toHaveProperty('role');
+    expect(await shop.call(identity.updateUser, { username, user: { phone: '1' } }, principal)).not.toHaveProperty('role');
     expect(await shop.call(identity.getUser, { username })).not.toHaveProperty('role');
   });
 
-  it('are changed in the version that was expected, which then is another one', async () => {
+  it('are changed only in the expected version, which then increases', async () => {
     const { username } = await shop.register();
     const change = (ifVersion: number, role: Role) => shop.caller.client.callRaw(identity.setUserRole, { username, assignment: { role }, ifVersion }, contextFor(manager));
     expect(await codeOf(setRole(username, 'staff', 7))).toBe('precondition-failed');
     expect((await change(1, 'staff')).version).toBe(2);
     expect(await codeOf(setRole(username, 'admin', 1))).toBe('precondition-failed');
-    // The same again is no change.
+    // Setting the same role is no change.
     const { head } = await shop.call(identity.readRevocations, { after: 0 });
     expect((await change(2, 'staff')).version).toBe(2);
     expect((await shop.call(identity.readRevocations, { after: head })).entries).toEqual([]);
   });
 
-  it('are not changed by users in person, nor for users who are not there', async () => {
-    const { username, inPerson } = await shop.enter();
-    const own = shop.call(identity.setUserRole, { username, assignment: { role: 'admin' } }, inPerson);
+  it('cannot be changed by users themselves, nor for unknown users', async () => {
+    const { username, principal } = await shop.registerAndLogin();
+    const own = shop.call(identity.setUserRole, { username, assignment: { role: 'admin' } }, principal);
     expect(await codeOf(own)).toBe('forbidden');
-    expect(await codeOf(setRole('nobody-there', 'staff'))).toBe('user-not-found');
+    expect(await codeOf(setRole('unknown-user', 'staff'))).toBe('user-not-found');
     await expect(shop.call(identity.setUserRole, { username, assignment: { role: 'king' as Role } }, manager)).rejects.toMatchObject({
       code: 'invalid-input',
       details: { errors: [{ pointer: '/assignment/role', detail: 'must be one of customer, staff, admin' }] },
@@ -89,20 +89,20 @@ describe('roles of users', () => {
   });
 
   describe('of admins', () => {
-    it('stay with the last one, who is not deleted either', async () => {
-      const { username, inPerson } = await admin();
+    it('the last one can be neither demoted nor deleted', async () => {
+      const { username, principal } = await admin();
       expect(await codeOf(setRole(username, 'staff'))).toBe('last-admin');
       expect(await codeOf(shop.call(identity.deleteUser, { username }, manager))).toBe('last-admin');
-      expect(await codeOf(shop.call(identity.deleteUser, { username }, inPerson))).toBe('last-admin');
+      expect(await codeOf(shop.call(identity.deleteUser, { username }, principal))).toBe('last-admin');
       expect(await setRole(username, 'admin')).toMatchObject({ role: 'admin' });
       const other = await shop.register();
       await setRole(other.username, 'admin');
       expect(await setRole(username, 'customer')).toMatchObject({ role: 'customer' });
       expect(await admins()).toEqual([other.username]);
-      await shop.call(identity.deleteUser, { username }, inPerson);
+      await shop.call(identity.deleteUser, { username }, principal);
     });
 
-    it('do not count once the admin is about to be deleted', async () => {
+    it('one whose deletion is recorded does not count', async () => {
       const [one, other] = [await admin(), await admin()];
       await shop.sql.query(
         `INSERT INTO user_deletions (user_id, attempt, leased_until) VALUES ($1, nextval('deletion_attempts'), now() + interval '1 hour')`,
@@ -110,15 +110,15 @@ describe('roles of users', () => {
       );
       expect(await codeOf(setRole(other.username, 'staff'))).toBe('last-admin');
       expect(await codeOf(shop.call(identity.deleteUser, { username: other.username }, manager))).toBe('last-admin');
-      // It was asked for before, and is asked for again.
+      // A recorded deletion can be requested again.
       expect(await codeOf(shop.call(identity.deleteUser, { username: one.username }, manager))).toBe('done');
     });
 
-    /** Two requests at the same moment: both have counted the admins, or wait to, before either commits. */
+    /** Runs two requests so that both have counted the admins, or wait to, before either commits. */
     async function together(first: () => Promise<unknown>, second: () => Promise<unknown>): Promise<string[]> {
       const holder: pg.PoolClient = await shop.sql.connect();
       try {
-        // What a change of role writes last, and what a deletion writes first after it has counted.
+        // Locks what a change of role writes last and what a deletion writes first after counting.
         await holder.query('BEGIN; SELECT 1 FROM revocation_head FOR UPDATE; LOCK TABLE user_deletions IN SHARE MODE');
         const codes = [first(), second()].map(codeOf);
         await until(async () => (await shop.waitingForLocks()) === 2);
@@ -130,10 +130,10 @@ describe('roles of users', () => {
       }
     }
 
-    it.each(['demotes', 'deletes'] as const)('one of two who each %s the other stays', async (verb) => {
+    it.each(['demotes', 'deletes'] as const)('one of two stays when each %s the other', async (verb) => {
       const [one, other] = [await admin(), await admin()];
       const remove = (user: Entered, by: Entered): Promise<unknown> => {
-        const caller = { ...by.inPerson, permissions: permissionsOfRole.admin };
+        const caller = { ...by.principal, permissions: permissionsOfRole.admin };
         return verb === 'demotes'
           ? shop.call(identity.setUserRole, { username: user.username, assignment: { role: 'customer' } }, caller)
           : shop.call(identity.deleteUser, { username: user.username }, caller);
@@ -150,7 +150,7 @@ describe('roles of users', () => {
       expect(await admins()).toHaveLength(1);
     });
 
-    it('all but one of many go, whoever asks for what and when', async () => {
+    it('one of many stays under concurrent demotions and deletions', async () => {
       const many = await Promise.all(Array.from({ length: 8 }, admin));
       const codes = await Promise.all(
         many.map(({ username }, n) => codeOf(n % 2 === 0 ? setRole(username, 'staff') : shop.call(identity.deleteUser, { username }, manager))),

@@ -9,13 +9,13 @@ import { findUser, hasOtherAdmin, lockAdmins, lockUser, setRole } from './users.
 
 export interface RoleChange {
   readonly before: Role;
-  /** With the role that was given. */
+  /** The user with the new role. */
   readonly user: UserRecord;
 }
 
 /**
- * Gives a user a role. Sessions, keys and clients go on, with what the role permits now: whoever keeps answers about
- * them learns of it from the log.
+ * Sets the role of a user. Sessions, keys and clients continue with the new role's permissions; caches learn of the change
+ * from the revocation log.
  * @throws DomainError `user-not-found`, `precondition-failed`, `last-admin`
  */
 export function changeRole(
@@ -38,13 +38,13 @@ export function changeRole(
 }
 
 /**
- * Called before an admin gets another role or is noted for deletion, in that transaction, which holds the user's row. Admins
- * who are noted for deletion count no more: any replica may carry the deletion on.
+ * Checks that another admin remains. Call it before an admin is demoted or a deletion is recorded, in that transaction, which
+ * must hold the user's row. Admins with a recorded deletion do not count: any replica may complete it.
  * @throws DomainError `last-admin`
  */
 export async function assertNotLastAdmin(tx: Transaction, { userId, role }: Pick<UserRecord, 'userId' | 'role'>): Promise<void> {
   if (role !== 'admin') return;
   await lockAdmins(tx);
   if (await hasOtherAdmin(tx, userId)) return;
-  throw new DomainError('last-admin', 'This is the last admin. Give another user the role admin first.');
+  throw new DomainError('last-admin', 'This is the last admin. Make another user an admin first.');
 }

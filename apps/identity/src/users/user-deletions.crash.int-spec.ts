@@ -7,11 +7,11 @@ import { contextFor, fake, startFake } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { manager, TestIdentity } from '../identity.spec.fixture.js';
 
-describe('whatever identity loses while it deletes a user, and whenever it dies', () => {
+describe('a crash or lost message at any point of deleting a user', () => {
   let shop: TestIdentity;
-  let stage: CrashTestbed;
+  let testbed: CrashTestbed;
   let fakeStore: { stop: () => Promise<void> };
-  /** As the store has them: who may order no more, and whose orders are open. */
+  /** State of the fake store: closed customers, and open orders by user. */
   const closed = new Set<string>();
   const openOrders = new Map<string, number[]>();
   beforeAll(async () => {
@@ -23,10 +23,10 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
         return { openOrders: open };
       }),
     ]);
-    stage = await shop.crashStage();
+    testbed = await shop.startCrashTestbed();
   });
   afterAll(async () => {
-    await stage.stop();
+    await testbed.stop();
     await fakeStore.stop();
     await shop.stop();
   });
@@ -39,27 +39,27 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
 
   const outcomeOf = (answer: Promise<unknown>): Promise<unknown> => answer.catch((error: unknown) => (error as { code: string }).code);
 
-  /** Leases are over, as they would be in a while. */
+  /** Lets all leases expire and waits until the deletion is settled. */
   async function settle(userId: string): Promise<void> {
     await shop.sql.query(`UPDATE user_deletions SET leased_until = now() - interval '1 second'`);
     await until(async () => !(await isPending(userId)));
   }
 
-  async function expectTruth(outcome: Outcome<unknown>, userId: string): Promise<void> {
+  async function expectConsistent(outcome: Outcome<unknown>, userId: string): Promise<void> {
     if (outcome.kind === 'answered') expect(await isThere(userId)).toBe(false);
     if (outcome.kind !== 'refused') return;
     expect(['unavailable', 'outcome-unknown']).toContain(outcome.code);
-    // Nothing happened is meant for good: it does not happen by itself later.
+    // `unavailable` means that nothing happened, and that nothing will happen later.
     if (outcome.code === 'unavailable') expect([await isThere(userId), await isPending(userId)]).toEqual([true, false]);
   }
 
-  it('the user is gone in the end, for all, with one entry in the log of revocations', async () => {
-    await atEveryPoint(stage, {
+  it('the user is deleted in the end, in identity and store, with one revocation', async () => {
+    await atEveryPoint(testbed, {
       name: 'delete a user',
       minCalls: 12,
-      given: () => shop.enter(),
+      given: () => shop.registerAndLogin(),
       when: (victim, { username }, withinMs) => remove(victim.caller, username, withinMs),
-      immediately: ({ userId }, outcome) => expectTruth(outcome, userId),
+      immediately: ({ userId }, outcome) => expectConsistent(outcome, userId),
       eventually: async ({ username, userId, token }) => {
         const again = await outcomeOf(remove(shop.caller.client, username));
         expect([{ username }, 'user-not-found']).toContainEqual(again);
@@ -71,12 +71,12 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
     });
   }, crashTestTimeoutMs);
 
-  it('a user with open orders stays, and can log in to cancel them', async () => {
-    await atEveryPoint(stage, {
+  it('a user with open orders stays and can log in to cancel them', async () => {
+    await atEveryPoint(testbed, {
       name: 'delete a user who must stay',
       minCalls: 12,
       given: async () => {
-        const user = await shop.enter();
+        const user = await shop.registerAndLogin();
         openOrders.set(user.userId, [5]);
         return user;
       },
@@ -85,7 +85,8 @@ describe('whatever identity loses while it deletes a user, and whenever it dies'
         expect(['user-has-open-orders', 'unavailable', 'outcome-unknown']).toContain(outcome);
       },
       eventually: async ({ username, password, userId, token }) => {
-        await expect(remove(shop.caller.client, username)).rejects.toMatchObject({ code: 'user-has-open-orders', details: { orders: [5] } });
+        const refusal = { code: 'user-has-open-orders', details: { orders: [5] } };
+        await expect(remove(shop.caller.client, username)).rejects.toMatchObject(refusal);
         await settle(userId);
         expect([await isThere(userId), closed.has(userId)]).toEqual([true, false]);
         await expect(shop.check('session', token)).resolves.toMatchObject({ userId });

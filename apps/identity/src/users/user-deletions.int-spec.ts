@@ -19,15 +19,15 @@ describe('deleting a user', () => {
   });
   afterAll(() => shop.stop());
 
-  /** A store that answers like this; without one there is none. */
+  /** Starts a fake store and returns the ids it is called with. Until then no store is running. */
   async function startStore(answer: (attempt: number) => OpenOrders | Promise<OpenOrders>): Promise<string[]> {
-    const asked: string[] = [];
+    const closed: string[] = [];
     const closeCustomer = fake(store.closeCustomer, async ({ userId, attempt = 0 }) => {
-      asked.push(userId);
+      closed.push(userId);
       return answer(attempt);
     });
     stopStore = (await startFake(shop.natsUrl, 'store', [closeCustomer])).stop;
-    return asked;
+    return closed;
   }
 
   const isPending = async (userId: string): Promise<boolean> =>
@@ -37,7 +37,7 @@ describe('deleting a user', () => {
   const revocationsOf = async (userId: string): Promise<number | null> =>
     (await shop.sql.query(`SELECT 1 FROM revocations WHERE kind = 'user' AND id = $1`, [userId])).rowCount;
 
-  /** What a process leaves behind that died, or lost the store's answer, while it deleted this user. */
+  /** Records an intent with an expired lease, as a process leaves it that dies or loses the store's answer. */
   const leaveIntent = (userId: string): Promise<unknown> =>
     shop.sql.query(
       `INSERT INTO user_deletions (user_id, attempt, leased_until)
@@ -49,11 +49,11 @@ describe('deleting a user', () => {
   const audited = async (userId: string) =>
     (await shop.call(identity.readAudit, { operation: 'identity.deleteUser' })).filter(({ target }) => target === userId);
 
-  it('names in the audit log who deleted somebody else, also when the request is long gone by then', async () => {
-    const { username, userId } = await shop.enter();
+  it('audits who deleted another user, also if the deletion completes long after the request', async () => {
+    const { username, userId } = await shop.registerAndLogin();
     await expect(shop.call(identity.deleteUser, { username }, manager)).rejects.toMatchObject({ code: 'unavailable' });
     await startStore(() => {
-      throw new Error('its answer is lost');
+      throw new Error('lost answer');
     });
     await expect(shop.call(identity.deleteUser, { username }, manager)).rejects.toMatchObject({ code: 'internal' });
     expect(await audited(userId)).toEqual([]);
@@ -64,19 +64,19 @@ describe('deleting a user', () => {
     expect(await audited(userId)).toMatchObject([{ subject: manager.subject, credentials: ['apiKey'], requestId: 'test' }]);
   });
 
-  it('is not written down where users delete themselves', async () => {
+  it('is not audited when users delete themselves', async () => {
     await startStore(() => ({ openOrders: [] }));
-    const { username, userId, inPerson } = await shop.enter();
-    await shop.call(identity.deleteUser, { username }, inPerson);
+    const { username, userId, principal } = await shop.registerAndLogin();
+    await shop.call(identity.deleteUser, { username }, principal);
     expect(await audited(userId)).toEqual([]);
   });
 
-  it('removes the profile, sessions and keys, and tells the log', async () => {
-    const asked = await startStore(() => ({ openOrders: [] }));
-    const { username, password, userId, token, inPerson } = await shop.enter();
-    const { key } = await shop.call(identity.createApiKey, { username, apiKey: { name: 'k' } }, inPerson);
-    await expect(shop.call(identity.deleteUser, { username }, inPerson)).resolves.toEqual({ username });
-    expect(asked).toEqual([userId]);
+  it('removes the profile, sessions and keys, and is logged', async () => {
+    const closed = await startStore(() => ({ openOrders: [] }));
+    const { username, password, userId, token, principal } = await shop.registerAndLogin();
+    const { key } = await shop.call(identity.createApiKey, { username, apiKey: { name: 'k' } }, principal);
+    await expect(shop.call(identity.deleteUser, { username }, principal)).resolves.toEqual({ username });
+    expect(closed).toEqual([userId]);
     await expect(shop.call(identity.getUser, { username })).rejects.toMatchObject({ code: 'user-not-found' });
     await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
     await expect(shop.check('apiKey', key)).rejects.toMatchObject({ code: 'credential-refused' });
@@ -85,16 +85,16 @@ describe('deleting a user', () => {
     await expect(shop.call(identity.deleteUser, { username }, manager)).rejects.toMatchObject({
       code: 'user-not-found',
     });
-    // The name is free again, and leads to somebody else.
+    // The name is free again and belongs to a new user.
     await shop.register({ username, password });
     const next = await shop.check('session', (await shop.login(username, password)).token);
     expect(next.userId).not.toBe(userId);
   });
 
-  it('is refused while orders are open, which are named, and changes nothing', async () => {
+  it('is refused with the open orders, and changes nothing', async () => {
     await startStore(() => ({ openOrders: [11, 12] }));
-    const { username, password, userId, token, inPerson } = await shop.enter();
-    await expect(shop.call(identity.deleteUser, { username }, inPerson)).rejects.toMatchObject({
+    const { username, password, userId, token, principal } = await shop.registerAndLogin();
+    await expect(shop.call(identity.deleteUser, { username }, principal)).rejects.toMatchObject({
       code: 'user-has-open-orders',
       details: { orders: [11, 12] },
     });
@@ -103,43 +103,43 @@ describe('deleting a user', () => {
     await expect(shop.login(username, password)).resolves.toMatchObject({ token: expect.any(String) });
   });
 
-  it('is for the user in person and managers only, and for the version that was expected', async () => {
-    const asked = await startStore(() => ({ openOrders: [] }));
-    const { username, userId, inPerson } = await shop.enter();
-    const stranger = (await shop.enter()).inPerson;
-    for (const caller of [stranger, { ...inPerson, shown: ['apiKey'] }]) {
+  it('needs a session of the user or write:users, and the expected version', async () => {
+    const closed = await startStore(() => ({ openOrders: [] }));
+    const { username, userId, principal } = await shop.registerAndLogin();
+    const stranger = (await shop.registerAndLogin()).principal;
+    for (const caller of [stranger, { ...principal, shown: ['apiKey'] }]) {
       await expect(shop.call(identity.deleteUser, { username }, caller)).rejects.toMatchObject({ code: 'forbidden' });
     }
     for (const ifVersion of [0, 7]) {
-      await expect(shop.call(identity.deleteUser, { username, ifVersion }, inPerson)).rejects.toMatchObject({
+      await expect(shop.call(identity.deleteUser, { username, ifVersion }, principal)).rejects.toMatchObject({
         code: 'precondition-failed',
       });
     }
-    expect(asked).toEqual([]);
+    expect(closed).toEqual([]);
     expect(await isPending(userId)).toBe(false);
-    await shop.call(identity.updateUser, { username, user: { phone: '1' }, ifVersion: 1 }, inPerson);
-    await expect(shop.call(identity.deleteUser, { username, ifVersion: 1 }, inPerson)).rejects.toMatchObject({
+    await shop.call(identity.updateUser, { username, user: { phone: '1' }, ifVersion: 1 }, principal);
+    await expect(shop.call(identity.deleteUser, { username, ifVersion: 1 }, principal)).rejects.toMatchObject({
       code: 'precondition-failed',
     });
-    await shop.call(identity.deleteUser, { username, ifVersion: 2 }, inPerson);
-    expect(asked).toEqual([userId]);
+    await shop.call(identity.deleteUser, { username, ifVersion: 2 }, principal);
+    expect(closed).toEqual([userId]);
   });
 
-  it('did not happen when the store is not there, and does not happen later by itself', async () => {
-    const { username, userId, inPerson } = await shop.enter();
-    await expect(shop.call(identity.deleteUser, { username }, inPerson)).rejects.toMatchObject({ code: 'unavailable' });
+  it('has no effect without a store, and none later', async () => {
+    const { username, userId, principal } = await shop.registerAndLogin();
+    await expect(shop.call(identity.deleteUser, { username }, principal)).rejects.toMatchObject({ code: 'unavailable' });
     expect(await isPending(userId)).toBe(false);
-    const asked = await startStore(() => ({ openOrders: [] }));
+    const closed = await startStore(() => ({ openOrders: [] }));
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(asked).toEqual([]);
+    expect(closed).toEqual([]);
     expect(await isThere(userId)).toBe(true);
   });
 
-  it('has an unknown outcome when the store does not answer, and is carried on later', async () => {
+  it('has an unknown outcome when the store does not answer, and completes later', async () => {
     let answer: (orders: OpenOrders) => void = () => undefined;
     await startStore(() => new Promise((resolve) => (answer = resolve)));
-    const { username, userId, token, inPerson } = await shop.enter();
-    await expect(shop.caller.call(identity.deleteUser, { username }, inPerson, 300)).rejects.toMatchObject({
+    const { username, userId, token, principal } = await shop.registerAndLogin();
+    await expect(shop.caller.call(identity.deleteUser, { username }, principal, 300)).rejects.toMatchObject({
       code: 'outcome-unknown',
     });
     answer({ openOrders: [] });
@@ -153,41 +153,41 @@ describe('deleting a user', () => {
     await expect(shop.check('session', token)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('has an unknown outcome when the store is away but an earlier attempt may have closed the customer', async () => {
-    const { username, userId, inPerson } = await shop.enter();
+  it('has an unknown outcome without a store when an earlier attempt may have closed the customer', async () => {
+    const { username, userId, principal } = await shop.registerAndLogin();
     await shop.sql.query(
       `INSERT INTO user_deletions (user_id, attempt, leased_until)
        VALUES ($1, nextval('deletion_attempts'), now() + interval '1 minute')`,
       [userId],
     );
-    await expect(shop.call(identity.deleteUser, { username }, inPerson)).rejects.toMatchObject({
+    await expect(shop.call(identity.deleteUser, { username }, principal)).rejects.toMatchObject({
       code: 'outcome-unknown',
     });
     expect(await isPending(userId)).toBe(true);
   });
 
-  it('goes on after a crash between any two steps, once for all replicas', async () => {
-    const users = await Promise.all(Array.from({ length: 10 }, () => shop.enter()));
-    const asked = await startStore(async () => {
+  it('resumes after a crash between any two steps, on one replica only', async () => {
+    const users = await Promise.all(Array.from({ length: 10 }, () => shop.registerAndLogin()));
+    const closed = await startStore(async () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return { openOrders: [] };
     });
     for (const { userId } of users) await leaveIntent(userId);
     for (const { userId } of users) await until(async () => !(await isThere(userId)));
-    expect([...asked].sort()).toEqual(users.map(({ userId }) => userId).sort());
+    expect([...closed].sort()).toEqual(users.map(({ userId }) => userId).sort());
     for (const { userId } of users) expect(await revocationsOf(userId)).toBe(1);
   });
 
-  it('is given up after a crash when the store names open orders', async () => {
+  it('is dropped after a crash when the store returns open orders', async () => {
     await startStore(() => ({ openOrders: [5] }));
-    const { userId, token } = await shop.enter();
+    const { userId, token } = await shop.registerAndLogin();
     await leaveIntent(userId);
     await until(async () => !(await isPending(userId)));
     await expect(shop.check('session', token)).resolves.toMatchObject({ userId });
   });
 
-  it('waits for a store that comes back later', async () => {
-    const { userId } = await shop.enter();
+  it('resumes when the store comes back', async () => {
+    const { userId } = await shop.registerAndLogin();
     await leaveIntent(userId);
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(await isThere(userId)).toBe(true);
@@ -196,9 +196,9 @@ describe('deleting a user', () => {
     await until(async () => !(await isThere(userId)));
   });
 
-  it('happens once when it is asked for many times at once', async () => {
+  it('happens once when requested many times concurrently', async () => {
     await startStore(() => ({ openOrders: [] }));
-    const { username, userId } = await shop.enter();
+    const { username, userId } = await shop.registerAndLogin();
     const results = await Promise.allSettled(
       Array.from({ length: 10 }, () => shop.call(identity.deleteUser, { username }, manager)),
     );
@@ -208,8 +208,8 @@ describe('deleting a user', () => {
     expect(await revocationsOf(userId)).toBe(1);
   });
 
-  it('of attempts that overtake each other, makes the older one anew, and answers both', async () => {
-    const { username, userId } = await shop.enter();
+  it('repeats an attempt that a newer one has overtaken, and answers both requests', async () => {
+    const { username, userId } = await shop.registerAndLogin();
     let refused = 0;
     const attempts: number[] = [];
     let answerFirst: () => void = () => undefined;
@@ -221,14 +221,14 @@ describe('deleting a user', () => {
       refused = attempt;
       return { openOrders: [4] };
     });
-    const ask = (): Promise<unknown> =>
+    const deleteRefused = (): Promise<unknown> =>
       expect(shop.call(identity.deleteUser, { username }, manager)).rejects.toMatchObject({
         code: 'user-has-open-orders',
         details: { orders: [4] },
       });
-    const older = ask();
+    const older = deleteRefused();
     await until(() => attempts.length === 1);
-    await ask();
+    await deleteRefused();
     answerFirst();
     await older;
     const [one = 0, two = 0, three = 0] = attempts;
@@ -238,8 +238,8 @@ describe('deleting a user', () => {
     expect(await isThere(userId)).toBe(true);
   });
 
-  it('lets a newer attempt decide: an older one drops nothing', async () => {
-    const { username, userId } = await shop.enter();
+  it('lets the newer attempt decide: an older one does not drop the intent', async () => {
+    const { username, userId } = await shop.registerAndLogin();
     let first = true;
     await startStore(async () => {
       if (!first) return { openOrders: [] };

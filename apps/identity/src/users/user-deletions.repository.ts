@@ -4,38 +4,37 @@ import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** One attempt at a deletion. Numbers only go up: the latest decides, here and in the store. */
-export interface Attempt {
+/** One attempt to delete a user. Attempt numbers only increase; the latest decides, here and in the store. */
+export interface DeletionAttempt {
   readonly userId: string;
   readonly attempt: number;
 }
 
 /**
- * Notes that the user is about to be deleted, or takes over from whoever noted it before. The caller holds the user's
- * row.
- * @returns also whether nobody had noted it before
+ * Records the intent to delete a user, or takes over a recorded one. The caller must hold the user's row.
+ * @returns the attempt, and whether no intent had been recorded before
  */
 export async function beginDeletion(
   tx: Transaction,
   userId: string,
-  askedBy: Actor,
+  requester: Actor,
   leaseMs: number,
-): Promise<Attempt & { readonly isFirst: boolean }> {
+): Promise<DeletionAttempt & { readonly isFirst: boolean }> {
   const [earlier] = await tx.query('SELECT 1 FROM user_deletions WHERE user_id = $1', [userId]);
-  const begun = await tx.query<{ attempt: number }>(
-    // The number of a row that is there is drawn while it is locked: what took it before has a smaller one.
+  const rows = await tx.query<{ attempt: number }>(
+    // On conflict, the number is drawn while the row is locked, so every earlier attempt has a smaller one.
     `INSERT INTO user_deletions (user_id, attempt, asked_by, leased_until)
      VALUES ($1, nextval('deletion_attempts'), $2, now() + $3 * interval '1 millisecond')
      ON CONFLICT (user_id) DO UPDATE
        SET attempt = nextval('deletion_attempts'), asked_by = excluded.asked_by, leased_until = excluded.leased_until
      RETURNING attempt`,
-    [userId, JSON.stringify(askedBy), leaseMs],
+    [userId, JSON.stringify(requester), leaseMs],
   );
-  return { userId, attempt: onlyRow(begun).attempt, isFirst: earlier === undefined };
+  return { userId, attempt: onlyRow(rows).attempt, isFirst: earlier === undefined };
 }
 
-/** Who asked last for the user to be deleted; the row goes with the user, so it is read before. */
-export async function findWhoAsked(tx: Transaction, userId: string): Promise<Actor | undefined> {
+/** Returns who last requested the deletion. Read it before the user is deleted: the row is deleted with the user. */
+export async function findRequester(tx: Transaction, userId: string): Promise<Actor | undefined> {
   const [deletion] = await tx.query<{ askedBy: Actor | null }>(
     'SELECT asked_by AS "askedBy" FROM user_deletions WHERE user_id = $1',
     [userId],
@@ -43,8 +42,11 @@ export async function findWhoAsked(tx: Transaction, userId: string): Promise<Act
   return deletion?.askedBy ?? undefined;
 }
 
-/** The user stays. False, and nothing is done, when another attempt has taken over: what it was told may differ. */
-export async function dropDeletion(tx: Transaction, { userId, attempt }: Attempt): Promise<boolean> {
+/**
+ * Drops the intent: the user stays.
+ * @returns false, without an effect, when another attempt has taken over, since the store may have answered it differently
+ */
+export async function dropDeletion(tx: Transaction, { userId, attempt }: DeletionAttempt): Promise<boolean> {
   const dropped = await tx.execute('DELETE FROM user_deletions WHERE user_id = $1 AND attempt = $2', [userId, attempt]);
   return dropped > 0;
 }
@@ -59,13 +61,13 @@ const takeOver: Statement = {
          RETURNING user_id AS "userId", attempt`,
 };
 
-/** Leases the deletion that waits longest for somebody to carry it on. */
-export async function takeOverDeletion(db: Reader, leaseMs: number): Promise<Attempt | undefined> {
-  const [taken] = await db.query<Attempt>(takeOver, [leaseMs]);
-  return taken;
+/** Leases the deletion whose lease expired first. */
+export async function takeOverDeletion(db: Reader, leaseMs: number): Promise<DeletionAttempt | undefined> {
+  const [attempt] = await db.query<DeletionAttempt>(takeOver, [leaseMs]);
+  return attempt;
 }
 
-/** @returns ids of the OAuth clients that the user owned */
+/** Deletes the OAuth clients that the user owns. @returns their ids */
 export async function deleteClientsOf(tx: Transaction, userId: string): Promise<string[]> {
   const deleted = await tx.query<{ clientId: string }>(
     'DELETE FROM oauth_clients WHERE user_id = $1 RETURNING client_id AS "clientId"',

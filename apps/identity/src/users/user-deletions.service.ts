@@ -16,27 +16,39 @@ import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
 import { assertNotLastAdmin } from './roles.js';
-import { assertVersion, managed, userNotFound } from './user.js';
-import { type Attempt, beginDeletion, deleteClientsOf, dropDeletion, findWhoAsked, takeOverDeletion } from './user-deletions.repository.js';
+import { assertVersion, requireManageable, userNotFound } from './user.js';
+import {
+  beginDeletion,
+  deleteClientsOf,
+  type DeletionAttempt,
+  dropDeletion,
+  findRequester,
+  takeOverDeletion,
+} from './user-deletions.repository.js';
 import { deleteUser, findUser, lockUser } from './users.repository.js';
 
-/** A lease is longer than any call under it, so that two attempts do not work on one user at the same time. */
+/** A lease outlasts every call under it, so that two attempts do not process one user at the same time. */
 const leaseBeyondDeadlineMs = 5_000;
 const storeDeadlineMs = 5_000;
-/** Answers by which a service says that it did nothing. */
-const nothingHappened = ['unavailable', 'overloaded'];
-const maxTries = 3;
+/** Error codes with which a service reports that it did nothing. */
+const noEffectCodes = ['unavailable', 'overloaded'];
+const maxAttempts = 3;
+const openOrdersText =
+  'The user has open orders. Placed orders can be cancelled by the customer; approved ones must be delivered, or ' +
+  'transferred by staff. Then delete the user.';
 
-type Begun = Awaited<ReturnType<typeof beginDeletion>>;
+type StartedAttempt = Awaited<ReturnType<typeof beginDeletion>>;
 
 const leaseMsOf = ({ deadline }: RpcContext): number => deadline.leftMs + leaseBeyondDeadlineMs;
 
 /**
- * Deletes users, in steps that any process can carry on: note the intent; ask the store, which knows whether orders are
- * open and from then on takes no more of them; delete, or drop the intent.
+ * Deletes users in three steps, which any replica can resume:
+ * 1. Record the intent.
+ * 2. Ask the store to close the customer. It returns open orders, or accepts no more orders from then on.
+ * 3. Delete the user, or drop the intent if there are open orders.
  *
- * Nothing changes for the user until the last step: it may still be refused, and somebody who cannot log in could not
- * cancel the orders that it was refused for. What the user orders in between, the store decides.
+ * Nothing changes for the user before the last step: the deletion may still be refused for open orders, and the user must
+ * be able to log in to cancel them. The store decides about orders placed in between.
  */
 @Injectable()
 export class UserDeletionsService implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -50,7 +62,7 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
     @InjectLogger() private readonly logger: Logger,
   ) {
     const loop = { name: 'user deletions', intervalMs: options.deletionIntervalMs };
-    this.loop = new BackgroundLoop(loop, () => this.carryOnOne(), logger);
+    this.loop = new BackgroundLoop(loop, () => this.resumeOne(), logger);
   }
 
   onApplicationBootstrap(): void {
@@ -63,7 +75,7 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
 
   async delete(context: RpcContext, { username, ifVersion }: DeleteUser): Promise<{ username: string }> {
     const { user, attempt } = await this.database.transaction(async (tx) => {
-      const { userId } = managed(context.caller, await findUser(tx, username));
+      const { userId } = requireManageable(context.caller, await findUser(tx, username));
       const user = await lockUser(tx, userId);
       if (!user) throw userNotFound();
       assertVersion(user, ifVersion);
@@ -72,50 +84,49 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
     });
     const openOrders = await this.closeCustomer(context, attempt);
     if (openOrders.length > 0) {
-      throw new DomainError('user-has-open-orders', 'The user has open orders. The customer cancels those that are placed; those that are approved are delivered, or transferred by staff. Then delete the user.', {
-        orders: openOrders,
-      });
+      throw new DomainError('user-has-open-orders', openOrdersText, { orders: openOrders });
     }
     await this.finishAfterClosing(user.userId);
     return { username: user.username };
   }
 
-  /** Carries on one deletion whose process died or lost an answer. @returns whether there may be another */
-  async carryOnOne(): Promise<boolean> {
-    const taken = await takeOverDeletion(this.database, storeDeadlineMs + leaseBeyondDeadlineMs);
-    if (!taken) return false;
+  /** Resumes one deletion whose process died or lost an answer. @returns whether there may be another */
+  async resumeOne(): Promise<boolean> {
+    const attempt = await takeOverDeletion(this.database, storeDeadlineMs + leaseBeyondDeadlineMs);
+    if (!attempt) return false;
     tracing?.causedBy([]);
-    const context = new RpcContext(`deletion-${taken.attempt}`, Deadline.in(storeDeadlineMs), undefined, tracing?.active?.traceparent);
-    const openOrders = await this.ask(context, taken);
-    if (openOrders.length === 0) await this.finish(taken.userId);
-    this.logger.info({ userId: taken.userId, deleted: openOrders.length === 0 }, 'pending user deletion settled');
+    const context = new RpcContext(`deletion-${attempt.attempt}`, Deadline.in(storeDeadlineMs), undefined, tracing?.active?.traceparent);
+    const openOrders = await this.askStore(context, attempt);
+    if (openOrders.length === 0) await this.finish(attempt.userId);
+    this.logger.info({ userId: attempt.userId, deleted: openOrders.length === 0 }, 'pending user deletion completed');
     return true;
   }
 
   /**
-   * The open orders that keep the user, or none. An attempt that is older than one which the store has refused
-   * meanwhile is made anew: it did nothing, and what the newer one was told belongs to somebody else's request.
+   * Asks the store to close the customer and returns the open orders that prevent it. The store ignores an attempt that is
+   * older than one it refused meanwhile. Such an attempt is repeated with a new number: it had no effect, and the answer to
+   * the newer attempt belongs to another request.
    */
-  private async closeCustomer(context: RpcContext, first: Begun): Promise<readonly number[]> {
-    let begun = first;
+  private async closeCustomer(context: RpcContext, first: StartedAttempt): Promise<readonly number[]> {
+    let attempt = first;
     for (let tries = 1; ; tries++) {
       try {
-        return await this.ask(context, begun);
+        return await this.askStore(context, attempt);
       } catch (error) {
-        if (!(error instanceof CodedError) || !nothingHappened.includes(error.code)) throw error;
-        // "Nothing happened" is true of this attempt only. An earlier one may have closed the customer, and a later one
-        // may have taken over while this process stood still: those go on.
-        if (begun.isFirst && (await this.drop(begun))) throw error;
-        if (tries === maxTries) throw outcomeUnknown('store', error);
+        if (!(error instanceof CodedError) || !noEffectCodes.includes(error.code)) throw error;
+        // The code says only that this attempt had no effect. An earlier one may have closed the customer, and a later one
+        // may have taken over while this process was paused; both continue.
+        if (attempt.isFirst && (await this.drop(attempt))) throw error;
+        if (tries === maxAttempts) throw outcomeUnknown('store', error);
       }
-      const next = await this.beginAgain(context, begun.userId);
+      const next = await this.beginAgain(context, attempt.userId);
       if (!next) return [];
-      begun = next;
+      attempt = next;
     }
   }
 
-  /** @returns undefined when the user is gone by now: another attempt was faster */
-  private async beginAgain(context: RpcContext, userId: string): Promise<Begun | undefined> {
+  /** Takes over the intent with a new attempt. @returns undefined when another attempt has deleted the user */
+  private async beginAgain(context: RpcContext, userId: string): Promise<StartedAttempt | undefined> {
     try {
       return await this.database.transaction(async (tx) => {
         const user = await lockUser(tx, userId);
@@ -126,15 +137,15 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
     }
   }
 
-  /** Asks the store, and drops the intent when it names open orders. */
-  private async ask(context: RpcContext, attempt: Attempt): Promise<readonly number[]> {
+  /** Asks the store to close the customer, and drops the intent when it returns open orders. */
+  private async askStore(context: RpcContext, attempt: DeletionAttempt): Promise<readonly number[]> {
     const { userId, attempt: number } = attempt;
     const { openOrders } = await this.rpc.call(store.closeCustomer, { userId, attempt: number }, context);
     if (openOrders.length > 0) await this.drop(attempt);
     return openOrders;
   }
 
-  /** From here on the intent is carried on whatever happens: a failure is never "nothing happened". */
+  /** Deletes the user. The intent is completed even if this fails, so a failure is reported as `outcome-unknown`. */
   private async finishAfterClosing(userId: string): Promise<void> {
     try {
       await this.finish(userId);
@@ -145,14 +156,14 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
 
   private async finish(userId: string): Promise<void> {
     const deleted = await this.database.transaction(async (tx) => {
-      const askedBy = (await findWhoAsked(tx, userId)) ?? operator('unknown');
+      const requester = (await findRequester(tx, userId)) ?? operator('unknown');
       const clients = await deleteClientsOf(tx, userId);
       const isGone = await deleteUser(tx, userId);
-      // Another attempt was faster: it has written the log, too.
+      // Otherwise another attempt has deleted the user and written the log.
       if (isGone) {
         const others = clients.map((id) => ({ kind: 'client', id }) as const);
         await appendRevocations(tx, [...others, { kind: 'user', id: userId }]);
-        if (askedBy.subject !== userId) audit(tx, askedBy, identity.deleteUser, userId);
+        if (requester.subject !== userId) audit(tx, requester, identity.deleteUser, userId);
       }
       return isGone;
     });
@@ -162,10 +173,10 @@ export class UserDeletionsService implements OnApplicationBootstrap, OnApplicati
   }
 
   /**
-   * An intent that cannot be dropped now goes on by itself: then the outcome is open.
-   * @returns whether it was still this attempt's
+   * Drops the intent. If that fails, a replica resumes the intent later, so the outcome is unknown.
+   * @returns false when another attempt has taken over
    */
-  private async drop(attempt: Attempt): Promise<boolean> {
+  private async drop(attempt: DeletionAttempt): Promise<boolean> {
     try {
       return await this.database.transaction((tx) => dropDeletion(tx, attempt));
     } catch (error) {

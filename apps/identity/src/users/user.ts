@@ -5,7 +5,7 @@ import type { FieldError } from '@plant-shop/platform/errors';
 import type { CommonPasswords } from '../passwords/common-passwords.js';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 
-/** A user as the table keeps it; absent fields are null. */
+/** A row of the table `users`; absent fields are null. */
 export interface UserRecord {
   readonly userId: string;
   readonly id: number;
@@ -20,26 +20,26 @@ export interface UserRecord {
 }
 
 /**
- * What names are compared by. Only ASCII is folded, like the table's own column: `toLowerCase` on the whole would make
- * a k of a Kelvin sign, and so find a user under a name that is not theirs.
+ * Returns the form by which names are compared. Folds ASCII only, like the column `username_key`: `toLowerCase` would turn a
+ * Kelvin sign into a k, and so find a user by another name.
  */
 export const usernameKey = (username: string): string => username.replaceAll(/[A-Z]+/g, (part) => part.toLowerCase());
 
-const present = <T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } =>
+const withoutNulls = <T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as { [K in keyof T]?: NonNullable<T[K]> };
 
-/** What everybody may see. */
+/** Returns the fields that everyone may see. */
 export const publicProfile = ({ id, username, firstName, lastName, userStatus }: UserRecord): User =>
-  ({ id, username, ...present({ firstName, lastName, userStatus }) });
+  ({ id, username, ...withoutNulls({ firstName, lastName, userStatus }) });
 
-/** What the user sees. */
+/** Returns the fields that the user may see. */
 export const fullProfile = ({ id, username, firstName, lastName, email, phone, userStatus }: UserRecord): User =>
-  ({ id, username, ...present({ firstName, lastName, email, phone, userStatus }) });
+  ({ id, username, ...withoutNulls({ firstName, lastName, email, phone, userStatus }) });
 
-/** What `write:users` sees. */
+/** Returns the fields that callers with `write:users` may see. */
 export const managedProfile = (user: UserRecord): User => ({ ...fullProfile(user), role: user.role });
 
-/** As much of a user as the caller may see. */
+/** Returns the fields that the caller may see. */
 export function profileFor(caller: Principal | undefined, user: UserRecord): User {
   if (managesUsers(caller)) return managedProfile(user);
   return mayManage(caller, user) ? fullProfile(user) : publicProfile(user);
@@ -53,19 +53,18 @@ export function assertManagesUsers(caller: Principal): void {
 }
 
 /**
- * Whether the caller may see and change everything of this user: the user in person, with a session, or `write:users`.
- * An API key or token of the user is not the user in person: it must not be able to make itself another key or
- * password.
+ * Returns whether the caller may see and change everything of this user. That takes a session of the user, or `write:users`.
+ * An API key or access token of the user is not enough: it must not be able to create another key or set a password.
  */
 export const mayManage = (caller: Principal | undefined, user: Pick<UserRecord, 'userId'> | undefined): boolean =>
   managesUsers(caller) || (caller !== undefined && caller.subject === user?.userId && caller.shown.includes('session'));
 
 /**
- * Narrows to a user that is there and that the caller may manage. Who may not manage users at all is told so before,
- * and whether or not, the user exists.
+ * Returns the user if the caller may manage it. Throws `forbidden` whether or not the user exists, so that callers without
+ * `write:users` cannot enumerate usernames.
  * @throws DomainError `forbidden`, `user-not-found`
  */
-export function managed<T extends Pick<UserRecord, 'userId'>>(caller: Principal, user: T | undefined): T {
+export function requireManageable<T extends Pick<UserRecord, 'userId'>>(caller: Principal, user: T | undefined): T {
   if (!mayManage(caller, user)) {
     throw new DomainError('forbidden', 'Log in as this user, or use a credential with write:users.');
   }
@@ -73,12 +72,12 @@ export function managed<T extends Pick<UserRecord, 'userId'>>(caller: Principal,
   return user;
 }
 
-export const userNotFound = (): DomainError => new DomainError('user-not-found', 'There is no user of this name.');
+export const userNotFound = (): DomainError => new DomainError('user-not-found', 'There is no user with this name.');
 
 /** @throws DomainError `precondition-failed` */
 export function assertVersion(user: Pick<UserRecord, 'version'>, expected: number | undefined): void {
   if (expected === undefined || user.version === expected) return;
-  throw new DomainError('precondition-failed', 'The user was changed meanwhile. Read it again and decide anew.');
+  throw new DomainError('precondition-failed', 'The user has changed since you read it. Read it again before you change it.');
 }
 
 export interface PasswordRules {
@@ -86,29 +85,29 @@ export interface PasswordRules {
   readonly common: CommonPasswords;
 }
 
-export function passwordFaults(password: string, { minLength, common }: PasswordRules, parent: string): FieldError[] {
-  const fault = (detail: string): FieldError[] => [{ pointer: `${parent}/password`, detail }];
-  if (password.length < minLength) return fault(`must have at least ${minLength} characters`);
-  if (common.has(password)) return fault('is one of those that are guessed first; choose another one');
+export function passwordErrors(password: string, { minLength, common }: PasswordRules, parent: string): FieldError[] {
+  const error = (detail: string): FieldError[] => [{ pointer: `${parent}/password`, detail }];
+  if (password.length < minLength) return error(`must have at least ${minLength} characters`);
+  if (common.has(password)) return error('is too common; choose another');
   return [];
 }
 
-/** A user to be created: where the caller sent it, and what must be unique. */
+/** A user to be created: its place in the request and its unique fields. */
 export interface Candidate {
   readonly pointer: string;
   readonly username: string;
-  /** 0: to be assigned. */
+  /** 0 lets the service assign one. */
   readonly id: number;
 }
 
 export interface Conflict {
   readonly code: 'username-taken' | 'user-id-taken';
-  readonly fault: FieldError;
+  readonly error: FieldError;
 }
 
 /**
- * Names and ids that the list holds twice, or that others have. `others` may hold any ids and keys of names; each later
- * one of a pair is at fault.
+ * Returns conflicts of names and ids within the list and with other users. Of two equal entries, the later one conflicts.
+ * @param others name keys and ids in use, at least those that equal a candidate's
  */
 export function conflictsOf(
   candidates: readonly Candidate[],
@@ -129,21 +128,21 @@ export function conflictsOf(
 
 export const usernameTaken = (parent: string): Conflict => ({
   code: 'username-taken',
-  fault: { pointer: `${parent}/username`, detail: 'is taken; choose another one' },
+  error: { pointer: `${parent}/username`, detail: 'is already taken; choose another' },
 });
 
 export const userIdTaken = (parent: string): Conflict => ({
   code: 'user-id-taken',
-  fault: { pointer: `${parent}/id`, detail: 'is taken; leave it out to have one assigned' },
+  error: { pointer: `${parent}/id`, detail: 'is already taken; omit it to have one assigned' },
 });
 
-const texts: Readonly<Record<Conflict['code'], string>> = {
+const messages: Readonly<Record<Conflict['code'], string>> = {
   'username-taken': 'Choose another username.',
-  'user-id-taken': 'Choose another id, or leave it out to have one assigned.',
+  'user-id-taken': 'Choose another id, or omit it to have one assigned.',
 };
 
-/** @throws DomainError with the code of the first conflict and the faults of all */
-export function refuseConflicts(conflicts: readonly Conflict[]): void {
+/** @throws DomainError with the code of the first conflict and the errors of all */
+export function assertNoConflicts(conflicts: readonly Conflict[]): void {
   const [first] = conflicts;
-  if (first) throw new DomainError(first.code, texts[first.code], { errors: conflicts.map(({ fault }) => fault) });
+  if (first) throw new DomainError(first.code, messages[first.code], { errors: conflicts.map(({ error }) => error) });
 }

@@ -14,7 +14,7 @@ describe('users', () => {
   const count = async (where: string): Promise<number> =>
     (await shop.sql.query<{ n: number }>(`SELECT count(*)::int AS n FROM users WHERE ${where}`)).rows[0]!.n;
 
-  it('echoes what was sent, never the password', async () => {
+  it('are returned as created, without the password', async () => {
     const user = {
       username: 'Rose.1',
       password: 'rose-password',
@@ -33,7 +33,7 @@ describe('users', () => {
     expect(created.id).toBeGreaterThanOrEqual(1_000_000_001);
   });
 
-  it('takes an id that is free and refuses one that is taken', async () => {
+  it('can be created with a free id, and not with a taken one', async () => {
     const password = 'a-good-password';
     await expect(
       shop.call(identity.createUser, { user: { id: 7, username: 'seven', password } }),
@@ -46,7 +46,7 @@ describe('users', () => {
     });
   });
 
-  it('assigns another id when clients took the next ones', async () => {
+  it('get assigned ids that skip those claimed by clients', async () => {
     const { user } = await shop.register();
     const password = 'a-good-password';
     const users = Array.from({ length: 40 }, (_, n) => ({ id: user.id + 1 + n, username: `squatter-${n}`, password }));
@@ -55,7 +55,7 @@ describe('users', () => {
     expect(next.user.id).toBeGreaterThan(user.id + 40);
   });
 
-  it('assigns other ids than the ones that users of the same list name', async () => {
+  it('get assigned ids that differ from those requested in the same list', async () => {
     const { user } = await shop.register();
     const password = 'a-good-password';
     const users = Array.from({ length: 10 }, (_, n) => [
@@ -67,7 +67,7 @@ describe('users', () => {
     expect(new Set(created.map(({ id }) => id)).size).toBe(20);
   });
 
-  it('assigns ids to 20 users at once behind 10,000 that others claimed', async () => {
+  it('get assigned ids after 10,000 consecutive claimed ones, 20 users at once', async () => {
     const { user } = await shop.register();
     await shop.sql.query(
       `INSERT INTO users (user_id, id, username, password_hash, role)
@@ -79,7 +79,7 @@ describe('users', () => {
     expect(Math.min(...created.map(({ id }) => id))).toBeGreaterThan(user.id + 10_000);
   });
 
-  it('compares names without case and keeps the case given', async () => {
+  it('have names that ignore case and keep the case given', async () => {
     await shop.register({ username: 'Fern' });
     await expect(shop.register({ username: 'fERN' })).rejects.toMatchObject({
       code: 'username-taken',
@@ -88,7 +88,7 @@ describe('users', () => {
     await expect(shop.call(identity.getUser, { username: 'FERN' })).resolves.toMatchObject({ username: 'Fern' });
   });
 
-  it('lets one of many racing registrations of a name through', async () => {
+  it('can be registered once under a name, also by concurrent requests', async () => {
     const results = await Promise.allSettled(
       Array.from({ length: 20 }, () => shop.register({ username: 'contested' })),
     );
@@ -98,7 +98,7 @@ describe('users', () => {
     ).toEqual(Array(19).fill('username-taken'));
   });
 
-  it('refuses a password shorter than the shop asks for, naming the field', async () => {
+  it('are refused with a password that is too short, with a pointer to the field', async () => {
     await expect(shop.register({ password: 'seven77' })).rejects.toMatchObject({
       code: 'invalid-input',
       details: { errors: [{ pointer: '/user/password', detail: 'must have at least 8 characters' }] },
@@ -108,13 +108,13 @@ describe('users', () => {
   describe('a list', () => {
     const password = 'a-good-password';
 
-    it('comes back in its order', async () => {
+    it('is returned in order', async () => {
       const users = ['zinnia', 'aster', 'mallow'].map((username) => ({ username, password }));
       const created = await shop.call(identity.createUsers, { users });
       expect(created.map((one) => one.username)).toEqual(['zinnia', 'aster', 'mallow']);
     });
 
-    it('is created as a whole or not at all, and each bad entry is named', async () => {
+    it('is created completely or not at all, with a pointer to each bad entry', async () => {
       await shop.register({ username: 'taken' });
       const users = [
         { username: 'whole-1', password },
@@ -133,7 +133,7 @@ describe('users', () => {
       expect(await count(`username LIKE 'whole-%'`)).toBe(0);
     });
 
-    it('names the entry with a bad shape or a short password', async () => {
+    it('is refused with a pointer to an entry that is invalid or has a short password', async () => {
       const shaped = [
         { username: 'shape-1', password },
         { username: '-bad', password },
@@ -152,7 +152,7 @@ describe('users', () => {
       expect(await count(`username LIKE 'shape-%'`)).toBe(0);
     });
 
-    it('leaves nothing of the losers when lists with the same names race', async () => {
+    it('leaves nothing of losing lists when lists with the same names race', async () => {
       const lists = Array.from({ length: 6 }, (_, list) =>
         Array.from({ length: 30 }, (_, n) => ({
           username: `race-${(n * 7 + list * 11) % 30}`,
@@ -169,7 +169,7 @@ describe('users', () => {
   });
 
   describe('a profile', () => {
-    it('shows mail and phone to the user in person and to managers only', async () => {
+    it('shows email and phone only to a session of the user or with write:users', async () => {
       const { username, password } = await shop.register({ email: 'ivy@shop.test', phone: '+1 555' });
       const { token } = await shop.login(username, password);
       const { userId } = await shop.check('session', token);
@@ -187,31 +187,31 @@ describe('users', () => {
       }
     });
 
-    it('is changed by the user in person or a manager, field by field', async () => {
-      const { username, inPerson } = await shop.enter();
+    it('is changed field by field, with a session of the user or with write:users', async () => {
+      const { username, principal } = await shop.registerAndLogin();
       const renamed = `${username}-2`;
       await expect(
-        shop.call(identity.updateUser, { username, user: { username: renamed, email: 'x@shop.test' } }, inPerson),
+        shop.call(identity.updateUser, { username, user: { username: renamed, email: 'x@shop.test' } }, principal),
       ).resolves.toMatchObject({ username: renamed, email: 'x@shop.test' });
       await expect(
         shop.call(identity.updateUser, { username: renamed, user: { phone: '5' } }, manager),
       ).resolves.toMatchObject({ email: 'x@shop.test', phone: '5' });
     });
 
-    it('is changed by nobody else, not even by a key of the user', async () => {
-      const { username, inPerson } = await shop.enter();
-      const other = (await shop.enter()).inPerson;
-      for (const caller of [{ ...inPerson, shown: ['apiKey'] }, other]) {
+    it('cannot be changed by other users, nor with an API key of the user', async () => {
+      const { username, principal } = await shop.registerAndLogin();
+      const other = (await shop.registerAndLogin()).principal;
+      for (const caller of [{ ...principal, shown: ['apiKey'] }, other]) {
         await expect(shop.call(identity.updateUser, { username, user: { phone: '1' } }, caller)).rejects.toMatchObject({
           code: 'forbidden',
         });
       }
     });
 
-    it('does not tell who may not manage users whether one exists', async () => {
-      const { inPerson } = await shop.enter();
-      const update = { username: 'nobody-there', user: { phone: '1' } };
-      await expect(shop.call(identity.updateUser, update, inPerson)).rejects.toMatchObject({ code: 'forbidden' });
+    it('does not reveal without write:users whether a user exists', async () => {
+      const { principal } = await shop.registerAndLogin();
+      const update = { username: 'unknown-user', user: { phone: '1' } };
+      await expect(shop.call(identity.updateUser, update, principal)).rejects.toMatchObject({ code: 'forbidden' });
       await expect(shop.call(identity.updateUser, update, manager)).rejects.toMatchObject({ code: 'user-not-found' });
     });
 
@@ -228,7 +228,7 @@ describe('users', () => {
       await expect(change({ username: second.username.toUpperCase() })).resolves.toMatchObject({ id: second.user.id });
     });
 
-    it('carries its version, and is left alone when another one was expected', async () => {
+    it('carries its version, and is unchanged when another version was expected', async () => {
       const { username } = await shop.register();
       const versionOf = async (): Promise<number | undefined> =>
         (await shop.caller.client.callRaw(identity.getUser, { username }, contextFor(manager))).version;
@@ -243,7 +243,7 @@ describe('users', () => {
       await expect(shop.call(identity.getUser, { username }, manager)).resolves.toMatchObject({ phone: '1' });
     });
 
-    it('is changed by one of many who expected the same version', async () => {
+    it('is changed by one of many requests that expect the same version', async () => {
       const { username } = await shop.register();
       const results = await Promise.allSettled(
         Array.from({ length: 10 }, (_, n) =>
@@ -254,18 +254,18 @@ describe('users', () => {
       expect(codes.sort()).toEqual(['ok', ...Array<string>(9).fill('precondition-failed')]);
     });
 
-    it('costs no hash when another version was expected, or when somebody may not change it', async () => {
-      const { username, inPerson } = await shop.enter();
+    it('costs no password hash when the version differs or the caller may not change it', async () => {
+      const { username, principal } = await shop.registerAndLogin();
       const hash = jest.spyOn(PasswordHasher.prototype, 'hash');
       const update = { username, user: { password: 'another-password' } };
-      await expect(shop.call(identity.updateUser, { ...update, ifVersion: 9 }, inPerson)).rejects.toMatchObject({
+      await expect(shop.call(identity.updateUser, { ...update, ifVersion: 9 }, principal)).rejects.toMatchObject({
         code: 'precondition-failed',
       });
       await expect(
-        shop.call(identity.updateUser, update, { ...inPerson, shown: ['apiKey'] }),
+        shop.call(identity.updateUser, update, { ...principal, shown: ['apiKey'] }),
       ).rejects.toMatchObject({ code: 'forbidden' });
       expect(hash).not.toHaveBeenCalled();
-      await shop.call(identity.updateUser, { ...update, ifVersion: 1 }, inPerson);
+      await shop.call(identity.updateUser, { ...update, ifVersion: 1 }, principal);
       expect(hash).toHaveBeenCalledTimes(1);
       hash.mockRestore();
     });

@@ -5,7 +5,7 @@ import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { constraintOf } from '@plant-shop/platform/postgres/sqlstate';
-import { refuseConflicts, userIdTaken, usernameKey, usernameTaken, type UserRecord } from './user.js';
+import { assertNoConflicts, userIdTaken, usernameKey, usernameTaken, type UserRecord } from './user.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
@@ -27,28 +27,28 @@ export function findUsernames(
   return db.query('SELECT user_id AS "userId", username FROM users WHERE user_id = ANY($1::uuid[])', [userIds]);
 }
 
-/** Sorts after every continuation of a prefix: the highest code point, in the byte order of the collation "C". */
-const last = '\u{10FFFF}';
+/** The highest code point: sorts after every continuation of a prefix in the collation "C". */
+const lastCodePoint = '\u{10FFFF}';
 
 const range = 'username_key > $1 AND username_key >= $2 AND username_key < $3';
 const listAll: Statement = {
   name: 'list-users',
   text: `SELECT ${columns} FROM users WHERE ${range} ORDER BY username_key LIMIT $4`,
 };
-/** The role is a literal: prepared for any role, Postgres would read the whole index of names to find a few admins. */
+/** The role is a literal: with a parameter, Postgres would read the whole index of names to find a few admins. */
 const listOfRole = (role: Role): Statement => ({
   name: `list-users-of-role-${role}`,
   text: `SELECT ${columns} FROM users WHERE ${range} AND role = '${role}' ORDER BY username_key LIMIT $4`,
 });
 
-/** In the order of their names, one more than the page holds. */
+/** Returns users in the order of their names, one more than the page holds. */
 export function listUsers(
   db: Reader,
   { q, role }: { readonly q: string; readonly role: Role | undefined },
   { after, limit }: TextPageBounds,
 ): Promise<UserRecord[]> {
   const prefix = usernameKey(q);
-  const bounds = [after, prefix, `${prefix}${last}`, limit + 1];
+  const bounds = [after, prefix, `${prefix}${lastCodePoint}`, limit + 1];
   return db.query(role === undefined ? listAll : listOfRole(role), bounds);
 }
 
@@ -60,7 +60,7 @@ export async function findUserById(db: Reader, userId: string): Promise<UserReco
   return user;
 }
 
-/** The user, who cannot be changed or deleted by others until the transaction ends. */
+/** Returns the user, locked against changes and deletion until the transaction ends. */
 export async function lockUser(tx: Transaction, userId: string): Promise<UserRecord | undefined> {
   const [user] = await tx.query<UserRecord>(`SELECT ${columns} FROM users WHERE user_id = $1 FOR NO KEY UPDATE`, [
     userId,
@@ -68,13 +68,13 @@ export async function lockUser(tx: Transaction, userId: string): Promise<UserRec
   return user;
 }
 
-export interface Login {
+export interface StoredPassword {
   readonly userId: string;
   readonly passwordHash: string;
 }
 
-export async function findLogin(db: Reader, username: string): Promise<Login | undefined> {
-  const [login] = await db.query<Login>(
+export async function findStoredPassword(db: Reader, username: string): Promise<StoredPassword | undefined> {
+  const [login] = await db.query<StoredPassword>(
     {
       name: 'find-login',
       text: 'SELECT user_id AS "userId", password_hash AS "passwordHash" FROM users WHERE username_key = $1',
@@ -84,8 +84,8 @@ export async function findLogin(db: Reader, username: string): Promise<Login | u
   return login;
 }
 
-/** Which of these names and ids somebody has. */
-export async function findTaken(
+/** Returns which of these names (as keys) and ids are in use. */
+export async function findTakenNamesAndIds(
   db: Reader,
   candidates: readonly Pick<NewUser, 'username' | 'id'>[],
 ): Promise<{ keys: Set<string>; ids: Set<number> }> {
@@ -96,18 +96,17 @@ export async function findTaken(
   return { keys: new Set(rows.map((row) => row.key)), ids: new Set(rows.map((row) => row.id)) };
 }
 
-// A scalar subquery is looked up in the index, once for each id. Postgres may turn NOT EXISTS into a join that reads the
-// whole table.
+// Postgres evaluates the scalar subquery by index, once per id. It may turn NOT EXISTS into a join that reads the whole table.
 const drawFree = `
   WITH drawn AS MATERIALIZED (SELECT nextval('assigned_user_ids') AS id FROM generate_series(1, $1))
   SELECT id FROM drawn WHERE (SELECT true FROM users WHERE users.id = drawn.id) IS NULL ORDER BY id`;
 
-/** Ids that nobody has at this moment, none of them reserved. */
+/** Draws ids from the sequence that are neither in use nor reserved. */
 export async function drawIds(tx: Transaction, count: number, reserved: readonly number[]): Promise<number[]> {
-  const named = new Set(reserved);
+  const excluded = new Set(reserved);
   const ids = await drawFreeIds({ count }, async (values) => {
     const rows = await tx.query<{ id: number }>(drawFree, [values]);
-    return rows.map((row) => row.id).filter((id) => !named.has(id));
+    return rows.map((row) => row.id).filter((id) => !excluded.has(id));
   });
   return ids.slice(0, count);
 }
@@ -117,13 +116,14 @@ export interface UserToInsert {
   readonly id: number;
   readonly passwordHash: string;
   readonly role: Role;
-  /** Where its name and its profile are taken from. */
+  /** Source of the name and profile. */
   readonly user: NewUser;
 }
 
 /**
- * Inserts those whose name and id are free. Waits for others that are inserting the same. Sorted by name, so that two
- * lists with the same names wait for each other in one direction.
+ * Inserts the users whose name and id are free, after waiting for concurrent inserts of the same. Sorts by name, so that
+ * two lists with the same names cannot deadlock.
+ * @returns the inserted users
  */
 export function insertUsers(tx: Transaction, users: readonly UserToInsert[]): Promise<UserRecord[]> {
   return tx.query<UserRecord>(
@@ -178,8 +178,8 @@ export async function changeUser(
     return onlyRow(changed);
   } catch (error) {
     const constraint = constraintOf(error);
-    if (constraint === 'username_taken') refuseConflicts([usernameTaken('/user')]);
-    if (constraint === 'user_id_taken') refuseConflicts([userIdTaken('/user')]);
+    if (constraint === 'username_taken') assertNoConflicts([usernameTaken('/user')]);
+    if (constraint === 'user_id_taken') assertNoConflicts([userIdTaken('/user')]);
     throw error;
   }
 }
@@ -191,14 +191,14 @@ export async function setRole(tx: Transaction, userId: string, role: Role): Prom
 }
 
 /**
- * Until the transaction ends, no other one may take an admin away. Rows would not do: two transactions that each take
- * another admin away lock different ones, and read the other's as it was (write skew).
+ * Keeps other transactions from removing an admin until this one ends. Row locks are not enough: two transactions that each
+ * remove the other's admin lock different rows and read the old state of the other row (write skew).
  */
 export async function lockAdmins(tx: Transaction): Promise<void> {
   await tx.query(`SELECT pg_advisory_xact_lock(hashtext('plant-shop admins'))`);
 }
 
-/** Whether there is an admin beside this user who is not about to be deleted. A statement after `lockAdmins`. */
+/** Returns whether another admin without a recorded deletion exists. Call it after `lockAdmins`, as a separate statement. */
 export async function hasOtherAdmin(tx: Transaction, userId: string): Promise<boolean> {
   const others = await tx.query(
     `SELECT 1 FROM users WHERE role = 'admin' AND user_id <> $1
@@ -209,7 +209,7 @@ export async function hasOtherAdmin(tx: Transaction, userId: string): Promise<bo
   return others.length > 0;
 }
 
-/** With the user go sessions, keys, OAuth clients and the intent to delete. @returns whether there was one */
+/** Deletes the user with sessions, keys, OAuth clients and the deletion intent. @returns false when there was none */
 export async function deleteUser(tx: Transaction, userId: string): Promise<boolean> {
   return (await tx.execute('DELETE FROM users WHERE user_id = $1', [userId])) > 0;
 }

@@ -10,7 +10,7 @@ import { type Page, type Replayed, Versioned } from '@plant-shop/platform/rpc/an
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { actorOf } from '@plant-shop/platform/audit/audit-log';
 import { TextPaging } from '@plant-shop/platform/paging';
-import { auditOthers } from '../audit/audit-others.js';
+import { auditUnlessSelf } from '../audit/audit-unless-self.js';
 import { IDENTITY_OPTIONS, type IdentityOptions } from '../options.js';
 import { Cipher } from '../credentials/cipher.js';
 import { fromDigest } from '../credentials/secret.js';
@@ -18,7 +18,7 @@ import { COMMON_PASSWORDS, type CommonPasswords } from '../passwords/common-pass
 import { PasswordHasher } from '../passwords/password-hasher.js';
 import { appendRevocations } from '../revocations/revocations.repository.js';
 import { RevocationsService } from '../revocations/revocations.service.js';
-import { endLogins } from '../sessions/end-logins.js';
+import { endSessionsAndGrants } from '../sessions/end-sessions-and-grants.js';
 import { changeRole } from './roles.js';
 import {
   assertManagesUsers,
@@ -26,11 +26,11 @@ import {
   type Candidate,
   conflictsOf,
   fullProfile,
-  managed,
+  requireManageable,
   managedProfile,
-  passwordFaults,
+  passwordErrors,
   profileFor,
-  refuseConflicts,
+  assertNoConflicts,
   usernameKey,
   userNotFound,
   type UserRecord,
@@ -38,7 +38,7 @@ import {
 import {
   changeUser,
   drawIds,
-  findTaken,
+  findTakenNamesAndIds,
   findUser,
   findUsernames,
   insertUsers,
@@ -47,13 +47,13 @@ import {
   type UserToInsert,
 } from './users.repository.js';
 
-/** Rounds of assigning ids: each loses only to somebody who names, at the same moment, an id that was just drawn. */
-const rounds = 10;
+/** Rounds of assigning ids. A round fails only when a concurrent request names an id that was just drawn. */
+const maxRounds = 10;
 
 /** Users to be created together. */
 export interface NewUsers {
   readonly users: readonly NewUser[];
-  /** Where the caller sent the n-th one. */
+  /** Returns the JSON pointer of the n-th user in the request. */
   readonly pointerOf: (n: number) => string;
   readonly role: Role;
 }
@@ -93,7 +93,7 @@ export class UsersService {
     return { userId: user.userId };
   }
 
-  /** Without those who are gone. */
+  /** Returns the names of users; deleted users are omitted. */
   resolveIds(userIds: readonly string[]): Promise<{ userId: string; username: string }[]> {
     return findUsernames(this.database, userIds);
   }
@@ -125,8 +125,8 @@ export class UsersService {
     context: RpcContext,
     { username, user: changes, ownSession, ifVersion }: UpdateUser,
   ): Promise<Versioned<User>> {
-    // Judged before the password is hashed, so that nobody makes us hash for nothing, and again below.
-    const found = managed(context.caller, await findUser(this.database, username));
+    // Checked here too, so that refused requests cost no password hash; the check below decides.
+    const found = requireManageable(context.caller, await findUser(this.database, username));
     assertVersion(found, ifVersion);
     const { userId } = found;
     const { password } = changes;
@@ -138,10 +138,10 @@ export class UsersService {
       assertVersion(user, ifVersion);
       const record = await changeUser(tx, userId, changes, passwordHash);
       if (passwordHash !== undefined) {
-        const kept = ownSession === undefined ? undefined : fromDigest(ownSession);
-        await appendRevocations(tx, await endLogins(tx, userId, kept));
+        const keptTokenHash = ownSession === undefined ? undefined : fromDigest(ownSession);
+        await appendRevocations(tx, await endSessionsAndGrants(tx, userId, keptTokenHash));
       }
-      auditOthers(tx, context, identity.updateUser, userId);
+      auditUnlessSelf(tx, context, identity.updateUser, userId);
       return record;
     });
     if (passwordHash !== undefined) this.revocations.nudge();
@@ -149,11 +149,12 @@ export class UsersService {
   }
 
   /**
-   * All of them or none, in the order given; once for an Idempotency-Key. What is refused or saved already is not
-   * hashed for seconds first; what happens meanwhile is found by the transaction. The key's fingerprint of the request
-   * would be a quick hash of the passwords, guarded by nothing but a key that may be easy to guess: it is one of ours
-   * instead.
-   * @param answerOf what is answered, and saved, for the users as they were created
+   * Creates all users or none, in the order given, once per Idempotency-Key.
+   *
+   * Conflicts and saved answers are checked before hashing, which can take seconds; the transaction checks them again. The
+   * request's fingerprint is keyed by IDENTITY_SECRET: the default fingerprint would be a fast hash of the passwords,
+   * protected only by an Idempotency-Key that may be easy to guess.
+   * @param answerOf returns the answer, which is also saved, for the created users
    * @throws DomainError `username-taken`, `user-id-taken`; CodedError `invalid-input`, `idempotency-key-reused`
    */
   async register<T extends object>(
@@ -161,15 +162,15 @@ export class UsersService {
     { users, pointerOf, role }: NewUsers,
     answerOf: (records: readonly UserRecord[]) => T,
   ): Promise<T | Replayed> {
-    const asked = JSON.stringify(users);
-    const key = idempotency?.forRequest(this.cipher.fingerprint(asked), this.cipher.formerFingerprints(asked));
+    const text = JSON.stringify(users);
+    const key = idempotency?.forRequest(this.cipher.fingerprint(text), this.cipher.formerFingerprints(text));
     const candidates = users.map((user, n) => candidate(user, pointerOf(n)));
-    const conflicts = conflictsOf(candidates, await findTaken(this.database, candidates));
-    // After the names: whoever finds those of a twin that has just ended finds its answer, too.
+    const conflicts = conflictsOf(candidates, await findTakenNamesAndIds(this.database, candidates));
+    // After the query for taken names: if it found those of a concurrent copy of this request, its answer is saved by now.
     const saved = key && (await SavedAnswers.peek(this.database, [key])).of(key);
     if (saved) return saved;
     this.checkPasswords(users.map(({ password }, n) => ({ password, pointer: pointerOf(n) })));
-    refuseConflicts(conflicts);
+    assertNoConflicts(conflicts);
     const hashed = await this.hasher.hashAll(users, deadline);
     const registrations = hashed.map(({ owner: user, passwordHash }, n) => ({
       user,
@@ -185,26 +186,26 @@ export class UsersService {
 
   private async insertAll(tx: Transaction, registrations: readonly Registration[]): Promise<UserRecord[]> {
     const inserted = new Map<string, UserRecord>();
-    const named = registrations.flatMap(({ user }) => user.id || []);
-    for (let round = 1; round <= rounds; round++) {
-      const left = registrations.filter(({ userId }) => !inserted.has(userId));
-      const drawn = (await drawIds(tx, left.filter(({ user }) => !user.id).length, named)).values();
-      const rows = left.map((one) => ({ ...one, id: one.user.id || (drawn.next().value ?? 0) }));
+    const requestedIds = registrations.flatMap(({ user }) => user.id || []);
+    for (let round = 1; round <= maxRounds; round++) {
+      const pending = registrations.filter(({ userId }) => !inserted.has(userId));
+      const drawn = (await drawIds(tx, pending.filter(({ user }) => !user.id).length, requestedIds)).values();
+      const rows = pending.map((one) => ({ ...one, id: one.user.id || (drawn.next().value ?? 0) }));
       for (const record of await insertUsers(tx, rows)) inserted.set(record.userId, record);
       const losers = registrations.filter(({ userId }) => !inserted.has(userId));
       if (losers.length === 0) return registrations.flatMap(({ userId }) => inserted.get(userId) ?? []);
-      // A new statement sees who came before us: it waited for them.
+      // A new statement sees the winners: the insert waited for their commits.
       const candidates = losers.map(({ user, pointer }) => candidate(user, pointer));
-      refuseConflicts(conflictsOf(candidates, await findTaken(tx, candidates)));
+      assertNoConflicts(conflictsOf(candidates, await findTakenNamesAndIds(tx, candidates)));
     }
-    throw new CodedError('unavailable', 'No free id was found. Nothing happened; try again.');
+    throw new CodedError('unavailable', 'No free id was found. No user was created; try again.');
   }
 
   /** @throws CodedError `invalid-input` */
   private checkPasswords(users: readonly { readonly password: string; readonly pointer: string }[]): void {
-    const faults = users.flatMap(({ password, pointer }) =>
-      passwordFaults(password, { minLength: this.options.passwordMinLength, common: this.common }, pointer),
+    const errors = users.flatMap(({ password, pointer }) =>
+      passwordErrors(password, { minLength: this.options.passwordMinLength, common: this.common }, pointer),
     );
-    if (faults.length > 0) throw invalidInput(faults);
+    if (errors.length > 0) throw invalidInput(errors);
   }
 }

@@ -8,14 +8,15 @@ import type { PoolClient } from 'pg';
 import { testEnvironment, TestIdentity } from '../identity.spec.fixture.js';
 import { type ReplicaProcess, startReplicaProcess } from '../process.spec.fixture.js';
 
-/** The rules of the store's own `closeCustomer`, for one customer. */
+/** The rules of the store's `closeCustomer`, for one customer. */
 class Customer {
   openOrders: number[] = [];
   closed = false;
   readonly attempts: number[] = [];
   private refused = 0;
-  /** Runs when the store is asked, before it decides, and when it has decided, before it answers. */
+  /** Runs when the store receives the call, before it decides. */
   beforeDeciding: () => Promise<void> = async () => undefined;
+  /** Runs after the store has decided, before it answers. */
   beforeAnswering: () => Promise<void> = async () => undefined;
 
   async close(attempt: number): Promise<{ openOrders: number[] }> {
@@ -30,9 +31,9 @@ class Customer {
   }
 }
 
-type User = Awaited<ReturnType<TestIdentity['enter']>>;
+type User = Awaited<ReturnType<TestIdentity['registerAndLogin']>>;
 
-describe('deleting a user, when the process that does it is killed', () => {
+describe('deleting a user when the process is killed', () => {
   let shop: TestIdentity;
   let fakeStore: { stop: () => Promise<void> };
   let network: TestProxy;
@@ -64,16 +65,16 @@ describe('deleting a user, when the process that does it is killed', () => {
     network = await startProxy({ host, port: Number(port) });
     const environment = { ...testEnvironment(shop.databaseUrl), NATS_URL: `nats://127.0.0.1:${network.port}` };
     victim = await startReplicaProcess(environment);
-    user = await shop.enter();
+    user = await shop.registerAndLogin();
   });
   afterEach(async () => {
-    await die();
+    await killVictim();
     client.release();
     await shop.stopReplicas();
   });
 
-  /** With its connections, which a stalled network would keep for it. */
-  const die = async (): Promise<void> => {
+  /** Kills the replica and cuts its connections, which a stalled network would keep open. */
+  const killVictim = async (): Promise<void> => {
     await victim.kill();
     await network.cut();
   };
@@ -82,25 +83,25 @@ describe('deleting a user, when the process that does it is killed', () => {
   const isThere = async (): Promise<boolean> => (await count('SELECT 1 FROM users WHERE user_id = $1')) === 1;
   const isPending = async (): Promise<boolean> =>
     (await count('SELECT 1 FROM user_deletions WHERE user_id = $1')) === 1;
-  const told = (): Promise<number | null> => count(`SELECT 1 FROM revocations WHERE kind = 'user' AND id = $1`);
+  const logEntries = (): Promise<number | null> => count(`SELECT 1 FROM revocations WHERE kind = 'user' AND id = $1`);
 
-  /** Somebody else's lock on a row, which holds up whoever wants to change it. */
-  const hold = async (table: 'users' | 'user_deletions'): Promise<void> => {
+  /** Locks a row, so that changing it has to wait. */
+  const lockRow = async (table: 'users' | 'user_deletions'): Promise<void> => {
     await client.query('BEGIN');
     await client.query(`SELECT 1 FROM ${table} WHERE user_id = $1 FOR UPDATE`, [user.userId]);
   };
-  const letGo = (): Promise<unknown> => client.query('ROLLBACK');
-  const somebodyWaits = (): Promise<void> => until(async () => (await shop.waitingForLocks()) === 1);
+  const unlockRow = (): Promise<unknown> => client.query('ROLLBACK');
+  const victimWaitsForLock = (): Promise<void> => until(async () => (await shop.waitingForLocks()) === 1);
 
-  /** Asks the victim. Its caller never learns what became of it, which is looked at in the end. */
-  function askForDeletion(): void {
-    const { username, inPerson } = user;
-    const answer = shop.caller.call(identity.deleteUser, { username }, inPerson, 1_500);
+  /** Calls the victim, which never answers; `afterAll` checks that. */
+  function requestDeletion(): void {
+    const { username, principal } = user;
+    const answer = shop.caller.call(identity.deleteUser, { username }, principal, 1_500);
     unanswered.push(expect(answer).rejects.toMatchObject({ code: 'outcome-unknown' }));
   }
 
-  /** Two other replicas start, or have been there all the time; the lease of the dead one ends. */
-  async function otherReplicasGoOn(): Promise<void> {
+  /** Starts two other replicas and lets the lease of the dead one expire. */
+  async function otherReplicasResume(): Promise<void> {
     await Promise.all([shop.addReplica(), shop.addReplica()]);
     await shop.sql.query(`UPDATE user_deletions SET leased_until = now() - interval '1 second'`);
     await until(async () => !(await isPending()));
@@ -108,84 +109,84 @@ describe('deleting a user, when the process that does it is killed', () => {
 
   async function expectDeletedOnce(): Promise<void> {
     expect(await isThere()).toBe(false);
-    expect(await told()).toBe(1);
+    expect(await logEntries()).toBe(1);
     expect(customer.closed).toBe(true);
     await expect(shop.check('session', user.token)).rejects.toMatchObject({ code: 'credential-refused' });
     await expect(shop.login(user.username, user.password)).rejects.toMatchObject({ code: 'login-failed' });
   }
 
-  it('before the store is asked: goes on', async () => {
-    await hold('users');
-    askForDeletion();
-    await somebodyWaits();
+  it('before the store is called: another replica completes it', async () => {
+    await lockRow('users');
+    requestDeletion();
+    await victimWaitsForLock();
     network.stall();
-    await letGo();
+    await unlockRow();
     await until(isPending);
-    await die();
+    await killVictim();
     expect(customer.attempts).toEqual([]);
-    await otherReplicasGoOn();
+    await otherReplicasResume();
     await expectDeletedOnce();
     expect(customer.attempts).toHaveLength(1);
   });
 
-  it('while the store decides: goes on, and the store is asked again by a newer attempt', async () => {
+  it('while the store decides: another replica completes it with a newer attempt', async () => {
     customer.beforeDeciding = async () => {
       customer.beforeDeciding = async () => undefined;
-      await die();
+      await killVictim();
     };
-    askForDeletion();
+    requestDeletion();
     await until(() => customer.closed);
     expect(await isThere()).toBe(true);
-    await otherReplicasGoOn();
+    await otherReplicasResume();
     await expectDeletedOnce();
     const [first = 0, second = 0, ...others] = customer.attempts;
     expect(second).toBeGreaterThan(first);
     expect(others).toEqual([]);
   });
 
-  it('after the store has closed the customer, while the user is being removed: goes on', async () => {
-    customer.beforeAnswering = () => hold('users');
-    askForDeletion();
+  it('after the store has closed the customer, while the user is being removed: another replica completes it', async () => {
+    customer.beforeAnswering = () => lockRow('users');
+    requestDeletion();
     await until(() => customer.closed);
-    await somebodyWaits();
-    await die();
+    await victimWaitsForLock();
+    await killVictim();
     customer.beforeAnswering = async () => undefined;
-    await letGo();
+    await unlockRow();
     expect(await isThere()).toBe(true);
-    await otherReplicasGoOn();
+    await otherReplicasResume();
     await expectDeletedOnce();
   });
 
-  it('after the user is removed, before anybody is told: stays done, and is told by the log once', async () => {
-    customer.beforeAnswering = () => hold('users');
-    askForDeletion();
+  it('after the user is removed, before the answer: stays done and is logged once', async () => {
+    customer.beforeAnswering = () => lockRow('users');
+    requestDeletion();
     await until(() => customer.closed);
-    await somebodyWaits();
+    await victimWaitsForLock();
     network.stall();
-    await letGo();
+    await unlockRow();
     await until(async () => !(await isThere()));
-    await die();
-    await otherReplicasGoOn();
+    await killVictim();
+    await otherReplicasResume();
     await expectDeletedOnce();
     expect(customer.attempts).toHaveLength(1);
-    const { username, inPerson } = user;
-    await expect(shop.call(identity.deleteUser, { username }, inPerson)).rejects.toMatchObject({ code: 'forbidden' });
+    const { username, principal } = user;
+    await expect(shop.call(identity.deleteUser, { username }, principal)).rejects.toMatchObject({ code: 'forbidden' });
   });
 
-  it('after the store has named open orders, before the intent is dropped: is refused anew', async () => {
+  it('after the store has returned open orders, before the intent is dropped: another replica drops it', async () => {
     customer.openOrders = [7];
-    customer.beforeAnswering = () => hold('user_deletions');
-    askForDeletion();
+    customer.beforeAnswering = () => lockRow('user_deletions');
+    requestDeletion();
     await until(() => customer.attempts.length === 1);
-    await somebodyWaits();
-    await die();
+    await victimWaitsForLock();
+    await killVictim();
     customer.beforeAnswering = async () => undefined;
-    await letGo();
+    await unlockRow();
     expect(await isPending()).toBe(true);
-    await otherReplicasGoOn();
+    await otherReplicasResume();
     expect(customer.closed).toBe(false);
     expect(await isThere()).toBe(true);
-    expect(await told()).toBe(0);
+    expect(await logEntries()).toBe(0);
     await expect(shop.check('session', user.token)).resolves.toMatchObject({ userId: user.userId });
   });
 });

@@ -1,14 +1,14 @@
 import { Readable } from 'node:stream';
-import { unstructured } from './access-token.js';
+import { toOpaque } from './access-token.js';
 import { type PageContext, readForm } from './form.js';
 
-/** As the provider's own. */
+/** The provider's own limit. */
 const maxFormBytes = 56 * 1024;
 const jwtForm = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const paths: ReadonlySet<string> = new Set(['/oauth/revoke', '/oauth/introspect']);
 
-/** Lets access tokens, which are JWTs, be revoked and introspected: see `unstructured`. */
-export async function unstructuredTokens(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
+/** Middleware that lets JWT access tokens be revoked and introspected, see `toOpaque`. */
+export async function opaqueTokens(ctx: PageContext, next: () => Promise<unknown>): Promise<void> {
   if (ctx.method === 'POST' && paths.has(ctx.path) && ctx.is('application/x-www-form-urlencoded')) {
     const form = await readForm(ctx.req, maxFormBytes);
     if (form === undefined) {
@@ -18,7 +18,7 @@ export async function unstructuredTokens(ctx: PageContext, next: () => Promise<u
     const body = Buffer.from(rewritten(form));
     ctx.req.headers['content-length'] = String(body.length);
     delete ctx.req.headers['transfer-encoding'];
-    // The provider reads the form from here, and all else from the request that came.
+    // The provider reads the form from this stream, and everything else from the original request.
     ctx.req = Object.assign(Readable.from([body]), { headers: ctx.req.headers }) as typeof ctx.req;
   }
   await next();
@@ -28,9 +28,9 @@ function rewritten(form: string): string {
   const fields = new URLSearchParams(form);
   const tokens = fields.getAll('token');
   const [token = ''] = tokens;
-  // Given twice it is refused, and so left alone.
+  // The provider refuses a repeated token, so leave it unchanged.
   if (tokens.length !== 1 || !jwtForm.test(token)) return form;
-  fields.set('token', unstructured(token));
+  fields.set('token', toOpaque(token));
   return fields.toString();
 }
 

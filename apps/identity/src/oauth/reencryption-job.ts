@@ -5,22 +5,22 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { Adapters } from './adapters.js';
 import { SigningKeysService } from './signing-keys.service.js';
 
-/** When the secret has changed, encrypts with the present one what a former one did. */
+/** Re-encrypts signing keys and OAuth state with the current secret after IDENTITY_SECRET has changed. */
 @Injectable()
-export class SealingAnew extends BackgroundLoop {
-  /** Signing keys and OAuth state that another secret encrypted, as of the last run. */
-  left = 0;
+export class ReencryptionJob extends BackgroundLoop {
+  /** Rows that are not yet encrypted with the current secret, as of the last run. */
+  remaining = 0;
 
   constructor(
     private readonly keys: SigningKeysService,
     private readonly adapters: Adapters,
     @InjectLogger() logger: Logger,
   ) {
-    super({ name: 'seal anew', intervalMs: 60_000 }, () => this.sealAnew(), logger);
+    super({ name: 're-encryption', intervalMs: 60_000 }, () => this.reencrypt(), logger);
   }
 
-  private async sealAnew(): Promise<boolean> {
-    this.left = (await this.keys.sealAnew()) + (await this.adapters.sealAnew());
+  private async reencrypt(): Promise<boolean> {
+    this.remaining = (await this.keys.reencrypt()) + (await this.adapters.reencrypt());
     return false;
   }
 }

@@ -2,8 +2,8 @@ import { actorOf, audit } from '@plant-shop/platform/audit/audit-log';
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 
-/** What users do to their own account needs no more than being themselves, and is not written down. */
-export function auditOthers(
+/** Writes an audit entry, unless users act on their own account. */
+export function auditUnlessSelf(
   tx: Transaction,
   context: RpcContext,
   operation: { readonly pattern: string },

@@ -1,18 +1,18 @@
 import type { Transaction } from '@plant-shop/platform/postgres/database';
 import { deletePayloadsOfUser } from '../oauth/payloads.repository.js';
-import type { Revoked } from '../revocations/revocations.repository.js';
+import type { RevocationTarget } from '../revocations/revocations.repository.js';
 import { endSessionsOf } from './sessions.repository.js';
 
 /**
- * Ends a user's sessions but one, and what the user granted to applications; in this order, see
- * `BrowserLogins.isStillLive`.
- * @returns what the log must tell, at the end of the transaction
+ * Ends all sessions of a user except one, then all grants to applications. `BrowserSessions.isStillLive` relies on this
+ * order.
+ * @returns revocations to append at the end of the transaction
  */
-export async function endLogins(
+export async function endSessionsAndGrants(
   tx: Transaction,
   userId: string,
   keptTokenHash: Buffer | undefined,
-): Promise<Revoked[]> {
+): Promise<RevocationTarget[]> {
   const sessions = await endSessionsOf(tx, userId, keptTokenHash);
   const grants = await deletePayloadsOfUser(tx, userId);
   return [

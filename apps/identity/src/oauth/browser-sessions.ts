@@ -1,0 +1,41 @@
+import { Injectable } from '@nestjs/common';
+import { Database } from '@plant-shop/platform/postgres/database';
+import { sha256 } from '../credentials/secret.js';
+import { appendRevocations } from '../revocations/revocations.repository.js';
+import { RevocationsService } from '../revocations/revocations.service.js';
+import { endBrowserSession, lockBrowserSession, touchBrowserSession } from '../sessions/sessions.repository.js';
+import type { ProviderSessionRef } from './provider.js';
+
+/**
+ * Sessions of logins on the OAuth pages. They are ordinary sessions of the user and end with the others. The provider
+ * stores its own session for each, which is valid only while ours is live.
+ */
+@Injectable()
+export class BrowserSessions {
+  constructor(
+    private readonly database: Database,
+    private readonly revocations: RevocationsService,
+  ) {}
+
+  /** Returns whether the provider's session is valid, and writes its last use. */
+  touchIfLive({ userId, uid, openedId }: ProviderSessionRef): Promise<boolean> {
+    return this.database.transaction((tx) => touchBrowserSession(tx, { userId, oauthSession: sha256(uid), openedId }));
+  }
+
+  /**
+   * Returns whether the session is still live. Call it after storing a grant: `endSessionsAndGrants` ends sessions before
+   * grants, so either it finds the new grant, or this finds the session ended.
+   */
+  isStillLive(userId: string, uid: string): Promise<boolean> {
+    return this.database.transaction((tx) => lockBrowserSession(tx, userId, sha256(uid)));
+  }
+
+  async end(uid: string): Promise<void> {
+    const ended = await this.database.transaction(async (tx) => {
+      const id = await endBrowserSession(tx, sha256(uid));
+      if (id !== undefined) await appendRevocations(tx, [{ kind: 'session', id }]);
+      return id !== undefined;
+    });
+    if (ended) this.revocations.nudge();
+  }
+}
