@@ -1,4 +1,4 @@
-// What main.mjs and tools/test run, on the pinned Node and in its environment, when everything is built.
+// Entry point for main.mjs and tools/test. Expects the pinned Node, its environment, and a finished build.
 import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,16 +11,16 @@ import { proofNames, prove } from './dist/prove/prove.js';
 import { goalNames, run } from './dist/run.js';
 import { Stack } from './stack.mjs';
 
-const usage = `Does to a shop of its own what can happen to one, and judges all that clients were told.
+const usage = `Starts a private shop, injects faults, and checks every response against the guarantees.
 
   npm run chaos                               ${goalNames.join(', ')}, 10 minutes
   npm run chaos -- --seed 7 --minutes 60      the plan of a seed is the same each time
   npm run chaos -- --only R2,R5
-  npm run chaos -- --short                    as every build does: 2.5 minutes, seed 1
-  npm run chaos -- --keep-logs <folder>       the services' logs afterwards
-  npm run chaos -- --report <file>            how many goals were reached, as JSON
-  npm run chaos -- --prove                    bugs made on purpose: is each caught?
-  npm run chaos -- --prove early-expiry       only these: ${proofNames.join(', ')}`;
+  npm run chaos -- --short                    what every build runs: 2.5 minutes, seed 1
+  npm run chaos -- --keep-logs <folder>       copies the services' logs there at the end
+  npm run chaos -- --report <file>            writes the numbers of passed and failed goals as JSON
+  npm run chaos -- --prove                    seeds bugs, one at a time, and checks that each is detected
+  npm run chaos -- --prove early-expiry       only these bugs, of ${proofNames.join(', ')}`;
 
 const stop = stopOnSignals();
 process.exit(await main());
@@ -53,7 +53,7 @@ async function main() {
  * @param {Shutdown<'shop' | 'temporary folder'>} shutdown
  */
 async function trial(folder, options, shutdown) {
-  // A cluster, as production has it; a build on few cores has no time for three.
+  // A NATS cluster, as in production; a build on few cores has no time for three servers.
   const natsServers = options.isShort ? 1 : 3;
   const stack = await Stack.start(join(folder, 'shop'), { signal: stop.signal, natsServers, ownClocks: !options.isShort });
   shutdown.add('shop', async () => {
@@ -66,7 +66,7 @@ async function trial(folder, options, shutdown) {
 /** @param {string} folder @param {NonNullable<ReturnType<typeof optionsOf>>} options */
 async function proof(folder, { seed, bugs }) {
   const copy = new BuildCopy(join(folder, 'build'), ROOT);
-  // Where tools/start takes the services' build from.
+  // tools/start runs the services from this build.
   process.env['ARTEFACTS_DIR'] = copy.apps;
   const replicas = { gateway: 1, catalog: 1, identity: 1 };
   let shops = 0;
@@ -100,10 +100,10 @@ function optionsOf(args) {
   const minutes = Number(values.minutes ?? (values.short ? 2.5 : 10));
   const only = values.only?.split(',') ?? [];
   const unknown = only.filter((name) => !goalNames.includes(name));
-  if (unknown.length > 0) throw new StartError(`Not tried here: ${unknown.join(', ')}. There are ${goalNames.join(', ')}.`);
+  if (unknown.length > 0) throw new StartError(`No such goal: ${unknown.join(', ')}. The goals are ${goalNames.join(', ')}.`);
   if (bugs.length > 0 && !values.prove) throw new StartError(usage);
-  const unproven = bugs.filter((name) => !proofNames.includes(name));
-  if (unproven.length > 0) throw new StartError(`No such bug: ${unproven.join(', ')}. There are ${proofNames.join(', ')}.`);
+  const unknownBugs = bugs.filter((name) => !proofNames.includes(name));
+  if (unknownBugs.length > 0) throw new StartError(`No such bug: ${unknownBugs.join(', ')}. The bugs are ${proofNames.join(', ')}.`);
   if (!Number.isSafeInteger(seed) || !(minutes > 0)) throw new StartError(usage);
   return { seed, minutes, only, isShort: values.short, keepLogs: values['keep-logs'], proves: values.prove, bugs, report: values.report };
 }

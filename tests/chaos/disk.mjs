@@ -5,16 +5,16 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Sparse: it takes what is written to it. Room for a shop's data and for the WAL of some minutes. */
+/** Of a sparse image, which takes only the space written. Enough for a shop's data and some minutes of WAL. */
 const SIZE_BYTES = 8 * 1024 ** 3;
-/** Where Linux's control groups limit the I/O of processes (version 1). */
+/** The controller that limits the I/O of processes (Linux control groups, version 1). */
 const BLKIO = '/sys/fs/cgroup/blkio';
-/** On a healthy disk a commit takes about a millisecond; at this rate the WAL alone needs 50 ms for each. */
+/** A commit takes about a millisecond on a healthy disk; at this rate its WAL write alone takes 50 ms. */
 const SLOW_WRITES_PER_SECOND = 20;
 
 /**
- * A file system of its own for Postgres, in an image file: it can be full without filling the machine's, and slow without
- * slowing anything else. It takes root and a loop device.
+ * A file system for Postgres alone, in an image file: it can be filled without filling the machine's, and slowed without
+ * slowing anything else. Requires root and a loop device.
  * @implements {import('./dist/stack.js').Disk}
  */
 export class Disk {
@@ -28,11 +28,11 @@ export class Disk {
 
   /**
    * @param {string} parent an existing folder
-   * @param {import('../../tools/start/system-user.mjs').SystemUser | undefined} user who may write to it
-   * @returns {Promise<Disk | { reason: string }>} the reason why this machine does not let us make one
+   * @param {import('../../tools/start/system-user.mjs').SystemUser | undefined} user owner of the mounted folder
+   * @returns {Promise<Disk | { reason: string }>} the disk, or the reason why this machine cannot have one
    */
   static async make(parent, user) {
-    if (process.platform !== 'linux' || process.getuid?.() !== 0) return { reason: 'a disk of its own for Postgres takes Linux and root' };
+    if (process.platform !== 'linux' || process.getuid?.() !== 0) return { reason: 'a separate disk for Postgres requires Linux and root' };
     const disk = new Disk(join(parent, 'disk.img'), join(parent, 'disk'));
     try {
       writeFileSync(disk.image, '');
@@ -42,13 +42,13 @@ export class Disk {
       await run('mount', ['-o', 'loop', disk.image, disk.folder]);
     } catch (error) {
       rmSync(disk.image, { force: true });
-      return { reason: `no disk of its own for Postgres: ${String(error)}` };
+      return { reason: `no separate disk for Postgres: ${String(error)}` };
     }
     if (user) chownSync(disk.folder, user.uid, user.gid);
     return disk;
   }
 
-  /** Leaves no free block: a file takes blocks for its own map as well, so the last ones go in ever smaller files. */
+  /** Fills the disk to the last block, with ever smaller files at the end: each file also takes blocks for its own extent map. */
   async fill() {
     mkdirSync(this.ballast, { recursive: true });
     const { bavail, bsize } = statfsSync(this.folder);
@@ -62,12 +62,12 @@ export class Disk {
     rmSync(this.ballast, { recursive: true, force: true });
   }
 
-  /** Whether this machine lets us limit the I/O of single processes. */
+  /** Whether this machine can limit the I/O of single processes. */
   get canBeSlow() {
     return existsSync(join(BLKIO, 'blkio.throttle.write_iops_device'));
   }
 
-  /** Limits the writes of a Postgres server and of all processes that it has or will have. @param {number} pid */
+  /** Limits the writes of a Postgres server and of all its present and future child processes. @param {number} pid */
   slowDown(pid) {
     const { dev } = statSync(this.folder);
     const device = `${(dev >> 8) & 0xfff}:${(dev & 0xff) | ((dev >> 12) & 0xfff00)}`;
@@ -82,7 +82,7 @@ export class Disk {
     rmdirSync(this.group);
   }
 
-  /** When nothing runs on it any more. */
+  /** Unmounts and deletes the disk; no process may use it any more. */
   async end() {
     this.speedUp();
     if (existsSync(this.folder)) await run('umount', ['--lazy', this.folder]);
@@ -95,7 +95,7 @@ function move(pid, group) {
   try {
     writeFileSync(join(group, 'cgroup.procs'), `${pid}`);
   } catch (error) {
-    // It has ended meanwhile.
+    // The process has exited in the meantime.
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ESRCH') throw error;
   }
 }

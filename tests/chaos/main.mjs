@@ -1,4 +1,4 @@
-// `npm run chaos`: a shop of its own, with two replicas of everything, to which happens what can happen.
+// `npm run chaos`: injects faults into a private shop with two replicas of every service.
 import { fileURLToPath } from 'node:url';
 import { attempt } from '../../tools/start/command.mjs';
 import { explain } from '../../tools/start/errors.mjs';
@@ -16,7 +16,7 @@ async function main() {
     checkPlatform();
     const env = await readyToolchain({ signal: stop.signal, say: console.log });
     const chaos = fileURLToPath(new URL('chaos.mjs', import.meta.url));
-    // It ends all that it has begun before it ends itself.
+    // The child stops everything that it started before it exits.
     const options = { cwd: ROOT, env, show: true, signal: stop.signal, endLimitMs: END_LIMIT_MS };
     return (await attempt(pinnedNode(), [chaos, ...process.argv.slice(2)], options)).code;
   } catch (error) {

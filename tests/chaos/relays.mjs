@@ -1,40 +1,40 @@
 import { Worker } from 'node:worker_threads';
 
-/** @typedef {'cut' | 'restore' | 'stallAll' | 'admit' | 'resume' | 'deafen' | 'drop'} Command of a relay, by the name of its method */
+/** @typedef {'cut' | 'restore' | 'stallAll' | 'admit' | 'resume' | 'deafen' | 'drop'} Command name of a relay's method */
 
 /**
- * Relays on a thread of their own: what clients do to this process must not look to the shop as if its network were slow.
+ * TCP relays in a worker thread: load from the clients in this process must not look like a slow network to the shop.
  */
 export class Relays {
   #worker = new Worker(new URL('relays.worker.mjs', import.meta.url));
   /** @type {Map<number, { resolve: (value: any) => void, reject: (error: Error) => void }>} */
-  #asked = new Map();
+  #pending = new Map();
   #calls = 0;
 
   constructor() {
     this.#worker.on('message', ({ call, value, error }) => {
-      const waiting = this.#asked.get(call);
-      this.#asked.delete(call);
+      const waiting = this.#pending.get(call);
+      this.#pending.delete(call);
       if (error === undefined) waiting?.resolve(value);
       else waiting?.reject(new Error(error));
     });
   }
 
-  /** @param {string[]} urls of a server, or of several that are alike @returns {Promise<import('./dist/stack.js').Link>} */
+  /** @param {string[]} urls of one server, or of several equivalent ones @returns {Promise<import('./dist/stack.js').Link>} */
   async to(...urls) {
-    const port = await this.#ask('start', urls.map(targetOf));
-    /** @param {Command} what */
-    const tell = (what) => () => this.#ask(what, port);
+    const port = await this.#send('start', urls.map(targetOf));
+    /** @param {Command} command */
+    const send = (command) => () => this.#send(command, port);
     return {
       port,
-      cut: tell('cut'),
-      restore: tell('restore'),
-      stall: tell('stallAll'),
-      admit: tell('admit'),
-      resume: tell('resume'),
-      deafen: tell('deafen'),
-      drop: tell('drop'),
-      retarget: (url) => this.#ask('retarget', { port, targets: [targetOf(url)] }),
+      cut: send('cut'),
+      restore: send('restore'),
+      stall: send('stallAll'),
+      admit: send('admit'),
+      resume: send('resume'),
+      deafen: send('deafen'),
+      drop: send('drop'),
+      retarget: (url) => this.#send('retarget', { port, targets: [targetOf(url)] }),
     };
   }
 
@@ -42,12 +42,12 @@ export class Relays {
     await this.#worker.terminate();
   }
 
-  /** @param {'start' | 'retarget' | Command} what @param {unknown} about */
-  #ask(what, about) {
+  /** @param {'start' | 'retarget' | Command} command @param {unknown} argument */
+  #send(command, argument) {
     const call = ++this.#calls;
     return new Promise((resolve, reject) => {
-      this.#asked.set(call, { resolve, reject });
-      this.#worker.postMessage({ call, what, about });
+      this.#pending.set(call, { resolve, reject });
+      this.#worker.postMessage({ call, command, argument });
     });
   }
 }

@@ -19,10 +19,10 @@ import { Disk } from './disk.mjs';
 import { Relays } from './relays.mjs';
 import { addStandby, promote } from './standby.mjs';
 
-/** From the command to the last service's 200; many processes start at once on few cores. */
+/** From the start to the last service's 200 from /readyz; many processes start at once on few cores. */
 const READY_LIMIT_MS = 180_000;
 
-/** Payments come from outside, so that every move of an order is a call whose answer is known; retries of webhooks come in seconds. */
+/** External payments make every step of an order a call with a recorded answer; webhooks are retried within seconds. */
 const settings = {
   PAYMENT_PROVIDER: 'external',
   INITIAL_STOCK: '0',
@@ -33,8 +33,8 @@ const settings = {
 };
 
 /**
- * A whole shop on free ports and data that are thrown away, made of what `npm start` is made of: the same processes, wired
- * with a relay of ours between each of them and each of its servers, and more replicas.
+ * A complete shop on free ports, with data that is deleted at the end. It is built from the parts of `npm start`: the same
+ * processes, but with more replicas, and a relay between each process and each of its servers.
  * @implements {import('./dist/stack.js').Stack}
  */
 export class Stack {
@@ -68,7 +68,7 @@ export class Stack {
   }
 
   /**
-   * @param {string} folder that does not exist yet
+   * @param {string} folder must not exist yet
    * @param {{ signal: AbortSignal, replicas?: Partial<Record<string, number>>, natsServers?: number, ownClocks?: boolean }} options
    */
   static async start(folder, { signal, replicas = {}, natsServers = 1, ownClocks = false }) {
@@ -123,9 +123,9 @@ export class Stack {
       };
       const env = environmentOf(instance, relayed, { ...inherited, ...settings, ...this.clocks?.[label]?.environment });
       this.#envs.set(label, env);
-      const record = () => runFile.record(instance, kept.mark);
-      const kept = serviceProcess(instance, { env, logs: dataDir.logs, screen: silent, watch, record });
-      processes.push(kept);
+      const record = () => runFile.record(instance, supervised.mark);
+      const supervised = serviceProcess(instance, { env, logs: dataDir.logs, screen: silent, watch, record });
+      processes.push(supervised);
     }
     this.#shutdown.add('services', async () => {
       await Promise.all(processes.map((one) => one.stop()));
@@ -137,7 +137,7 @@ export class Stack {
     watch.isOpen = true;
   }
 
-  /** Aborted with the reason when a part cannot be started. */
+  /** Aborts, with the reason, when a part cannot be started. */
   get signal() {
     return this.#stop.signal;
   }
@@ -156,7 +156,10 @@ export class Stack {
     return this.#brokers.map((_, n) => `nats-${n + 1}`);
   }
 
-  /** @param {string} part label of an instance, `nats` (the first of its servers), `nats-2` or `postgres` @returns {number | undefined} nothing between two lives */
+  /**
+   * @param {string} part label of an instance, `nats` (the first of its servers), `nats-2` or `postgres`
+   * @returns {number | undefined} undefined while the process is being restarted
+   */
   pidOf(part) {
     const { postgres, services } = this.runFile.run;
     if (part === 'nats') return this.#brokers[0]?.server.mark?.pid;
@@ -165,7 +168,7 @@ export class Stack {
     return Object.values(services).flat().find(({ label }) => label === part)?.pid;
   }
 
-  /** @returns nothing where they cannot be had */
+  /** @returns undefined if libfaketime is not available */
   async #makeClocks() {
     /** @type {Record<string, HostClock>} */
     const clocks = {};
@@ -218,7 +221,7 @@ export class Stack {
     this.runFile.update({ postgres: { ...server.mark, adminUrl, urls } });
   }
 
-  /** @param {string} part @returns {number[]} its process, and those that it began */
+  /** @param {string} part @returns {number[]} its process, followed by the child processes */
   pidsOf(part) {
     const pid = this.pidOf(part);
     return pid === undefined ? [] : [pid, ...childrenOf(pid)];
@@ -229,12 +232,15 @@ export class Stack {
     return this.#relays.to(...urls);
   }
 
-  /** Settings of a service, from its processes' next starts on. @param {string} service @param {Record<string, string>} values */
+  /**
+   * Changes settings of a service; they apply from the next start of each process.
+   * @param {string} service @param {Record<string, string>} values
+   */
   set(service, values) {
     for (const { label } of this.instances.filter((one) => one.service === service)) Object.assign(/** @type {object} */ (this.#envs.get(label)), values);
   }
 
-  /** What of it is still there is killed: nothing of it is needed any more. */
+  /** Kills the processes that still run and deletes the data. */
   async end() {
     this.#stop.abort(new Error('the stack has ended'));
     for (const { label } of this.instances) {
@@ -252,8 +258,8 @@ export class Stack {
 }
 
 /**
- * On ports below those that the system gives to connections, and apart from those of other tests and of relays
- * (libs/testing/src/port.ts): a process that is started again must get the same ones, while thousands of connections come and go.
+ * Gives the instances ports below the system's ephemeral range, and apart from those of other tests and of relays
+ * (libs/testing/src/port.ts): a restarted process must get its ports again while thousands of connections come and go.
  * @param {Parameters<typeof planInstances>[0]} replicas
  * @returns {Promise<import('./dist/stack.js').Instance[]>}
  */

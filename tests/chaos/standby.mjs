@@ -10,29 +10,29 @@ import { sleep } from '../../tools/start/processes.mjs';
 const SLOT = 'standby';
 const FOLLOW_LIMIT_MS = 30_000;
 
-/** The first tar fails when a file changes or vanishes under it, which a base backup allows; the WAL comes by streaming. */
+/** Files may change or vanish during a base backup, so the exit code of the first tar is ignored. The WAL comes by streaming. */
 const copy = `tar -C "$1" --exclude='./pg_wal/[0-9A-F]*' --exclude=./postmaster.pid -cf - . | tar -C "$2" -xpf -`;
 
 /**
- * @typedef {object} Standby a server that follows the primary and serves nobody yet
+ * @typedef {object} Standby a server that follows the primary and has no clients yet
  * @property {import('../../tools/start/postgres.mjs').Cluster} cluster
  * @property {import('../../tools/start/kept-process.mjs').KeptProcess} server
  * @property {string} adminUrl
  */
 
 /**
- * Copies a running Postgres and starts the copy as an asynchronous streaming replica. It needs no program but the server
- * itself, since not every machine has pg_basebackup.
+ * Copies a running Postgres and starts the copy as an asynchronous streaming replica. Needs only the server's own
+ * program, since not every machine has pg_basebackup.
  * @param {object} primary
  * @param {import('../../tools/start/postgres.mjs').Cluster} primary.cluster
  * @param {string} primary.adminUrl
  * @param {string} folder where the copy goes; its parent exists
- * @param {object} means
- * @param {import('./dist/stack.js').Link} means.link a relay to the primary, which can be cut
- * @param {string} means.logFile
- * @param {import('../../tools/start/kept-process.mjs').Keeping['onEnd']} means.onEnd
- * @param {() => void} means.onChange
- * @param {AbortSignal} means.signal
+ * @param {object} options
+ * @param {import('./dist/stack.js').Link} options.link a relay to the primary, which can be cut
+ * @param {string} options.logFile
+ * @param {import('../../tools/start/kept-process.mjs').Keeping['onEnd']} options.onEnd
+ * @param {() => void} options.onChange
+ * @param {AbortSignal} options.signal
  * @returns {Promise<Standby>}
  */
 export async function addStandby({ cluster, adminUrl }, folder, { link, logFile, onEnd, onChange, signal }) {
@@ -63,7 +63,7 @@ export async function addStandby({ cluster, adminUrl }, folder, { link, logFile,
     const server = serverOf(copied, { port, logFile, settings: serverSettings, onEnd, onChange });
     server.start();
     await serverReady(folder, server, signal);
-    await hasCaughtUp(client, signal);
+    await caughtUp(client, signal);
     const url = new URL(adminUrl);
     url.port = `${port}`;
     return { cluster: copied, server, adminUrl: url.href };
@@ -73,18 +73,18 @@ export async function addStandby({ cluster, adminUrl }, folder, { link, logFile,
 }
 
 /** @param {pg.Client} primary @param {AbortSignal} signal */
-async function hasCaughtUp(primary, signal) {
+async function caughtUp(primary, signal) {
   const end = performance.now() + FOLLOW_LIMIT_MS;
   for (;;) {
     signal.throwIfAborted();
     const { rows } = await primary.query(`SELECT 1 FROM pg_stat_replication WHERE application_name = '${SLOT}' AND state = 'streaming' AND replay_lsn >= sent_lsn`);
     if (rows.length > 0) return;
-    if (performance.now() > end) throw new Error('The standby does not follow the primary.');
+    if (performance.now() > end) throw new Error('The standby did not catch up with the primary.');
     await sleep(50);
   }
 }
 
-/** Makes a standby the primary. @param {Standby} standby */
+/** Promotes a standby to primary. @param {Standby} standby */
 export async function promote({ adminUrl }) {
   const client = new pg.Client({ connectionString: adminUrl });
   await client.connect();

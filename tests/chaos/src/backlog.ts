@@ -1,9 +1,9 @@
 import { defaultTypes, type EventType, type Follower } from './history.js';
 
 /**
- * What a trial still waits for. That services have nothing to do is not enough: between an event in the log and its webhook
- * deliveries there are moments in which nothing is pending anywhere.
- * @param left what services have not done yet
+ * Describes what a trial still waits for. Idle services are not enough: between logging an event and creating its webhook
+ * deliveries there are moments without any pending work.
+ * @param left pending work of the services
  * @param expected all events of the trial's orders
  */
 export const backlogOf = (left: readonly string[], followers: readonly Follower[], expected: readonly { readonly id: string; readonly type: EventType }[]): string[] => [

@@ -8,7 +8,7 @@ import { pause } from './clock.js';
 const servers: Server[] = [];
 let balancer: Balancer | undefined;
 
-/** A gateway that answers so, and is always ready. */
+/** A gateway that is always ready. */
 async function gateway(answer: RequestListener): Promise<{ label: string; port: number; opsPort: number; server: Server }> {
   const server = createServer((request, response) => (request.url === '/readyz' ? void response.end() : answer(request, response)));
   servers.push(server);
@@ -18,20 +18,20 @@ async function gateway(answer: RequestListener): Promise<{ label: string; port: 
 }
 
 const named = (name: string): Promise<Awaited<ReturnType<typeof gateway>>> => gateway((_request, response) => void response.end(name));
-/** Ends when the balancer has seen the ends of its connections: what is sent on one of them is lost. */
+/** Resolves when the balancer has noticed that its connections closed: a request sent on one of them would be lost. */
 async function kill({ server }: { server: Server }): Promise<void> {
   server.close();
   server.closeAllConnections();
   await pause(50);
 }
 
-/** What each of some requests is told, one after the other. */
-async function ask(url: string, times: number): Promise<string[]> {
-  const told: string[] = [];
+/** Sends requests one after the other. @returns status and body of each, or `lost` */
+async function send(url: string, times: number): Promise<string[]> {
+  const answers: string[] = [];
   for (let n = 0; n < times; n++) {
-    told.push(await fetch(url, { method: 'POST', body: 'an order' }).then(async (response) => `${response.status} ${await response.text()}`, () => 'lost'));
+    answers.push(await fetch(url, { method: 'POST', body: 'an order' }).then(async (response) => `${response.status} ${await response.text()}`, () => 'lost'));
   }
-  return told;
+  return answers;
 }
 
 describe('a balancer', () => {
@@ -40,16 +40,16 @@ describe('a balancer', () => {
     for (const server of servers.splice(0)) await kill({ server });
   });
 
-  it('asks the other gateway when one refuses the connection', async () => {
+  it('retries at another gateway when one refuses the connection', async () => {
     const [first, second] = [await named('first'), await named('second')];
     balancer = new Balancer([first, second]);
     const url = await balancer.start();
-    expect(new Set(await ask(url, 4))).toEqual(new Set(['200 first', '200 second']));
+    expect(new Set(await send(url, 4))).toEqual(new Set(['200 first', '200 second']));
     await kill(first);
-    expect(new Set(await ask(url, 4))).toEqual(new Set(['200 second']));
+    expect(new Set(await send(url, 4))).toEqual(new Set(['200 second']));
   });
 
-  it('says so when no gateway takes a connection', async () => {
+  it('answers 503 `no-gateway` when every gateway refuses the connection', async () => {
     const gateways = [await named('first'), await named('second')];
     balancer = new Balancer(gateways);
     const url = await balancer.start();
@@ -64,7 +64,7 @@ describe('a balancer', () => {
     await expect(call).rejects.toMatchObject({ kind: 'problem', status: 503, outcome: 'not-done', retryAfterMs: 1_000 });
   });
 
-  it('never sends again what a gateway had, and lets the client see that it is lost', async () => {
+  it('never resends a request that a gateway received, and closes the connection of its client', async () => {
     let taken = 0;
     const dying = await gateway((request) => {
       taken++;
@@ -73,7 +73,7 @@ describe('a balancer', () => {
     const other = await named('other');
     balancer = new Balancer([dying, other]);
     const url = await balancer.start();
-    expect((await ask(url, 4)).sort()).toEqual(['200 other', '200 other', 'lost', 'lost']);
+    expect((await send(url, 4)).sort()).toEqual(['200 other', '200 other', 'lost', 'lost']);
     expect(taken).toBe(2);
   });
 });

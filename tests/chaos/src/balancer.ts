@@ -14,16 +14,16 @@ interface Upstream {
   isWithdrawn: boolean;
 }
 
-/** To one gateway; more requests wait here. */
+/** Per gateway; further requests queue in the balancer. */
 const connectionsEach = 256;
-/** Of a rush that nobody has accepted yet. */
+/** Connections that the kernel holds until they are accepted. */
 const backlog = 4_096;
 const pollMs = 100;
 const pollLimitMs = 1_000;
 /**
- * What stands in front of gateways: it sends each request to one that is ready, by turns. A request goes to another one only when
- * it cannot have reached the first, which refused the connection; when all refuse, the client is told so. Where a request was sent
- * and no answer comes it breaks its own connection, so that a client sees what happened.
+ * Distributes requests among the ready gateways, round robin. Retries a request at another gateway only if it cannot have reached
+ * the first, because the connection was refused; answers 503 `no-gateway` when all refuse. If a request was sent and no answer
+ * comes, closes the client's connection, so that the client sees an unknown outcome.
  */
 export class Balancer {
   private readonly server: Server;
@@ -45,7 +45,7 @@ export class Balancer {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** Sends it nothing new, as a platform does from the moment it is going to end a process. */
+  /** Sends no new requests to this gateway, as a platform does from the moment when it decides to stop a process. */
   withdraw(label: string): void {
     for (const one of this.upstreams) if (one.label === label) one.isWithdrawn = true;
   }
@@ -73,7 +73,7 @@ export class Balancer {
     }
   }
 
-  /** @returns false when it refused the connection, and so has nothing of the request */
+  /** @returns false if the gateway refused the connection and so received nothing of the request */
   private forward(upstream: Upstream, { method, url: path, headers }: IncomingMessage, body: Buffer, outgoing: ServerResponse): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const forward = request({ host: '127.0.0.1', port: upstream.port, agent: upstream.agent, method, path, headers });
@@ -88,7 +88,7 @@ export class Balancer {
     });
   }
 
-  /** Whom to ask, those first of whom it is known that they are ready. */
+  /** Gateways in the order in which to try them: ready ones first, round robin. */
   private inTurn(): readonly Upstream[] {
     const usable = this.upstreams.filter((one) => !one.isWithdrawn);
     const among = usable.length > 0 ? usable : this.upstreams;
@@ -109,7 +109,7 @@ export class Balancer {
   }
 }
 
-/** In the form of the shop's own problems, so that clients can tell it from another server's page. */
+/** Answers with a problem like the shop's own, so that clients can tell it from another server's error page. */
 function refuse({ url: path = '/', headers }: IncomingMessage, outgoing: ServerResponse): void {
   const requestId = String(headers['x-request-id'] ?? randomUUID());
   const problem = {

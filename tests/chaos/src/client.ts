@@ -1,16 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { now } from './clock.js';
-import { type Answered, type Ask, type Call, keyOfAsk, type OrderStatus, type Thing } from './history.js';
+import { type Answered, type ShopRequest, type Call, keyOfRequest, type OrderStatus, type Thing } from './history.js';
 
 export interface Credential {
   readonly apiKey?: string;
   readonly bearer?: string;
 }
 
-/** The demo data's key, which may do everything. */
+/** The API key of the demo data; it has every permission. */
 export const staffKey = { apiKey: 'special-key' };
 
-interface Request {
+interface HttpRequest {
   readonly method: string;
   readonly path: string;
   readonly json?: unknown;
@@ -31,14 +31,14 @@ export interface Outcome<B = unknown> {
   readonly body: B | undefined;
 }
 
-/** Longer than any answer may take: what takes longer counts as lost. */
-const patienceMs = 30_000;
+/** Longer than any allowed deadline; a slower answer counts as lost. */
+const requestTimeoutMs = 30_000;
 
-/** Of a process: its requests have ids that no other one's have. */
-const requests = `chaos-${randomUUID()}`;
+/** Makes request ids unique across processes. */
+const requestIdPrefix = `chaos-${randomUUID()}`;
 let requestsSent = 0;
 
-/** Somebody who uses the shop by HTTP; everything that is asked and answered goes into the record. */
+/** A user of the HTTP API. Records every request and its answer. */
 export class Client {
   constructor(
     readonly name: string,
@@ -49,8 +49,8 @@ export class Client {
 
   place(order: { plantId: number; quantity: number; id?: number }, key?: string): Promise<Outcome<Body>> {
     const { plantId, quantity, id } = order;
-    const ask: Ask = { kind: 'place', plantId, quantity, ...(id !== undefined && { orderId: id }), ...withKey(key) };
-    return this.send(ask, { method: 'POST', path: '/v3/store/order', json: order });
+    const request: ShopRequest = { kind: 'place', plantId, quantity, ...(id !== undefined && { orderId: id }), ...withKey(key) };
+    return this.send(request, { method: 'POST', path: '/v3/store/order', json: order });
   }
 
   cancel(orderId: number): Promise<Outcome<Body>> {
@@ -74,27 +74,27 @@ export class Client {
     return this.send({ kind: 'deliver', orderId, ...withKey(key) }, { method: 'POST', path: `/v3/store/order/${orderId}/delivery` });
   }
 
-  /** @param to the client who is to own the order, and the name of their account */
+  /** @param to the new owner: name of the client and username */
   transfer(orderId: number, to: { name: string; username: string }, key?: string): Promise<Outcome<Body>> {
-    const ask: Ask = { kind: 'transfer', orderId, to: to.name, ...withKey(key) };
-    return this.send(ask, { method: 'POST', path: `/v3/store/order/${orderId}/transfer`, json: { username: to.username } });
+    const request: ShopRequest = { kind: 'transfer', orderId, to: to.name, ...withKey(key) };
+    return this.send(request, { method: 'POST', path: `/v3/store/order/${orderId}/transfer`, json: { username: to.username } });
   }
 
   inventory(): Promise<Outcome<Readonly<Record<string, number>>>> {
     return this.send({ kind: 'inventory' }, { method: 'GET', path: '/v3/store/inventory' });
   }
 
-  /** Gives a plant the name `#<value>`. */
+  /** Renames a plant to `#<value>`. */
   rename(plantId: number, value: number, key?: string): Promise<Outcome> {
-    const ask: Ask = { kind: 'write', name: `plant ${plantId}`, value, ...withKey(key) };
-    return this.send(ask, { method: 'POST', path: `/v3/plant/${plantId}`, form: { name: `#${value}` } });
+    const request: ShopRequest = { kind: 'write', name: `plant ${plantId}`, value, ...withKey(key) };
+    return this.send(request, { method: 'POST', path: `/v3/plant/${plantId}`, form: { name: `#${value}` } });
   }
 
   lookAt(plantId: number): Promise<Outcome<Body>> {
     return this.send({ kind: 'look', name: `plant ${plantId}` }, { method: 'GET', path: `/v3/plant/${plantId}` });
   }
 
-  /** The plant as it is in a list. */
+  /** Reads the plant from a list. */
   lookFor(plantId: number, tag: string): Promise<Outcome<readonly Body[]>> {
     return this.send({ kind: 'look', name: `plant ${plantId}` }, { method: 'GET', path: `/v3/plant/findByTags?tags=${tag}` });
   }
@@ -107,14 +107,14 @@ export class Client {
     return this.send({ kind: 'remove', plantId }, { method: 'DELETE', path: `/v3/plant/${plantId}` });
   }
 
-  /** @param credentials the names of those that the account has */
+  /** @param credentials names of the account's credentials */
   removeUser(username: string, credentials: readonly string[] = []): Promise<Outcome> {
     return this.send({ kind: 'revoke', how: 'user', target: username, credentials }, { method: 'DELETE', path: `/v3/user/${username}` });
   }
 
   revokeApiKey(username: string, id: string, credential: string): Promise<Outcome> {
-    const ask: Ask = { kind: 'revoke', how: 'api key', target: id, credentials: [credential] };
-    return this.send(ask, { method: 'DELETE', path: `/v3/user/${username}/apiKeys/${id}` });
+    const request: ShopRequest = { kind: 'revoke', how: 'api key', target: id, credentials: [credential] };
+    return this.send(request, { method: 'DELETE', path: `/v3/user/${username}/apiKeys/${id}` });
   }
 
   logOut(credential: string): Promise<Outcome> {
@@ -122,8 +122,8 @@ export class Client {
   }
 
   revokeToken(token: string, client: { clientId: string; secret: string }, credential: string): Promise<Outcome> {
-    const ask: Ask = { kind: 'revoke', how: 'token', target: credential, credentials: [credential] };
-    return this.send(ask, { method: 'POST', path: '/oauth/revoke', form: { token }, basic: [client.clientId, client.secret] });
+    const request: ShopRequest = { kind: 'revoke', how: 'token', target: credential, credentials: [credential] };
+    return this.send(request, { method: 'POST', path: '/oauth/revoke', form: { token }, basic: [client.clientId, client.secret] });
   }
 
   getToken({ clientId, secret }: { clientId: string; secret: string }): Promise<Outcome<{ access_token: string }>> {
@@ -131,7 +131,7 @@ export class Client {
     return this.send({ kind: 'other', what: 'POST /oauth/token' }, { method: 'POST', path: '/oauth/token', form, basic: [clientId, secret] });
   }
 
-  /** Shows the credential where nothing happens. */
+  /** Presents the credential in a request without effects. @param credential its name in the history */
   use(credential: string, at: string, path: string): Promise<Outcome> {
     return this.send({ kind: 'use', credential, at }, { method: 'GET', path });
   }
@@ -140,13 +140,13 @@ export class Client {
     return this.send({ kind: 'other', what: `${method} ${path.split('?')[0] ?? ''}` }, { method, path, json });
   }
 
-  private async send<B>(ask: Ask, { method, path, json, form, basic }: Request): Promise<Outcome<B>> {
+  private async send<B>(request: ShopRequest, { method, path, json, form, basic }: HttpRequest): Promise<Outcome<B>> {
     const { apiKey, bearer } = this.credential;
-    const requestId = `${requests}-${++requestsSent}`;
-    const key = keyOfAsk(ask);
+    const requestId = `${requestIdPrefix}-${++requestsSent}`;
+    const key = keyOfRequest(request);
     const from = now();
     const done = (answer: Answered | 'lost', body: B | undefined, why?: string): Outcome<B> => {
-      const call: Call = { client: this.name, ask, from, to: now(), answer, requestId, ...(why !== undefined && { why }) };
+      const call: Call = { client: this.name, request, from, to: now(), answer, requestId, ...(why !== undefined && { why }) };
       this.record(call);
       return { call, body };
     };
@@ -164,11 +164,11 @@ export class Client {
         },
         ...(json !== undefined && { body: JSON.stringify(json) }),
         ...(form !== undefined && { body: new URLSearchParams(form).toString() }),
-        signal: AbortSignal.timeout(patienceMs),
+        signal: AbortSignal.timeout(requestTimeoutMs),
       });
       const text = await response.text();
       const body: unknown = /[/+]json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : undefined;
-      return done(answered(ask, response, body, text), body as B);
+      return done(answered(request, response, body, text), body as B);
     } catch (error) {
       return done('lost', undefined, `${String(error)}: ${String((error as Error).cause)}`);
     }
@@ -177,26 +177,26 @@ export class Client {
 
 const withKey = (key: string | undefined): { key?: string } => (key === undefined ? {} : { key });
 
-function answered(ask: Ask, { status, headers }: Response, body: unknown, text: string): Answered {
+function answered(request: ShopRequest, { status, headers }: Response, body: unknown, text: string): Answered {
   const { id, status: state, code } = (body ?? {}) as Body;
   const base = {
     status,
     ...(code !== undefined && { code }),
     hasRetryAfter: headers.has('retry-after'),
     isReplayed: headers.get('idempotency-replayed') === 'true',
-    // Secrets are in it: what is compared is enough.
-    ...(keyOfAsk(ask) !== undefined && { body: createHash('sha256').update(text).digest('hex') }),
+    // A digest, because bodies can hold secrets and are only compared.
+    ...(keyOfRequest(request) !== undefined && { body: createHash('sha256').update(text).digest('hex') }),
   };
   if (status !== 200) return base;
-  if (ask.kind === 'look') return { ...base, value: valueOf(ask.name, body) };
-  if (ask.kind === 'inventory') return { ...base, units: Object.values(body as Record<string, number>).reduce((sum, one) => sum + one, 0) };
-  if (!('orderId' in ask) && ask.kind !== 'place') return base;
+  if (request.kind === 'look') return { ...base, value: valueOf(request.name, body) };
+  if (request.kind === 'inventory') return { ...base, units: Object.values(body as Record<string, number>).reduce((sum, one) => sum + one, 0) };
+  if (!('orderId' in request) && request.kind !== 'place') return base;
   if (id === undefined) return base;
   const version = /^"(\d+)"$/.exec(headers.get('etag') ?? '')?.[1];
   return { ...base, order: { id, status: state as OrderStatus, ...(version !== undefined && { version: Number(version) }) } };
 }
 
-/** The number that a plant has for its name, alone or in a list. */
+/** The number in the plant's name `#<value>`; `body` is the plant or a list that contains it. */
 function valueOf(name: string, body: unknown): number {
   const plants = (Array.isArray(body) ? body : [body]) as Body[];
   return Number(plants.find(({ id }) => name === `plant ${String(id)}`)?.name?.slice(1) ?? NaN) || 0;

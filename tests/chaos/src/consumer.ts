@@ -2,34 +2,34 @@ import type { ChildProcess } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { until } from './clock.js';
 import type { EventType, Follower, SeenEvent } from './history.js';
-import type { Entry, FollowingJob } from './programs/follow-events.js';
+import type { JournalEntry, FollowingJob } from './programs/follow-events.js';
 import { startProgram } from './programs/program.js';
 
 const startLimitMs = 60_000;
 
-/** A process that follows events with the client library. It is killed and started again, and resumes from the position that it kept. */
+/** A process that follows events with the client library. It is killed and restarted, and resumes from its saved cursor. */
 export class Consumer implements Follower {
   lives = 0;
-  /** Lives that ended without being killed. */
+  /** Exits of the process other than by `kill`. */
   readonly crashes: string[] = [];
   private process: ChildProcess | undefined;
   private isOver = false;
-  private entriesBefore = 0;
+  private entriesOfEarlierRuns = 0;
 
   constructor(readonly name: string, private readonly job: FollowingJob) {
-    this.live();
+    this.startRun();
   }
 
-  /** Resolves when it gets everything from now on. */
-  async begun(): Promise<void> {
-    if (!(await until(() => this.entries.length > 0, startLimitMs))) throw new Error(`${this.name} did not begin: ${this.crashes.join('; ')}`);
+  /** Resolves when the consumer receives every event from now on. */
+  async started(): Promise<void> {
+    if (!(await until(() => this.entries.length > 0, startLimitMs))) throw new Error(`${this.name} did not start: ${this.crashes.join('; ')}`);
   }
 
   get types(): readonly EventType[] | undefined {
     return this.job.types;
   }
 
-  /** By Server-Sent Events they have no ids. */
+  /** Events of Server-Sent Events have no ids; their `id` is empty here. */
   get events(): readonly SeenEvent[] {
     return this.entries.flatMap(({ event }) => {
       if (!event) return [];
@@ -41,7 +41,7 @@ export class Consumer implements Follower {
     return this.entries.flatMap(({ gap }) => gap ?? []);
   }
 
-  /** The next life begins at once. */
+  /** The process is restarted at once. */
   kill(): void {
     this.process?.kill('SIGKILL');
   }
@@ -51,25 +51,25 @@ export class Consumer implements Follower {
     this.kill();
   }
 
-  private get entries(): readonly Entry[] {
+  private get entries(): readonly JournalEntry[] {
     if (!existsSync(this.job.journal)) return [];
-    // What is written at this moment has no end of line yet.
-    return readFileSync(this.job.journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line) as Entry);
+    // The last line may be incomplete while it is being written.
+    return readFileSync(this.job.journal, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line) as JournalEntry);
   }
 
-  /** Whether it has handled anything in this life. */
+  /** Whether the process has handled anything since its last start. */
   get hasHandled(): boolean {
-    return this.entries.length > this.entriesBefore;
+    return this.entries.length > this.entriesOfEarlierRuns;
   }
 
-  private live(): void {
+  private startRun(): void {
     this.lives += 1;
-    this.entriesBefore = this.entries.length;
+    this.entriesOfEarlierRuns = this.entries.length;
     this.process = startProgram('follow-events', this.job);
     this.process.once('exit', (code, signal) => {
       if (signal !== 'SIGKILL') this.crashes.push(`life ${this.lives} ended with ${signal ?? code ?? '?'}`);
-      // Whoever crashes at once must not take all of the machine.
-      if (!this.isOver) setTimeout(() => this.live(), signal === 'SIGKILL' ? 0 : 500);
+      // A process that crashes at once must not be restarted in a busy loop.
+      if (!this.isOver) setTimeout(() => this.startRun(), signal === 'SIGKILL' ? 0 : 500);
     });
   }
 }

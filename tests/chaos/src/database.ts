@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { type Ask, type Call, type EventType, eventTypeOf, type FinalOrder, type FinalState, type OrderStatus, type SeenEvent, type Snapshot, type Thing, type Transition } from './history.js';
+import { type ShopRequest, type Call, type EventType, eventTypeOf, type FinalOrder, type FinalState, type OrderStatus, type SeenEvent, type Snapshot, type Thing, type Transition } from './history.js';
 import { now } from './clock.js';
 
 type Name = 'store' | 'notifications' | 'postgres' | 'identity' | 'catalog';
@@ -7,36 +7,36 @@ type Name = 'store' | 'notifications' | 'postgres' | 'identity' | 'catalog';
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
-/** As the database tells it: its own times, and owners by their inner ids. */
+/** An order as stored: times by the database's clock, and owners as internal user ids. */
 type StoredOrder = Omit<FinalOrder, 'transitions'> & { readonly transitions: readonly (Omit<Transition, 'owner'> & { readonly owner: string })[] };
 
-/** Where a thing is found by its mark, once for each time that it was made. */
+/** Queries that find things by their marks, with one row for each time that a thing was made. */
 const thingsMade: Readonly<Record<Thing, { readonly name: Name; readonly text: string }>> = {
   plant: { name: 'catalog', text: 'SELECT name AS mark FROM plants WHERE name = ANY($1)' },
   user: { name: 'identity', text: 'SELECT username AS mark FROM users WHERE username = ANY($1)' },
-  // A key that takes another one's place has the same name.
+  // A key made by a rotation has the name of the key that it replaces.
   'API key': { name: 'identity', text: 'SELECT name AS mark FROM api_keys k WHERE name = ANY($1) AND NOT EXISTS (SELECT 1 FROM api_keys o WHERE o.successor_id = k.id)' },
   'API key rotation': { name: 'identity', text: `SELECT k.name AS mark FROM api_keys k JOIN api_keys o ON o.successor_id = k.id WHERE k.name = ANY($1)` },
   'OAuth client': { name: 'identity', text: 'SELECT name AS mark FROM oauth_clients WHERE name = ANY($1)' },
   webhook: { name: 'notifications', text: 'SELECT description AS mark FROM webhooks WHERE description = ANY($1)' },
-  // The first one came with the endpoint.
+  // The first secret was made with the endpoint.
   'webhook secret': { name: 'notifications', text: 'SELECT description AS mark FROM webhook_secrets s JOIN webhooks w ON w.id = s.webhook_id WHERE description = ANY($1) AND s.id > (SELECT min(id) FROM webhook_secrets f WHERE f.webhook_id = w.id)' },
   'webhook test': { name: 'notifications', text: 'SELECT description AS mark FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE description = ANY($1) AND d.seq IS NULL' },
 };
 
-/** The log is searched for the ids of all other calls: these are many, and write nothing. */
-const unaudited: ReadonlySet<Ask['kind']> = new Set(['place', 'read', 'look', 'inventory', 'use']);
+/** Calls that write no audit entries; they are many, so the audit log is not searched for their ids. */
+const unaudited: ReadonlySet<ShopRequest['kind']> = new Set(['place', 'read', 'look', 'inventory', 'use']);
 
-/** The databases of the shop, looked at past everything that a fault is in. */
+/** Direct access to the shop's databases, past the relays that inject faults. */
 export class Databases {
-  /** @param adminUrl after a failover it is another one */
+  /** @param adminUrl returns the current one; a failover changes it */
   constructor(private readonly adminUrl: () => string) {}
 
   async in<T>(name: Name, work: (client: pg.Client) => Promise<T>): Promise<T> {
     const url = new URL(this.adminUrl());
     url.pathname = `/${name}`;
     const client = new pg.Client({ connectionString: url.href, connectionTimeoutMillis: 2_000, query_timeout: 20_000 });
-    // A server that goes away breaks the query under way, which says so itself.
+    // If the server goes away, the running query rejects; without a listener this event would end the process.
     client.on('error', () => undefined);
     await client.connect();
     try {
@@ -46,7 +46,7 @@ export class Databases {
     }
   }
 
-  /** The store at one instant, as far as it is about these plants. */
+  /** The store's data about these plants at one instant. */
   snapshot(plantIds: readonly number[]): Promise<Snapshot> {
     return this.in('store', async (client) => {
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -75,14 +75,14 @@ export class Databases {
          WHERE o.status IN ('placed', 'approved') AND (c.closed OR s.listing = 'retired')`,
       );
       const [inventoryDrift] = drift.rows;
-      if (!inventoryDrift) throw new Error('there is no inventory');
+      if (!inventoryDrift) throw new Error('inventory_total has no row');
       return { at: now(), plants: plants.rows, inventoryDrift, orphans: orphans.rows.map(({ id }) => id) };
     });
   }
 
   /**
-   * What the databases hold of these plants' orders, and of what these calls made.
-   * @param clients names of clients by the names of their accounts
+   * Reads what the databases hold about these plants' orders and about the things that these calls made.
+   * @param clients client names by username
    */
   async final(plantIds: readonly number[], clients: ReadonlyMap<string, string>, calls: readonly Call[]): Promise<Pick<FinalState, 'orders' | 'payments' | 'log' | 'made' | 'audit'>> {
     const accounts = await this.in('identity', async (client) =>
@@ -115,53 +115,53 @@ export class Databases {
   }
 
   private async made(calls: readonly Call[]): Promise<FinalState['made']> {
-    const marks = Map.groupBy(calls.flatMap(({ ask }) => (ask.kind === 'make' ? [ask] : [])), ({ thing }) => thing);
-    const found = await Promise.all([...marks].map(async ([thing, asks]) => {
+    const marks = Map.groupBy(calls.flatMap(({ request }) => (request.kind === 'make' ? [request] : [])), ({ thing }) => thing);
+    const found = await Promise.all([...marks].map(async ([thing, requests]) => {
       const { name, text } = thingsMade[thing];
-      const rows = await this.in(name, async (client) => (await client.query<{ mark: string }>(text, [[...new Set(asks.map(({ mark }) => mark))]])).rows);
+      const rows = await this.in(name, async (client) => (await client.query<{ mark: string }>(text, [[...new Set(requests.map(({ mark }) => mark))]])).rows);
       return rows.map(({ mark }) => ({ thing, mark }));
     }));
     return found.flat();
   }
 
   private async audit(calls: readonly Call[]): Promise<FinalState['audit']> {
-    const requestIds = calls.filter(({ ask }) => !unaudited.has(ask.kind)).map(({ requestId }) => requestId);
+    const requestIds = calls.filter(({ request }) => !unaudited.has(request.kind)).map(({ requestId }) => requestId);
     const logs = await Promise.all((['store', 'catalog', 'identity'] as const).map((name) => this.in(name, async (client) =>
       (await client.query<FinalState['audit'][number]>(
         'SELECT operation, request_id AS "requestId" FROM audit_log WHERE request_id = ANY($1)', [requestIds])).rows)));
     return logs.flat();
   }
 
-  /** What a backup is: the store's database as it is now, put aside. Nobody else may be connected. */
+  /** Copies the store's database, like a backup. There must be no other connection to it. */
   async backUpStore(): Promise<void> {
     await this.in('postgres', async (client) => {
       await client.query('CREATE DATABASE store_backup TEMPLATE store OWNER store');
     });
   }
 
-  /** All that the store wrote since `backUpStore` is lost. */
-  async setStoreBack(): Promise<void> {
+  /** Replaces the store's database by its backup: everything written since `backUpStore` is lost. */
+  async restoreStore(): Promise<void> {
     await this.in('postgres', async (client) => {
       await client.query('DROP DATABASE store WITH (FORCE)');
       await client.query('ALTER DATABASE store_backup RENAME TO store');
     });
   }
 
-  /** Makes Postgres ask its disk for a new WAL segment, for as long as it gets one: it keeps some in reserve. */
+  /** Switches WAL segments until Postgres cannot create another one: it has some in reserve. */
   async useUpWal(): Promise<void> {
     for (let n = 0; n < 50; n++) {
       try {
         await this.in('postgres', (client) => client.query('SELECT pg_logical_emit_message(false, $1, $2), pg_switch_wal()', ['chaos', 'x']));
       } catch {
-        // The disk is full, and Postgres is down with it.
+        // The disk is full, and Postgres has stopped because of it.
         return;
       }
     }
   }
 
-  /** What is still on its way, and the events of these plants' orders. */
-  async underWay(plantIds: readonly number[]): Promise<{ readonly left: readonly string[]; readonly events: readonly (SeenEvent & { readonly type: EventType })[] }> {
-    const counts = await Promise.all(onTheWay.map(async ({ name, text, what }) => {
+  /** Pending work of all services, and the events of these plants' orders. */
+  async pendingWork(plantIds: readonly number[]): Promise<{ readonly left: readonly string[]; readonly events: readonly (SeenEvent & { readonly type: EventType })[] }> {
+    const counts = await Promise.all(pendingCounts.map(async ({ name, text, what }) => {
       const n = await this.in(name, async (client) => (await client.query<{ n: number }>(text)).rows[0]?.n ?? 0);
       return n > 0 ? [`${n} ${what}`] : [];
     }));
@@ -181,13 +181,13 @@ export class Databases {
   }
 }
 
-/** Work that services have promised to do, and have not done yet: counted in each database. */
-const onTheWay: readonly { readonly name: Name; readonly text: string; readonly what: string }[] = [
+/** Queries that count accepted but unfinished work, by database. */
+const pendingCounts: readonly { readonly name: Name; readonly text: string; readonly what: string }[] = [
   { name: 'store', text: 'SELECT count(*) AS n FROM order_transitions WHERE feed_seq IS NULL AND event_id IS NOT NULL', what: 'events have no number' },
   { name: 'store', text: `SELECT count(*) AS n FROM orders WHERE due_at < now() - interval '2 s'`, what: 'orders are overdue' },
   { name: 'catalog', text: 'SELECT count(*) AS n FROM stock_intents', what: 'intents of the catalog are open' },
   { name: 'identity', text: 'SELECT count(*) AS n FROM user_deletions', what: 'deletions of users are open' },
-  // Deliveries are made some time after their events are logged: none that is pending says nothing yet.
+  // Deliveries are created some time after their events are logged, so zero pending deliveries do not suffice.
   { name: 'notifications', text: 'SELECT f.watermark - w.watermark AS n FROM webhook_watermark w, feed_watermark f', what: 'events lack their webhook deliveries' },
   {
     name: 'notifications',
@@ -201,7 +201,7 @@ const onTheWay: readonly { readonly name: Name; readonly text: string; readonly 
   },
 ];
 
-/** The server's clock against ours: what its times are on ours, in milliseconds. */
+/** Measures the offset of the server's clock. `toMs` converts its times to this process's clock, in milliseconds. */
 async function clockOf(client: pg.Client): Promise<{ toMs: (epochMs: number) => number }> {
   const before = now();
   const { rows } = await client.query<{ at: number }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS at');

@@ -4,31 +4,31 @@ import type { Window } from './history.js';
 import { type Fault, nameOf } from './plan.js';
 import { instancesOf, type Stack } from './stack.js';
 
-/** A fault as it was. `to` is when the shop could begin to recover: of a stall, when new connections worked. */
-export interface Done extends Window {
+/** A fault that was injected. From `to` on the shop could recover; in a stall, that is when new connections worked again. */
+export interface InjectedFault extends Window {
   readonly fault: Fault;
 }
 
-/** From the moment that a gateway gets no new requests to its SIGTERM; a platform takes longer (preStop in deploy/). */
+/** From a gateway's last new request to its SIGTERM; a platform takes longer (preStop in deploy/). */
 const withdrawalMs = 500;
 const startLimitMs = 60_000;
 
 export class Faults {
-  readonly done: Done[] = [];
-  /** Of each gateway: from its kill until it was ready again. */
+  readonly injected: InjectedFault[] = [];
+  /** By gateway: the windows from its kill until it was ready again. */
   private readonly deaths = new Map<string, Window[]>();
-  /** How long processes took from SIGTERM to their end, in milliseconds. */
+  /** How long processes took from SIGTERM to exit, in milliseconds. */
   readonly endings: number[] = [];
 
   constructor(private readonly stack: Stack, private readonly balancer: Balancer, private readonly say: (line: string) => void) {}
 
   /**
-   * Does what a plan says until the work is over, each at its time and not before the shop has come to itself after the one
-   * before: on a slow machine nothing but faults would happen otherwise.
+   * Injects the faults of a plan until the work is over, each at its time, but not before the shop has recovered from the previous
+   * one: a slow machine would do nothing but recover otherwise.
    */
   async carryOut(plan: readonly Fault[], work: Promise<unknown>): Promise<void> {
     const over = work.then(() => 'over' as const);
-    // A plan without faults waits for the work alone, which says itself why it failed.
+    // With an empty plan nothing else handles this rejection; `await work` below rethrows it.
     over.catch(() => undefined);
     const begin = now();
     for (const fault of plan) {
@@ -44,24 +44,24 @@ export class Faults {
     const from = now();
     this.say(`${(from / 1_000).toFixed(2).padStart(8)} s  ${nameOf(fault)}`);
     const healthyAt = await this.begin(fault);
-    this.done.push({ fault, from, to: healthyAt ?? now() });
+    this.injected.push({ fault, from, to: healthyAt ?? now() });
   }
 
-  /** When gateways could lose what they had. */
+  /** Windows in which gateways could lose requests in flight. */
   get ofGateways(): Window[] {
-    return this.done
+    return this.injected
       .filter(({ fault }) => fault.kind !== 'roll' && fault.targets.some((target) => target.startsWith('gateway')))
       .filter(({ fault }) => !['cut', 'clock', 'stall'].includes(fault.kind))
       .map(({ from, to }) => ({ from, to: to + 500 }));
   }
 
-  /** When all gateways were dead at the same time. */
+  /** Windows in which all gateways were dead at the same time. */
   get withoutGateway(): Window[] {
     const [first = [], ...others] = instancesOf(this.stack, 'gateway').map(({ label }) => this.deaths.get(label) ?? []);
     return others.reduce(overlaps, first);
   }
 
-  /** @returns when the shop could begin to recover, where that is before the fault's end */
+  /** @returns when the shop could begin to recover, if that is before the fault's end */
   private async begin(fault: Fault): Promise<number | undefined> {
     switch (fault.kind) {
       case 'kill':
@@ -116,7 +116,7 @@ export class Faults {
     }
   }
 
-  /** Ends a process as a platform does, and waits until its successor is ready. */
+  /** Stops a process as a platform does, and waits until its successor is ready. */
   async roll(target: string): Promise<void> {
     this.balancer.withdraw(target);
     await pause(withdrawalMs);
@@ -128,7 +128,7 @@ export class Faults {
     this.balancer.readmit(target);
   }
 
-  /** Waits until these processes, or all, are ready. */
+  /** Waits until these processes, by default all, are ready. @returns false if they were not within the limit */
   ready(targets: readonly string[] = this.stack.instances.map(({ label }) => label), limitMs = startLimitMs): Promise<boolean> {
     const opsPorts = this.stack.instances.filter(({ label }) => targets.includes(label)).map(({ opsPort }) => opsPort);
     const isReady = (opsPort: number): Promise<boolean> =>
@@ -136,16 +136,16 @@ export class Faults {
     return until(async () => (await Promise.all(opsPorts.map(isReady))).every(Boolean), limitMs);
   }
 
-  /** Does something while these instances are cut off from their databases. */
+  /** Runs `work` while these instances are cut off from their databases. */
   async withoutPostgres(targets: readonly string[], work: () => Promise<void>): Promise<void> {
     const links = targets.flatMap((target) => this.stack.links[target]?.postgres ?? []);
     const from = now();
     await Promise.all(links.map((link) => link.cut()));
-    // Postgres sees a moment later that nobody is there any more.
+    // Postgres takes a moment to notice that the connections are gone.
     await pause(500);
     await work();
     await Promise.all(links.map((link) => link.restore()));
-    this.done.push({ fault: { kind: 'cut', atMs: 0, targets, from: 'postgres', forMs: now() - from }, from, to: now() });
+    this.injected.push({ fault: { kind: 'cut', atMs: 0, targets, from: 'postgres', forMs: now() - from }, from, to: now() });
   }
 
   private async takeAway(servers: readonly ('nats' | 'postgres')[], forMs: number): Promise<void> {
@@ -156,29 +156,29 @@ export class Faults {
     await Promise.all(links.map((link) => link.restore()));
   }
 
-  /** Postgres, all servers of NATS, or one of them. */
+  /** Kills Postgres (immediate shutdown), all NATS servers, or one of them. */
   private end(server: string): void {
     if (server === 'postgres') this.signal(server, 'SIGQUIT');
     else for (const one of server === 'nats' ? this.stack.natsServers : [server]) this.signal(one, 'SIGKILL');
   }
 
-  /** First the process that begins the others: nothing that it could begin meanwhile goes on. */
+  /** Stops the parent process first, so that it cannot fork children that keep running. */
   private async freeze(targets: readonly string[], forMs: number): Promise<void> {
     const frozen: number[] = [];
     try {
       for (const target of targets.flatMap((one) => (one === 'nats' ? this.stack.natsServers : [one]))) {
-        const first = this.stack.pidOf(target);
-        if (first === undefined) continue;
-        signalIfThere(first, 'SIGSTOP');
-        frozen.push(first);
+        const parent = this.stack.pidOf(target);
+        if (parent === undefined) continue;
+        signalIfRunning(parent, 'SIGSTOP');
+        frozen.push(parent);
         for (const pid of this.stack.pidsOf(target).slice(1)) {
-          signalIfThere(pid, 'SIGSTOP');
+          signalIfRunning(pid, 'SIGSTOP');
           frozen.push(pid);
         }
       }
       await pause(forMs);
     } finally {
-      for (const pid of frozen) signalIfThere(pid, 'SIGCONT');
+      for (const pid of frozen) signalIfRunning(pid, 'SIGCONT');
     }
   }
 
@@ -199,8 +199,8 @@ export class Faults {
   }
 }
 
-/** A session may end while its server's processes are counted. */
-function signalIfThere(pid: number, signal: NodeJS.Signals): void {
+/** A Postgres session may end while the processes are being listed. */
+function signalIfRunning(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
@@ -208,7 +208,7 @@ function signalIfThere(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** When both were the case. */
+/** The intersection of two lists of windows. */
 export const overlaps = (some: readonly Window[], others: readonly Window[]): Window[] =>
   some.flatMap((one) =>
     others

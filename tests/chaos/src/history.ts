@@ -1,64 +1,67 @@
-/** What clients asked, were told and saw, and what the databases hold: all that the checks judge. No behaviour. Times are milliseconds of one monotonic clock. */
+/**
+ * The history of a trial, which the checks judge: requests, answers, received events, and the contents of the databases. Times are
+ * milliseconds of one monotonic clock.
+ */
 
 export type OrderStatus = 'placed' | 'approved' | 'delivered' | 'cancelled';
 
-export type Ask =
+export type ShopRequest =
   | { readonly kind: 'place'; readonly plantId: number; readonly quantity: number; readonly orderId?: number; readonly key?: string }
   | { readonly kind: 'cancel' | 'read'; readonly orderId: number }
   | { readonly kind: 'deliver' | 'ship'; readonly orderId: number; readonly key?: string }
-  /** `to`: the client who is to own it. */
+  /** `to`: client name of the new owner. */
   | { readonly kind: 'transfer'; readonly orderId: number; readonly to: string; readonly key?: string }
   | { readonly kind: 'pay'; readonly orderId: number; readonly reference: string; readonly outcome: 'succeeded' | 'failed'; readonly key?: string }
-  /** `value`: what is written, counted up from 1 by the only one who writes this name. */
+  /** `value`: counts up from 1. Each name has a single writer. */
   | { readonly kind: 'write'; readonly name: string; readonly value: number; readonly key?: string }
   | { readonly kind: 'look'; readonly name: string }
   | { readonly kind: 'inventory' }
-  /** Makes one thing. `mark`: a name or description that no other thing of its kind has. */
+  /** Creates one thing. `mark`: its name or description, unique among things of its kind. */
   | { readonly kind: 'make'; readonly thing: Thing; readonly mark: string; readonly key: string }
   | { readonly kind: 'remove'; readonly plantId: number }
-  /** Ends credentials, named as in `use`. `target`: the thing that is revoked. */
+  /** Revokes credentials, named as in `use`. `target`: the API key, session, user or token that is revoked. */
   | { readonly kind: 'revoke'; readonly how: 'api key' | 'session' | 'user' | 'token'; readonly target: string; readonly credentials: readonly string[] }
-  /** Shows a credential to one replica, past the balancer. */
+  /** Presents a credential to one replica, past the balancer. */
   | { readonly kind: 'use'; readonly credential: string; readonly at: string }
   | { readonly kind: 'other'; readonly what: string };
 
-/** What a request with an Idempotency-Key makes, beside orders. */
+/** What requests with an Idempotency-Key create, besides orders. */
 export type Thing = 'plant' | 'user' | 'API key' | 'API key rotation' | 'OAuth client' | 'webhook' | 'webhook secret' | 'webhook test';
 
-/** The balancer's answer when no gateway took the connection. */
+/** Problem code of the balancer's answer when no gateway accepted the connection. */
 export const noGateway = 'no-gateway';
 
-/** An answer by HTTP. */
+/** An HTTP response. */
 export interface Answered {
   readonly status: number;
-  /** Of a problem. */
+  /** The code of a problem response. */
   readonly code?: string;
   readonly hasRetryAfter: boolean;
-  /** Saved earlier, and told again. */
+  /** The response has `Idempotency-Replayed: true`. */
   readonly isReplayed: boolean;
   readonly order?: { readonly id: number; readonly status: OrderStatus; readonly version?: number };
-  /** Of a look. */
+  /** Answer to `look`: the value read. */
   readonly value?: number;
-  /** Of the inventory: all units there are. */
+  /** Answer to `inventory`: the sum of all units. */
   readonly units?: number;
-  /** Of a request with an Idempotency-Key: the whole body, or a digest of it. */
+  /** Answer to a request with an Idempotency-Key: a digest of the body. */
   readonly body?: string;
 }
 
-/** One request, and what came of it. `lost`: no answer at all. */
+/** One request and its answer; `lost` if there was none. */
 export interface Call {
   readonly client: string;
-  readonly ask: Ask;
+  readonly request: ShopRequest;
   readonly from: number;
   readonly to: number;
   readonly answer: Answered | 'lost';
   /** Sent as X-Request-Id. */
   readonly requestId: string;
-  /** It was lost. */
+  /** Why the answer was lost. */
   readonly why?: string;
 }
 
-/** One look at the store's database, in one transaction. */
+/** The store's database, read in one transaction. */
 export interface Snapshot {
   readonly at: number;
   readonly plants: readonly {
@@ -66,44 +69,45 @@ export interface Snapshot {
     readonly free: number;
     readonly reserved: number;
     readonly sold: number;
-    /** Units of orders that are placed; of those that are approved or delivered. */
+    /** Units of placed orders. */
     readonly placed: number;
+    /** Units of approved and delivered orders. */
     readonly taken: number;
   }[];
-  /** What GET inventory adds up from, less what the stock rows say; all 0. */
+  /** The totals behind GET inventory minus the sums of the stock rows; all must be 0. */
   readonly inventoryDrift: { readonly available: number; readonly pending: number; readonly sold: number };
-  /** Open orders of customers who are closed, or of plants that are retired. */
+  /** Open orders of closed customers or retired plants. */
   readonly orphans: readonly number[];
 }
 
 /** One step of an order's timeline. */
 export interface Transition {
   readonly version: number;
-  /** Null: the step changed no status. */
+  /** Null if the step did not change the status, and for the first step. */
   readonly previousStatus: OrderStatus | null;
   readonly newStatus: OrderStatus;
   readonly eventId: string | null;
-  /** By the database's clock, on the scale of the calls. */
+  /** Time by the database's clock, converted to the clock of the calls. */
   readonly at: number;
-  /** `store`: it happened by itself. */
+  /** `store`: a timer caused the step. */
   readonly actor: 'store' | 'owner' | 'staff';
   readonly reason: string;
-  /** The client who owns it from then on; null for an account that is gone. */
+  /** Client name of the owner after the step; null if the account was deleted. */
   readonly owner: string | null;
 }
 
 export const eventTypes = ['order.status_changed', 'order.placed', 'order.shipped', 'refund.due'] as const;
 export type EventType = (typeof eventTypes)[number];
-/** What a client gets that names no types. */
+/** The types that a client gets if it names none. */
 export const defaultTypes: readonly EventType[] = ['order.status_changed'];
 
 const typeOfReason: Readonly<Record<string, EventType>> = { placed: 'order.placed', shipped: 'order.shipped', 'refund due': 'refund.due' };
 
-/** The type of the event that a step must have; undefined: it has none. */
+/** The type of the event that a step must have; undefined if it must have none. */
 export const eventTypeOf = ({ previousStatus, reason }: Pick<Transition, 'previousStatus' | 'reason'>): EventType | undefined =>
   previousStatus === null ? typeOfReason[reason] : 'order.status_changed';
 
-/** An order as its rows are in the end. */
+/** An order's rows at the end of the trial. */
 export interface FinalOrder {
   readonly id: number;
   readonly plantId: number;
@@ -113,7 +117,7 @@ export interface FinalOrder {
   readonly transitions: readonly Transition[];
 }
 
-/** An event as somebody has it. */
+/** An event as logged or received. */
 export interface SeenEvent {
   readonly id: string;
   readonly body: string;
@@ -121,7 +125,7 @@ export interface SeenEvent {
 
 export interface Follower {
   readonly name: string;
-  /** What it asks for; absent: it names no types. */
+  /** The types that it requested; absent if it named none. */
   readonly types?: readonly EventType[] | undefined;
   readonly events: readonly SeenEvent[];
 }
@@ -129,20 +133,20 @@ export interface Follower {
 export interface FinalState {
   readonly orders: readonly FinalOrder[];
   readonly payments: readonly { readonly orderId: number; readonly reference: string; readonly state: 'accepted' | 'failed' | 'refund-due' }[];
-  /** Refunds that staff find listed as due. */
+  /** The refunds that the API lists as due. */
   readonly refundsDue: readonly { readonly orderId: number; readonly paymentReference: string }[];
-  /** What requests of kind `make` made, each thing once. */
+  /** Things that requests of kind `make` created, with one entry for each time. */
   readonly made: readonly { readonly thing: Thing; readonly mark: string }[];
-  /** The audit logs of all services, as far as they are about this history's requests. */
+  /** The entries of all audit logs about this history's requests. */
   readonly audit: readonly { readonly operation: string; readonly requestId: string }[];
-  /** The event log of notifications, by number; what it logged twice because of a restore is in it once. */
+  /** The event log of notifications, by number, without the repetitions that a restore caused. */
   readonly log: readonly SeenEvent[];
-  /** Every POST of webhooks, as it came. */
+  /** All webhook POSTs in order of arrival. */
   readonly receivers: readonly Follower[];
-  /** Every frame of clients that resume, as it came. */
+  /** All frames of resuming clients in order of arrival. */
   readonly sockets: readonly Follower[];
-  /** Every frame of sockets whose credential was revoked on the way; the name is the credential's. */
-  readonly guests: readonly Follower[];
+  /** All frames of sockets whose credential was revoked during the trial; a follower's name is the credential's. */
+  readonly revokedSockets: readonly Follower[];
 }
 
 export interface Window {
@@ -150,11 +154,11 @@ export interface Window {
   readonly to: number;
 }
 
-/** A shop that answers everything by 503 breaks no other rule. */
-export interface Demands {
-  /** Of the calls that were begun while no fault was under way, this share is served. */
+/** The service level that a trial must reach. Without it, a shop that answers everything with 503 would break no rule. */
+export interface Objectives {
+  /** The least share of calls that must be served, among those that began outside faults. */
   readonly servedShare: number;
-  /** From a fault's end until all is served again, in milliseconds. */
+  /** The longest allowed time from a fault's end until everything is served, in milliseconds. */
   readonly recoveryMs: number;
 }
 
@@ -162,32 +166,31 @@ export interface History {
   readonly calls: readonly Call[];
   readonly snapshots: readonly Snapshot[];
   readonly final: FinalState;
-  /** Units put into each plant; undefined where the plant itself may go. */
+  /** Initial units of each plant; undefined for a plant that may be deleted. */
   readonly supplied: ReadonlyMap<number, number | undefined>;
-  /** What happens to orders by itself, and how long after the step before. Absent: never. */
-  readonly clocks: { readonly expireAfterMs: number; readonly approveAfterMs?: number; readonly deliverAfterMs?: number };
-  /** Clients whose accounts were deleted on the way. */
-  readonly leavers: ReadonlySet<string>;
-  /** From the begin to the end of each fault; a process that was killed is not back yet at the end. */
+  /** The shop's timers: how long after the previous step each one fires. Absent: never. */
+  readonly timers: { readonly expireAfterMs: number; readonly approveAfterMs?: number; readonly deliverAfterMs?: number };
+  /** Clients whose accounts were deleted during the trial. */
+  readonly deletedUsers: ReadonlySet<string>;
+  /** Each fault from begin to end; at the end of a kill the process is not back yet. */
   readonly faults: readonly Window[];
-  /** How much must have been served, and how soon after a fault. */
-  readonly demands: Demands;
-  /** When a gateway was killed, paused or cut off from its clients: requests that it had may be lost or late. */
+  readonly objectives: Objectives;
+  /** When a gateway was killed, paused or cut off from its clients: its requests in flight may be lost or late. */
   readonly gatewayFaults: readonly Window[];
-  /** From the kill of the last gateway to the return of the first: there is nobody to ask. */
+  /** From the kill of the last gateway to the return of the first: no request can be served. */
   readonly withoutGateway: readonly Window[];
-  /** How long an answer may take: the gateway's budget and 1 s. */
+  /** The longest allowed response time: the gateway's budget and 1 s. */
   readonly deadlineMs: number;
-  /** What did not come to rest in time after the last fault. */
+  /** Work that was still pending too long after the last fault. */
   readonly unsettled: readonly string[];
 }
 
 export const isAnswered = (call: Call): call is Call & { answer: Answered } => call.answer !== 'lost';
 export const isDone = (call: Call): call is Call & { answer: Answered } => isAnswered(call) && call.answer.status === 200;
-/** Served, or refused by a rule: the shop works. */
+/** Whether the call succeeded or was refused by a business rule: either way, the shop works. */
 export const isServed = (call: Call): boolean => isAnswered(call) && ![429, 503].includes(call.answer.status) && call.answer.status < 500;
-/** Done, or not known not to be. */
+/** Whether the call succeeded or has an unknown outcome. */
 export const mayHaveHappened = (call: Call): boolean => !isAnswered(call) || call.answer.status === 200 || call.answer.code === 'outcome-unknown';
-/** Its Idempotency-Key. */
-export const keyOfAsk = (ask: Ask): string | undefined => ('key' in ask ? ask.key : undefined);
-export const keyOf = ({ ask }: Call): string | undefined => keyOfAsk(ask);
+/** The request's Idempotency-Key. */
+export const keyOfRequest = (request: ShopRequest): string | undefined => ('key' in request ? request.key : undefined);
+export const keyOf = ({ request }: Call): string | undefined => keyOfRequest(request);

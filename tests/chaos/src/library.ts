@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
-import type { Arena } from './arena.js';
+import type { Trial } from './trial.js';
 import type { Violation } from './checks/violation.js';
 import { now, pause, until } from './clock.js';
 import { Consumer } from './consumer.js';
@@ -9,24 +9,24 @@ import type { PlacingCall } from './programs/place-orders.js';
 import { startProgram } from './programs/program.js';
 import type { Random } from './random.js';
 import type { Link } from './stack.js';
-import { maybeKeyed } from './stubborn.js';
+import { withOptionalKey } from './retries.js';
 
-/** Of a call of the library, with all its repetitions. */
+/** Deadline of a library call, retries included. */
 const deadlineMs = 20_000;
-/** Beyond it, on a machine that has no time for the program. */
+/** Tolerance beyond the deadline, for a busy machine. */
 const slackMs = 5_000;
-const longestLifeMs = 5_000;
-/** What staff do a second with the orders that there are. */
+const maxWaitBeforeKillMs = 5_000;
+/** Orders that staff process per second. */
 const staffPerSecond = 12;
 
-interface Amount {
+interface LibraryLoad {
   readonly orders: number;
   readonly perSecond: number;
-  /** Consumers work on an event for so long at most. */
+  /** Longest time that a consumer works on an event. */
   readonly workMs?: number;
 }
 
-/** What programs did with the client library. */
+/** Results of the programs that used the client library. */
 export interface LibraryUse {
   readonly plantId: number;
   readonly wanted: number;
@@ -35,31 +35,31 @@ export interface LibraryUse {
   readonly consumers: readonly Pick<Consumer, 'name' | 'events' | 'gaps' | 'crashes' | 'lives'>[];
   readonly calls: number;
   readonly errors: number;
-  /** Ends of calls that no library may have. */
+  /** Calls that ended in a way that the library must not allow. */
   readonly wrong: readonly Violation[];
 }
 
 /**
- * Programs that know the shop through the client library alone: one places orders, two follow events and are killed again and again, and
- * the network between them and the shop breaks. Staff pay and deliver meanwhile.
+ * Prepares programs that use the shop only through the client library: one places orders, two follow events and are killed repeatedly.
+ * The network between them and the shop breaks at times. Staff pay and deliver the orders.
  *
- * @returns what begins it, when the consumers get everything from now on
+ * @returns the function that starts the load; until then the consumers are connected and receive every later event
  */
-export async function prepareLibrary(arena: Arena, { orders: wanted, perSecond, workMs = 4 }: Amount): Promise<() => Promise<LibraryUse>> {
-  const { stack, gatewayUrl, streamUrls, library } = arena.ground;
-  const random = arena.random.fork();
-  // The network of the programs breaks all the time: how soon the shop serves again is for other trials to say.
-  arena.demands = { servedShare: 0, recoveryMs: Infinity };
-  arena.deadlineMs = Math.max(arena.deadlineMs, deadlineMs + slackMs);
-  const plantId = await arena.plant(wanted * 2);
+export async function prepareLibrary(trial: Trial, { orders: wanted, perSecond, workMs = 4 }: LibraryLoad): Promise<() => Promise<LibraryUse>> {
+  const { stack, gatewayUrl, streamUrls, library } = trial.testbed;
+  const random = trial.random.fork();
+  // The programs' network breaks all the time, so the shop's recovery is judged by other goals.
+  trial.objectives = { servedShare: 0, recoveryMs: Infinity };
+  trial.deadlineMs = Math.max(trial.deadlineMs, deadlineMs + slackMs);
+  const plantId = await trial.plant(wanted * 2);
   const [toGateway, toStream] = await Promise.all([stack.networkTo(gatewayUrl), stack.networkTo(...streamUrls)]);
   const tag = random.between(0, 2 ** 31);
   const follower = { library, url: gatewayUrl, streamUrl: `http://127.0.0.1:${toStream.port}`, workMs };
-  const { consumers } = arena;
-  // A WebSocket can only show an API key: with any other credential the library uses Server-Sent Events.
+  const { consumers } = trial;
+  // A WebSocket can carry only an API key: with any other credential the library uses Server-Sent Events.
   consumers.push(
-    new Consumer('consumer with an API key', { ...follower, journal: join(stack.logs, `consumer-${tag}-1.ndjson`), credential: { apiKey: 'special-key' }, types: eventTypes, keeps: 'loop' }),
-    new Consumer('consumer with a token', { ...follower, journal: join(stack.logs, `consumer-${tag}-2.ndjson`), credential: { clientId: 'plant-admin', clientSecret: 'plant-secret' }, keeps: 'event' }),
+    new Consumer('consumer with an API key', { ...follower, journal: join(stack.logs, `consumer-${tag}-1.ndjson`), credential: { apiKey: 'special-key' }, types: eventTypes, savesCursorOf: 'loop' }),
+    new Consumer('consumer with a token', { ...follower, journal: join(stack.logs, `consumer-${tag}-2.ndjson`), credential: { clientId: 'plant-admin', clientSecret: 'plant-secret' }, savesCursorOf: 'event' }),
   );
   const answered: number[] = [];
   const wrong: Violation[] = [];
@@ -68,18 +68,18 @@ export async function prepareLibrary(arena: Arena, { orders: wanted, perSecond, 
     calls += 1;
     if (line.error) errors += 1;
     if (line.order) answered.push(line.order.id);
-    const fault = faultOf(line);
+    const fault = violationOf(line);
     if (fault !== undefined) wrong.push({ rule: 'answers', what: `the client library: ${fault}` });
-    arena.calls.push(callOf(line, { client: arena.staff.name, plantId, requestId: `library-${tag}-${calls}` }));
+    trial.calls.push(callOf(line, { client: trial.staff.name, plantId, requestId: `library-${tag}-${calls}` }));
   };
-  await Promise.all(consumers.map((one) => one.begun()));
+  await Promise.all(consumers.map((one) => one.started()));
   return async () => {
     let isOver = false;
     const placing = placeOrders({ library, url: `http://127.0.0.1:${toGateway.port}`, plantId, orders: wanted, perSecond, deadlineMs }, note).finally(() => (isOver = true));
     const over = (): boolean => isOver;
     await Promise.all([
       placing,
-      fulfil(arena, random.fork(), answered, over),
+      fulfil(trial, random.fork(), answered, over),
       breakNetwork(toGateway, () => random.between(1_000, 3_000), over),
       breakNetwork(toStream, () => random.between(1_500, 4_000), over),
       ...consumers.map((one) => killAgain(one, random.fork(), over)),
@@ -88,8 +88,8 @@ export async function prepareLibrary(arena: Arena, { orders: wanted, perSecond, 
   };
 }
 
-/** What is wrong with it: every order that was wanted has its own answer and exists, nothing else does, and nobody saw a gap that is none. */
-export function faultsOf({ plantId, wanted, answered, consumers, wrong }: Omit<LibraryUse, 'calls' | 'errors'>, orders: readonly FinalOrder[]): readonly Violation[] {
+/** Every wanted order must have its own answer and exist, no other order may exist, and no consumer may get a gap or crash. */
+export function violationsOf({ plantId, wanted, answered, consumers, wrong }: Omit<LibraryUse, 'calls' | 'errors'>, orders: readonly FinalOrder[]): readonly Violation[] {
   const exist = orders.filter((order) => order.plantId === plantId).length;
   const different = new Set(answered).size;
   return [
@@ -98,37 +98,37 @@ export function faultsOf({ plantId, wanted, answered, consumers, wrong }: Omit<L
       ? []
       : [{ rule: 'once-per-key', what: `the client library: ${wanted} orders were wanted, ${answered.length} were answered, ${different} of them different, and ${exist} exist` } as const]),
     ...consumers.flatMap(({ name, gaps, crashes }) => [
-      ...gaps.map((reason): Violation => ({ rule: 'sockets', what: `${name} was told of a gap where nothing is missing: ${reason}` })),
+      ...gaps.map((reason): Violation => ({ rule: 'sockets', what: `${name} got a gap although no event is missing: ${reason}` })),
       ...crashes.map((what): Violation => ({ rule: 'sockets', what: `${name}: ${what}` })),
     ]),
   ];
 }
 
-/** Runs the program that places orders, to its end. */
+/** Runs the program that places orders until it exits. */
 async function placeOrders(job: object, note: (line: PlacingCall) => void): Promise<void> {
   const program = startProgram('place-orders', job);
   const ended = new Promise<number | null>((resolve) => program.once('exit', resolve));
   for await (const line of createInterface(program.stdout)) note(JSON.parse(line) as PlacingCall);
   const code = await ended;
-  if (code !== 0) throw new Error(`the program that places orders ended with ${code ?? 'a signal'}`);
+  if (code !== 0) throw new Error(`the program that places orders exited with ${code ?? 'a signal'}`);
 }
 
-/** An end of a call that is neither an order nor an error that says whether to ask again. */
-function faultOf({ order, error, from, to }: PlacingCall): string | undefined {
+/** Describes what is wrong with a call's end: it must be an order, or a typed error that says whether to retry; in time. */
+function violationOf({ order, error, from, to }: PlacingCall): string | undefined {
   if (to - from > deadlineMs + slackMs) return `a call took ${((to - from) / 1_000).toFixed(1)} s`;
   if (order || !error) return undefined;
-  if (error.outcome === undefined) return `not an error of its own: ${error.text}`;
+  if (error.outcome === undefined) return `not a typed error: ${error.text}`;
   if (error.outcome === 'refused') return `refused: ${error.text}`;
-  return error.outcome === 'unknown' && error.key === undefined ? `unknown, and there is no key to ask again with: ${error.text}` : undefined;
+  return error.outcome === 'unknown' && error.key === undefined ? `unknown outcome without a key to retry with: ${error.text}` : undefined;
 }
 
-/** As the checks know calls: `unknown` and `not-done` are what the shop says by 503. */
+/** Converts to the checks' format: the outcomes `unknown` and `not-done` correspond to the shop's 503 problems. */
 function callOf({ from, to, key, order, error }: PlacingCall, known: { client: string; plantId: number; requestId: string }): Call {
   const { client, plantId, requestId } = known;
   const used = key ?? error?.key;
   return {
     client,
-    ask: { kind: 'place', plantId, quantity: 1, ...(used !== undefined && { key: used }) },
+    request: { kind: 'place', plantId, quantity: 1, ...(used !== undefined && { key: used }) },
     from: from - performance.timeOrigin,
     to: to - performance.timeOrigin,
     requestId,
@@ -138,20 +138,20 @@ function callOf({ from, to, key, order, error }: PlacingCall, known: { client: s
   };
 }
 
-async function fulfil(arena: Arena, random: Random, orders: readonly number[], isOver: () => boolean): Promise<void> {
-  const { staff } = arena;
+async function fulfil(trial: Trial, random: Random, orders: readonly number[], isOver: () => boolean): Promise<void> {
+  const { staff } = trial;
   let next = 0;
   while (!isOver()) {
     await pause(1_000 / staffPerSecond);
     const id = orders[next];
     if (id === undefined) continue;
     next += 1;
-    await maybeKeyed(random, (key) => staff.pay(id, `library-${id}`, key === undefined ? {} : { key }));
-    if (random.chance(0.5)) await maybeKeyed(random, (key) => staff.deliver(id, key));
+    await withOptionalKey(random, (key) => staff.pay(id, `library-${id}`, key === undefined ? {} : { key }));
+    if (random.chance(0.5)) await withOptionalKey(random, (key) => staff.deliver(id, key));
   }
 }
 
-/** What is asked for a moment is done, and nobody is told; then every connection breaks. */
+/** For 150 ms requests are executed but their answers are lost; then every connection breaks. */
 async function breakNetwork(network: Link, restMs: () => number, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     const end = now() + 150;
@@ -164,10 +164,10 @@ async function breakNetwork(network: Link, restMs: () => number, isOver: () => b
   }
 }
 
-/** A slow machine gives each life the time to handle something, or to find that it cannot. */
+/** Waits before each kill until the consumer has handled something, so that it makes progress on a slow machine too. */
 async function killAgain(consumer: Consumer, random: Random, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
-    await until(() => consumer.hasHandled || isOver(), longestLifeMs, 20);
+    await until(() => consumer.hasHandled || isOver(), maxWaitBeforeKillMs, 20);
     await pause(random.between(0, 3_000));
     consumer.kill();
   }

@@ -1,12 +1,12 @@
 import type { Random } from './random.js';
 import { type ServiceName, services } from './stack.js';
 
-/** What is done to the shop, and when, in milliseconds from the plan's begin. */
+/** A fault to inject, `atMs` after the start of the plan. */
 export type Fault = { readonly atMs: number } & (
   | { readonly kind: 'kill'; readonly targets: readonly string[] }
   | { readonly kind: 'pause'; readonly targets: readonly string[]; readonly forMs: number }
   | { readonly kind: 'cut'; readonly targets: readonly string[]; readonly from: 'nats' | 'postgres'; readonly forMs: number }
-  /** Half-open connections: nothing arrives and nothing is closed. For `blackoutMs` new connections stall as well. */
+  /** Half-open connections: nothing arrives and nothing is closed. For `blackoutMs` new connections stall too. */
   | {
       readonly kind: 'stall';
       readonly targets: readonly string[];
@@ -14,28 +14,28 @@ export type Fault = { readonly atMs: number } & (
       readonly blackoutMs: number;
       readonly forMs: number;
     }
-  /** SIGSTOP of all processes of `postgres`, of `nats` (all its servers), or of one of them: `nats-2`. */
+  /** SIGSTOP of all processes of `postgres`, of `nats` (all its servers), or of one NATS server: `nats-2`. */
   | { readonly kind: 'freeze'; readonly targets: readonly string[]; readonly forMs: number }
-  /** `postgres`, `nats` (all its servers), or one of them: `nats-2`. */
+  /** Kill of `postgres`, `nats` (all its servers), or one NATS server: `nats-2`. */
   | { readonly kind: 'restart'; readonly targets: readonly string[] }
   | { readonly kind: 'roll'; readonly targets: readonly string[] }
-  /** The host of these processes shows another time of day than all others, whose clocks are right, until the next such fault. */
+  /** Sets the clock of these processes' host until the next such fault; all other clocks are right. */
   | { readonly kind: 'clock'; readonly targets: readonly string[]; readonly aheadMs: number }
-  /** For everybody, and NATS comes back empty. */
+  /** Unavailable to all services; NATS comes back empty. */
   | { readonly kind: 'away'; readonly targets: readonly ('nats' | 'postgres')[]; readonly forMs: number }
 );
 
-/** What plans are made of. */
+/** Kinds that `makePlan` can schedule. */
 export type FaultKind = Exclude<Fault['kind'], 'away' | 'clock'>;
 
-/** How long connections stall while new ones work. */
+/** How long connections stall while new ones work, in milliseconds. */
 export const stallMs = 12_000;
 
 /**
- * Whether this version of nats-server finds half-open connections that it delivers messages to. Older ones put their pings off for
- * as long as they send (nats-server#4014), so a member of a queue group that stalled gets its share of the calls until TCP gives up.
+ * Whether this version of nats-server closes half-open connections that it delivers messages to. Older ones postpone their pings while
+ * they send (nats-server#4014), so a stalled member of a queue group keeps getting its share of the calls until TCP gives up.
  */
-export function leavesStalledMembers(natsVersion: string): boolean {
+export function closesStalledConnections(natsVersion: string): boolean {
   const [major = 0, minor = 0, patch = 0] = natsVersion.split('.').map(Number);
   return major > 2 || (major === 2 && (minor > 9 || (minor === 9 && patch >= 16)));
 }
@@ -46,18 +46,18 @@ interface Scope {
   /** `store-2`, … */
   readonly labels: readonly string[];
   readonly seconds: number;
-  /** `nats-2`, …; absent where there is one. */
+  /** `nats-2`, …; absent if there is only one server. */
   readonly natsServers?: readonly string[];
-  /** Absent: one that leaves members of queue groups that stall. */
+  /** Default: a version that closes stalled connections. */
   readonly natsVersion?: string;
-  /** From one fault's end to the next one's begin at least: the time to come back that is measured. */
+  /** The least time from one fault's end to the next one's begin, in which the recovery is measured. */
   readonly restMs?: number;
   readonly longestPauseMs?: number;
 }
 
 /**
- * The same seed and scope give the same plan. Kinds and services take turns in a shuffled order, so that a short plan has
- * some of all; one fault of three takes all replicas of its service.
+ * Makes a plan, always the same for the same seed and scope. Kinds and services take turns in shuffled order, so that even a short
+ * plan has some of each. One fault in three hits all replicas of its service.
  */
 export function makePlan(random: Random, scope: Scope): Fault[] {
   const { kinds, labels, seconds, natsServers = [], natsVersion = '2.14.2', restMs = 4_000, longestPauseMs = 20_000 } = scope;
@@ -86,8 +86,8 @@ export function makePlan(random: Random, scope: Scope): Fault[] {
       case 'stall': {
         const service = servicesInTurn();
         // The gateway has no database, and is in no queue group.
-        const toNats = service === 'gateway' || (random.chance(0.5) && leavesStalledMembers(natsVersion));
-        // Longer than the shop may take to leave what stalls, so that the plan shows whether it did.
+        const toNats = service === 'gateway' || (random.chance(0.5) && closesStalledConnections(natsVersion));
+        // Longer than the shop may take to replace stalled connections, so that a failure to do so shows.
         const blackoutMs = random.chance(0.5) ? 0 : random.between(500, 3_000);
         return { kind, atMs, targets: some(service), from: toNats ? 'nats' : 'postgres', blackoutMs, forMs: blackoutMs + stallMs };
       }
@@ -122,10 +122,10 @@ function turns<T>(random: Random, values: readonly T[]): () => T {
   };
 }
 
-/** When what it did is over; a process that was killed comes back by itself. */
+/** When the fault ends, in milliseconds of the plan; a killed process is restarted by the stack. */
 export const endOf = (fault: Fault): number => fault.atMs + ('forMs' in fault ? fault.forMs : 0);
 
-/** With its time in the plan. */
+/** Describes a fault with its time in the plan. */
 export const describeFault = (fault: Fault): string => `${(fault.atMs / 1_000).toFixed(1).padStart(6)} s  ${nameOf(fault)}`;
 
 export function nameOf(fault: Fault): string {
@@ -135,7 +135,7 @@ export function nameOf(fault: Fault): string {
     kill: `kill -9 ${targets}`,
     pause: `SIGSTOP ${targets} for ${seconds}`,
     cut: `cut ${targets} off from ${'from' in fault ? fault.from : ''} for ${seconds}`,
-    stall: `stall ${targets}'s connections to ${'from' in fault ? fault.from : ''} for ${seconds}${'blackoutMs' in fault && fault.blackoutMs > 0 ? `, new ones as well for ${(fault.blackoutMs / 1_000).toFixed(1)} s` : ''}`,
+    stall: `stall ${targets}'s connections to ${'from' in fault ? fault.from : ''} for ${seconds}${'blackoutMs' in fault && fault.blackoutMs > 0 ? `, new ones too for ${(fault.blackoutMs / 1_000).toFixed(1)} s` : ''}`,
     freeze: `SIGSTOP ${targets} for ${seconds}`,
     restart: fault.targets[0] === 'postgres' ? 'stop Postgres (immediate)' : `kill -9 ${targets}, back empty`,
     roll: `SIGTERM ${targets}`,

@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same for the same seed (mulberry32). */
+/** A pseudo-random generator: the same seed gives the same numbers (mulberry32). */
 export class Random {
   constructor(private state: number) {}
 
@@ -10,7 +10,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number of [low, high]. */
+  /** An integer in [low, high]. */
   between(low: number, high: number): number {
     return low + Math.floor(this.next() * (high - low + 1));
   }
@@ -21,7 +21,7 @@ export class Random {
 
   pick<T>(values: readonly T[]): T {
     const value = values[Math.floor(this.next() * values.length)];
-    if (value === undefined) throw new Error('there is nothing to pick');
+    if (value === undefined) throw new Error('cannot pick from an empty list');
     return value;
   }
 
@@ -34,7 +34,7 @@ export class Random {
     return shuffled;
   }
 
-  /** Another stream of numbers, for somebody who takes them at times of their own. */
+  /** An independent generator, for a consumer whose timing must not change the numbers of others. */
   fork(): Random {
     return new Random(this.between(0, 2 ** 31));
   }

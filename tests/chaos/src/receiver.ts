@@ -5,10 +5,10 @@ import { pause } from './clock.js';
 import type { EventType, Follower, SeenEvent } from './history.js';
 import type { Random } from './random.js';
 
-/** Somebody else's server that takes webhooks, and fails now and then: by a 500, by silence, or after it has taken what came. */
+/** A webhook endpoint that fails at times: with a 500, by closing the connection, or by a late answer. */
 export class Receiver implements Follower {
   readonly events: SeenEvent[] = [];
-  /** POSTs whose signature was not of our secret. */
+  /** POSTs whose signature did not match the secret. */
   forged = 0;
   secret = '';
   failing: number;
@@ -22,7 +22,7 @@ export class Receiver implements Follower {
         const body = Buffer.concat(parts).toString('utf8');
         const fails = random.chance(this.failing);
         const how = random.between(1, 3);
-        // What is answered by 500 was not taken: nobody may count on it.
+        // An event answered with 500 counts as not received.
         if (fails && how === 1) return void response.writeHead(500).end();
         this.take(String(request.headers['webhook-id']), body, request.headers as Record<string, string>);
         if (fails && how === 2) return void response.destroy();

@@ -1,16 +1,16 @@
 import type { Violation } from './checks/violation.js';
 
-/** One line of the table. */
+/** One row of the table that a run prints. */
 export interface Row {
   readonly goal: string;
   readonly what: string;
   readonly tried: string;
   readonly violations: readonly Violation[];
-  /** In milliseconds; undefined where nothing was away. */
+  /** In milliseconds; undefined if nothing was down. */
   readonly recoveryMs?: number | undefined;
 }
 
-const shownOfEach = 3;
+const examplesPerRule = 3;
 
 export function tableOf(rows: readonly Row[]): string {
   const lines = rows.map(({ goal, what, tried, violations, recoveryMs }) => [
@@ -21,18 +21,18 @@ export function tableOf(rows: readonly Row[]): string {
   return all.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ').trimEnd()).join('\n');
 }
 
-/** What is wrong, by rule, a few of each: the first, the last, and one from between, which are often of different moments. */
+/** Lists violations by rule with three examples each: the first, the last and one between, which often differ in time. */
 export function describeViolations(violations: readonly Violation[]): string {
   const byRule = Map.groupBy(violations, ({ rule }) => rule);
   return [...byRule]
     .flatMap(([rule, same]) => [
       `  ${rule}: ${same.length}`,
-      ...spread(same, shownOfEach).map(({ what }) => `    ${what}`),
+      ...spread(same, examplesPerRule).map(({ what }) => `    ${what}`),
     ])
     .join('\n');
 }
 
-/** So many of all at even distances, from the first to the last. */
+/** Picks `count` values at even distances, from the first to the last. */
 function spread<T>(all: readonly T[], count: number): readonly T[] {
   if (all.length <= count) return all;
   return Array.from({ length: count }, (_, n) => all[Math.floor((n * (all.length - 1)) / (count - 1))] as T);

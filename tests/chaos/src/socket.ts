@@ -1,7 +1,7 @@
 import { now, pause } from './clock.js';
 import type { EventType, Follower, SeenEvent } from './history.js';
 
-/** A client of the stream that resumes: it connects again with its last cursor, to the next replica. */
+/** A stream client that resumes: it reconnects to the next replica with its last cursor. */
 export class ResumingSocket implements Follower {
   readonly events: SeenEvent[] = [];
   readonly closes: number[] = [];
@@ -14,13 +14,13 @@ export class ResumingSocket implements Follower {
     this.turn = first;
   }
 
-  /** Everything from now on. @param first which replica it begins with */
+  /** Follows all events from now on. @param first index of the first replica to connect to */
   static async open(name: string, urls: readonly string[], first: number, types?: readonly EventType[]): Promise<ResumingSocket> {
     const cursor = await latest((urls[0] ?? '').replace(/^ws/, 'http'));
     return ResumingSocket.from(name, urls, first, 'special-key', cursor, types);
   }
 
-  /** Of any key's owner. It goes on trying when it is refused. */
+  /** Follows with any API key, and keeps reconnecting when it is refused. */
   static from(name: string, urls: readonly string[], first: number, apiKey: string, cursor = 'latest', types?: readonly EventType[]): ResumingSocket {
     const socket = new ResumingSocket(name, urls, cursor, first, apiKey, types);
     void socket.run();
@@ -46,12 +46,12 @@ export class ResumingSocket implements Follower {
     }
   }
 
-  /** @returns the code that an open connection was closed with */
+  /** @returns the close code; undefined if the connection never opened */
   private connect(url: string): Promise<number | undefined> {
     const socket = new WebSocket(url);
     this.socket = socket;
     let wasOpen = false;
-    // A replica that stands still accepts, and says nothing.
+    // A frozen replica accepts the connection and never answers.
     const limit = setTimeout(() => wasOpen || socket.close(), 2_000);
     socket.onopen = () => (wasOpen = true);
     socket.onmessage = ({ data }) => this.take(data as string);
@@ -71,7 +71,7 @@ export class ResumingSocket implements Follower {
   }
 }
 
-/** The cursor of now. A replica that has just started refuses credentials until it has heard from identity. */
+/** The current cursor. Retries: a replica that has just started refuses credentials until it has the revocations from identity. */
 async function latest(url: string): Promise<string> {
   for (const end = now() + 30_000; ; ) {
     const page = await fetch(`${url}/v1/orders/updates?cursor=latest`, { headers: { api_key: 'special-key', accept: 'application/json' } });

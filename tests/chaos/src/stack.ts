@@ -7,39 +7,39 @@ export interface Instance {
   /** `store-2` */
   readonly label: string;
   readonly opsPort: number;
-  /** Of gateways and notifications: where clients reach it. */
+  /** The port for clients; only gateways and notifications have one. */
   readonly port?: number;
 }
 
-/** The network between a process and one of its servers. */
+/** A relay between a process and one of its servers. */
 export interface Link {
   readonly port: number;
-  /** Ends every connection. New ones are served. */
+  /** Closes every connection. New ones work. */
   drop(): Promise<void>;
-  /** Ends every connection and refuses new ones. */
+  /** Closes every connection and refuses new ones. */
   cut(): Promise<void>;
-  /** New connections are served again. */
+  /** Accepts new connections again. */
   restore(): Promise<void>;
-  /** Half-open: passes nothing on and closes nothing, of new connections neither. */
+  /** Makes all connections half-open, new ones too: they forward nothing and are never closed. */
   stall(): Promise<void>;
-  /** New connections are served again; the others still stall. */
+  /** New connections work again; the stalled ones stay stalled. */
   admit(): Promise<void>;
-  /** Delivers what the stalled connections held back. */
+  /** Forwards what the stalled connections held back. */
   resume(): Promise<void>;
-  /** Passes nothing on from the server any more, on the connections that there are: what is asked is done, and the answer is lost. */
+  /** Drops everything that the server sends on the existing connections: requests are executed, and their answers are lost. */
   deafen(): Promise<void>;
-  /** New connections go to another server. */
+  /** Sends new connections to another server. */
   retarget(url: string): Promise<void>;
 }
 
 /** A file system that only Postgres uses. */
 export interface Disk {
-  /** Leaves no free block. */
+  /** Fills it to the last block. */
   fill(): Promise<void>;
   free(): Promise<void>;
-  /** Whether this machine lets us limit the I/O of single processes. */
+  /** Whether this machine can limit the I/O of single processes. */
   readonly canBeSlow: boolean;
-  /** Limits the writes of a Postgres server and of all processes that it has or will have. */
+  /** Limits the writes of a Postgres server and of all its present and future child processes. */
   slowDown(pid: number): void;
   speedUp(): void;
 }
@@ -50,25 +50,25 @@ export interface Links {
   readonly postgres?: Link;
 }
 
-/** A running shop (stack.mjs), in which every process that ends is started again. */
+/** A running shop (stack.mjs) that restarts every process that ends. */
 export interface Stack {
   readonly instances: readonly Instance[];
   readonly links: Readonly<Record<string, Links>>;
-  /** `nats-1`, …: one, or the servers of a cluster. */
+  /** Labels of the NATS server or of the cluster's servers: `nats-1`, … */
   readonly natsServers: readonly string[];
-  /** Such as `2.9.10`. */
+  /** For example `2.9.10`. */
   readonly natsVersion: string;
-  /** Of Postgres, as its superuser and past the relays. */
+  /** URL of Postgres for its superuser, past the relays. */
   readonly adminUrl: string;
-  /** Of each instance's host, by its label; undefined where this machine does not let us set them. */
+  /** The simulated clock of each instance's host, by label; undefined if this machine cannot simulate clocks. */
   readonly clocks: Readonly<Record<string, { set(aheadMs: number): void }>> | undefined;
   /** Folder of the log files. */
   readonly logs: string;
   readonly signal: AbortSignal;
-  /** Of an instance by its label, of `nats-1`, or of `postgres`; undefined between two lives. */
+  /** Process id of an instance by its label, of `nats-1`, or of `postgres`; undefined while it is being restarted. */
   pidOf(part: string): number | undefined;
   /**
-   * Copies Postgres to a streaming replica, on a disk of its own if this machine lets us make one.
+   * Copies Postgres to a streaming replica, on a separate disk if this machine can have one.
    * @returns the replica's disk, or the reason why it has none
    */
   addStandby(): Promise<Disk | { readonly reason: string }>;
@@ -77,11 +77,11 @@ export interface Stack {
    * former primary never comes back.
    */
   failOver(lostMs: number): Promise<void>;
-  /** A network of its own for a client, to a server or to several that are alike. */
+  /** Adds a relay for a client to one server, or to several equivalent ones. */
   networkTo(...urls: readonly string[]): Promise<Link>;
-  /** All processes of it: of Postgres one for each session. The one of `pidOf` is the first. */
+  /** All process ids of a part, first that of `pidOf`; Postgres has one per session. */
   pidsOf(part: string): readonly number[];
-  /** Settings of a service, from its processes' next starts on. */
+  /** Changes settings of a service; they apply from the next start of each process. */
   set(service: ServiceName, values: Readonly<Record<string, string>>): void;
   end(): Promise<void>;
 }

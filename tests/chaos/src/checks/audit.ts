@@ -1,9 +1,9 @@
-import { type Ask, type Call, type FinalOrder, type History, isDone, keyOf } from '../history.js';
+import { type ShopRequest, type Call, type FinalOrder, type History, isDone, keyOf } from '../history.js';
 import type { Violation } from './violation.js';
 
 const made = { plant: 'catalog.createPlant', 'OAuth client': 'identity.createOAuthClient' } as const;
 
-/** What staff did and was acknowledged is in the audit log, under one of the requests that asked for it; with a key, once. */
+/** Every acknowledged action of staff is in the audit log under the id of one of its requests; with a key, exactly once. */
 export function checkAudit({ calls, final }: History): Violation[] {
   const entries = new Map<string, number>();
   for (const { operation, requestId } of final.audit) entries.set(`${operation} ${requestId}`, (entries.get(`${operation} ${requestId}`) ?? 0) + 1);
@@ -15,35 +15,35 @@ export function checkAudit({ calls, final }: History): Violation[] {
     if (!first || effect === undefined || operation === undefined) return [];
     const count = same.reduce((sum, { requestId }) => sum + (entries.get(`${operation} ${requestId}`) ?? 0), 0);
     if (keyOf(first) !== undefined && count > 1) return [{ rule: 'once-per-key', what: `${effect} is in the audit log ${count} times` }];
-    if (count > 0 || !same.some(isDone) || !isOfStaff(first.ask, orders)) return [];
-    return [{ rule: 'audit', what: `${effect} was acknowledged, and no entry ${operation} is in the audit log` }];
+    if (count > 0 || !same.some(isDone) || !isOfStaff(first.request, orders)) return [];
+    return [{ rule: 'audit', what: `${effect} was acknowledged, but the audit log has no entry ${operation}` }];
   });
 }
 
-/** Calls with the same text ask for one effect; undefined where none is written down. */
+/** Identifies the effect that a call requests: calls with equal texts request the same one. Undefined if it is not audited. */
 function effectOf(call: Call): string | undefined {
-  const { ask, client, requestId } = call;
+  const { request, client, requestId } = call;
   if (operationOf(call) === undefined) return undefined;
   const key = keyOf(call);
-  if (key !== undefined) return `${ask.kind} with key ${key} of ${client}`;
-  switch (ask.kind) {
+  if (key !== undefined) return `${request.kind} with key ${key} of ${client}`;
+  switch (request.kind) {
     case 'pay':
-      return `pay ${ask.orderId} ${ask.reference} ${ask.outcome}`;
-    // Done again it answers the same, and has no effect.
+      return `pay ${request.orderId} ${request.reference} ${request.outcome}`;
+    // Repeating it returns the same answer and has no further effect.
     case 'cancel':
-      return `cancel ${ask.orderId}`;
+      return `cancel ${request.orderId}`;
     case 'remove':
-      return `remove plant ${ask.plantId}`;
+      return `remove plant ${request.plantId}`;
     case 'revoke':
-      return `delete ${ask.target}`;
+      return `delete ${request.target}`;
     default:
-      return `${ask.kind} ${requestId}`;
+      return `${request.kind} ${requestId}`;
   }
 }
 
-function operationOf({ ask, client }: Call): string | undefined {
+function operationOf({ request, client }: Call): string | undefined {
   if (client !== 'staff') return undefined;
-  switch (ask.kind) {
+  switch (request.kind) {
     case 'pay':
       return 'store.reportPayment';
     case 'deliver':
@@ -59,16 +59,19 @@ function operationOf({ ask, client }: Call): string | undefined {
     case 'remove':
       return 'catalog.deletePlant';
     case 'make':
-      return ask.thing === 'plant' || ask.thing === 'OAuth client' ? made[ask.thing] : undefined;
+      return request.thing === 'plant' || request.thing === 'OAuth client' ? made[request.thing] : undefined;
     case 'revoke':
-      return ask.how === 'user' ? 'identity.deleteUser' : undefined;
+      return request.how === 'user' ? 'identity.deleteUser' : undefined;
     default:
       return undefined;
   }
 }
 
-/** A cancellation is staff's when the timeline says so: of an order that was cancelled already, or is staff's own, nothing is written down. */
-function isOfStaff(ask: Ask, orders: ReadonlyMap<number, FinalOrder>): boolean {
-  if (ask.kind !== 'cancel') return true;
-  return orders.get(ask.orderId)?.transitions.some(({ newStatus, actor }) => newStatus === 'cancelled' && actor === 'staff') ?? false;
+/**
+ * Whether staff caused the effect. A cancellation is audited only if the timeline names staff: not if the order was cancelled already
+ * or is staff's own.
+ */
+function isOfStaff(request: ShopRequest, orders: ReadonlyMap<number, FinalOrder>): boolean {
+  if (request.kind !== 'cancel') return true;
+  return orders.get(request.orderId)?.transitions.some(({ newStatus, actor }) => newStatus === 'cancelled' && actor === 'staff') ?? false;
 }

@@ -3,7 +3,7 @@ import { checkAnswers } from './answers.js';
 import { checkAudit } from './audit.js';
 import { checkEvents } from './events.js';
 import { checkAmendments, checkMade, checkOncePerKey } from './keys.js';
-import { checkMovesAreAsked } from './moves.js';
+import { checkStepsAreRequested } from './steps.js';
 import { checkAcknowledged, checkNothingInvented, checkRefusedDidNothing, checkTimelines } from './orders.js';
 import { checkOwnWrites } from './own-writes.js';
 import { checkPayments } from './payments.js';
@@ -24,7 +24,7 @@ const checks: readonly ((history: History) => Violation[])[] = [
   checkAmendments,
   checkNothingInvented,
   checkRegister,
-  checkMovesAreAsked,
+  checkStepsAreRequested,
   checkTimelines,
   checkPayments,
   checkRefusals,
@@ -37,5 +37,5 @@ const checks: readonly ((history: History) => Violation[])[] = [
   ({ unsettled }) => unsettled.map((what) => ({ rule: 'settled', what })),
 ];
 
-/** Everything that a history shows of broken promises. */
+/** Checks a history against all rules. */
 export const check = (history: History): Violation[] => checks.flatMap((one) => one(history));

@@ -2,8 +2,9 @@ import { defaultTypes, type EventType, eventTypeOf, eventTypes, type FinalOrder,
 import type { Rule, Violation } from './violation.js';
 
 /**
- * Every event is in the log, and at every receiver and every resuming client that asks for its type: none missing, none made up, with
- * the same bytes, in order for each order whatever the types. In the log and at a client once; at a receiver again only as it was.
+ * Every event is in the log, at every receiver and at every resuming client that requested its type. None is missing or invented, all
+ * copies have the same bytes, and the events of each order come in order, across types. The log and clients have each event once;
+ * receivers may get it again, unchanged.
  */
 export function checkEvents({ final }: History): Violation[] {
   const all = expectedEvents(final.orders, eventTypes);
@@ -22,7 +23,7 @@ export function checkEvents({ final }: History): Violation[] {
 interface Expected {
   readonly orderId: number;
   readonly type: EventType;
-  /** The how manieth event of its order it is. */
+  /** Position among the events of its order, from 0. */
   readonly turn: number;
 }
 
@@ -38,7 +39,7 @@ const expectedEvents = (orders: readonly FinalOrder[], types: readonly EventType
     ),
   );
 
-/** A made-up event of one of the orders that are looked at. */
+/** Whether an event is about one of these orders; catches invented events. */
 function isOf(orderIds: ReadonlySet<number>, body: string): boolean {
   const { data } = JSON.parse(body) as { data?: { orderId: number } };
   return data !== undefined && orderIds.has(data.orderId);
@@ -51,21 +52,21 @@ function compare(expected: ReadonlyMap<string, Expected>, bodies: ReadonlyMap<st
   for (const { id, body } of events) {
     const event = expected.get(id);
     if (!event) {
-      faults.push(`event ${id} is of no step, or of a type that was not asked for: ${body}`);
+      faults.push(`event ${id} belongs to no step, or its type was not requested: ${body}`);
       continue;
     }
-    if (!body.startsWith(`{"event":"${event.type}"`)) faults.push(`event ${id} is no ${event.type}: ${body}`);
-    if (body !== bodies.get(id)) faults.push(`event ${id} has other bytes than in the log`);
+    if (!body.startsWith(`{"event":"${event.type}"`)) faults.push(`event ${id} should be ${event.type}: ${body}`);
+    if (body !== bodies.get(id)) faults.push(`event ${id} differs from its bytes in the log`);
     if (seen.has(id)) {
       if (once) faults.push(`event ${id} came twice`);
       continue;
     }
     seen.add(id);
     const turn = nextTurn.get(event.orderId) ?? 0;
-    if (event.turn !== turn) faults.push(`order ${event.orderId}: its event ${event.turn + 1} came where ${turn + 1} was due`);
+    if (event.turn !== turn) faults.push(`order ${event.orderId}: its event ${event.turn + 1} came when event ${turn + 1} was expected`);
     nextTurn.set(event.orderId, Math.max(turn, event.turn + 1));
   }
   const missing = [...expected.keys()].filter((id) => !seen.has(id));
-  if (missing.length > 0) faults.push(`${missing.length} of ${expected.size} events are missing, ${missing[0] ?? ''} for one`);
+  if (missing.length > 0) faults.push(`${missing.length} of ${expected.size} events are missing, the first is ${missing[0] ?? ''}`);
   return faults;
 }

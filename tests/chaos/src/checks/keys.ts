@@ -4,8 +4,8 @@ import { kindOf } from './register.js';
 import type { Violation } from './violation.js';
 
 /**
- * A request with an Idempotency-Key takes effect once, however often it is sent, and every success is the same answer. Once it
- * has succeeded, the same request is never refused.
+ * A request with an Idempotency-Key takes effect once, no matter how often it is sent. Every success has the same answer, and
+ * after the first success the request is never refused.
  */
 export function checkOncePerKey({ calls }: History): Violation[] {
   const byKey = Map.groupBy(calls.filter((call) => keyOf(call) !== undefined), keyOf);
@@ -17,32 +17,35 @@ export function checkOncePerKey({ calls }: History): Violation[] {
     const firstEnd = Math.min(...done.map(({ to }) => to));
     const refused = same.find((call) => call.from > firstEnd && isRefusal(call));
     return [
-      ...(other ? [violation(`key ${key ?? ''}: ${describe(first)} and ${describe(other)} were answered ${tell(first)} and ${tell(other)}`)] : []),
-      ...(refused ? [violation(`key ${key ?? ''} had succeeded before ${describe(refused)} was refused`)] : []),
+      ...(other ? [violation(`key ${key ?? ''}: ${describe(first)} and ${describe(other)} were answered ${describeAnswer(first)} and ${describeAnswer(other)}`)] : []),
+      ...(refused ? [violation(`key ${key ?? ''}: ${describe(refused)} was refused after an earlier success`)] : []),
     ];
   });
 }
 
-/** What was made is there once for each request that may have been accepted, and at least once when it was acknowledged. */
-export function checkMade({ calls, final, leavers }: History): Violation[] {
+/** A thing exists at most once for each key that may have succeeded, and at least once if its creation was acknowledged. */
+export function checkMade({ calls, final, deletedUsers }: History): Violation[] {
   const counts = new Map<string, number>();
   for (const { thing, mark } of final.made) counts.set(`${thing} ${mark}`, (counts.get(`${thing} ${mark}`) ?? 0) + 1);
-  const asked = calls.filter(({ ask }) => ask.kind === 'make');
-  const byThing = Map.groupBy(asked, ({ ask }) => (ask.kind === 'make' ? `${ask.thing} ${ask.mark}` : ''));
+  const requested = calls.filter(({ request }) => request.kind === 'make');
+  const byThing = Map.groupBy(requested, ({ request }) => (request.kind === 'make' ? `${request.thing} ${request.mark}` : ''));
   return [...byThing].flatMap(([name, same]): Violation[] => {
     const count = counts.get(name) ?? 0;
     const most = new Set(same.filter(mayHaveHappened).map(keyOf)).size;
-    if (count > most) return [violation(`${name} is there ${count} times, of ${most} keys that may have succeeded`)];
-    // What belongs to an account goes with it.
-    if (count === 0 && same.some((call) => isDone(call) && !leavers.has(call.client))) return [{ rule: 'acknowledged', what: `${name} was acknowledged and does not exist` }];
+    if (count > most) return [violation(`${name} exists ${count} times, but only ${most} keys may have succeeded`)];
+    // Things are deleted with the account that owns them.
+    if (count === 0 && same.some((call) => isDone(call) && !deletedUsers.has(call.client))) return [{ rule: 'acknowledged', what: `${name} was acknowledged but does not exist` }];
     return [];
   });
 }
 
-/** Shipments and transfers are steps of the timeline: at most one for each request, and at least one when it was acknowledged. */
+/**
+ * Shipments and transfers are steps of the timeline: at most one for each request that may have succeeded, and at least one for each
+ * acknowledged request.
+ */
 export function checkAmendments({ calls, final }: History): Violation[] {
-  const asked = calls.filter(({ ask }) => ask.kind === 'ship' || ask.kind === 'transfer');
-  const byOrder = Map.groupBy(asked, ({ ask }) => ('orderId' in ask ? `${ask.kind} ${ask.orderId ?? ''}` : ''));
+  const requested = calls.filter(({ request }) => request.kind === 'ship' || request.kind === 'transfer');
+  const byOrder = Map.groupBy(requested, ({ request }) => ('orderId' in request ? `${request.kind} ${request.orderId ?? ''}` : ''));
   const orders = new Map(final.orders.map((order) => [order.id, order]));
   return [...byOrder].flatMap(([name, same]): Violation[] => {
     const [kind, id] = name.split(' ');
@@ -50,9 +53,9 @@ export function checkAmendments({ calls, final }: History): Violation[] {
     if (!order) return [];
     const count = stepsOf(order, kind ?? '');
     const most = requestsOf(same.filter(mayHaveHappened));
-    if (count > most) return [violation(`order ${order.id} has ${count} steps "${kind ?? ''}" of at most ${most} requests`)];
+    if (count > most) return [violation(`order ${order.id} has ${count} steps "${kind ?? ''}", but at most ${most} requests may have succeeded`)];
     const least = requestsOf(same.filter(isDone));
-    return count < least ? [{ rule: 'acknowledged', what: `order ${order.id} has ${count} steps "${kind ?? ''}", and ${least} were acknowledged` }] : [];
+    return count < least ? [{ rule: 'acknowledged', what: `order ${order.id} has ${count} steps "${kind ?? ''}", but ${least} were acknowledged` }] : [];
   });
 }
 
@@ -60,5 +63,5 @@ const stepsOf = ({ transitions }: FinalOrder, kind: string): number => transitio
 const requestsOf = (calls: readonly Call[]): number => new Set(calls.map((call) => keyOf(call) ?? call.requestId)).size;
 
 const isRefusal = (call: Call): call is Call & { answer: Answered } => isAnswered(call) && call.answer.status >= 400 && ![401, 429, 503].includes(call.answer.status);
-const tell = ({ answer }: Call & { answer: Answered }): string => (answer.order ? `order ${answer.order.id} ` : '') + (answer.body ?? '').slice(0, 200);
+const describeAnswer = ({ answer }: Call & { answer: Answered }): string => (answer.order ? `order ${answer.order.id} ` : '') + (answer.body ?? '').slice(0, 200);
 const violation = (what: string): Violation => ({ rule: 'once-per-key', what });

@@ -3,28 +3,29 @@ import { describe } from './answers.js';
 import type { Violation } from './violation.js';
 
 /**
- * What one request did, the next one sees, whoever answers it. Each name is written by one client with numbers that go up, so a
- * look must tell a number between the last that was acknowledged when it began and the last that was asked for when it ended.
+ * Each request sees the effects of earlier ones, no matter which replica answers. Each name has a single writer whose values
+ * increase, so a read must return at least the last value that was acknowledged, or read, before it began, and at most the last one
+ * that was requested before it ended.
  */
 export function checkOwnWrites({ calls }: History): Violation[] {
-  const named = calls.filter((call) => call.ask.kind === 'write' || call.ask.kind === 'look');
-  const byName = Map.groupBy(named, ({ ask }) => ('name' in ask ? ask.name : ''));
+  const named = calls.filter((call) => call.request.kind === 'write' || call.request.kind === 'look');
+  const byName = Map.groupBy(named, ({ request }) => ('name' in request ? request.name : ''));
   return [...byName.values()].flatMap((same) => {
-    const writes = same.filter(({ ask }) => ask.kind === 'write');
-    const looks = same.filter((call): call is Done => call.ask.kind === 'look' && isDone(call)).sort((a, b) => a.to - b.to);
+    const writes = same.filter(({ request }) => request.kind === 'write');
+    const looks = same.filter((call): call is DoneCall => call.request.kind === 'look' && isDone(call)).sort((a, b) => a.to - b.to);
     let seenBefore: { readonly to: number; readonly value: number }[] = [];
     return looks.flatMap((look): Violation[] => {
       const value = look.answer.value ?? 0;
       const acknowledged = highest(writes.filter((write) => isDone(write) && write.to < look.from));
-      const asked = highest(writes.filter((write) => write.from < look.to));
+      const requested = highest(writes.filter((write) => write.from < look.to));
       const seen = Math.max(0, ...seenBefore.filter(({ to }) => to < look.from).map((one) => one.value));
       seenBefore = [...seenBefore.slice(-200), { to: look.to, value }];
-      if (value < Math.max(acknowledged, seen)) return [{ rule: 'own-writes', what: `${describe(look)}: ${value}, and ${Math.max(acknowledged, seen)} was there before` }];
-      return value > asked ? [{ rule: 'own-writes', what: `${describe(look)}: ${value}, which nobody had written` }] : [];
+      if (value < Math.max(acknowledged, seen)) return [{ rule: 'own-writes', what: `${describe(look)}: ${value}, but ${Math.max(acknowledged, seen)} was known before` }];
+      return value > requested ? [{ rule: 'own-writes', what: `${describe(look)}: ${value}, which was never written` }] : [];
     });
   });
 }
 
-type Done = Call & { readonly answer: Answered };
+type DoneCall = Call & { readonly answer: Answered };
 
-const highest = (writes: readonly Call[]): number => Math.max(0, ...writes.map(({ ask }) => (ask.kind === 'write' ? ask.value : 0)));
+const highest = (writes: readonly Call[]): number => Math.max(0, ...writes.map(({ request }) => (request.kind === 'write' ? request.value : 0)));

@@ -1,4 +1,4 @@
-/** A promise that was broken, once. */
+/** One violation of a guarantee. */
 export interface Violation {
   readonly rule: Rule;
   readonly what: string;

@@ -5,39 +5,39 @@ import { describeFault, type Fault } from '../plan.js';
 import type { Random } from '../random.js';
 import type { Row } from '../report.js';
 import { services, type Stack } from '../stack.js';
-import { trade } from '../trade.js';
-import { busySeconds, type Goal, judged, openArena } from './goal.js';
+import { runWorkload } from '../workload.js';
+import { busySeconds, type Goal, rowOf, openTrial } from './goal.js';
 
-/** By how much the clocks of two hosts may differ. */
-const mostMs = 600_000;
-const stepsMs = [-mostMs, -5_000, 5_000, mostMs];
+/** The largest allowed difference between the clocks of two hosts. */
+const maxSkewMs = 600_000;
+const stepsMs = [-maxSkewMs, -5_000, 5_000, maxSkewMs];
 const everyMs = 4_000;
 
-/** Hosts whose clocks are wrong, and are set while everybody works. Nobody may notice. */
+/** The clocks of hosts are wrong and change during the workload. No request may fail because of it. */
 const clocks: Goal = {
   what: 'clocks of single hosts are set by ±5 s and ±10 min',
   weight: 4,
   isLong: true,
-  run: async (trial): Promise<Row[]> => {
-    const { stack, say } = trial.ground;
+  run: async (context): Promise<Row[]> => {
+    const { stack, say } = context.testbed;
     if (stack.clocks === undefined) {
-      say('  not tried: libfaketime cannot be had on this machine');
+      say('  skipped: libfaketime is not available on this machine');
       return [];
     }
-    const seconds = busySeconds(trial);
-    const plan = clockPlan(trial.random.fork(), stack, seconds);
+    const seconds = busySeconds(context);
+    const plan = clockPlan(context.random.fork(), stack, seconds);
     for (const fault of plan) say(`  plan  ${describeFault(fault)}`);
-    const arena = await openArena(trial);
-    await arena.faults.carryOut(plan, trade(arena, { seconds }));
+    const trial = await openTrial(context);
+    await trial.faults.carryOut(plan, runWorkload(trial, { seconds }));
     for (const clock of Object.values(stack.clocks)) clock.set(0);
-    const refused = arena.calls
+    const refused = trial.calls
       .filter((call) => !isServed(call))
-      .map((call): Violation => ({ rule: 'answers', what: `refused while only clocks were set: ${describe(call)}: ${JSON.stringify(call.answer)}` }));
-    return [await judged('R12', clocks.what, arena, refused)];
+      .map((call): Violation => ({ rule: 'answers', what: `refused although only clocks were changed: ${describe(call)}: ${JSON.stringify(call.answer)}` }));
+    return [await rowOf('R12', clocks.what, trial, refused)];
   },
 };
 
-/** One host at a time is away from all others, so that no two differ by more than is allowed; each service in its turn. */
+/** One host at a time is off, so that no two clocks differ by more than is allowed; the services take turns. */
 function clockPlan(random: Random, stack: Stack, seconds: number): Fault[] {
   const plan: Fault[] = [];
   let turns: Fault[] = [];

@@ -1,43 +1,43 @@
-import { Arena, type Ground } from '../arena.js';
+import { Trial, type Testbed } from '../trial.js';
 import type { Violation } from '../checks/violation.js';
 import { now } from '../clock.js';
 import type { History } from '../history.js';
 import type { Row } from '../report.js';
 import type { Random } from '../random.js';
 
-export interface Trial {
-  readonly ground: Ground;
+export interface GoalContext {
+  readonly testbed: Testbed;
   readonly random: Random;
-  /** All that it may take, until it is judged: it is more of the same the longer it goes on. */
+  /** Duration of the goal, judgement included. A longer run repeats more of the same. */
   readonly seconds: number;
 }
 
 export interface Goal {
   readonly what: string;
-  /** Its share of the minutes, in parts of all. */
+  /** Its share of the minutes, relative to the weights of the other goals. */
   readonly weight: number;
-  /** Is nothing without minutes of its own, which not every build has. */
+  /** The goal needs minutes, so `--short` skips it. */
   readonly isLong?: boolean;
-  readonly run: (trial: Trial) => Promise<Row[]>;
+  readonly run: (context: GoalContext) => Promise<Row[]>;
 }
 
-/** What a trial with the usual record found. */
-export async function judged(goal: string, what: string, arena: Arena, more: readonly Violation[] | ((history: History) => readonly Violation[]) = [], limitMs?: number): Promise<Row> {
-  const { history, violations, recoveryMs } = await arena.judge(limitMs);
+/** Judges a trial and makes its row of the table. @param more further violations, or a check for them */
+export async function rowOf(goal: string, what: string, trial: Trial, more: readonly Violation[] | ((history: History) => readonly Violation[]) = [], limitMs?: number): Promise<Row> {
+  const { history, violations, recoveryMs } = await trial.judge(limitMs);
   const { calls, snapshots, final } = history;
   const events = final.orders.flatMap(({ transitions }) => transitions.flatMap(({ eventId }) => eventId ?? [])).length;
-  const tried = `${calls.length} calls, ${final.orders.length} orders, ${events} events, ${arena.faults.done.length} faults, ${snapshots.length} snapshots`;
+  const tried = `${calls.length} calls, ${final.orders.length} orders, ${events} events, ${trial.faults.injected.length} faults, ${snapshots.length} snapshots`;
   return { goal, what, tried, violations: [...violations, ...(typeof more === 'function' ? more(history) : more)], recoveryMs };
 }
 
-export const openArena = ({ ground, random }: Trial, options?: { receivers?: number; sockets?: number }): Promise<Arena> =>
-  Arena.open(ground, random.fork(), options);
+export const openTrial = ({ testbed, random }: GoalContext, options?: { receivers?: number; sockets?: number }): Promise<Trial> =>
+  Trial.open(testbed, random.fork(), options);
 
-/** Seconds for what is tried; the others, a fifth and at most 15, are for coming to rest and judging. */
-export const busySeconds = ({ seconds }: Trial): number => seconds - Math.min(seconds / 5, 15);
+/** Seconds for the workload; the rest, a fifth but at most 15 s, is for settling and judgement. */
+export const busySeconds = ({ seconds }: GoalContext): number => seconds - Math.min(seconds / 5, 15);
 
-/** Does `work` again and again until it is `end`, so many at the same time. */
-export async function again<R>(width: number, end: number, work: (n: number) => Promise<R>): Promise<R[]> {
+/** Repeats `work` until the time `end`, with `width` calls in parallel, each at least once. */
+export async function repeatUntil<R>(width: number, end: number, work: (n: number) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -49,7 +49,7 @@ export async function again<R>(width: number, end: number, work: (n: number) => 
   return results;
 }
 
-/** Does `work` with each, at most so many at the same time. */
+/** Calls `work` with each value, at most `width` at a time. */
 export async function inParallel<T, R>(all: readonly T[], width: number, work: (one: T, n: number) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   let next = 0;

@@ -1,114 +1,114 @@
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
-import type { Arena } from '../arena.js';
+import type { Trial } from '../trial.js';
 import { describe } from '../checks/answers.js';
 import type { Violation } from '../checks/violation.js';
 import { now, until } from '../clock.js';
 import { type Call, isDone } from '../history.js';
 import type { Row } from '../report.js';
 import { instancesOf, type Stack } from '../stack.js';
-import { steadyCustomer } from '../steady.js';
-import { busySeconds, type Goal, judged, openArena, type Trial } from './goal.js';
+import { constantRateLoad } from '../constant-rate.js';
+import { busySeconds, type Goal, rowOf, openTrial, type GoalContext } from './goal.js';
 
-/** So many connections, each with its next request as soon as it is answered, keep the shop fully busy: bench's P1. */
-const busy = 256;
-const times = 10;
+/** Connections that saturate the shop when each sends its next request as soon as the last is answered: P1 of the load tests. */
+const saturatingConnections = 256;
+const overloadFactor = 10;
 const recoveryLimitMs = 5_000;
 const quickMs = 1_000;
-/** Twice what an answer may take. */
-const patienceSeconds = 20;
-/** No process may need more at its worst: the manifests' limits are twice that and more. */
+/** Twice the longest allowed response time. */
+const requestTimeoutSeconds = 20;
+/** The most memory that any process may need; the manifests' limits are at least twice as high. */
 const memoryLimitMiB = 512;
-/** What somebody else asks for a second, while one asks for too much. */
-const othersPerSecond = 4;
+/** Rate of another user, while one user exceeds the limit. */
+const otherUserPerSecond = 4;
 
-/** What keeps too much out. Each is tried alone, and so low that ten times as many clients as keep the shop busy meet it. */
+/** A limit against overload. Each is tested alone, and set low enough that ten times the saturating number of clients exceeds it. */
 interface Limit {
   readonly what: string;
-  /** Of gateways; those that they have otherwise are in `usual`. */
+  /** Settings of the gateways; `defaults` has the values outside this goal. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** What those who are too many are told. */
-  readonly told?: '503' | '429';
+  /** Status of the requests beyond the limit. */
+  readonly rejectedWith?: '503' | '429';
 }
 
-const usual = { MAX_IN_FLIGHT: '5000', RATE_LIMIT_PER_MINUTE: '6000000' };
+const defaults = { MAX_IN_FLIGHT: '5000', RATE_LIMIT_PER_MINUTE: '6000000' };
 
 const limits: readonly Limit[] = [
-  { what: 'nobody is turned away' },
-  { what: `each gateway lets ${busy / 2} in`, settings: { MAX_IN_FLIGHT: `${busy / 2}` }, told: '503' },
-  // So few that a slow machine meets it within the 3 s of the shortest flood, too.
-  { what: 'one credential, 1,200 a minute', settings: { RATE_LIMIT_PER_MINUTE: '1200' }, told: '429' },
+  { what: 'default limits' },
+  { what: `${saturatingConnections / 2} concurrent requests at each gateway`, settings: { MAX_IN_FLIGHT: `${saturatingConnections / 2}` }, rejectedWith: '503' },
+  // Low enough that even a slow machine exceeds it within the 3 s of the shortest flood.
+  { what: 'one credential, 1,200 a minute', settings: { RATE_LIMIT_PER_MINUTE: '1200' }, rejectedWith: '429' },
 ];
 
 const overload: Goal = {
-  what: `${times} times as many clients as keep it busy`,
+  what: `${overloadFactor} times as many clients as saturate the shop`,
   weight: 4,
-  run: async (trial): Promise<Row[]> => {
+  run: async (context): Promise<Row[]> => {
     const rows: Row[] = [];
-    for (const limit of limits) rows.push(await flood(trial, limit));
+    for (const limit of limits) rows.push(await flood(context, limit));
     return rows;
   },
 };
 
-async function flood(trial: Trial, { what, settings, told }: Limit): Promise<Row> {
-  const { stack, say } = trial.ground;
-  const arena = await openArena(trial, { receivers: 0, sockets: 0 });
-  // What others are served, and when all is over, is judged below.
-  arena.demands = { servedShare: 0, recoveryMs: Infinity };
-  const setTo = async (values: Readonly<Record<string, string>>): Promise<void> => {
+async function flood(context: GoalContext, { what, settings, rejectedWith }: Limit): Promise<Row> {
+  const { stack, say } = context.testbed;
+  const trial = await openTrial(context, { receivers: 0, sockets: 0 });
+  // The other user's share and the recovery are judged below.
+  trial.objectives = { servedShare: 0, recoveryMs: Infinity };
+  const restartWith = async (values: Readonly<Record<string, string>>): Promise<void> => {
     stack.set('gateway', values);
-    await Promise.all(instancesOf(stack, 'gateway').map(({ label }) => arena.faults.roll(label)));
+    await Promise.all(instancesOf(stack, 'gateway').map(({ label }) => trial.faults.roll(label)));
   };
-  if (settings) await setTo(settings);
-  const plantId = await arena.plant(100_000_000);
-  const { token } = await arena.customer('greedy');
-  const headers = told === '429' ? { authorization: `Bearer ${token}` } : { api_key: 'special-key' };
-  const seconds = Math.min(30, Math.max(3, busySeconds(trial) / 5));
+  if (settings) await restartWith(settings);
+  const plantId = await trial.plant(100_000_000);
+  const { token } = await trial.customer('greedy');
+  const headers = rejectedWith === '429' ? { authorization: `Bearer ${token}` } : { api_key: 'special-key' };
+  const seconds = Math.min(30, Math.max(3, busySeconds(context) / 5));
   const urls = instancesOf(stack, 'gateway').map(({ port }) => `http://127.0.0.1:${port ?? 0}`);
   const peaks = new Map<string, number>();
   const watching = setInterval(() => notePeaks(stack, peaks), 250);
-  const askAsSomebodyElse = told === '429' ? await steadyCustomer(arena, othersPerSecond) : undefined;
-  const loading = Promise.all(urls.map((url) => load(url, plantId, headers, seconds, (busy * times) / urls.length)));
-  const others = (await askAsSomebodyElse?.(loading)) ?? [];
+  const runOtherUser = rejectedWith === '429' ? await constantRateLoad(trial, otherUserPerSecond) : undefined;
+  const loading = Promise.all(urls.map((url) => load(url, plantId, headers, seconds, (saturatingConnections * overloadFactor) / urls.length)));
+  const others = (await runOtherUser?.(loading)) ?? [];
   const results = await loading;
   clearInterval(watching);
-  const recoveryMs = await timeToServe(arena, plantId);
+  const recoveryMs = await timeToServe(trial, plantId);
   const codes = countCodes(results);
-  // Those that timed out are among them.
+  // Includes timeouts.
   const errors = results.reduce((sum, one) => sum + one.errors, 0);
   const timeouts = results.reduce((sum, one) => sum + one.timeouts, 0);
   const worst = [...peaks].sort(([, a], [, b]) => b - a)[0] ?? ['', 0];
-  say(`  ${what}: ${JSON.stringify(Object.fromEntries(codes))}, ${errors} without an answer (${timeouts} after ${patienceSeconds} s); most memory: ${worst[0]} ${worst[1]} MiB`);
-  const allowed = ['200', '503', told];
+  say(`  ${what}: ${JSON.stringify(Object.fromEntries(codes))}, ${errors} without an answer (${timeouts} after ${requestTimeoutSeconds} s); most memory: ${worst[0]} ${worst[1]} MiB`);
+  const allowed = ['200', '503', rejectedWith];
   const served = others.filter(isDone).length;
   const wrong: Violation[] = [
     ...[...codes].filter(([code]) => !allowed.includes(code)).map(([code, count]): Violation => ({ rule: 'answers', what: `${count} answers ${code}` })),
-    ...(told !== undefined && !codes.has(told) ? [{ rule: 'answers', what: `nobody was told ${told}: this was not too much` } as const] : []),
+    ...(rejectedWith !== undefined && !codes.has(rejectedWith) ? [{ rule: 'answers', what: `no request got ${rejectedWith}: the limit was not exceeded` } as const] : []),
     ...(errors > 0 ? [{ rule: 'answers', what: `${errors} requests got no answer` } as const] : []),
-    ...others.filter(isLimited).map((call): Violation => ({ rule: 'answers', what: `somebody else, ${describe(call)}: 429` })),
-    ...(served < others.length / 2 ? [{ rule: 'answers', what: `of ${others.length} requests of somebody else ${served} were served` } as const] : []),
-    ...(recoveryMs > recoveryLimitMs ? [{ rule: 'settled', what: `quick again after ${(recoveryMs / 1_000).toFixed(1)} s` } as const] : []),
+    ...others.filter(isLimited).map((call): Violation => ({ rule: 'answers', what: `another user was limited, ${describe(call)}: 429` })),
+    ...(served < others.length / 2 ? [{ rule: 'answers', what: `of ${others.length} requests of another user ${served} were served` } as const] : []),
+    ...(recoveryMs > recoveryLimitMs ? [{ rule: 'settled', what: `answers were quick again after ${(recoveryMs / 1_000).toFixed(1)} s` } as const] : []),
     ...(worst[1] > memoryLimitMiB ? [{ rule: 'settled', what: `${worst[0]} took ${worst[1]} MiB` } as const] : []),
   ];
-  // What the load generator ordered is not in the record: of it, only the snapshots are judged.
-  arena.supplied.clear();
-  arena.calls.length = 0;
-  const row = await judged('R11', `${overload.what}: ${what}`, arena, wrong);
-  if (settings) await setTo(usual);
+  // The load generator's orders are not in the history, so the plant and calls are dropped: only the snapshots are judged.
+  trial.supplied.clear();
+  trial.calls.length = 0;
+  const row = await rowOf('R11', `${overload.what}: ${what}`, trial, wrong);
+  if (settings) await restartWith(defaults);
   const answers = [...codes].map(([code, count]) => `${count} × ${code}`).join(', ');
   const ofOthers = others.length > 0 ? `; ${served} of ${others.length} others served` : '';
-  return { ...row, tried: `${busy * times} connections, ${seconds.toFixed(0)} s: ${answers}${ofOthers}; at most ${worst[1]} MiB`, recoveryMs };
+  return { ...row, tried: `${saturatingConnections * overloadFactor} connections, ${seconds.toFixed(0)} s: ${answers}${ofOthers}; at most ${worst[1]} MiB`, recoveryMs };
 }
 
 const isLimited = ({ answer }: Call): boolean => answer !== 'lost' && answer.status === 429;
 
-/** From a process of its own: the relays are in this one. */
+/** Sends the load from a worker thread: the relays and clients are in this one. */
 function load(url: string, plantId: number, headers: Readonly<Record<string, string>>, seconds: number, connections: number): Promise<autocannon.Result> {
   return autocannon({
     url,
     connections,
     duration: seconds,
-    timeout: patienceSeconds,
+    timeout: requestTimeoutSeconds,
     workers: 1,
     requests: [
       { method: 'POST', path: '/v3/store/order', headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify({ plantId }) },
@@ -118,7 +118,7 @@ function load(url: string, plantId: number, headers: Readonly<Record<string, str
   });
 }
 
-/** How often each status was answered. */
+/** Number of answers by status. */
 function countCodes(results: readonly autocannon.Result[]): ReadonlyMap<string, number> {
   const codes = new Map<string, number>();
   for (const { statusCodeStats = {} } of results) {
@@ -127,14 +127,14 @@ function countCodes(results: readonly autocannon.Result[]): ReadonlyMap<string, 
   return codes;
 }
 
-/** From the end of the load until ten requests in a row are answered quickly. */
-async function timeToServe(arena: Arena, plantId: number): Promise<number> {
+/** Milliseconds from the end of the load to the first of ten quick answers in a row. */
+async function timeToServe(trial: Trial, plantId: number): Promise<number> {
   const from = now();
   let inARow = 0;
   let since = from;
   await until(async () => {
     const begun = now();
-    const { call } = await arena.staff.place({ plantId, quantity: 1 });
+    const { call } = await trial.staff.place({ plantId, quantity: 1 });
     const isQuick = call.answer !== 'lost' && call.answer.status === 200 && call.to - call.from < quickMs;
     if (!isQuick) inARow = 0;
     else if (inARow++ === 0) since = begun;

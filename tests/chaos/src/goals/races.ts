@@ -1,4 +1,4 @@
-import { type Arena, usualTtlMs } from '../arena.js';
+import { type Trial, defaultTtlMs } from '../trial.js';
 import type { Violation } from '../checks/violation.js';
 import type { Outcome } from '../client.js';
 import { now, pause } from '../clock.js';
@@ -6,87 +6,87 @@ import { isDone } from '../history.js';
 import type { Random } from '../random.js';
 import type { Row } from '../report.js';
 import { instancesOf } from '../stack.js';
-import { again, busySeconds, type Goal, judged, openArena, type Trial } from './goal.js';
+import { repeatUntil, busySeconds, type Goal, rowOf, openTrial, type GoalContext } from './goal.js';
 
 const orderTtlMs = 600;
-/** Of the time; the store is restarted twice as well, with this time to live and without it. */
-const shareOfEnds = 0.45;
-const shareOfDepartures = 0.35;
-/** DueOrders looks every 200 ms. */
+/** Shares of the time; the rest is for two restarts of the store, one to shorten the orders' time to live and one to reset it. */
+const lifecycleShare = 0.45;
+const deletionShare = 0.35;
+/** Requests are spread over this time around the expiry; DueOrders polls every 200 ms. */
 const spreadMs = 300;
 
-/** Nothing is broken: almost all is served. */
+/** Without faults nearly every request is served. */
 const noFaults = { servedShare: 0.98, recoveryMs: 15_000 };
 
-/** Payment, cancellation and expiry of the same order at the same moment; then deletions. */
-const ends: Goal = {
+/** Payment, cancellation and expiry of one order at the same moment; then deletions against orders. */
+const lifecycleRaces: Goal = {
   what: 'races of payment, cancellation and expiry',
   weight: 6,
-  run: async (trial): Promise<Row[]> => {
-    const { stack } = trial.ground;
-    const arena = await openArena(trial, { receivers: 1, sockets: 2 });
+  run: async (context): Promise<Row[]> => {
+    const { stack } = context.testbed;
+    const trial = await openTrial(context, { receivers: 1, sockets: 2 });
     const restart = async (ttlMs: number): Promise<void> => {
       stack.set('store', { ORDER_TTL_MS: `${ttlMs}` });
-      await Promise.all(instancesOf(stack, 'store').map(({ label }) => arena.faults.roll(label)));
+      await Promise.all(instancesOf(stack, 'store').map(({ label }) => trial.faults.roll(label)));
     };
-    arena.demands = noFaults;
-    arena.clocks = { expireAfterMs: orderTtlMs };
-    const plantId = await arena.plant(1_000_000);
+    trial.objectives = noFaults;
+    trial.timers = { expireAfterMs: orderTtlMs };
+    const plantId = await trial.plant(1_000_000);
     await restart(orderTtlMs);
-    const { random } = trial;
-    const end = now() + busySeconds(trial) * shareOfEnds * 1_000;
-    const { length: races } = await again(32, end, async (n) => {
-      const { call } = await arena.staff.place({ plantId, quantity: 1 });
+    const { random } = context;
+    const end = now() + busySeconds(context) * lifecycleShare * 1_000;
+    const { length: races } = await repeatUntil(32, end, async (n) => {
+      const { call } = await trial.staff.place({ plantId, quantity: 1 });
       const id = isDone(call) ? call.answer.order?.id : undefined;
       if (id === undefined) return;
       const soon = (): Promise<void> => pause(orderTtlMs - spreadMs / 2 + random.between(0, spreadMs));
       await Promise.all([
-        soon().then(() => arena.staff.pay(id, `race-${n}`)),
-        soon().then(() => arena.staff.cancel(id)),
+        soon().then(() => trial.staff.pay(id, `race-${n}`)),
+        soon().then(() => trial.staff.cancel(id)),
       ]);
-      await arena.staff.read(id);
+      await trial.staff.read(id);
     });
-    const row = await judged('R7', ends.what, arena);
-    await restart(usualTtlMs);
-    return [{ ...row, tried: `${races} races, ${row.tried}` }, await departures(trial)];
+    const row = await rowOf('R7', lifecycleRaces.what, trial);
+    await restart(defaultTtlMs);
+    return [{ ...row, tried: `${races} races, ${row.tried}` }, await deletionRaces(context)];
   },
 };
 
-/** A plant or a user is deleted while an order for it is placed: one of the two is refused. */
-async function departures(trial: Trial): Promise<Row> {
-  const arena = await openArena(trial, { receivers: 0, sockets: 0 });
-  arena.demands = noFaults;
-  const plantId = await arena.plant(1_000_000);
-  const { random } = trial;
-  const end = now() + busySeconds(trial) * shareOfDepartures * 1_000;
-  const wrong = await again(8, end, (n) => (n % 2 === 0 ? plantGoes(arena, random) : userGoes(arena, random, plantId, n)));
-  const row = await judged('R7', 'races of deletions with orders', arena, wrong.flat());
+/** A plant or a user is deleted while an order is placed: one of the two requests must be refused. */
+async function deletionRaces(context: GoalContext): Promise<Row> {
+  const trial = await openTrial(context, { receivers: 0, sockets: 0 });
+  trial.objectives = noFaults;
+  const plantId = await trial.plant(1_000_000);
+  const { random } = context;
+  const end = now() + busySeconds(context) * deletionShare * 1_000;
+  const wrong = await repeatUntil(8, end, (n) => (n % 2 === 0 ? racePlantDeletion(trial, random) : raceUserDeletion(trial, random, plantId, n)));
+  const row = await rowOf('R7', 'races of deletions with orders', trial, wrong.flat());
   return { ...row, tried: `${wrong.length} races, ${row.tried}` };
 }
 
-async function plantGoes(arena: Arena, random: Random): Promise<Violation[]> {
-  const plantId = await arena.plant(1, [], false);
-  const placing = pause(random.between(0, 15)).then(() => arena.staff.place({ plantId, quantity: 1 }));
-  const deleting = pause(random.between(0, 15)).then(() => arena.staff.removePlant(plantId));
-  return oneOf(`plant ${plantId}`, arena, await placing, await deleting);
+async function racePlantDeletion(trial: Trial, random: Random): Promise<Violation[]> {
+  const plantId = await trial.plant(1, [], false);
+  const placing = pause(random.between(0, 15)).then(() => trial.staff.place({ plantId, quantity: 1 }));
+  const deleting = pause(random.between(0, 15)).then(() => trial.staff.removePlant(plantId));
+  return notBoth(`plant ${plantId}`, trial, await placing, await deleting);
 }
 
-async function userGoes(arena: Arena, random: Random, plantId: number, n: number): Promise<Violation[]> {
-  const { username, client } = await arena.customer(`leaver${n}`);
-  arena.leavers.add(client.name);
-  // The store knows them from an order before: then the race is decided by the lock on their row, not by its creation.
+async function raceUserDeletion(trial: Trial, random: Random, plantId: number, n: number): Promise<Violation[]> {
+  const { username, client } = await trial.customer(`leaver${n}`);
+  trial.deletedUsers.add(client.name);
+  // An earlier order makes the store create the customer's row: then the lock on it decides the race, not its creation.
   const { call: before } = await client.place({ plantId, quantity: 1 });
   if (isDone(before) && before.answer.order) await client.cancel(before.answer.order.id);
   const placing = pause(random.between(0, 15)).then(() => client.place({ plantId, quantity: 1 }));
-  const deleting = pause(random.between(0, 15)).then(() => arena.staff.removeUser(username));
-  return oneOf(`user ${username}`, arena, await placing, await deleting);
+  const deleting = pause(random.between(0, 15)).then(() => trial.staff.removeUser(username));
+  return notBoth(`user ${username}`, trial, await placing, await deleting);
 }
 
-async function oneOf(what: string, arena: Arena, { call: placed }: Outcome, { call: deleted }: Outcome): Promise<Violation[]> {
-  if (isDone(placed) && isDone(deleted)) return [{ rule: 'owners', what: `${what} was deleted, and its order accepted` }];
+async function notBoth(what: string, trial: Trial, { call: placed }: Outcome, { call: deleted }: Outcome): Promise<Violation[]> {
+  if (isDone(placed) && isDone(deleted)) return [{ rule: 'owners', what: `${what} was deleted although its order was accepted` }];
   const orderId = isDone(placed) ? placed.answer.order?.id : undefined;
-  if (orderId !== undefined) await arena.staff.cancel(orderId);
+  if (orderId !== undefined) await trial.staff.cancel(orderId);
   return [];
 }
 
-export const raceGoals: Readonly<Record<string, Goal>> = { R7: ends };
+export const raceGoals: Readonly<Record<string, Goal>> = { R7: lifecycleRaces };

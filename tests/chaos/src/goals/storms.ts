@@ -1,36 +1,36 @@
 import { describeFault, type FaultKind, makePlan } from '../plan.js';
 import type { Row } from '../report.js';
 import type { ServiceName } from '../stack.js';
-import { trade } from '../trade.js';
-import { busySeconds, type Goal, judged, openArena } from './goal.js';
+import { runWorkload } from '../workload.js';
+import { busySeconds, type Goal, rowOf, openTrial } from './goal.js';
 
 interface Storm {
   readonly kinds: readonly FaultKind[];
   readonly services?: readonly ServiceName[];
 }
 
-/** From one fault to the next, however long the trial is: a short one is no harder than a long one. */
+/** Time between faults, independent of the duration, so that a short trial is no harder than a long one. */
 const restMs = 3_000;
 
-/** Trade, and faults at the same time; whatever the history shows counts. */
+/** Runs the workload with faults, and applies all checks to the history. */
 const storm = (goal: string, what: string, weight: number, { kinds, services }: Storm): Goal => ({
   what,
   weight,
-  run: async (trial): Promise<Row[]> => {
-    const arena = await openArena(trial);
-    const seconds = busySeconds(trial);
-    const { instances, natsServers, natsVersion } = trial.ground.stack;
+  run: async (context): Promise<Row[]> => {
+    const trial = await openTrial(context);
+    const seconds = busySeconds(context);
+    const { instances, natsServers, natsVersion } = context.testbed.stack;
     const labels = instances.map(({ label }) => label);
-    const plan = makePlan(trial.random.fork(), {
+    const plan = makePlan(context.random.fork(), {
       kinds, labels, natsServers, natsVersion, seconds,
       ...(services && { services }),
       restMs,
-      // So that a short one has several of them as well.
+      // Lets a short trial have several faults too.
       ...(seconds < 30 && { longestPauseMs: 4_000 }),
     });
-    for (const fault of plan) trial.ground.say(`  plan  ${describeFault(fault)}`);
-    await arena.faults.carryOut(plan, trade(arena, { seconds }));
-    return [await judged(goal, what, arena)];
+    for (const fault of plan) context.testbed.say(`  plan  ${describeFault(fault)}`);
+    await trial.faults.carryOut(plan, runWorkload(trial, { seconds }));
+    return [await rowOf(goal, what, trial)];
   },
 });
 

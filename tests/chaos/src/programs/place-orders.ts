@@ -1,43 +1,43 @@
-// A program of its own: places orders with the client library, as the library's README says. It writes how each call ended.
+// A program that places orders with the client library, as the library's README describes, and prints how each call ended.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type * as Library from '@plant-shop/client';
 
-/** In the program's first argument, as JSON. */
+/** The program's first argument, as JSON. */
 export interface PlacingJob {
-  /** Address of the built library: it may be one with a bug. */
+  /** URL of the built library; it may be a copy with a seeded bug. */
   readonly library: string;
   readonly url: string;
   readonly plantId: number;
   readonly orders: number;
   readonly perSecond: number;
-  /** Of each call of the library. */
+  /** Deadline of each library call. */
   readonly deadlineMs: number;
 }
 
-/** How one call of the library ended; one line of JSON. Times are milliseconds since the epoch. */
+/** How a library call ended; printed as one line of JSON. Times are milliseconds since the epoch. */
 export interface PlacingCall {
   readonly from: number;
   readonly to: number;
-  /** That the program gave to the library. */
+  /** The Idempotency-Key that the program passed to the library. */
   readonly key?: string;
   readonly order?: { readonly id: number; readonly status: 'placed' | 'approved' | 'delivered' | 'cancelled'; readonly isReplayed: boolean };
   readonly error?: CallError;
 }
 
 interface CallError {
-  /** Undefined: the error is none of the library's, and says nothing. */
+  /** Undefined if the error is not a ShopError. */
   readonly outcome?: Library.Outcome;
   readonly key?: string;
   readonly text: string;
 }
 
-/** So many calls are under way at the same time. */
+/** Number of concurrent calls. */
 const width = 16;
 
 const job = JSON.parse(process.argv[2] ?? '') as PlacingJob;
 const { createShop, ShopError } = (await import(job.library)) as typeof Library;
 const shop = createShop({ url: job.url, credential: { apiKey: 'special-key' }, deadlineMs: job.deadlineMs });
-// Nobody reads any more.
+// The parent process has exited.
 process.stdin.on('close', () => process.exit(1)).resume();
 
 let begun = 0;
@@ -51,12 +51,12 @@ async function work(): Promise<void> {
   }
 }
 
-/** Calls until there is an order, or an error that does not say to ask again. */
+/** Retries until there is an order or an error that does not allow a retry. */
 async function place(): Promise<void> {
   for (let key: string | undefined; ; ) {
     const error = await call(key);
     if (error?.outcome === undefined || error.outcome === 'refused') return;
-    // Nothing happened: the next call is another order. Otherwise its key makes it the same one.
+    // After `not-done` the next call may be a new order; after `unknown` the key makes it the same one.
     if (error.outcome === 'unknown' && error.key === undefined) return;
     key = error.outcome === 'unknown' ? error.key : undefined;
   }

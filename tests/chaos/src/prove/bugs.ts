@@ -1,28 +1,28 @@
 import type { Rule } from '../checks/violation.js';
 import type { Fault } from '../plan.js';
-import type { TradeOptions } from '../trade.js';
+import type { WorkloadOptions } from '../workload.js';
 
-/** One change of a built file. The text must be there exactly once. */
+/** One change of a built file. The file must contain `find` exactly once. */
 export interface Edit {
-  /** From the repository's root. */
+  /** Path from the repository's root. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
 }
 
-/** A mistake that somebody could make, made on purpose in a copy of the build. */
+/** A plausible mistake, seeded in a copy of the build. */
 export interface Bug {
-  /** What `--prove <id>` calls it. */
+  /** Argument of `--prove`. */
   readonly id: string;
   readonly name: string;
   readonly edits: readonly Edit[];
-  /** At least one of these rules must say so. */
+  /** At least one of these rules must report a violation. */
   readonly breaks: readonly Rule[];
-  /** What must happen for it to show. */
+  /** Faults without which the bug has no effect. */
   readonly faults?: readonly Fault[];
-  readonly trade?: Partial<TradeOptions>;
-  /** It is one of the client library: programs that use it take the place of trade. */
-  readonly isOfLibrary?: boolean;
+  readonly workload?: Partial<WorkloadOptions>;
+  /** The bug is in the client library, so the load comes from programs that use it instead of the workload. */
+  readonly isInLibrary?: boolean;
 }
 
 const repository = 'apps/store/dist/orders/orders.repository.js';
@@ -65,7 +65,7 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'missing-transition',
-    name: 'a move now and then writes no transition',
+    name: 'a status change occasionally writes no transition',
     edits: [{ file: repository, find: 'FROM moved ORDER BY id', replace: 'FROM moved WHERE id % 5 <> 0 ORDER BY id' }],
     breaks: ['timeline'],
   },
@@ -88,10 +88,10 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'write-skew',
-    name: 'write skew: an order does not share its customer with whoever closes the account',
+    name: 'write skew: placing does not lock the customer against account closure',
     edits: [
       { file: 'apps/store/dist/customers/customers.repository.js', find: ' ORDER BY user_id FOR KEY SHARE', replace: ' ORDER BY user_id' },
-      // The gap is wider than it would be, so that a short run meets it.
+      // Widens the race window, so that a short run hits it.
       {
         file: orders,
         find: 'const results = entries.map(',
@@ -99,12 +99,12 @@ export const bugs: readonly Bug[] = [
       },
     ],
     breaks: ['owners'],
-    // An order waits for the batch before it, which is as slow: who leaves at once is gone before its own begins.
-    trade: { leavers: 6, leaveWithinMs: 800 },
+    // An order waits for the equally slow batch before it: an account that is deleted at once would be gone before its own batch.
+    workload: { deletedUsers: 6, deleteWithinMs: 800 },
   },
   {
     id: 'early-snapshot',
-    name: 'the feed is numbered from the snapshot of before the lock, as in one statement',
+    name: 'the feed is numbered from the snapshot taken before the lock, as in a single statement',
     edits: [
       {
         file: 'libs/events/dist/feed.js',
@@ -120,11 +120,11 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'hole',
-    name: 'events beyond a hole are logged and handed on',
+    name: 'events beyond a gap are logged and delivered',
     edits: [
       { file: 'libs/events/dist/event-range.js', find: 'if (!same || same.id !== at.id) {', replace: 'if (false) {' },
       { file: 'libs/events/dist/event-range.js', find: 'if (event.seq !== last.seq + 1)', replace: 'if (event.seq <= last.seq)' },
-      // Some nudges take longer than the next ones, or do not arrive: the code as it is does not mind.
+      // Delays or drops some nudges, which the unmodified code tolerates.
       {
         file: 'libs/events/dist/feed-numberer.js',
         find: 'this.nats.connection.publish(this.subject, bytes);\n',
@@ -135,7 +135,7 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'oversell',
-    name: 'oversell: what is left is decided without a lock',
+    name: 'oversell: availability is decided without a lock',
     edits: [
       withoutStockLock,
       {
@@ -143,7 +143,7 @@ export const bugs: readonly Bug[] = [
         find: 'UPDATE stock SET free = free - units,',
         replace: 'UPDATE stock SET free = greatest(free - units, 0), supplied = supplied + greatest(units - free, 0),',
       },
-      // The gap is wider than it would be, so that a short run meets it.
+      // Widens the race window, so that a short run hits it.
       {
         file: orders,
         find: 'const results = entries.map(',
@@ -151,8 +151,8 @@ export const bugs: readonly Bug[] = [
       },
     ],
     breaks: ['stock'],
-    // Each plant is nearly sold out again and again, as orders are cancelled, and both stores have orders for it then.
-    trade: { customers: 12, perSecond: 20, plants: 3, unitsEach: 12 },
+    // Cancellations make each plant nearly sold out repeatedly, while both stores have orders for it.
+    workload: { customers: 12, perSecond: 20, plants: 3, unitsEach: 12 },
   },
   {
     id: 'order-key-ignored',
@@ -162,7 +162,7 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'other-bytes',
-    name: 'a webhook is sent again with other bytes',
+    name: 'a webhook is resent with different bytes',
     edits: [{
       file: 'apps/notifications/dist/webhooks/sending/delivery-worker.js',
       find: 'async attempt({ claimed, url, secrets }) {',
@@ -172,7 +172,7 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'stale-catalogue',
-    name: 'what is kept of the catalogue is shown without a check',
+    name: 'cached catalogue data is served without validation',
     edits: [{
       file: 'apps/gateway/dist/reads/cached-reads.js',
       find: 'if (cached?.stamp !== undefined && (await this.versions.current()).has(cached.stamp)) {',
@@ -182,13 +182,13 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'units-kept',
-    name: 'a cancellation forgets to give the units back',
+    name: 'a cancellation does not return the units',
     edits: [{ file: rules, find: "reason: 'cancelled', units: unitsReleasedBy(order)", replace: "reason: 'cancelled', units: noUnits" }],
     breaks: ['stock'],
   },
   {
     id: 'event-outside',
-    name: 'the event is appended outside the transaction, after it',
+    name: 'the event is appended after the transaction',
     edits: [
       { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
       { file: repository, find: 'FROM moved ORDER BY id', replace: 'FROM moved WHERE false' },
@@ -212,7 +212,7 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'placed-event-outside',
-    name: 'the event of a new order is appended outside the transaction, after it',
+    name: 'the event of a new order is appended after the transaction',
     edits: [
       { file: orders, find: 'this.ids = new OrderIds(database);', replace: 'this.ids = new OrderIds(database);\n        globalThis.ownDatabase = database;' },
       { file: repository, find: "'placed', owner_id, event_id, body, traceparent, numbers", replace: "'placed', owner_id, NULL::uuid, NULL::text, traceparent, numbers" },
@@ -236,7 +236,7 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'types-ignored',
-    name: 'a client of the stream gets event types that it does not ask for',
+    name: 'a stream client gets event types that it did not request',
     edits: [
       { file: 'apps/notifications/dist/stream/entry-batch.js', find: '!fields || types.has(fields.type)', replace: 'true' },
       { file: 'apps/notifications/dist/stream/live-connections.js', find: 'if (all.some((types) => areAmong(asked, types)))', replace: 'if (true)' },
@@ -251,13 +251,13 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'self-approval',
-    name: 'orders are approved without a payment',
+    name: 'orders are approved without payment',
     edits: [{ file: rules, find: ": { move: 'expire', inMs: policy.orderTtlMs }", replace: ": { move: 'approve', inMs: 1_500 }" }],
     breaks: ['unasked'],
   },
   {
     id: 'self-delivery',
-    name: 'what is paid is delivered by itself',
+    name: 'paid orders are delivered without a request',
     edits: [
       {
         file: rules,
@@ -294,13 +294,13 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'payment-lost',
-    name: 'a payment now and then is not written down',
+    name: 'a payment is occasionally not recorded',
     edits: [{ file: payments, find: 'payments.note(report, state);', replace: 'if (orderId % 3 !== 0) payments.note(report, state);' }],
     breaks: ['payments'],
   },
   {
     id: 'refund-forgotten',
-    name: 'a payment that comes too late is refused, and no refund is due',
+    name: 'a late payment is refused without a refund due',
     edits: [
       { file: payments, find: 'payments.note(report, state);', replace: "if (state !== 'refund-due') payments.note(report, state);" },
       { file: payments, find: "if (kind === 'new' && state === 'refund-due')", replace: 'if (false)' },
@@ -309,13 +309,13 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'refund-unlisted',
-    name: 'a refund that is due is not listed',
+    name: 'some due refunds are not listed',
     edits: [{ file: 'apps/store/dist/refunds/refunds.repository.js', find: 'refund_id < $2 ORDER BY', replace: 'refund_id < $2 AND refund_id % 2 = 0 ORDER BY' }],
     breaks: ['payments'],
   },
   {
     id: 'plant-not-found',
-    name: 'a plant that is there is now and then not found',
+    name: 'an existing plant is occasionally not found',
     edits: [{ file: 'apps/catalog/dist/plants/plants.service.js', find: 'existing(plantId, plant), plant?.stamp)', replace: 'existing(plantId, Math.random() < 0.1 ? undefined : plant), plant?.stamp)' }],
     breaks: ['refusals'],
   },
@@ -324,21 +324,21 @@ export const bugs: readonly Bug[] = [
     name: 'the last units are not sold',
     edits: [{ file: rules, find: 'if (quantity > stock.free) {', replace: 'if (quantity > stock.free - 8) {' }],
     breaks: ['refusals'],
-    trade: { unitsEach: 30 },
+    workload: { unitsEach: 30 },
   },
   {
     id: 'slots-leak',
-    name: 'a gateway never gives back what it lets in, and in the end answers everything by 503',
+    name: 'a gateway never releases admission slots, and finally answers 503 to everything',
     edits: [
       { file: 'apps/gateway/dist/limits/concurrency-limiter.js', find: 'this.requests--;', replace: '' },
-      // So that a short run comes to the end.
+      // Lets a short run use up the slots.
       { file: 'apps/gateway/dist/limits/concurrency-limiter.js', find: 'if (this.requests >= this.max.requests) {', replace: 'if (this.requests >= 150) {' },
     ],
     breaks: ['work'],
   },
   {
     id: 'never-back',
-    name: 'a payment fails until its process is started again, once Postgres was away',
+    name: 'after a Postgres outage payments fail until the process is restarted',
     edits: [{
       file: 'apps/store/dist/payments/payments.service.js',
       find: 'async takeAll(batch) {',
@@ -351,21 +351,21 @@ export const bugs: readonly Bug[] = [
   },
   {
     id: 'revocation-ignored',
-    name: 'what is kept of a credential outlives its revocation',
+    name: 'a cached credential outlives its revocation',
     edits: [{
       file: 'libs/credentials/dist/credential-cache.js',
       find: 'revoked: (entries) => this.evict(new Set(entries.map(({ kind, id }) => revocationKey(kind, id)))),',
       replace: 'revoked: () => undefined,',
     }],
     breaks: ['revoked'],
-    trade: { visitors: 3 },
+    workload: { credentialHolders: 3 },
   },
   {
     id: 'silence-trusted',
-    name: 'a replica that hears of no revocations goes on trusting what it has',
+    name: 'a replica that receives no revocations keeps trusting its cache',
     edits: [{ file: 'libs/credentials/dist/revocation-log.js', find: 'return this.ageMs <= freshForMs;', replace: 'return this.freshAt > 0;' }],
     breaks: ['revoked'],
-    trade: { visitors: 6, seconds: 16 },
+    workload: { credentialHolders: 6, seconds: 16 },
     faults: [2_500, 6_500, 10_500].map((atMs) => ({ kind: 'cut', atMs, targets: ['notifications-1', 'notifications-2'], from: 'nats', forMs: 3_500 })),
   },
   {
@@ -373,11 +373,11 @@ export const bugs: readonly Bug[] = [
     name: 'a socket outlives its credential',
     edits: [{ file: 'apps/notifications/dist/stream/credential-watch.js', find: 'for (const connection of this.on(revocationKey(kind, id)))\n                    this.handler?.close(connection, 4001);', replace: '' }],
     breaks: ['revoked'],
-    trade: { visitors: 4 },
+    workload: { credentialHolders: 4 },
   },
   {
     id: 'keys-ignored',
-    name: 'the Idempotency-Key of all that is done one at a time is ignored: shipments, transfers, plants, keys, endpoints',
+    name: 'the Idempotency-Key of shipments, transfers, plants, keys and endpoints is ignored',
     edits: [{ file: savedAnswers, find: 'export async function runOnce(tx, key, work) {\n    if (!key)\n        return work();', replace: 'export async function runOnce(tx, key, work) {\n    if (key !== 0)\n        return work();' }],
     breaks: ['once-per-key'],
   },
@@ -388,17 +388,17 @@ export const bugs: readonly Bug[] = [
       { file: 'apps/notifications/dist/webhooks/endpoints/webhooks.service.js', find: 'return this.database.transaction((tx) => runOnce(tx, idempotency, async () => {\n            assertRoomForOneMore', replace: 'return this.database.transaction((tx) => runOnce(tx, undefined, async () => {\n            assertRoomForOneMore' },
     ],
     breaks: ['once-per-key'],
-    trade: { visitors: 3 },
+    workload: { credentialHolders: 3 },
   },
   {
     id: 'unaudited',
-    name: 'a delivery is not written into the audit log',
+    name: 'a delivery is not written to the audit log',
     edits: [{ file: 'apps/store/dist/shipments/shipments.service.js', find: 'audit(tx, actorOf(context), store.deliverOrder, orderId);', replace: '' }],
     breaks: ['audit'],
   },
   {
     id: 'audit-loses',
-    name: 'an entry of the audit log now and then is lost',
+    name: 'an audit log entry is occasionally lost',
     edits: [{ file: 'libs/platform/dist/audit/audit-log.js', find: 'tx.send(append, [', replace: 'if (Math.random() < 0.1) return;\n    tx.send(append, [' }],
     breaks: ['audit'],
   },
@@ -407,13 +407,13 @@ export const bugs: readonly Bug[] = [
     name: 'the client library repeats a call without its Idempotency-Key',
     edits: [{ file: 'libs/client/dist/transport.js', find: 'const headers = new Headers(call.headers);', replace: "const headers = new Headers(call.headers);\n        headers.delete('idempotency-key');" }],
     breaks: ['once-per-key'],
-    isOfLibrary: true,
+    isInLibrary: true,
   },
   {
     id: 'library-keeps-early',
     name: 'the client library moves its cursor before the consumer has taken the event',
     edits: [{ file: 'libs/client/dist/events.js', find: 'this.given = message.cursor;', replace: 'this.given = this.cursor = message.cursor;' }],
     breaks: ['sockets'],
-    isOfLibrary: true,
+    isInLibrary: true,
   },
 ];

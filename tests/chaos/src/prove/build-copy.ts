@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Edit } from './bugs.js';
 
-/** A copy of what was built, in which bugs are made: the services run from it, and nothing of it gets back. */
+/** A copy of the build, in which bugs are seeded. The services run from it; the original build stays unchanged. */
 export class BuildCopy {
   constructor(private readonly folder: string, root: string) {
     for (const group of ['apps', 'libs']) {
@@ -13,7 +13,7 @@ export class BuildCopy {
         mkdirSync(to, { recursive: true });
         for (const part of readdirSync(from)) {
           if (part === 'src') continue;
-          // Links within the workspace are relative, and lead to the copy.
+          // Workspace links are relative, so in the copy they point into the copy.
           cpSync(join(from, part), join(to, part), { recursive: true, verbatimSymlinks: true });
         }
       }
@@ -21,19 +21,19 @@ export class BuildCopy {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   }
 
-  /** Where the services are: ARTEFACTS_DIR of tools/start. */
+  /** Folder of the services, for ARTEFACTS_DIR of tools/start. */
   get apps(): string {
     return join(this.folder, 'apps');
   }
 
-  /** Address of the client library. */
+  /** URL of the client library. */
   get library(): string {
     return pathToFileURL(join(this.folder, 'libs/client/dist/index.js')).href;
   }
 
   /**
-   * Makes a bug. @returns what undoes it
-   * @throws Error when the text to be changed is not there, or not once
+   * Applies the edits of a bug. @returns a function that undoes them
+   * @throws Error if a file does not contain an edit's text exactly once
    */
   apply(edits: readonly Edit[]): () => void {
     const before = new Map<string, string>();
@@ -44,7 +44,7 @@ export class BuildCopy {
       const times = text.split(find).length - 1;
       if (times !== 1) {
         undo();
-        throw new Error(`the bug no longer fits the code: ${file} has this ${times} times, and must have it once:\n    ${find}\n  Change src/prove/bugs.ts so that it makes the same mistake in the code as it is now.`);
+        throw new Error(`the bug no longer fits the code: ${file} contains this ${times} times, expected once:\n    ${find}\n  Adapt src/prove/bugs.ts so that it makes the same mistake in the current code.`);
       }
       if (!before.has(path)) before.set(path, text);
       writeFileSync(path, text.replace(find, () => replace));

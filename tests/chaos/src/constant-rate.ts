@@ -1,16 +1,16 @@
-import type { Arena } from './arena.js';
+import type { Trial } from './trial.js';
 import { now, pause } from './clock.js';
 import type { Call } from './history.js';
 
 /**
- * A customer whose requests can only succeed, at a fixed rate, whatever becomes of those before. Registered and logged in before what
- * follows keeps the shop busy.
- * @returns begins, until the work is over, and returns the calls
+ * Prepares a customer that sends valid requests at a constant rate, without waiting for earlier answers. It is registered and logged
+ * in before other load begins.
+ * @returns a function that sends requests until `work` is over and returns the calls
  */
-export async function steadyCustomer(arena: Arena, perSecond: number): Promise<(work: Promise<unknown>) => Promise<readonly Call[]>> {
-  const plantId = await arena.plant(1_000_000);
-  const { client } = await arena.customer('steady');
-  const first = (await arena.surely(() => client.place({ plantId, quantity: 1 }))).id ?? 0;
+export async function constantRateLoad(trial: Trial, perSecond: number): Promise<(work: Promise<unknown>) => Promise<readonly Call[]>> {
+  const plantId = await trial.plant(1_000_000);
+  const { client } = await trial.customer('steady');
+  const first = (await trial.untilDone(() => client.place({ plantId, quantity: 1 }))).id ?? 0;
   const kinds = [
     () => client.place({ plantId, quantity: 1 }),
     () => client.read(first),
