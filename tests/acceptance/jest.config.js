@@ -2,7 +2,7 @@ import { project } from '../../jest.base.js';
 
 export default {
   ...project('acceptance'),
-  // The tests that kill services come last: the others share the shop with nobody.
+  // One file at a time, since all share one shop; files that kill services come last.
   maxWorkers: 1,
   testSequencer: '<rootDir>/outage-last.cjs',
 };

@@ -1,9 +1,9 @@
 const { default: Sequencer } = require('@jest/test-sequencer');
 
-/** Files that set databases back or kill services; the last of them are the hardest on the shop. */
+/** Prefixes of files that restore databases or kill services, the most disruptive last. */
 const last = ['reconcile', 'intents', 'outage'];
 
-/** Files in the order of their names, those that do something to the shop last. */
+/** Sorts files by name, disruptive ones last. */
 module.exports = class OutageLast extends Sequencer {
   sort(tests) {
     const rank = ({ path }) => `${last.findIndex((name) => path.includes(`/${name}`))} ${path}`.replace(/^-1/, ' ');

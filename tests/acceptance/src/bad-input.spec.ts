@@ -6,13 +6,13 @@ import { createPlant, gatewayUrl, ok, type Problem, problem, type RequestBody, s
 const order = (body: RequestBody, type = 'application/json') =>
   send('POST', '/v3/store/order', { as: staff, body, headers: { 'content-type': type } });
 
-describe('whoever is wrong is told what to do', () => {
+describe('invalid requests', () => {
   let plantId: number;
   beforeAll(async () => {
     plantId = (await createPlant()).id;
   });
 
-  it('unknown routes are 404, known ones with another method 405 with Allow', async () => {
+  it('to unknown routes are 404, with an unsupported method 405 with Allow', async () => {
     await problem(send('GET', '/v3/nothing'), 404, 'route-not-found');
     await problem(send('GET', '/v3/plant/1/2/3?secret=1'), 404, 'route-not-found');
     const answer = send('DELETE', '/v3/store/inventory', { as: staff });
@@ -32,7 +32,7 @@ describe('whoever is wrong is told what to do', () => {
     ['__proto__', '{"plantId":1,"__proto__":{"admin":true}}', 'invalid-input'],
     ['NUL in a string', '{"plantId":1,"note":"\\u0000"}', 'invalid-input'],
     ['half a surrogate pair', '{"plantId":1,"note":"\\ud800"}', 'invalid-input'],
-    ['depth', `{"plantId":1,"note":${'['.repeat(200)}${']'.repeat(200)}}`, 'invalid-input'],
+    ['deep nesting', `{"plantId":1,"note":${'['.repeat(200)}${']'.repeat(200)}}`, 'invalid-input'],
   ])('%s is 400', async (_, body, code) => {
     await problem(order(body as RequestBody), 400, code);
   });
@@ -79,7 +79,7 @@ describe('whoever is wrong is told what to do', () => {
     await problem(order(JSON.stringify({ plantId, note: 'x'.repeat(1_100_000) })), 413, 'payload-too-large');
   });
 
-  it('a credential is judged before the body', async () => {
+  it('without a credential are 401 even if the body is invalid', async () => {
     const answer = send('POST', '/v3/store/order', { body: '{', headers: { 'content-type': 'text/plain' } });
     await problem(answer, 401, 'unauthorized');
   });
@@ -92,7 +92,7 @@ describe('whoever is wrong is told what to do', () => {
     },
   );
 
-  it('names outside their bounds are 400 with a pointer', async () => {
+  it('with names and tags outside their bounds are 400 with a pointer', async () => {
     const create = (plant: unknown) => problem(send('POST', '/v3/plant', { as: staff, json: plant }), 400, 'invalid-input');
     for (const name of ['', 'x'.repeat(201), 'a\u0000b', 7]) {
       expect((await create({ name })).errors?.[0]?.pointer).toBe('/name');
@@ -111,7 +111,7 @@ describe('whoever is wrong is told what to do', () => {
     },
   );
 
-  it('a request that is no HTTP gets an answer and no crash', async () => {
+  it('that are not HTTP are answered with 400 and crash nothing', async () => {
     const { hostname, port } = new URL(gatewayUrl());
     const answer = await new Promise<string>((resolve) => {
       const socket = connect(Number(port), hostname, () => socket.write('NONSENSE\r\n\r\n'));
@@ -123,7 +123,7 @@ describe('whoever is wrong is told what to do', () => {
     await ok(send('GET', '/readyz'));
   });
 
-  it('an upload that ends halfway leaves the service as it was', async () => {
+  it('an aborted upload does not harm the service', async () => {
     const { hostname, port } = new URL(gatewayUrl());
     await new Promise<void>((resolve) => {
       const request = httpRequest({
@@ -143,7 +143,7 @@ describe('whoever is wrong is told what to do', () => {
   });
 });
 
-/** For headers that fetch would set or refuse by itself. */
+/** Sends headers that fetch would set itself or refuse. */
 function raw(
   method: string,
   path: string,

@@ -10,7 +10,7 @@ const tokenRequest = async (form: Record<string, string>, headers: Record<string
   return { response, body: (await response.json()) as { access_token: string; scope: string } };
 };
 
-describe('whoever comes with a credential that is no longer valid', () => {
+describe('a client with an invalid credential', () => {
   let customer: Customer;
   let stale: { bearer: string };
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe('whoever comes with a credential that is no longer valid', () => {
     await ok(send('GET', '/v3/user/logout', { as: stale }));
   });
 
-  it('logs in again, and registers', async () => {
+  it('can log in and register', async () => {
     const { username, password } = customer;
     const query = new URLSearchParams({ username, password }).toString();
     for (const as of [stale, { apiKey: 'no-such-key' }, { ...stale, apiKey: 'no-such-key', sessionToken: 'wrong' }]) {
@@ -30,7 +30,7 @@ describe('whoever comes with a credential that is no longer valid', () => {
     }
   });
 
-  it('reads what everybody may', async () => {
+  it('can use open operations', async () => {
     const { id } = await createPlant({ tags: [{ name: 'stale' }] });
     for (const path of [`/v3/plant/${id}`, '/v3/plant/findByStatus?status=sold&limit=1', '/v3/plant/findByTags?tags=stale', '/v3/openapi.json', '/readyz']) {
       await ok(send('GET', path, { as: stale }));
@@ -39,12 +39,12 @@ describe('whoever comes with a credential that is no longer valid', () => {
     expect(seen).toEqual(await ok(send('GET', `/v3/user/${customer.username}`)));
   });
 
-  it('is refused where a credential is needed', async () => {
+  it('is refused by operations that require credentials', async () => {
     await problem(send('GET', '/v3/store/inventory', { as: stale }), 401, 'credential-refused');
     await problem(send('GET', '/v3/store/inventory', { as: { ...stale, ...staff } }), 401, 'credential-refused');
   });
 
-  it('a registration that names a good one is made once for its Idempotency-Key', async () => {
+  it('registers once per Idempotency-Key, if the credential is valid', async () => {
     const json = { username: fresh('once'), password: 'a good password' };
     const register = () => send('POST', '/v3/user', { as: staff, json, headers: { 'idempotency-key': json.username } });
     const first = await register();
@@ -53,20 +53,20 @@ describe('whoever comes with a credential that is no longer valid', () => {
     expect(again.headers.get('idempotency-replayed')).toBe('true');
   });
 
-  it('is told where an API key belongs that came as a bearer token', async () => {
+  it('learns from the problem where to send an API key that it sent as a bearer token', async () => {
     const { detail } = await problem(send('GET', '/v3/store/inventory', { as: { bearer: 'special-key' } }), 401, 'credential-refused');
     expect(detail).toMatch(/API key.*header api_key/);
   });
 });
 
 describe('the scope read:plants', () => {
-  it('is given to clients of the kind of Petstore, which ask for it beside write:plants', async () => {
+  it('is granted to Petstore clients, which request it together with write:plants', async () => {
     const { response, body } = await tokenRequest({ ...plantAdmin, scope: 'write:plants read:plants' });
     expect({ status: response.status, scope: body.scope.split(' ').sort() }).toEqual({ status: 200, scope: ['read:plants', 'write:plants'] });
     await ok(send('POST', '/v3/plant', { as: { bearer: body.access_token }, json: { name: 'Fern', photoUrls: [] } }));
   });
 
-  it('is given to every client, and permits nothing but what everybody may', async () => {
+  it('is granted to every client, and permits only open operations', async () => {
     const json = { name: fresh('client'), grantTypes: ['client_credentials'], scopes: ['write:orders'], owner: 'admin' };
     const { clientId, secret } = await ok(send<{ clientId: string; secret: string }>('POST', '/v3/oauth/clients', { as: staff, json }));
     const client = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
@@ -91,7 +91,7 @@ describe('the scope read:plants', () => {
 describe('a page on localhost', () => {
   const allowed = (response: Response): string | null => response.headers.get('access-control-allow-origin');
 
-  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/v3/openapi.json', '/v3'])('reads %s', async (path) => {
+  it.each(['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server', '/oauth/jwks', '/v3/openapi.json', '/v3'])('can read %s', async (path) => {
     const response = await fetch(gatewayUrl() + path, { headers: { origin: pageOrigin } });
     expect({ status: response.status, allowed: allowed(response) }).toEqual({ status: 200, allowed: pageOrigin });
   });
@@ -101,7 +101,7 @@ describe('a page on localhost', () => {
     ['POST', '/oauth/revoke', 'content-type'],
     ['POST', '/v3/store/order', 'authorization, content-type, idempotency-key'],
     ['PUT', '/v3/user/admin/role', 'api_key, content-type, if-match'],
-  ])('may %s %s with the headers %s', async (method, path, headers) => {
+  ])('may send %s %s with the headers %s', async (method, path, headers) => {
     const preflight = { origin: pageOrigin, 'access-control-request-method': method, 'access-control-request-headers': headers };
     const response = await fetch(gatewayUrl() + path, { method: 'OPTIONS', headers: preflight });
     expect({ status: response.status, allowed: allowed(response) }).toEqual({ status: 204, allowed: pageOrigin });
@@ -109,13 +109,13 @@ describe('a page on localhost', () => {
     expect(response.headers.get('access-control-allow-headers')).toBe(headers);
   });
 
-  it('reads why it gets no token', async () => {
+  it('can read why a token request was refused', async () => {
     const { response, body } = await tokenRequest({ ...plantAdmin, client_secret: 'wrong' }, { origin: pageOrigin });
     expect({ status: response.status, allowed: allowed(response) }).toEqual({ status: 401, allowed: pageOrigin });
     expect(body).toMatchObject({ error: 'invalid_client' });
   });
 
-  it('of another host does not', async () => {
+  it('is allowed, but no page of another host', async () => {
     for (const origin of ['https://elsewhere.example', 'http://localhost.elsewhere.example:3000']) {
       expect(allowed(await fetch(`${gatewayUrl()}/.well-known/openid-configuration`, { headers: { origin } }))).toBeNull();
     }
@@ -124,15 +124,15 @@ describe('a page on localhost', () => {
 
 describe('"Authorize" on /docs', () => {
   const clientId = 'plant-docs';
-  // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so that it is noticed: this shop has no TLS
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- deprecated only to be noticed: this shop has no TLS
   const options = { [oauth.allowInsecureRequests]: true };
 
-  it('begins with a client that there is', async () => {
+  it('uses an existing client', async () => {
     const script = await (await fetch(`${gatewayUrl()}/docs/docs.js`)).text();
     expect(script).toContain(`"clientId":"${clientId}"`);
   });
 
-  it('leads by a login to a token that may do what its user may', async () => {
+  it("gives a token with its user's permissions after a login", async () => {
     const redirectUri = `${gatewayUrl()}/docs/oauth2-redirect.html`;
     const issuer = new URL(gatewayUrl());
     const server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...options }));
@@ -150,7 +150,7 @@ describe('"Authorize" on /docs', () => {
     const { username, password } = await newCustomer();
     const browser = new Browser(gatewayUrl());
     const consent = expectPage(await browser.submit(expectPage(await browser.open(address.href)), 'action=login', { username, password }));
-    // The address that it is led back to is one of the shop's own.
+    // The redirect URI is a page of the shop.
     const back = expectPage(await browser.submit(consent, 'action=allow'));
     const at = { client_id: clientId };
     const parameters = oauth.validateAuthResponse(server, at, new URL(back.url), state);
@@ -160,7 +160,7 @@ describe('"Authorize" on /docs', () => {
     await problem(send('POST', '/v3/plant', { as: { bearer }, json: { name: 'Fern' } }), 403, 'forbidden');
   });
 
-  it('leads to a page under localhost as well', async () => {
+  it('also redirects to a page under localhost', async () => {
     const redirectUri = `${gatewayUrl().replace('127.0.0.1', 'localhost')}/docs/oauth2-redirect.html`;
     const address = new URL('/oauth/authorize', gatewayUrl());
     address.search = new URLSearchParams({
@@ -177,7 +177,7 @@ describe('"Authorize" on /docs', () => {
     expect(back.searchParams.get('code')).toBeTruthy();
   });
 
-  it('/docs/ leads to /docs, and /v3 to everything', async () => {
+  it('is reachable from /docs/, which redirects to /docs, and from /v3, which links to it', async () => {
     const response = await fetch(`${gatewayUrl()}/docs/`, { redirect: 'manual' });
     expect(response.status).toBe(308);
     expect(new URL(response.headers.get('location') ?? '', response.url).href).toBe(`${gatewayUrl()}/docs`);
@@ -185,13 +185,13 @@ describe('"Authorize" on /docs', () => {
   });
 });
 
-describe('what generated clients send', () => {
-  it('is taken: spaces in lists, short offsets, empty categories', async () => {
+describe('the input of generated clients', () => {
+  it('is accepted: spaces in lists, short offsets, empty categories', async () => {
     const name = fresh('lenient');
     const plant = await createPlant({ category: { id: 0, name: '' }, tags: [{ name }] });
     expect(plant).not.toHaveProperty('category');
     expect(await createPlant({ category: {} })).not.toHaveProperty('category');
-    const tags = encodeURIComponent(`nobody has it , ${name} `);
+    const tags = encodeURIComponent(`no such tag , ${name} `);
     expect(await ok(send<unknown[]>('GET', `/v3/plant/findByTags?tags=${tags}`))).toEqual([plant]);
     await ok(send('GET', '/v3/plant/findByStatus?status=available,%20sold&limit=1'));
     await ok(send('GET', '/v3/store/order?status=placed,%20approved', { as: staff }));

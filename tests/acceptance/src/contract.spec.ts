@@ -10,7 +10,7 @@ const place = (plantId: number, key: string, quantity = 1) =>
 const get = (path: string, headers: Record<string, string> = {}) => send('GET', path, { as: staff, headers });
 
 describe('a request that is repeated with its Idempotency-Key', () => {
-  it('has its effect once and the first answer each time', async () => {
+  it('takes effect once and gets the first answer each time', async () => {
     const { id: plantId } = await createPlant({ quantity: 10 });
     const key = fresh('key');
     const first = await place(plantId, key, 3);
@@ -23,7 +23,7 @@ describe('a request that is repeated with its Idempotency-Key', () => {
     expect(await ok(get(`/v3/store/inventory/${plantId}`))).toMatchObject({ free: 7 });
   });
 
-  it('is refused with another body, and with a key that is none', async () => {
+  it('is refused with another body, and with an invalid key', async () => {
     const { id: plantId } = await createPlant();
     const key = fresh('key');
     await ok(place(plantId, key, 1));
@@ -35,7 +35,7 @@ describe('a request that is repeated with its Idempotency-Key', () => {
 });
 
 describe('entity tags', () => {
-  it.each(['plant', 'order', 'user', 'stock'] as const)('a %s that did not change is 304, an outdated change 412', async (noun) => {
+  it.each(['plant', 'order', 'user', 'stock'] as const)('an unchanged %s is 304, a change with an outdated tag 412', async (noun) => {
     const plant = await createPlant();
     const customer = await newCustomer();
     const order = await placeOrder({ plantId: plant.id });
@@ -73,7 +73,7 @@ describe('entity tags', () => {
 });
 
 describe('lists', () => {
-  it('walked by Link while plants are added show every old plant exactly once', async () => {
+  it('paged by Link while plants are added show every earlier plant exactly once', async () => {
     const tag = fresh('walk');
     const old: number[] = [];
     for (let n = 0; n < 12; n++) old.unshift((await createPlant({ tags: [{ name: tag }] })).id);
@@ -106,8 +106,8 @@ describe('lists', () => {
   });
 });
 
-describe('the life of an order', () => {
-  it('is told by its timeline, from placing to delivery', async () => {
+describe('the lifecycle of an order', () => {
+  it('is in its timeline, from placing to delivery', async () => {
     const { id: plantId } = await createPlant();
     const { id } = await placeOrder({ plantId });
     const timeline = () =>
@@ -120,7 +120,7 @@ describe('the life of an order', () => {
     ]);
   });
 
-  it('can be handed to another user, who must exist', async () => {
+  it('allows a transfer to another user, who must exist', async () => {
     const [from, to] = [await newCustomer(), await newCustomer()];
     const { id: plantId } = await createPlant();
     const { id } = await placeOrder({ plantId }, from);
@@ -133,7 +133,7 @@ describe('the life of an order', () => {
     expect(await ok(send('GET', `/v3/store/order/${id}`, { as: to }))).toMatchObject({ id });
   });
 
-  it('a payment that comes after the order was cancelled is refused and owed back', async () => {
+  it('refuses a payment of a cancelled order, and records a refund due', async () => {
     const { id: plantId } = await createPlant();
     const { id } = await placeOrder({ plantId });
     await ok(send('DELETE', `/v3/store/order/${id}`, { as: staff }));

@@ -21,7 +21,7 @@ async function token(parameters: Record<string, string>, headers: Record<string,
 }
 
 describe('credentials', () => {
-  it('every operation that needs one says so, and refuses a wrong one', async () => {
+  it('every operation that requires credentials refuses missing and wrong ones', async () => {
     const { id } = await createPlant();
     for (const [method, path] of [
       ['POST', '/v3/plant'],
@@ -43,12 +43,12 @@ describe('credentials', () => {
     }
   });
 
-  it('where one is needed, every credential that is sent must be valid', async () => {
+  it('if an operation requires credentials, all that are sent must be valid', async () => {
     await problem(send('GET', '/v3/store/order', { as: { bearer: 'no-such-token' } }), 401, 'credential-refused');
     await problem(send('GET', '/v3/store/order', { as: { ...staff, sessionToken: 'wrong' } }), 401, 'credential-refused');
   });
 
-  it("a customer's own key places orders, may not write plants, and is refused once revoked", async () => {
+  it("a customer's key can place orders, cannot write plants, and is refused after its revocation", async () => {
     const customer = await newCustomer();
     const keys = `/v3/user/${customer.username}/apiKeys`;
     const created = await ok(send<ApiKey>('POST', keys, { as: customer, json: { name: 'till' } }));
@@ -70,7 +70,7 @@ describe('credentials', () => {
     await problem(send('DELETE', `${keys}/${created.id}`, { as: customer }), 404, 'api-key-not-found');
   });
 
-  it('a rotated key and its successor both work, until the old one ends with its grace', async () => {
+  it('a rotated key and its successor both work until the grace period ends', async () => {
     const customer = await newCustomer();
     const keys = `/v3/user/${customer.username}/apiKeys`;
     const make = async () => {
@@ -93,7 +93,7 @@ describe('credentials', () => {
     await problem(rotate(another.id, { graceSeconds: -1 }), 400, 'invalid-input');
   });
 
-  it('an OAuth client gets a token with all that it has, or with what it asks for', async () => {
+  it('an OAuth client gets a token with all its scopes, or with those that it requests', async () => {
     const all = await token(plantAdmin);
     expect(all.status).toBe(200);
     const plant = { name: 'Ivy', photoUrls: [] };
@@ -108,7 +108,7 @@ describe('credentials', () => {
     await problem(send('POST', '/v3/plant', { as: forged, json: plant }), 401, 'credential-refused');
   });
 
-  it('discovery names the issuer and where tokens come from', async () => {
+  it('discovery names the issuer and the token endpoint', async () => {
     for (const path of ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']) {
       expect(await (await fetch(gatewayUrl() + path)).json()).toMatchObject({
         issuer: gatewayUrl(),
@@ -118,7 +118,7 @@ describe('credentials', () => {
     }
   });
 
-  it('permissions of several credentials add up', async () => {
+  it('permissions of several credentials are combined', async () => {
     const customer = await newCustomer();
     const { id } = await createPlant();
     const rename = (as: object) => send('POST', `/v3/plant/${id}`, { as, form: { name: 'x' } });

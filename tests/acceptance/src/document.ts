@@ -2,7 +2,7 @@ import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 
-// The OpenAPI document as the judge of every answer: what it does not say may not come.
+// Validates answers against the OpenAPI document: everything undocumented is a fault.
 
 interface Header {
   readonly required?: boolean;
@@ -35,38 +35,38 @@ interface Received {
   readonly body: unknown;
 }
 
-interface Place {
+interface Route {
   readonly pattern: RegExp;
   readonly item: PathItem;
 }
 
-/** What is refused before anybody has looked for a route. */
+/** Codes of requests that are refused before routing. */
 const beforeRoutes = ['malformed-request', 'headers-too-large', 'request-timeout', 'uri-too-long'];
 
 export class DocumentJudge {
   private readonly ajv = new Ajv2020({ strict: false, allErrors: true });
   private readonly validators = new WeakMap<object, ValidateFunction>();
-  private readonly places: readonly Place[];
-  /** Under this path, nothing is served that is not in the document. */
+  private readonly routes: readonly Route[];
+  /** Every route below this path must be documented. */
   private readonly base: string;
 
   constructor(private readonly document: Document) {
     formats.default(this.ajv);
     this.ajv.addSchema({ ...(closed(document) as object), $id: 'document' });
     this.base = pathOf(document.servers);
-    this.places = Object.entries(document.paths)
-      // A path without parameters wins over one that has some.
+    this.routes = Object.entries(document.paths)
+      // Paths without parameters take precedence.
       .sort(([one], [other]) => Number(one.includes('{')) - Number(other.includes('{')))
       .map(([path, item]) => ({ item, pattern: patternOf(pathOf(item.servers ?? document.servers) + path) }));
   }
 
-  /** What is wrong with the answer; empty when the document says all of it. */
+  /** Returns the deviations of an answer from the document. */
   faultsOf(method: string, pathname: string, received: Received): string[] {
-    const place = this.places.find(({ pattern }) => pattern.test(pathname));
-    if (!place) return pathname.startsWith(`${this.base}/`) ? this.expectCode(method, ['route-not-found'], received) : [];
-    const operation = place.item[method === 'HEAD' ? 'get' : method.toLowerCase()] as Operation | undefined;
+    const route = this.routes.find(({ pattern }) => pattern.test(pathname));
+    if (!route) return pathname.startsWith(`${this.base}/`) ? this.expectCode(method, ['route-not-found'], received) : [];
+    const operation = route.item[method === 'HEAD' ? 'get' : method.toLowerCase()] as Operation | undefined;
     if (!operation) return this.expectCode(method, ['method-not-allowed'], received);
-    // The document names no HEAD: it is there for most of what GET is, and where it is not, Allow says so.
+    // The document does not mention HEAD. Most GET operations support it; the others answer 405 with Allow.
     if (method === 'HEAD' && received.status === 405) return this.expectCode(method, ['method-not-allowed'], received);
     const response = operation.responses[String(received.status)];
     if (!response) return [`${operation.operationId} does not document ${received.status} (${String(codeOf(received))})`];
@@ -75,11 +75,11 @@ export class DocumentJudge {
 
   private expectCode(method: string, expected: readonly string[], received: Received): string[] {
     const code = codeOf(received);
-    // The answer to HEAD says no more than its status, and which methods there are.
+    // An answer to HEAD has no code, only a status and perhaps Allow.
     if (method === 'HEAD' && [400, 404, 414, 431].includes(received.status)) return [];
     if (method === 'HEAD' && received.status === 405) return received.headers.has('allow') ? [] : ['the header Allow is missing'];
     const found = [...expected, ...beforeRoutes].find((one) => one === code);
-    if (found === undefined) return [`it is not documented, and was answered ${received.status} (${String(code)})`];
+    if (found === undefined) return [`the route is not documented, and answered ${received.status} (${String(code)})`];
     const { responses } = this.document.components;
     return this.faultsIn(this.resolved(responses[found]!), 'GET', received);
   }
@@ -87,7 +87,7 @@ export class DocumentJudge {
   private faultsIn({ headers = {}, content }: Response, method: string, received: Received): string[] {
     const faults = Object.entries(headers).flatMap(([name, header]) => this.headerFaults(name, this.resolved(header), received));
     if (method === 'HEAD') return faults;
-    if (!content) return received.body === '' ? faults : [...faults, 'there is a body'];
+    if (!content) return received.body === '' ? faults : [...faults, 'the body is not documented'];
     const type = (received.headers.get('content-type') ?? '').split(';')[0] ?? '';
     const media = content[type] ?? content[type.replace(/\/.*/, '/*')];
     if (!media) return [...faults, `the Content-Type ${type} is not documented`];
@@ -108,11 +108,11 @@ export class DocumentJudge {
   }
 
   private validatorOf(schema: object): ValidateFunction {
-    const known = this.validators.get(schema);
-    if (known) return known;
-    const made = this.ajv.compile(withinDocument(closed(schema) as object));
-    this.validators.set(schema, made);
-    return made;
+    const cached = this.validators.get(schema);
+    if (cached) return cached;
+    const validator = this.ajv.compile(withinDocument(closed(schema) as object));
+    this.validators.set(schema, validator);
+    return validator;
   }
 
   private resolved<T extends object>(one: T | Reference): T {
@@ -124,7 +124,7 @@ export class DocumentJudge {
   }
 }
 
-/** What is wrong with a value, by the schema at a JSON pointer of a document. */
+/** Validates a value against the schema at a JSON pointer of a document. @returns the errors */
 export function faultsAt(document: object, pointer: string, value: unknown): string[] {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
@@ -143,11 +143,11 @@ const patternOf = (path: string): RegExp =>
 const withinDocument = (schema: object): object =>
   JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"document#/')) as object;
 
-/** Readers must ignore members that they do not know; these tests must not, or the document would fall behind. */
+/** Forbids additional members. Clients must ignore unknown members; these tests must not, so that the document stays complete. */
 function closed(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map(closed);
   const inner = Object.fromEntries(Object.entries(schema).map(([name, one]) => [name, closed(one)]));
-  const isWhole = 'properties' in schema && !('$ref' in schema) && !('additionalProperties' in schema);
-  return isWhole && (schema as { type?: unknown }).type === 'object' ? { ...inner, additionalProperties: false } : inner;
+  const isObject = 'properties' in schema && !('$ref' in schema) && !('additionalProperties' in schema);
+  return isObject && (schema as { type?: unknown }).type === 'object' ? { ...inner, additionalProperties: false } : inner;
 }

@@ -9,7 +9,7 @@ interface ApiResponse {
 
 type Part = [name: string, value: string | Blob, filename?: string];
 
-/** The parts of a form, in the order in which they are sent. */
+/** Sends a form with its parts in the given order. */
 const upload = (plantId: number, ...parts: readonly (Part | { readonly key: string })[]) => {
   const form = new FormData();
   const headers: Record<string, string> = {};
@@ -28,7 +28,7 @@ describe('images of plants', () => {
   it.each([
     ['after', [['file', blob(png)], ['additionalMetadata', 'from the greenhouse']]],
     ['before', [['additionalMetadata', 'from the greenhouse'], ['file', blob(png)]]],
-  ] as const)('a picture with its metadata %s it is appended to the plant and served as it was, safely', async (_, parts) => {
+  ] as const)('an image with its metadata %s it is added to the plant and served unchanged, with safe headers', async (_, parts) => {
     const { id } = await createPlant();
     const { code, type, message } = await ok(upload(id, ...parts.map(([name, value]) => [name, value] as [string, string | Blob])));
     expect({ code, type }).toEqual({ code: 200, type: 'SUCCESS' });
@@ -46,7 +46,7 @@ describe('images of plants', () => {
     });
   });
 
-  it('what is no picture is kept as an attachment and never served as active content', async () => {
+  it('another file is stored as an attachment and never served as active content', async () => {
     const { id } = await createPlant();
     const { message } = await ok(upload(id, ['file', blob('just words'), 'a.html']));
     const response = await fetch(message.split('url: ')[1] ?? '');
@@ -55,7 +55,7 @@ describe('images of plants', () => {
     expect(await photosOf(id)).toEqual([]);
   });
 
-  it('parts of a picture are served, and what lies beyond its end is 416', async () => {
+  it('ranges of an image are served, and one beyond its end is 416', async () => {
     const { id } = await createPlant();
     const { message } = await ok(upload(id, ['file', blob(png)]));
     const { pathname } = new URL(message.split('url: ')[1] ?? '');
@@ -71,7 +71,7 @@ describe('images of plants', () => {
     expect((await read(`bytes=${png.length}-`)).status).toBe(416);
   });
 
-  it('an upload that is repeated with its Idempotency-Key is one image', async () => {
+  it('an upload that is repeated with its Idempotency-Key makes one image', async () => {
     const { id } = await createPlant();
     const key = fresh('upload');
     const send = (content: Uint8Array) => upload(id, ['file', blob(content)], ['additionalMetadata', 'once'], { key });
@@ -84,14 +84,14 @@ describe('images of plants', () => {
   });
 
   it.each(['<html><script>alert(1)</script>', '  <!DOCTYPE html>', '<?xml version="1.0"?><svg/>', '<svg onload=alert(1)>'])(
-    'refuses %s',
+    'active content is refused: %s',
     async (content) => {
       const { id } = await createPlant();
       await problem(upload(id, ['file', blob(content)]), 415, 'image-type-refused');
     },
   );
 
-  it('refuses a missing file, a file too large, an unknown plant, a body that is no form', async () => {
+  it('a missing or too large file, an unknown plant and a body that is not a form are refused', async () => {
     const { id } = await createPlant();
     await problem(upload(id, ['additionalMetadata', 'x']), 400, 'invalid-input');
     await problem(upload(id, ['file', blob(Buffer.alloc(10 * 1024 * 1024 + 1, 1))]), 413, 'payload-too-large');

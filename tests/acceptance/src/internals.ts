@@ -4,39 +4,39 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { send, staff, until } from './shop.js';
 
-// For the few tests that do to the shop what no client can: kill its services, set its databases back, look at them.
+// Access for the few tests that must kill services, or restore and read databases, which clients cannot do.
 
 interface Run {
   readonly services: Readonly<Record<string, readonly { readonly pid?: number; readonly opsPort: number }[]>>;
   readonly postgres: {
     readonly adminUrl: string;
-    /** As the roles that the services run as. */
+    /** URLs with the services' own roles. */
     readonly urls: Readonly<Record<Database, string>>;
-    /** As the owners of the tables, who migrate them. */
+    /** URLs with the roles that own and migrate the tables. */
     readonly ownerUrls: Readonly<Record<Database, string>>;
   };
   readonly nats: { readonly url: string; readonly users: Readonly<Record<string, string>> };
 }
 
-/** What runs, and where, as the launcher wrote it down. */
+/** The launcher's run file: processes and addresses. */
 export const run = (): Run => JSON.parse(readFileSync(process.env['RUN_FILE'] ?? '', 'utf8')) as Run;
 
 export const databases = ['catalog', 'store', 'identity', 'notifications'] as const;
 export type Database = (typeof databases)[number];
 
-/** Ends a service as a power cut would; the launcher starts it again. */
+/** Kills a service with SIGKILL; the launcher restarts it. */
 export function kill(service: string): void {
   for (const { pid } of run().services[service] ?? []) if (pid !== undefined) process.kill(pid, 'SIGKILL');
 }
 
-/** Also as far as credentials go: the gateway follows identity's log again a moment after identity is ready. */
+/** Waits until all services are ready and the gateway follows identity's log of revocations again, a moment later. */
 export const allReady = (): Promise<void> =>
   until(async () => {
     if ((await send('GET', '/readyz')).status !== 200) return false;
     return (await send('GET', '/v3/store/inventory', { as: staff })).status === 200;
   }, 30_000);
 
-/** Rows of one statement in a service's database. */
+/** Executes a statement in a service's database as superuser. */
 export async function rows<Row extends pg.QueryResultRow>(
   database: Database | `${Database}_backup` | 'postgres',
   text: string,
@@ -53,8 +53,8 @@ export async function rows<Row extends pg.QueryResultRow>(
   }
 }
 
-/** Does something to a database that nobody may be connected to. */
-async function alone(database: Database, statements: readonly string[]): Promise<void> {
+/** Runs statements that require a database without connections. */
+async function withoutConnections(database: Database, statements: readonly string[]): Promise<void> {
   await rows('postgres', `ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
   try {
     await rows('postgres', `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`);
@@ -64,20 +64,20 @@ async function alone(database: Database, statements: readonly string[]): Promise
   }
 }
 
-/** What a backup is: the database as it is now, put aside. */
+/** Copies a database, like a backup. */
 export async function backUp(database: Database): Promise<void> {
   const copy = `${database}_backup`;
   await rows('postgres', `DROP DATABASE IF EXISTS ${copy} WITH (FORCE)`);
-  await alone(database, [`CREATE DATABASE ${copy} TEMPLATE ${database} OWNER ${database}`]);
+  await withoutConnections(database, [`CREATE DATABASE ${copy} TEMPLATE ${database} OWNER ${database}`]);
   await rows('postgres', `REVOKE ALL ON DATABASE ${copy} FROM PUBLIC`);
-  // What is granted on a database itself is no part of a backup: the next migration would grant it.
+  // A backup does not contain grants on the database itself; the next migration would restore them.
   await rows('postgres', `GRANT CONNECT ON DATABASE ${copy} TO ${database}_service`);
   await allReady();
 }
 
-/** All that was written to the database since `backUp` is lost. */
-export async function setBack(database: Database): Promise<void> {
-  await alone(database, [
+/** Restores a database from its backup: everything written since `backUp` is lost. */
+export async function restore(database: Database): Promise<void> {
+  await withoutConnections(database, [
     `ALTER DATABASE ${database} RENAME TO ${database}_lost`,
     `ALTER DATABASE ${database}_backup RENAME TO ${database}`,
   ]);

@@ -4,7 +4,7 @@ import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { type Customer, fresh, gatewayUrl, newCustomer, ok, problem, send, staff, until } from './shop.js';
 
-// Two clients of OAuth 2.0 that know nothing of this shop but its address: openid-client, and oauth4webapi.
+// Tests with two generic OAuth 2.0 clients, openid-client and oauth4webapi, that know only the shop's address.
 
 const redirectUri = 'https://planner.example/callback';
 const plant = { name: 'Monstera', photoUrls: [] };
@@ -30,16 +30,16 @@ const register = (changed: object = {}): Promise<Registered> =>
 
 const discover = ({ clientId, secret }: Registered): Promise<openid.Configuration> =>
   openid.discovery(new URL(gatewayUrl()), clientId, secret, secret === undefined ? openid.None() : openid.ClientSecretBasic(secret), {
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so that it is noticed: this shop has no TLS
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- deprecated only to be noticed: this shop has no TLS
     execute: [openid.allowInsecureRequests],
   });
 
-interface Journey {
+interface Authorization {
   readonly address: URL;
   readonly checks: { readonly pkceCodeVerifier: string; readonly expectedState: string };
 }
 
-async function begin(config: openid.Configuration, scope: string, more: Record<string, string> = {}): Promise<Journey> {
+async function begin(config: openid.Configuration, scope: string, more: Record<string, string> = {}): Promise<Authorization> {
   const pkceCodeVerifier = openid.randomPKCECodeVerifier();
   const expectedState = openid.randomState();
   const address = openid.buildAuthorizationUrl(config, {
@@ -53,8 +53,8 @@ async function begin(config: openid.Configuration, scope: string, more: Record<s
   return { address, checks: { pkceCodeVerifier, expectedState } };
 }
 
-/** What a person does in a browser: logs in, reads, allows. */
-async function travel(address: URL, { username, password }: Pick<Customer, 'username' | 'password'>): Promise<URL> {
+/** Logs in and consents in a browser. @returns the redirect URL */
+async function authorize(address: URL, { username, password }: Pick<Customer, 'username' | 'password'>): Promise<URL> {
   const browser = new Browser(gatewayUrl());
   const consent = expectPage(await browser.submit(expectPage(await browser.open(address.href)), 'action=login', { username, password }));
   return expectRedirect(await browser.submit(consent, 'action=allow'));
@@ -64,7 +64,7 @@ const admin = { username: 'admin', password: 'admin-password' };
 const refusedWithin = async (token: string, limitMs: number): Promise<void> =>
   until(async () => (await send('POST', '/v3/plant', { as: { bearer: token }, json: plant })).status === 401, limitMs);
 
-describe('OAuth 2.0 for an application that people log in to', () => {
+describe('OAuth 2.0 for an application with user logins', () => {
   let client: Registered;
   let config: openid.Configuration;
   beforeAll(async () => {
@@ -72,9 +72,9 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     config = await discover(client);
   });
 
-  it('from discovery to a plant, over refresh to revocation', async () => {
+  it('works from discovery over requests and refresh to revocation', async () => {
     const { address, checks } = await begin(config, 'write:plants write:orders');
-    const tokens = await openid.authorizationCodeGrant(config, await travel(address, admin), checks);
+    const tokens = await openid.authorizationCodeGrant(config, await authorize(address, admin), checks);
     expect(tokens.scope).toBe('write:plants write:orders');
     await ok(send('POST', '/v3/plant', { as: { bearer: tokens.access_token }, json: plant }));
     await problem(send('GET', '/v3/oauth/clients', { as: { bearer: tokens.access_token } }), 403, 'forbidden');
@@ -91,9 +91,9 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     await expect(openid.refreshTokenGrant(config, refreshed.refresh_token ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('a refresh token that is used twice ends everything that came of the same consent, within a second', async () => {
+  it('revokes all tokens of a consent within a second if a refresh token is used twice', async () => {
     const { address, checks } = await begin(config, 'write:plants');
-    const first = await openid.authorizationCodeGrant(config, await travel(address, admin), checks);
+    const first = await openid.authorizationCodeGrant(config, await authorize(address, admin), checks);
     const second = await openid.refreshTokenGrant(config, first.refresh_token ?? '');
     await expect(openid.refreshTokenGrant(config, first.refresh_token ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
     await refusedWithin(second.access_token, 1_000);
@@ -101,15 +101,15 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     await expect(openid.refreshTokenGrant(config, second.refresh_token ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('an access token that is revoked by itself is refused within a second', async () => {
+  it('refuses an individually revoked access token within a second', async () => {
     const { address, checks } = await begin(config, 'write:plants');
-    const tokens = await openid.authorizationCodeGrant(config, await travel(address, admin), checks);
+    const tokens = await openid.authorizationCodeGrant(config, await authorize(address, admin), checks);
     await ok(send('POST', '/v3/plant', { as: { bearer: tokens.access_token }, json: plant }));
     await openid.tokenRevocation(config, tokens.access_token, { token_type_hint: 'access_token' });
     await refusedWithin(tokens.access_token, 1_000);
   });
 
-  it('a customer gives no more than customers may do, and reads on the page what is asked', async () => {
+  it("grants at most the customer's permissions, and the consent page lists the requested ones", async () => {
     const customer = await newCustomer();
     const { address, checks } = await begin(config, 'write:orders write:plants openid');
     const browser = new Browser(gatewayUrl());
@@ -129,14 +129,14 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     expect(tokens.scope?.split(' ')).not.toContain('write:plants');
     expect(tokens.claims()?.sub).toMatch(/^[0-9a-f-]{36}$/);
     await problem(send('POST', '/v3/plant', { as: { bearer: tokens.access_token }, json: plant }), 403, 'forbidden');
-    // An ID token says who somebody is, and opens nothing.
+    // An ID token identifies the user and is no credential.
     await problem(send('GET', '/v3/store/order', { as: { bearer: tokens.id_token ?? '' } }), 401, 'credential-refused');
   });
 
-  it('logging out everywhere ends what applications were given', async () => {
+  it("ends applications' tokens when the user ends all sessions", async () => {
     const customer = await newCustomer();
     const { address, checks } = await begin(config, 'write:orders');
-    const tokens = await openid.authorizationCodeGrant(config, await travel(address, customer), checks);
+    const tokens = await openid.authorizationCodeGrant(config, await authorize(address, customer), checks);
     await ok(send('GET', '/v3/store/order', { as: { bearer: tokens.access_token } }));
     const sessions = `/v3/user/${customer.username}/sessions`;
     const open = await ok(send<{ kind: string; current: boolean }[]>('GET', sessions, { as: customer }));
@@ -150,11 +150,11 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     await expect(openid.refreshTokenGrant(config, tokens.refresh_token ?? '')).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  it('a client that is deleted takes its tokens along, and one with another secret the tokens of the old one', async () => {
+  it('revokes access tokens when the secret of their client is rotated or the client is deleted', async () => {
     const own = await register({ scopes: ['write:plants'] });
     const before = await discover(own);
     const { address, checks } = await begin(before, 'write:plants');
-    const tokens = await openid.authorizationCodeGrant(before, await travel(address, admin), checks);
+    const tokens = await openid.authorizationCodeGrant(before, await authorize(address, admin), checks);
     await ok(send('POST', '/v3/plant', { as: { bearer: tokens.access_token }, json: plant }));
     const rotated = await ok(send<Registered>('POST', `/v3/oauth/clients/${own.clientId}/rotateSecret`, { as: staff }));
     await refusedWithin(tokens.access_token, 1_000);
@@ -167,10 +167,10 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     await problem(send('GET', `/v3/oauth/clients/${own.clientId}`, { as: staff }), 404, 'oauth-client-not-found');
   });
 
-  it('a public client needs no secret, and is told by oauth4webapi', async () => {
+  it('works without a secret for a public client, here oauth4webapi', async () => {
     const { clientId } = await register({ public: true, name: fresh('browser app') });
     const issuer = new URL(gatewayUrl());
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- marked so that it is noticed: this shop has no TLS
+    // eslint-disable-next-line @typescript-eslint/no-deprecated -- deprecated only to be noticed: this shop has no TLS
     const options = { [oauth.allowInsecureRequests]: true };
     const discovered = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...options });
     const server = await oauth.processDiscoveryResponse(issuer, discovered);
@@ -188,7 +188,7 @@ describe('OAuth 2.0 for an application that people log in to', () => {
     }).toString();
     const customer = await newCustomer();
     const at = { client_id: clientId };
-    const parameters = oauth.validateAuthResponse(server, at, await travel(address, customer), state);
+    const parameters = oauth.validateAuthResponse(server, at, await authorize(address, customer), state);
     const response = await oauth.authorizationCodeGrantRequest(server, at, oauth.None(), parameters, redirectUri, verifier, options);
     const tokens = await oauth.processAuthorizationCodeResponse(server, at, response);
     await ok(send('GET', '/v3/store/order', { as: { bearer: tokens.access_token } }));
@@ -197,8 +197,8 @@ describe('OAuth 2.0 for an application that people log in to', () => {
   });
 });
 
-describe('clients of OAuth 2.0', () => {
-  it('are managed with write:users, and shown without their secrets', async () => {
+describe('OAuth 2.0 clients', () => {
+  it('are managed with write:users, and returned without their secrets', async () => {
     const customer = await newCustomer();
     await problem(send('GET', '/v3/oauth/clients', { as: customer }), 403, 'forbidden');
     const made = await register({ grantTypes: ['client_credentials'], redirectUris: [], owner: 'admin', scopes: ['write:plants'] });
@@ -215,7 +215,7 @@ describe('clients of OAuth 2.0', () => {
     await expect(openid.clientCredentialsGrant(config)).rejects.toMatchObject({ status: 401 });
   });
 
-  it('are refused with what does not fit together, by pointers', async () => {
+  it('are refused with invalid redirect URIs, with pointers to them', async () => {
     const client = { name: 'x', grantTypes: ['authorization_code'], scopes: ['write:orders'], redirectUris: ['http://evil.example/', 'https://a.example/#b'] };
     const { errors = [] } = await problem(send('POST', '/v3/oauth/clients', { as: staff, json: client }), 400, 'invalid-input');
     expect(errors.map(({ pointer }) => pointer)).toEqual(['/redirectUris/0', '/redirectUris/1']);

@@ -4,7 +4,7 @@ import { createPlant, type Credentials, newCustomer, ok, type Order, placeOrder,
 const stockOf = (plantId: number) => ok(send('GET', `/v3/store/inventory/${plantId}`, { as: staff }));
 
 describe('orders', () => {
-  it('POST /store/order answers the placed order, and what it did shows at once', async () => {
+  it('POST /store/order returns the placed order, and later reads see it at once', async () => {
     const { id: plantId } = await createPlant({ quantity: 10 });
     const shipDate = '2027-01-05T10:00:00.000Z';
     const order = await placeOrder({ plantId, quantity: 4, shipDate, status: 'delivered', complete: true });
@@ -14,7 +14,7 @@ describe('orders', () => {
     expect(await ok(send('GET', `/v3/store/order/${order.id}`, { as: staff }))).toMatchObject({ id: order.id });
   });
 
-  it('GET /store/inventory has all three keys', async () => {
+  it('GET /store/inventory returns all three keys', async () => {
     expect(await ok(send('GET', '/v3/store/inventory', { as: staff }))).toEqual({
       available: expect.any(Number),
       pending: expect.any(Number),
@@ -22,7 +22,7 @@ describe('orders', () => {
     });
   });
 
-  it('an order is approved when its payment succeeded and then delivered, by itself in the demo', async () => {
+  it('an order is approved when its payment succeeds, and then delivered, automatically in the demo', async () => {
     const { id: plantId } = await createPlant({ quantity: 1 });
     const { id } = await placeOrder({ plantId });
     const get = () => ok(send<Order>('GET', `/v3/store/order/${id}`, { as: staff }));
@@ -32,7 +32,7 @@ describe('orders', () => {
     await problem(send('DELETE', `/v3/store/order/${id}`, { as: staff }), 409, 'order-not-cancellable');
   });
 
-  it('DELETE /store/order/{orderId} returns the stock at once; again it answers the same', async () => {
+  it('DELETE /store/order/{orderId} returns the stock at once; repeating it gives the same answer', async () => {
     const { id: plantId } = await createPlant({ quantity: 3 });
     const { id } = await placeOrder({ plantId, quantity: 3 });
     const cancel = () => ok(send<Order>('DELETE', `/v3/store/order/${id}`, { as: staff }));
@@ -43,7 +43,7 @@ describe('orders', () => {
     expect(await ok(send('GET', `/v3/store/order/${id}`, { as: staff }))).toEqual({ ...cancelled, owner: expect.any(String) });
   });
 
-  it('200 parallel orders on 100 units give exactly 100', async () => {
+  it('of 200 parallel orders for 100 units exactly 100 succeed', async () => {
     const { id: plantId } = await createPlant({ quantity: 100 });
     const answers = await Promise.all(
       Array.from({ length: 200 }, () => send('POST', '/v3/store/order', { as: staff, json: { plantId } })),
@@ -53,7 +53,7 @@ describe('orders', () => {
     expect(await stockOf(plantId)).toMatchObject({ free: 0 });
   });
 
-  it('refusals say why and what is left', async () => {
+  it('refusals have a specific code, and the number of units left', async () => {
     const { id: plantId } = await createPlant({ quantity: 2 });
     const place = (order: unknown) => send('POST', '/v3/store/order', { as: staff, json: order });
     expect((await problem(place({ plantId, quantity: 3 }), 409, 'insufficient-stock'))['available']).toBe(2);
@@ -66,7 +66,7 @@ describe('orders', () => {
     await problem(send('DELETE', '/v3/store/order/999999999999', { as: staff }), 404, 'order-not-found');
   });
 
-  it('staff find orders of a customer, a plant, a status and a time, and see whose they are and how they travel', async () => {
+  it('staff can filter orders by customer, plant, status and time, and see owner and tracking number', async () => {
     const { id: plantId } = await createPlant({ quantity: 10 });
     const { username, bearer } = await newCustomer();
     const { id } = await ok(send<Order>('POST', '/v3/store/order', { as: { bearer }, json: { plantId } }));
@@ -78,14 +78,14 @@ describe('orders', () => {
     await until(async () => (await ok(list(`owner=${username}`)))[0]?.status !== 'placed');
     expect(await ok(list(`owner=${username}`))).toMatchObject([{ id, trackingNumber: expect.stringMatching(/^PS/) }]);
     await problem(list('owner=*', { bearer }), 403, 'forbidden');
-    await problem(list('owner=nobody.of.that.name'), 404, 'user-not-found');
+    await problem(list('owner=no.such.user'), 404, 'user-not-found');
     for (const [query, parameter] of [['status=placed,lost', 'status'], ['plantId=x', 'plantId'], ['placedFrom=yesterday', 'placedFrom']] as const) {
       const { errors } = await problem(list(query), 400, 'invalid-input');
       expect(errors).toMatchObject([{ parameter }]);
     }
   });
 
-  it("another customer's order does not exist", async () => {
+  it("another customer's order is 404", async () => {
     const [mine, theirs] = [await newCustomer(), await newCustomer()];
     const { id: plantId } = await createPlant();
     const { id } = await placeOrder({ plantId }, theirs);

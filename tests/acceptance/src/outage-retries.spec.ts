@@ -12,8 +12,8 @@ function killStore(): void {
 }
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Asks until there is an outcome, as a careful client does. */
-async function placeSurely(plantId: number, key: string): Promise<{ id: number; tries: number }> {
+/** Retries until the outcome is known, as a correct client does. */
+async function placeWithRetries(plantId: number, key: string): Promise<{ id: number; tries: number }> {
   for (let tries = 1; ; tries++) {
     const answer = send<Order & { readonly code: string }>('POST', '/v3/store/order', { as: staff, json: { plantId }, headers: { 'idempotency-key': key } });
     const { status, body } = await answer;
@@ -24,16 +24,16 @@ async function placeSurely(plantId: number, key: string): Promise<{ id: number; 
   }
 }
 
-describe('2,000 requests for 200 orders while the store is killed again and again', () => {
-  it('are 200 orders, and every caller learns which', async () => {
+describe('2,000 requests for 200 orders while the store is killed repeatedly', () => {
+  it('make 200 orders, and every caller learns the id', async () => {
     const orders = 200;
     const { id: plantId } = await createPlant({ quantity: 1_000 });
     const keys = Array.from({ length: orders }, () => fresh('key'));
-    const asked = Promise.all(
+    const requests = Promise.all(
       keys.flatMap((key) =>
         Array.from({ length: 10 }, async () => {
           await pause(Math.random() * 3_000);
-          return { key, ...(await placeSurely(plantId, key)) };
+          return { key, ...(await placeWithRetries(plantId, key)) };
         }),
       ),
     );
@@ -41,11 +41,11 @@ describe('2,000 requests for 200 orders while the store is killed again and agai
       await pause(700);
       killStore();
     }
-    const answers = await asked;
+    const answers = await requests;
     const idsOf = new Map(keys.map((key) => [key, new Set(answers.filter((one) => one.key === key).map((one) => one.id))]));
     expect([...idsOf.values()].every((ids) => ids.size === 1)).toBe(true);
     expect(new Set(answers.map((one) => one.id)).size).toBe(orders);
-    // Without this the store was never away while it mattered.
+    // Otherwise no request met a killed store.
     expect(answers.some((one) => one.tries > 1)).toBe(true);
     await until(async () => (await send('GET', '/readyz')).status === 200);
     expect(await ok(send('GET', `/v3/store/inventory/${plantId}`, { as: staff }))).toMatchObject({ free: 1_000 - orders });

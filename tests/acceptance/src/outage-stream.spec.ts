@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { createShop, type StreamMessage } from '@plant-shop/client';
-import { allReady, kill } from './inside.js';
+import { allReady, kill } from './internals.js';
 import { createPlant, gatewayUrl, placeOrder, until } from './shop.js';
 import { pageOfEvents, streamUrl } from './stream.js';
 
-describe('when notifications is killed again and again while orders are placed', () => {
-  it('whoever comes back with the last cursor has every event once and in order', async () => {
+describe('when notifications is killed repeatedly while orders are placed', () => {
+  it('a client that resumes with its last cursor gets every event once and in order', async () => {
     const orders = 100;
     const { id: plantId } = await createPlant({ quantity: orders });
     const { cursor } = (await pageOfEvents({ cursor: 'latest' })).body;
@@ -35,7 +35,7 @@ describe('when notifications is killed again and again while orders are placed',
       expect(new Set(expected.map(({ orderId }) => orderId))).toEqual(new Set(ids));
 
       await until(async () => seen.length >= expected.length, 60_000);
-      // What comes twice comes now.
+      // Time for repetitions, which would be wrong.
       await new Promise((resolve) => setTimeout(resolve, 500));
       expect(seen.map((message) => (message.event === 'stream.gap' ? message : { id: message.id, orderId: message.data.orderId }))).toEqual(expected);
     } finally {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { allReady, kill } from './inside.js';
+import { allReady, kill } from './internals.js';
 import { Receiver } from './receiver.js';
 import { createPlant, ok, placeOrder, send, staff, until } from './shop.js';
 
@@ -7,8 +7,8 @@ interface Event {
   readonly data: { readonly orderId: number; readonly newStatus: string };
 }
 
-describe('when notifications is killed again and again while orders are placed', () => {
-  it('webhooks get every event, for each order in order, and twice only under the same id and with the same bytes', async () => {
+describe('when notifications is killed repeatedly while orders are placed', () => {
+  it('webhooks get every event, in sequence per order; repetitions have the same id and bytes', async () => {
     const orders = 100;
     const { id: plantId } = await createPlant({ quantity: orders });
     const receiver = await Receiver.start();

@@ -15,18 +15,18 @@ function kill(service: string): void {
     try {
       if (pid !== undefined) process.kill(pid, 'SIGKILL');
     } catch {
-      // It is between two lives.
+      // The process is being restarted.
     }
   }
 }
 
-/** The launcher starts a fresh process at once, as Kubernetes would: it is killed again until `during` is over. */
-async function whileAway<T>(service: string, during: () => Promise<T>): Promise<T> {
+/** Keeps a service down during `work`: the launcher restarts it at once, as Kubernetes would, so it is killed repeatedly. */
+async function whileDown<T>(service: string, work: () => Promise<T>): Promise<T> {
   kill(service);
   const again = setInterval(() => kill(service), 20);
   try {
     await until(async () => (await send('GET', '/readyz')).status === 503);
-    return await during();
+    return await work();
   } finally {
     clearInterval(again);
     await allReady();
@@ -34,31 +34,31 @@ async function whileAway<T>(service: string, during: () => Promise<T>): Promise<
 }
 const allReady = () => until(async () => (await send('GET', '/readyz')).status === 200);
 
-describe('when a service is away', () => {
+describe('when a service is down', () => {
   it.each([
     ['store', () => send('GET', '/v3/store/inventory', { as: staff })],
     ['catalog', () => send('GET', '/v3/plant/findByStatus?status=sold')],
-  ])('without the %s its own operations are 503, the others go on, and all works again by itself', async (name, ask) => {
+  ])('operations of the %s are 503, others work, and all recover automatically', async (name, request) => {
     const { username } = await newCustomer();
-    await ok(ask());
-    const [answer, other] = await whileAway(name, () => Promise.all([ask(), send('GET', `/v3/user/${username}`)]));
+    await ok(request());
+    const [answer, other] = await whileDown(name, () => Promise.all([request(), send('GET', `/v3/user/${username}`)]));
     await problem(Promise.resolve(answer), 503, 'unavailable');
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(other.status).toBe(200);
-    await ok(ask());
+    await ok(request());
   });
 
-  it('an order placed before the store was killed is there afterwards', async () => {
+  it('an order placed before the store was killed exists afterwards', async () => {
     const { id: plantId } = await createPlant({ quantity: 1 });
     const { id } = await placeOrder({ plantId });
-    await whileAway('store', async () => undefined);
+    await whileDown('store', async () => undefined);
     expect(await ok(send('GET', `/v3/store/order/${id}`, { as: staff }))).toMatchObject({ id, plantId });
     await problem(send('POST', '/v3/store/order', { as: staff, json: { plantId } }), 409, 'insufficient-stock');
   });
 });
 
 describe('the log', () => {
-  it('has no password, token, key or query string', async () => {
+  it('contains no password, token, key or query string', async () => {
     const canary = 'canary-password-31337';
     const username = `canary-${Date.now().toString(36)}`;
     const loginWith = (password: string) =>
@@ -70,7 +70,7 @@ describe('the log', () => {
     await send('GET', '/v3/store/inventory', { as: { bearer: message, apiKey: 'special-key' } });
     const folder = join(dirname(runFile), 'logs');
     const log = () => readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
-    // Our own last line tells that the log is written as far as it.
+    // When this request is in the log, so are all earlier ones.
     const last = `last-of-${username}`;
     await send('GET', '/v3/nothing', { headers: { 'x-request-id': last } });
     await until(async () => log().includes(last));

@@ -3,12 +3,12 @@ import type { paths } from '@plant-shop/client';
 import createClient from 'openapi-fetch';
 import { checked, fresh, gatewayUrl, login, until } from './shop.js';
 
-// Clients of the Swagger Petstore v3 with the nouns changed: pet is plant, and nothing else.
+// Clients of the Swagger Petstore v3, in which only the noun pet is replaced by plant.
 
 const png = new Blob([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(2_000, 7)], { type: 'image/png' });
 const idFrom = () => 1 + Math.floor(Math.random() * 900_000_000);
 
-describe('a client that openapi-fetch makes from the document', () => {
+describe('a client that openapi-fetch derives from the document', () => {
   const client = createClient<paths>({
     baseUrl: `${gatewayUrl()}/v3`,
     headers: { api_key: 'special-key' },
@@ -46,7 +46,7 @@ describe('a client that openapi-fetch makes from the document', () => {
       params: { path },
       body: { name: 'Swiss cheese plant', status: 'sold' },
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      // By itself it does the same, but not in Jest: there, functions of Headers are those of another realm.
+      // The default serializer does the same, but not in Jest, whose Headers are from another realm.
       bodySerializer: (fields) => new URLSearchParams(fields as Record<string, string>).toString(),
     });
     expect(form.data).toMatchObject({ name: 'Swiss cheese plant', status: 'sold' });
@@ -76,7 +76,7 @@ describe('a client that openapi-fetch makes from the document', () => {
     const { data: order } = await client.POST('/store/order', { body });
     expect(order).toEqual({ ...body, complete: false, placedAt: expect.any(String) });
     const params = { path: { orderId: body.id } };
-    // At once: here, orders are approved after a moment.
+    // At once, because orders are approved after a moment in this shop.
     expect((await client.DELETE('/store/order/{orderId}', { params })).data).toMatchObject({ status: 'cancelled' });
     expect((await client.GET('/store/order/{orderId}', { params })).data).toMatchObject({ id: body.id, plantId: body.plantId, status: 'cancelled' });
   });
@@ -92,15 +92,15 @@ describe('a client that openapi-fetch makes from the document', () => {
       phone: '12345',
       userStatus: 1,
     };
-    const { password, ...shown } = user;
-    expect((await client.POST('/user', { body: user })).data).toEqual({ ...shown, id: expect.any(Number) });
+    const { password, ...profile } = user;
+    expect((await client.POST('/user', { body: user })).data).toEqual({ ...profile, id: expect.any(Number) });
     const list = await client.POST('/user/createWithList', { body: [{ ...user, username: fresh('petstore') }] });
     expect(list.data).toHaveLength(1);
     const session = await client.GET('/user/login', { params: { query: { username, password } } });
     expect(session.response.headers.get('x-expires-after')).toBeTruthy();
     const headers = { authorization: `Bearer ${session.data?.message ?? ''}` };
     const params = { path: { username } };
-    expect((await client.GET('/user/{username}', { params, headers })).data).toMatchObject(shown);
+    expect((await client.GET('/user/{username}', { params, headers })).data).toMatchObject(profile);
     expect((await client.PUT('/user/{username}', { params, headers, body: { firstName: 'Jack' } })).data?.firstName).toBe('Jack');
     expect((await client.GET('/user/logout', { headers })).data).toMatchObject({ code: 200 });
     expect((await client.DELETE('/user/{username}', { params })).data).toMatchObject({ code: 200 });
@@ -127,7 +127,7 @@ describe("bare fetch, as in Petstore's own examples", () => {
     return ((await response.json()) as { access_token: string }).access_token;
   };
 
-  it('walks the plants', async () => {
+  it('works for all plant operations', async () => {
     const id = idFrom();
     const tag = fresh('doggie');
     const plant = `{"id": ${id}, "name": "doggie", "category": {"id": 1, "name": "Dogs"}, "photoUrls": ["string"], "tags": [{"id": 0, "name": "${tag}"}], "status": "available"}`;
@@ -155,7 +155,7 @@ describe("bare fetch, as in Petstore's own examples", () => {
     expect((await call('GET', `/plant/${id}`)).status).toBe(404);
   });
 
-  it('walks the store', async () => {
+  it('works for all store operations', async () => {
     const { body: plant } = await call('POST', '/plant', { headers: asJson, body: '{"name": "doggie", "photoUrls": []}' });
     const { id: plantId } = plant as { id: number };
     const id = idFrom();
@@ -174,7 +174,7 @@ describe("bare fetch, as in Petstore's own examples", () => {
     expect((await call('DELETE', `/store/order/${id}`, { headers: withKey })).status).toBe(409);
   });
 
-  it('walks the users', async () => {
+  it('works for all user operations', async () => {
     const username = fresh('theUser');
     const user = JSON.stringify({ id: 0, username, firstName: 'John', email: 'john@email.com', password: 'p 12345 ü&=', userStatus: 1 });
     const headers = { ...accept, 'content-type': 'application/json' };

@@ -2,10 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { createPlant, fresh, ok, type Plant, placeOrder, problem, send, staff } from './shop.js';
 
 const get = (id: number) => send<Plant>('GET', `/v3/plant/${id}`);
-const nowhere = 999_999_999_999;
+const unknownId = 999_999_999_999;
 
 describe('plants', () => {
-  it('POST /plant answers the plant with an id, a status and what was left out filled in', async () => {
+  it('POST /plant returns the plant with an id and defaults for omitted members', async () => {
     const plant = await createPlant({
       name: 'Ficus lyrata',
       category: { id: 3, name: 'Trees' },
@@ -28,7 +28,7 @@ describe('plants', () => {
     expect(await ok(get(plant.id))).toEqual(plant);
   });
 
-  it('an id that a client chooses is kept, refused while taken, and free again after the deletion', async () => {
+  it('an id chosen by the client is used, refused while taken, and free again after the deletion', async () => {
     const id = 1 + Math.floor(Math.random() * 900_000_000);
     const create = () => send<Plant>('POST', '/v3/plant', { as: staff, json: { id, name: 'Aloe', photoUrls: [] } });
     expect((await ok(create())).id).toBe(id);
@@ -39,18 +39,18 @@ describe('plants', () => {
     expect(await placeOrder({ plantId: id })).toMatchObject({ plantId: id, status: 'placed' });
   });
 
-  it('PUT /plant replaces all attributes and keeps a status that is not given', async () => {
+  it('PUT /plant replaces all attributes, but keeps an omitted status', async () => {
     const { id } = await createPlant({ status: 'pending', tags: [{ name: 'old' }], category: { name: 'Old' } });
     const put = (json: unknown) => send<Plant>('PUT', '/v3/plant', { as: staff, json });
     const replaced = await ok(put({ id, name: 'New name' }));
     expect(replaced).toEqual({ id, name: 'New name', photoUrls: [], tags: [], status: 'pending' });
     expect(await ok(get(id))).toEqual(replaced);
-    await problem(put({ id: nowhere, name: 'x' }), 404, 'plant-not-found');
+    await problem(put({ id: unknownId, name: 'x' }), 404, 'plant-not-found');
     const { errors } = await problem(put({ name: 'x' }), 400, 'invalid-input');
     expect(errors?.map((one) => one.pointer)).toEqual(['/id']);
   });
 
-  it('POST /plant/{plantId} takes a form with name, status or both, and nothing else', async () => {
+  it('POST /plant/{plantId} accepts only a form with name, status or both', async () => {
     const { id } = await createPlant();
     const change = (form: Record<string, string>) => send<Plant>('POST', `/v3/plant/${id}`, { as: staff, form });
     expect(await ok(change({ status: 'sold' }))).toMatchObject({ name: 'Monstera', status: 'sold' });
@@ -58,10 +58,10 @@ describe('plants', () => {
     await problem(change({}), 400, 'invalid-input');
     await problem(change({ status: 'gone' }), 400, 'invalid-input');
     await problem(send('POST', `/v3/plant/${id}`, { as: staff, json: { name: 'x' } }), 415, 'unsupported-media-type');
-    await problem(send('POST', `/v3/plant/${nowhere}`, { as: staff, form: { name: 'x' } }), 404, 'plant-not-found');
+    await problem(send('POST', `/v3/plant/${unknownId}`, { as: staff, form: { name: 'x' } }), 404, 'plant-not-found');
   });
 
-  it('GET /plant/findByStatus finds by a comma list and by repeated parameters', async () => {
+  it('GET /plant/findByStatus accepts a comma-separated list and repeated parameters', async () => {
     const sold = await createPlant({ status: 'sold' });
     const pending = await createPlant({ status: 'pending' });
     const find = async (query: string) =>
@@ -76,7 +76,7 @@ describe('plants', () => {
     await problem(send('GET', '/v3/plant/findByStatus'), 400, 'invalid-input');
   });
 
-  it('GET /plant/findByTags finds plants with any of the names, each once', async () => {
+  it('GET /plant/findByTags finds plants with any of the tags, each once', async () => {
     const [one, two] = [fresh('tag'), fresh('tag')];
     const both = await createPlant({ tags: [{ name: one }, { name: two }] });
     const second = await createPlant({ tags: [{ name: two }] });
@@ -86,7 +86,7 @@ describe('plants', () => {
     await problem(send('GET', '/v3/plant/findByTags'), 400, 'invalid-input');
   });
 
-  it('GET /plant/search finds a plant at once, by words that are cut short or spelled wrongly, page after page', async () => {
+  it('GET /plant/search finds a new plant at once, by truncated or misspelled words, page by page', async () => {
     const word = `xylo${fresh('').replaceAll(/[^a-z]/g, '')}phyllum`;
     const tag = fresh('tag');
     const one = await createPlant({ name: `Big ${word}`, tags: [{ name: tag }], category: { name: 'Searched' } });
@@ -116,7 +116,7 @@ describe('plants', () => {
     });
   });
 
-  it('POST /plant/import takes good lines beside bad ones, again without effect; what GET /plant/export gives can be imported', async () => {
+  it('POST /plant/import imports valid lines, refuses invalid ones, has no effect when repeated, and accepts exports', async () => {
     const [one, two] = [await createPlant(), await createPlant()];
     await ok(send('DELETE', `/v3/plant/${two.id}`, { as: staff }));
     const tag = fresh('tag');
@@ -159,10 +159,10 @@ describe('plants', () => {
     const refusal = await problem(send('DELETE', `/v3/plant/${id}`, { as: staff }), 409, 'plant-has-pending-orders');
     expect(refusal['orders']).toEqual([order.id]);
     expect(await ok(get(id))).toMatchObject({ id });
-    await problem(send('DELETE', `/v3/plant/${nowhere}`, { as: staff }), 404, 'plant-not-found');
+    await problem(send('DELETE', `/v3/plant/${unknownId}`, { as: staff }), 404, 'plant-not-found');
   });
 
-  it('DELETE /plant/{plantId} answers an ApiResponse, and the plant can no longer be ordered', async () => {
+  it('DELETE /plant/{plantId} returns an ApiResponse, and the plant can no longer be ordered', async () => {
     const { id } = await createPlant();
     const answer = await ok(send('DELETE', `/v3/plant/${id}`, { as: staff }));
     expect(answer).toEqual({ code: 200, type: 'SUCCESS', message: expect.any(String) });

@@ -1,35 +1,35 @@
 import { connect, type Socket } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 
-// HTTP/1.1 by hand: fetch corrects or refuses what hostile clients send, and hides a second answer to one request.
+// A raw HTTP/1.1 client: fetch corrects or refuses hostile requests, and hides a second answer to one request.
 
 export interface RawRequest {
   readonly method: string;
-  /** The request target as it goes on the wire, latin-1. */
+  /** The request target, sent as Latin-1 without changes. */
   readonly target: string;
-  /** As they go on the wire; `Host` and the framing are added where they are not given. */
+  /** Sent without changes; `Host` and framing headers are added if they are missing. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body?: Buffer;
-  /** The framing is broken on purpose: on a connection of its own, of which only the first answer counts. */
+  /** For requests with broken framing: uses a separate connection, on which only the first answer counts. */
   readonly alone?: boolean;
 }
 
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** As it was before it was compressed. */
+  /** Decompressed. */
   readonly body: Buffer;
   readonly ms: number;
 }
 
-/** What came instead of an answer. */
+/** Thrown if there is no valid answer. */
 export class NoAnswer extends Error {
   constructor(readonly reason: 'closed' | 'deadline' | 'not HTTP' | 'several answers') {
     super(reason);
   }
 }
 
-/** Connections are kept and used again, as browsers do; so one answer too many is seen by the next request. */
+/** Reuses connections, as browsers do, so that the next request detects a surplus answer. */
 export class RawHttp {
   private readonly host: string;
   private readonly address: { readonly host: string; readonly port: number };
@@ -44,12 +44,12 @@ export class RawHttp {
   /** @throws NoAnswer */
   async send(request: RawRequest, deadlineMs: number): Promise<RawAnswer> {
     const bytes = bytesOf(request, this.host);
-    const kept = request.alone ? undefined : this.keptSocket();
-    if (kept) {
+    const reused = request.alone ? undefined : this.idleSocket();
+    if (reused) {
       try {
-        return await this.exchange(kept, request, bytes, deadlineMs);
+        return await this.exchange(reused, request, bytes, deadlineMs);
       } catch (error) {
-        // The server may end an idle connection at any time; that is no answer to this request.
+        // The server may close an idle connection at any time: retry on a new one.
         if (!(error instanceof NoAnswer) || error.reason !== 'closed') throw error;
       }
     }
@@ -62,7 +62,7 @@ export class RawHttp {
     for (const socket of this.idle.splice(0)) socket.destroy();
   }
 
-  private keptSocket(): Socket | undefined {
+  private idleSocket(): Socket | undefined {
     for (let socket = this.idle.pop(); socket; socket = this.idle.pop()) {
       socket.removeAllListeners();
       if (socket.readableLength > 0) throw new NoAnswer('several answers');
@@ -76,11 +76,11 @@ export class RawHttp {
       const begun = performance.now();
       let received: Buffer = Buffer.alloc(0);
       const timer = setTimeout(() => finish(new NoAnswer('deadline')), deadlineMs);
-      const finish = (outcome: Omit<RawAnswer, 'ms'> | NoAnswer, keep = false): void => {
+      const finish = (outcome: Omit<RawAnswer, 'ms'> | NoAnswer, isReusable = false): void => {
         clearTimeout(timer);
         socket.removeAllListeners();
         socket.on('error', () => socket.destroy());
-        if (keep) this.keep(socket);
+        if (isReusable) this.release(socket);
         else socket.destroy();
         if (outcome instanceof NoAnswer) reject(outcome);
         else resolve({ ...outcome, body: decoded(outcome), ms: performance.now() - begun });
@@ -111,7 +111,7 @@ export class RawHttp {
     });
   }
 
-  private keep(socket: Socket): void {
+  private release(socket: Socket): void {
     socket.on('end', () => socket.destroy());
     socket.pause();
     this.idle.push(socket);

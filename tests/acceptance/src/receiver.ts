@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { verifyWebhook } from '@plant-shop/client/webhooks';
 import { until } from './shop.js';
 
-/** One POST as it came. */
+/** A received POST. */
 export interface Post {
   readonly id: string;
   readonly headers: IncomingHttpHeaders;
@@ -15,7 +15,7 @@ interface Reply {
   readonly headers?: Record<string, string>;
 }
 
-/** Somebody else's server that takes webhooks: it keeps what came, and answers what it is told to. */
+/** A webhook endpoint that records POSTs and answers as configured by `answer`. */
 export class Receiver {
   readonly posts: Post[] = [];
   answer: (post: Post) => Reply = () => ({ status: 204 });
@@ -42,7 +42,7 @@ export class Receiver {
     return receiver;
   }
 
-  /** Waits for so many. */
+  /** Waits until `count` POSTs have arrived. @returns all of them */
   async got(count: number, limitMs?: number): Promise<readonly Post[]> {
     await until(async () => this.posts.length >= count, limitMs);
     return this.posts;
@@ -55,7 +55,7 @@ export class Receiver {
   }
 }
 
-/** Whether a receiver that knows only this secret would believe it. */
+/** Whether the POST has a valid signature with this secret. */
 export function isSigned(post: Post, secret: string): boolean {
   try {
     verifyWebhook(post.headers, post.body, secret);

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createShop, type ShopEvents, type StreamMessage } from '@plant-shop/client';
-import { backUp, reconcile, rows, setBack } from './inside.js';
+import { backUp, reconcile, restore, rows } from './internals.js';
 import { type Post, Receiver } from './receiver.js';
 import { createPlant, gatewayUrl, ok, placeOrder, send, staff, until } from './shop.js';
 import { pageOfEvents, streamUrl } from './stream.js';
 
 const eventTypes = ['order.placed', 'order.status_changed'] as const;
 
-/** Somebody who uses the client library's loop. */
+/** A client that follows events with the client library. */
 class Follower {
   readonly seen: StreamMessage<(typeof eventTypes)[number]>[] = [];
   private readonly events: ShopEvents<(typeof eventTypes)[number]>;
@@ -37,7 +37,7 @@ class Follower {
   }
 }
 
-/** The ids of all events that the store's database holds of these orders, in the order of the feed. */
+/** Ids of all events of these orders in the store's database, in feed order. */
 const feedOf = async (orderIds: readonly number[]): Promise<string[]> =>
   (
     await rows<{ id: string }>('store', 'SELECT event_id AS id FROM order_transitions WHERE order_id = ANY($1) AND feed_seq IS NOT NULL ORDER BY feed_seq', [
@@ -46,7 +46,7 @@ const feedOf = async (orderIds: readonly number[]): Promise<string[]> =>
   ).map(({ id }) => id);
 const epoch = async (): Promise<string> => (await rows<{ epoch: string }>('store', 'SELECT epoch FROM feed_head'))[0]!.epoch;
 
-describe('a stream of which a database is set back', () => {
+describe('the stream after a database was restored from a backup', () => {
   let receiver: Receiver;
   let plantId: number;
   beforeAll(async () => {
@@ -61,7 +61,7 @@ describe('a stream of which a database is set back', () => {
     await receiver.stop();
   });
 
-  /** Orders that went all their way. */
+  /** Places orders and waits until they are delivered and numbered. */
   const ordersDone = async (count: number): Promise<number[]> => {
     const ids: number[] = [];
     for (let n = 0; n < count; n++) ids.push((await placeOrder({ plantId })).id);
@@ -69,32 +69,32 @@ describe('a stream of which a database is set back', () => {
     await until(async () => (await feedOf(ids)).length === 3 * count, 30_000);
     return ids;
   };
-  const sentOf = (ids: readonly string[]): Post[] => receiver.posts.filter(({ id }) => ids.includes(id));
-  const allSent = (ids: readonly string[]) =>
+  const postsOf = (ids: readonly string[]): Post[] => receiver.posts.filter(({ id }) => ids.includes(id));
+  const allPosted = (ids: readonly string[]) =>
     until(async () => {
       const sent = new Set(receiver.posts.map(({ id }) => id));
       return ids.every((id) => sent.has(id));
     }, 60_000);
   const start = async () => new Follower((await pageOfEvents({ cursor: 'latest' })).body.cursor);
 
-  it("notifications': nothing is missing, one gap at most is shown, and what is sent again has its id and bytes", async () => {
+  it("of notifications: no event is missing, clients get at most one gap, and repetitions have the same id and bytes", async () => {
     const before = await epoch();
     const client = await start();
     try {
       const early = await ordersDone(5);
       await backUp('notifications');
       const late = await ordersDone(5);
-      await setBack('notifications');
+      await restore('notifications');
       const more = await ordersDone(5);
       const expected = await feedOf([...early, ...late, ...more]);
       await until(async () => expected.every((id) => client.ids.includes(id)), 60_000);
       expect(client.gaps.length).toBeLessThanOrEqual(1);
-      // In the order of the feed, by what a client does not know yet.
+      // First occurrences come in feed order.
       expect([...new Set(client.ids)].filter((id) => expected.includes(id))).toEqual(expected);
-      await allSent(expected);
-      const bodies = new Map(sentOf(expected).map(({ id, body }) => [id, body]));
-      for (const { id, body } of sentOf(expected)) expect(body).toBe(bodies.get(id));
-      // The feed is still the same history.
+      await allPosted(expected);
+      const bodies = new Map(postsOf(expected).map(({ id, body }) => [id, body]));
+      for (const { id, body } of postsOf(expected)) expect(body).toBe(bodies.get(id));
+      // The store's feed did not start a new epoch.
       expect(await epoch()).toBe(before);
       expect(await reconcile()).toEqual({ exitCode: 0, findings: [] });
     } finally {
@@ -102,7 +102,7 @@ describe('a stream of which a database is set back', () => {
     }
   }, 180_000);
 
-  it("the store's: its feed goes on under a new epoch, clients are shown that once, and miss nothing that the shop still knows", async () => {
+  it('of the store: the feed continues in a new epoch, clients get one gap, and miss no event that the shop still has', async () => {
     const before = await epoch();
     const client = await start();
     try {
@@ -112,7 +112,7 @@ describe('a stream of which a database is set back', () => {
       const known = await feedOf(early);
       const lost = await feedOf(undone);
       await until(async () => [...known, ...lost].every((id) => client.ids.includes(id)), 30_000);
-      await setBack('store');
+      await restore('store');
       const more = await ordersDone(5);
       const expected = await feedOf(more);
       await until(async () => expected.every((id) => client.ids.includes(id)), 60_000);
@@ -121,7 +121,7 @@ describe('a stream of which a database is set back', () => {
       const ours = new Set([...known, ...lost, ...expected]);
       const own = client.seen.flatMap((one) => (one.event === 'stream.gap' ? one.data.reason : one.id !== undefined && ours.has(one.id) ? one.id : []));
       expect(own).toEqual([...known, ...lost, 'restored', ...expected]);
-      await allSent(expected);
+      await allPosted(expected);
       expect(await reconcile()).toEqual({ exitCode: 0, findings: [] });
     } finally {
       await client.stop();

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { backUp, reconcile, rows, setBack } from './inside.js';
+import { backUp, reconcile, restore, rows } from './internals.js';
 import {
   createPlant,
   type Customer,
@@ -15,20 +15,20 @@ import {
 } from './shop.js';
 import { Subscription } from './stream.js';
 
-/** An order that stays open: neither payment nor delivery comes by itself. */
+/** Places an order that stays open, without the simulated payment. */
 async function placeWaiting(plantId: number, as: Customer): Promise<Order> {
   for (;;) {
     const order = await placeOrder({ plantId }, as);
-    const kept = await rows(
+    const stopped = await rows(
       'store',
       `UPDATE orders SET due_at = NULL, due_move = NULL WHERE id = $1 AND status = 'placed' RETURNING id`,
       [order.id],
     );
-    if (kept.length > 0) return order;
+    if (stopped.length > 0) return order;
   }
 }
 
-/** Somebody whom the store knows, without open orders. */
+/** A customer known to the store, without open orders. */
 async function formerCustomer(plantId: number): Promise<Customer & { userId: string }> {
   const customer = await newCustomer();
   const { id } = await placeWaiting(plantId, customer);
@@ -45,13 +45,13 @@ const list = (plantId: number, status: string) =>
 const getPlant = (plantId: number) => send<Plant>('GET', `/v3/plant/${plantId}`);
 const order = (plantId: number) => send<Order>('POST', '/v3/store/order', { as: staff, json: { plantId } });
 
-describe('a database that is set back to its backup', () => {
+describe('reconciliation after a database was restored from a backup', () => {
   beforeAll(async () => expect(await reconcile()).toEqual({ exitCode: 0, findings: [] }));
   afterEach(async () => expect(await reconcile()).toEqual({ exitCode: 0, findings: [] }));
 
-  it('the store: plants are opened and listed again, what was deleted since goes, open orders are named', async () => {
+  it('of the store: adds stock of new plants, updates listings, retires deleted plants and users, and reports open orders', async () => {
     const [listed, gone, ordered] = [await createPlant(), await createPlant(), await createPlant()];
-    const leaver = await formerCustomer(listed.id);
+    const deleted = await formerCustomer(listed.id);
     const waiting = await placeWaiting(ordered.id, await newCustomer());
     await backUp('store');
     const created = await createPlant({ quantity: 5 });
@@ -59,8 +59,8 @@ describe('a database that is set back to its backup', () => {
     await deletePlant(gone.id);
     await cancel(waiting.id);
     await deletePlant(ordered.id);
-    await deleteUser(leaver);
-    await setBack('store');
+    await deleteUser(deleted);
+    await restore('store');
 
     const left = { plantId: ordered.id, drift: 'plant-missing', outcome: 'left', openOrders: [waiting.id] };
     const found = await reconcile('--dry-run');
@@ -72,7 +72,7 @@ describe('a database that is set back to its backup', () => {
       { plantId: gone.id, drift: 'plant-missing', outcome: 'mended' },
       left,
       { plantId: created.id, drift: 'stock-missing', outcome: 'mended' },
-      { userId: leaver.userId, drift: 'user-missing', outcome: 'mended' },
+      { userId: deleted.userId, drift: 'user-missing', outcome: 'mended' },
     ]);
     expect(found.findings.map(({ drift }) => drift)).toEqual(findings.map(({ drift }) => drift));
     expect(await reconcile()).toEqual({ exitCode: 1, findings: [left] });
@@ -86,7 +86,7 @@ describe('a database that is set back to its backup', () => {
     await ok(order(created.id));
   }, 30_000);
 
-  it('the catalog: what was deleted since is deleted again, what was created since leaves no stock, and no number comes back', async () => {
+  it('of the catalog: repeats deletions, retires stock of lost plants, and reuses no id or version', async () => {
     const [gone, listed] = [await createPlant(), await createPlant()];
     await backUp('catalog');
     await deletePlant(gone.id);
@@ -94,7 +94,7 @@ describe('a database that is set back to its backup', () => {
     const [lost, ordered] = [await createPlant(), await createPlant({ quantity: 5 })];
     const customer = await newCustomer();
     const waiting = await placeWaiting(ordered.id, customer);
-    await setBack('catalog');
+    await restore('catalog');
 
     const { exitCode, findings } = await reconcile();
     expect(exitCode).toBe(1);
@@ -112,22 +112,22 @@ describe('a database that is set back to its backup', () => {
     const next = await createPlant({ quantity: 1 });
     expect(next.id).toBeGreaterThan(ordered.id);
     await ok(order(next.id));
-    // As the report says: the plant is created again, and the order that waited is its order.
+    // The remedy for the reported plant: create it again with its id; the open order belongs to it.
     await createPlant({ id: ordered.id, quantity: 3 });
     expect(await ok(send('GET', `/v3/store/inventory/${ordered.id}`, { as: staff }))).toMatchObject({ free: 3, reserved: 1 });
     await cancel(waiting.id);
     expect(await ok(send('GET', `/v3/store/inventory/${ordered.id}`, { as: staff }))).toMatchObject({ free: 4, reserved: 0 });
   }, 30_000);
 
-  it('identity: who was deleted since is deleted again, orders of who is not there are named, and revocations are followed', async () => {
+  it('of identity: repeats deletions, reports open orders of lost users, and revocations take effect', async () => {
     const { id: plantId } = await createPlant();
-    const leaver = await formerCustomer(plantId);
+    const deleted = await formerCustomer(plantId);
     const stays = await newCustomer();
     await backUp('identity');
-    await deleteUser(leaver);
+    await deleteUser(deleted);
     const lost = await newCustomer();
     const waiting = await placeWaiting(plantId, lost);
-    await setBack('identity');
+    await restore('identity');
 
     const inventory = (as: Customer) => send('GET', '/v3/store/inventory', { as });
     const { exitCode, findings } = await reconcile();
@@ -136,13 +136,13 @@ describe('a database that is set back to its backup', () => {
     expect(findings).toHaveLength(2);
     expect(findings).toEqual(
       expect.arrayContaining([
-        { userId: leaver.userId, username: leaver.username, drift: 'user-deleted', outcome: 'mended' },
+        { userId: deleted.userId, username: deleted.username, drift: 'user-deleted', outcome: 'mended' },
         left,
       ]),
     );
-    for (const somebody of [leaver, lost]) {
-      await problem(send('GET', `/v3/user/${somebody.username}`), 404, 'user-not-found');
-      await until(async () => (await inventory(somebody)).status === 401, 1_000);
+    for (const user of [deleted, lost]) {
+      await problem(send('GET', `/v3/user/${user.username}`), 404, 'user-not-found');
+      await until(async () => (await inventory(user)).status === 401, 1_000);
     }
     await ok(inventory(stays));
     await ok(send('GET', '/v3/user/logout', { as: stays }));
@@ -152,41 +152,41 @@ describe('a database that is set back to its backup', () => {
     await cancel(waiting.id);
   }, 30_000);
 
-  it('identity, whose log of revocations then grows past what was known of it: nothing that is gone is accepted', async () => {
+  it('of identity, whose revocation log then grows past the last known position: no lost or revoked credential is accepted', async () => {
     const inventory = (as: Customer) => send('GET', '/v3/store/inventory', { as });
     const newKey = async (of: Customer): Promise<{ apiKey: string }> => {
       const { key } = await ok(send<{ key: string }>('POST', `/v3/user/${of.username}/apiKeys`, { as: of, json: { name: 'listener' } }));
       return { apiKey: key };
     };
     const [revoked, other] = [await newCustomer(), await newCustomer()];
-    const goesOn = await Subscription.open({}, await newKey(other));
+    const unaffected = await Subscription.open({}, await newKey(other));
     await backUp('identity');
-    // The restored database has neither the user nor the key, and no entry of its log will ever say so.
+    // The restored database has neither the user nor the key, and its log will never revoke them.
     const lost = await newCustomer();
-    const ends = await Subscription.open({}, await newKey(lost));
+    const ended = await Subscription.open({}, await newKey(lost));
     await ok(inventory(lost));
     await ok(inventory(revoked));
     await ok(send('GET', '/v3/user/logout', { as: revoked }));
     await until(async () => (await inventory(revoked)).status === 401, 1_000);
     const log = (): Promise<{ position: number }[]> => rows('identity', 'SELECT position::int FROM revocation_head');
     const [known] = await log();
-    // When its followers can ask again, the log is longer than it was.
+    // Makes the restored log longer than the one that its followers know.
     await rows(
       'identity_backup',
       `WITH head AS (UPDATE revocation_head SET position = position + 5 RETURNING position)
        INSERT INTO revocations (position, kind, id) SELECT position - 5 + n, 'session', gen_random_uuid() FROM head, generate_series(1, 5) n`,
     );
-    await setBack('identity');
+    await restore('identity');
     const [grown] = await log();
     expect(grown!.position).toBeGreaterThan(known!.position);
 
-    // How soon is for the chaos command, whose rule "revoked" allows a second; here other tests use the machine too.
-    await until(async () => ends.closed?.code === 4001, 10_000);
+    // The chaos command tests the limit of one second (rule "revoked"); here other tests use the machine too.
+    await until(async () => ended.closed?.code === 4001, 10_000);
     expect((await inventory(lost)).status).toBe(401);
-    // Identity takes the session for a live one; the gateway has seen its end.
+    // Identity has the session as valid again; the gateway knows its revocation.
     expect((await inventory(revoked)).status).toBe(401);
     await ok(inventory(other));
-    expect(goesOn.closed).toBeUndefined();
-    goesOn.close();
+    expect(unaffected.closed).toBeUndefined();
+    unaffected.close();
   }, 30_000);
 });

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import { type Document, DocumentJudge } from './document.js';
 
-// Everything that these tests know of the shop is what a client knows: its address, the demo credentials and HTTP.
+// These tests know only what a client knows about the shop: its address, the demo credentials and HTTP.
 
 export const setting = (name: string): string => {
   const value = process.env[name];
@@ -11,14 +11,14 @@ export const setting = (name: string): string => {
 
 export const gatewayUrl = (): string => setting('GATEWAY_URL');
 
-/** How a request shows who it is from; several add up. */
+/** Credentials of a request; their permissions are combined. */
 export interface Credentials {
   readonly apiKey?: string;
   readonly bearer?: string;
   readonly sessionToken?: string;
 }
 
-/** The demo data's key with every permission. */
+/** The API key of the demo data; it has every permission. */
 export const staff: Credentials = { apiKey: 'special-key' };
 
 export type RequestBody = NonNullable<RequestInit['body']>;
@@ -42,8 +42,8 @@ const readDocument = async (): Promise<DocumentJudge> =>
   new DocumentJudge((await (await fetch(`${gatewayUrl()}/v3/openapi.json`)).json()) as Document);
 
 /**
- * One request. The body is parsed when it is JSON, else it is its text. Whatever comes must be what the OpenAPI document
- * says of the operation.
+ * Sends a request. The returned body is parsed JSON, or text for other types. Fails if the answer does not conform to the
+ * OpenAPI document.
  */
 export async function send<Body = unknown>(method: string, path: string, options: Options = {}): Promise<Answer<Body>> {
   const { as = {}, json, form, body, headers = {} } = options;
@@ -65,7 +65,7 @@ export async function send<Body = unknown>(method: string, path: string, options
   return (await checked(method, path, response)) as Answer<Body>;
 }
 
-/** The whole answer, which must be what the OpenAPI document says of the operation. */
+/** Reads an answer. Fails if it does not conform to the OpenAPI document. */
 export async function checked(method: string, path: string, response: Response): Promise<Answer<unknown>> {
   const text = await response.text();
   const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '');
@@ -77,10 +77,10 @@ export async function checked(method: string, path: string, response: Response):
   return answer;
 }
 
-/** A success: 200 with the body. Anything else fails with what came instead. */
+/** Returns the body of a 200; throws for any other status, with the body in the message. */
 export async function ok<Body>(answer: Promise<Answer<Body>>): Promise<Body> {
   const { status, body } = await answer;
-  if (status !== 200) throw new Error(`200 was expected, ${status} came: ${JSON.stringify(body)}`);
+  if (status !== 200) throw new Error(`expected 200, got ${status}: ${JSON.stringify(body)}`);
   return body;
 }
 
@@ -92,10 +92,10 @@ export interface Problem {
   readonly [member: string]: unknown;
 }
 
-/** A refusal as RFC 9457 wants it, complete and with nothing of our inside in it. */
+/** Expects a complete problem (RFC 9457) without internals. @returns its body */
 export async function problem(answer: Promise<Answer<unknown>>, status: number, code: string): Promise<Problem> {
-  const { status: got, headers, body } = await answer;
-  expect({ status: got, body }).toMatchObject({ status, body: { code, status } });
+  const { status: actual, headers, body } = await answer;
+  expect({ status: actual, body }).toMatchObject({ status, body: { code, status } });
   expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
   expect(body).toMatchObject({
     type: expect.stringContaining(`/problems/${code}`),
@@ -109,7 +109,7 @@ export async function problem(answer: Promise<Answer<unknown>>, status: number, 
 }
 
 let names = 0;
-/** A name that no earlier run on the same data used. */
+/** A unique name, also across runs on the same data. */
 export const fresh = (what: string): string => `${what}-${Date.now().toString(36)}-${process.pid}-${++names}`;
 
 export interface Plant {
@@ -142,25 +142,25 @@ export interface Customer extends Credentials {
   readonly bearer: string;
 }
 
-/** A new user, logged in. */
+/** Registers a user and logs in. */
 export async function newCustomer(): Promise<Customer> {
   const user = { username: fresh('user'), password: 'a long enough password' };
   await ok(send('POST', '/v3/user', { json: user }));
   return { ...user, bearer: await login(user.username, user.password) };
 }
 
-/** The session token. */
+/** Logs in. @returns the session token */
 export async function login(username: string, password: string): Promise<string> {
   const query = new URLSearchParams({ username, password }).toString();
   const { message } = await ok(send<{ message: string }>('GET', `/v3/user/login?${query}`));
   return message;
 }
 
-/** Polls for what comes about by itself; never sleeps for a guess. */
+/** Polls a condition every 50 ms. Throws if it is still false after `limitMs`. */
 export async function until(condition: () => Promise<boolean>, limitMs = 15_000): Promise<void> {
   const end = performance.now() + limitMs;
   while (!(await condition())) {
-    if (performance.now() > end) throw new Error(`it did not come about within ${limitMs} ms`);
+    if (performance.now() > end) throw new Error(`the condition was not met within ${limitMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -28,18 +28,18 @@ describe('the stream of order events', () => {
     return { ...created, apiKey: created.key };
   };
 
-  /** Orders are delivered soon after their approval: one that was shipped before. */
-  const shippedInTime = async (subscription: Subscription): Promise<number> => {
+  /** Places orders until one could be shipped before its delivery, which follows soon after the approval. */
+  const placeAndShip = async (subscription: Subscription): Promise<number> => {
     for (let tries = 0; tries < 10; tries++) {
       const { id } = await placeOrder({ plantId, quantity: 2 });
       await subscription.of(id, 2);
       const { status } = await send('POST', `/v3/store/order/${id}/shipment`, { as: staff, json: { carrier: 'Green Post', trackingNumber: 'GP-0042' } });
       if (status === 200) return id;
     }
-    throw new Error('no order was approved for long enough to be shipped');
+    throw new Error('every order was delivered before it could be shipped');
   };
 
-  it('has exactly the payload of the specification, for every change of status and in their order', async () => {
+  it('sends exactly the payload of the specification for every status change, in order', async () => {
     const subscription = await subscribe();
     const { id } = await placeOrder({ plantId });
     await subscription.of(id, 2);
@@ -55,7 +55,7 @@ describe('the stream of order events', () => {
     expect(approved?.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  it('has no tracking number for an order that is cancelled', async () => {
+  it('sends no tracking number for a cancelled order', async () => {
     const subscription = await subscribe();
     const { id } = await placeOrder({ plantId });
     await ok(send('DELETE', `/v3/store/order/${id}`, { as: staff }));
@@ -63,7 +63,7 @@ describe('the stream of order events', () => {
     expect(frame?.data).toEqual({ orderId: id, plantId, previousStatus: 'placed', newStatus: 'cancelled', trackingNumber: '' });
   });
 
-  it('brings an order by WebSocket, by Server-Sent Events, by page and by webhook, with the same bytes and ids', async () => {
+  it('sends the same bytes and ids by WebSocket, Server-Sent Events, page and webhook', async () => {
     const receiver = await Receiver.start();
     const webhook = await ok(
       send<{ id: string }>('POST', '/v3/webhooks', { as: staff, json: { url: receiver.url, eventTypes: ['order.status_changed'], plantId } }),
@@ -98,14 +98,14 @@ describe('the stream of order events', () => {
     }
   });
 
-  it('brings more types to who asks for them, in one order, by every way, as the documents describe them', async () => {
+  it('sends further types on request, in one sequence, by every transport, as documented', async () => {
     const types = 'order.status_changed,order.placed,order.shipped,refund.due';
     const receiver = await Receiver.start();
     const webhook = await ok(send<{ id: string }>('POST', '/v3/webhooks', { as: staff, json: { url: receiver.url, eventTypes: types.split(','), plantId } }));
     try {
       const { cursor } = (await pageOfEvents({ cursor: 'latest' })).body;
       const [plain, all] = [await subscribe(), await subscribe({ types })];
-      const id = await shippedInTime(all);
+      const id = await placeAndShip(all);
       await all.of(id, 4);
       await problem(send('POST', `/v3/store/order/${id}/payment`, { as: staff, json: { outcome: 'succeeded', reference: `again-${id}` } }), 409, 'order-not-payable');
       await all.of(id, 5);
@@ -133,7 +133,7 @@ describe('the stream of order events', () => {
     }
   });
 
-  it('shows events of all types to the owner of their order, and to nobody else without read:orders', async () => {
+  it('sends events of all types only to the owner of the order, and to clients with read:orders', async () => {
     const [owner, other] = [await newCustomer(), await newCustomer()];
     const types = 'order.placed,order.status_changed';
     const [own, others] = [await subscribe({ types }, await keyOf(owner)), await subscribe({ types }, await keyOf(other))];
@@ -146,13 +146,13 @@ describe('the stream of order events', () => {
     expect(others.frames.filter(({ data }) => data.orderId === id)).toEqual([]);
   });
 
-  it.each(['order.unknown', '', 'order.placed,*'])('refuses event types that there are not: "%s"', async (types) => {
+  it.each(['order.unknown', '', 'order.placed,*'])('refuses unknown event types: "%s"', async (types) => {
     expect(await statusOfUpgrade({ api_key: 'special-key', types })).toBe(400);
     const page = await pageOfEvents({ types });
     expect([page.status, JSON.parse(page.text)]).toEqual([400, expect.objectContaining({ code: 'invalid-input', errors: [expect.objectContaining({ parameter: 'types' })] })]);
   });
 
-  it('answers a wrong key with 401 before the upgrade, whichever way it comes', async () => {
+  it('answers a wrong key with 401 before the upgrade, in the query or in a header', async () => {
     expect(await statusOfUpgrade({})).toBe(401);
     expect(await statusOfUpgrade({ api_key: 'wrong' })).toBe(401);
     expect(await statusOfUpgrade({}, { api_key: 'wrong' })).toBe(401);
@@ -161,7 +161,7 @@ describe('the stream of order events', () => {
     expect((await pageOfEvents({}, { apiKey: 'wrong' })).status).toBe(401);
   });
 
-  it.each(['revoked', 'ended with its user'])('closes within a second when the key is %s', async (how) => {
+  it.each(['revoked', 'deleted with its user'])('closes within a second when the key is %s', async (how) => {
     const customer = await newCustomer();
     const key = await keyOf(customer);
     const subscription = await subscribe({}, key);
@@ -174,7 +174,7 @@ describe('the stream of order events', () => {
     expect(await statusOfUpgrade({ api_key: key.key })).toBe(401);
   });
 
-  it("shows a customer one's own orders only", async () => {
+  it('sends customers only events of their own orders', async () => {
     const customer = await newCustomer();
     const [own, all] = [await subscribe({}, await keyOf(customer)), await subscribe()];
     const foreign = await placeOrder({ plantId });
@@ -184,7 +184,7 @@ describe('the stream of order events', () => {
     expect(new Set(own.frames.map(({ data }) => data.orderId))).toEqual(new Set([id]));
   });
 
-  it('is filtered by order, plant and new status', async () => {
+  it('can be filtered by order, plant and new status', async () => {
     const { id: other } = await createPlant({ quantity: 10 });
     const byPlant = await subscribe({ plantId: other });
     const byStatus = await subscribe({ newStatus: 'delivered' });
@@ -199,7 +199,7 @@ describe('the stream of order events', () => {
     expect(new Set(byStatus.frames.map(({ data }) => data.newStatus))).toEqual(new Set(['delivered']));
   });
 
-  it('waits with an empty page for the next event, when it is asked to', async () => {
+  it('holds a request for an empty page until the next event, if requested', async () => {
     const { cursor } = (await pageOfEvents({ cursor: 'latest' })).body;
     const waiting = pageOfEvents({ cursor, wait: 10, plantId });
     const { id } = await placeOrder({ plantId });

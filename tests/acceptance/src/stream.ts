@@ -6,7 +6,7 @@ export const streamUrl = (): string => setting('STREAM_URL');
 
 export type Query = Readonly<Record<string, string | number>>;
 
-/** An event as the specification shows it; by a resumable stream with `id` and `cursor`. */
+/** An event in the specification's format; resumable streams add `id` and `cursor`. */
 export interface Frame {
   readonly id?: string;
   readonly cursor?: string;
@@ -27,10 +27,10 @@ const address = (scheme: 'ws' | 'http', query: Query): URL => {
   return url;
 };
 
-/** A WebSocket that is subscribed, and what came on it. */
+/** A WebSocket that records its frames. */
 export class Subscription {
   readonly texts: string[] = [];
-  /** When it was closed, and by which code. */
+  /** Close code and time, when the socket is closed. */
   closed: { readonly code: number; readonly at: number } | undefined;
 
   private constructor(private readonly socket: WebSocket) {
@@ -52,7 +52,7 @@ export class Subscription {
     return this.texts.map((text) => JSON.parse(text) as Frame);
   }
 
-  /** The frames of one order, once there are so many. */
+  /** Waits for `count` frames of an order. @returns all of them */
   async of(orderId: number, count: number, limitMs?: number): Promise<readonly Frame[]> {
     const own = (): readonly Frame[] => this.frames.filter(({ data }) => data.orderId === orderId);
     await until(async () => own().length >= count, limitMs);
@@ -64,7 +64,7 @@ export class Subscription {
   }
 }
 
-/** What a WebSocket client is not told: the answer to its upgrade. */
+/** Status of the answer to an upgrade request, which WebSocket clients do not expose. */
 export function statusOfUpgrade(query: Query, headers: Record<string, string> = {}): Promise<number> {
   const upgrade = {
     connection: 'Upgrade',
@@ -73,17 +73,17 @@ export function statusOfUpgrade(query: Query, headers: Record<string, string> = 
     'sec-websocket-key': Buffer.from('sixteen bytes...').toString('base64'),
   };
   return new Promise((resolve, reject) => {
-    const asked = request(address('http', query), { headers: { ...upgrade, ...headers } });
-    asked.on('upgrade', (response, socket) => {
+    const upgrading = request(address('http', query), { headers: { ...upgrade, ...headers } });
+    upgrading.on('upgrade', (response, socket) => {
       socket.destroy();
       resolve(response.statusCode ?? 0);
     });
-    asked.on('response', (response) => {
+    upgrading.on('response', (response) => {
       response.resume();
       resolve(response.statusCode ?? 0);
     });
-    asked.on('error', reject);
-    asked.end();
+    upgrading.on('error', reject);
+    upgrading.end();
   });
 }
 
@@ -92,14 +92,14 @@ export interface PageOfEvents {
   readonly cursor: string;
 }
 
-/** The same by plain HTTP: one page from a cursor on. */
+/** Reads a page of events by plain HTTP. */
 export async function pageOfEvents(query: Query = {}, { apiKey = '' }: Credentials = staff): Promise<{ status: number; text: string; body: PageOfEvents }> {
   const response = await fetch(address('http', query), { headers: { api_key: apiKey, accept: 'application/json' } });
   const text = await response.text();
   return { status: response.status, text, body: JSON.parse(text) as PageOfEvents };
 }
 
-/** Server-Sent Events, until there are so many. */
+/** Reads Server-Sent Events until there are at least `count`. */
 export async function sentEvents(count: number, headers: Record<string, string> = {}, query: Query = {}): Promise<readonly { id: string; data: string }[]> {
   const end = new AbortController();
   const response = await fetch(address('http', query), {
@@ -122,7 +122,7 @@ export async function sentEvents(count: number, headers: Record<string, string> 
   return events;
 }
 
-/** What is wrong with an event as a webhook gets it, by the OpenAPI document's `webhooks` and by the AsyncAPI document. */
+/** Validates the body of a webhook against the OpenAPI document's `webhooks` and the AsyncAPI document. @returns the errors */
 export async function faultsOfEvent(text: string): Promise<string[]> {
   const event = JSON.parse(text) as { event: string };
   const [openApi, asyncApi] = await Promise.all([`${gatewayUrl()}/v3/openapi.json`, `${streamUrl().replace(/^ws/, 'http')}/v1/asyncapi.json`].map(async (url) =>

@@ -12,7 +12,7 @@ const loginAs = (username: string, password: string) =>
   send<{ message: string }>('GET', `/v3/user/login?${new URLSearchParams({ username, password }).toString()}`);
 
 describe('users', () => {
-  it('POST /user answers what was sent, without the password', async () => {
+  it('POST /user returns the user without the password', async () => {
     const sent = {
       username: fresh('Ada'),
       firstName: 'Ada',
@@ -29,7 +29,7 @@ describe('users', () => {
     await problem(create({ username: fresh('x'), password: 'some password', id: user.id }), 409, 'user-id-taken');
   });
 
-  it('POST /user/createWithList imports all or none and points at what is wrong', async () => {
+  it('POST /user/createWithList imports all users or none, with pointers to errors', async () => {
     const [one, two] = [fresh('list'), fresh('list')];
     const user = (username: string) => ({ username, password: 'some password' });
     const create = (json: unknown) => send<User[]>('POST', '/v3/user/createWithList', { json });
@@ -43,7 +43,7 @@ describe('users', () => {
     await problem(create({ 0: user(fresh('x')) }), 400, 'invalid-input');
   });
 
-  it('GET /user/{username} shows the public profile to everybody and all of it to its owner', async () => {
+  it('GET /user/{username} returns the public profile to every caller, and the full one to its owner and staff', async () => {
     const customer = await newCustomer();
     const json = { firstName: 'Rosa', email: 'rosa@example.org' };
     await ok(send('PUT', `/v3/user/${customer.username}`, { as: customer, json }));
@@ -54,7 +54,7 @@ describe('users', () => {
     await problem(send('GET', `/v3/user/${fresh('nobody')}`), 404, 'user-not-found');
   });
 
-  it('GET /user finds users by how their names begin, and by role, for whoever manages them', async () => {
+  it('GET /user finds users by prefix and by role, for callers with write:users', async () => {
     const prefix = fresh('Found');
     const names = ['a', 'b', 'c'].map((one) => `${prefix}-${one}`);
     for (const username of names) await ok(send('POST', '/v3/user', { json: { username, password: 'some password', email: 'a@example.org' } }));
@@ -76,7 +76,7 @@ describe('users', () => {
     await problem(find({ q: prefix }, {}), 401, 'unauthorized');
   });
 
-  it('PUT /user/{username}/role gives a role, which holds within a second', async () => {
+  it('PUT /user/{username}/role assigns a role, which takes effect within a second', async () => {
     const { bearer, username } = await newCustomer();
     const path = `/v3/user/${username}`;
     const give = (json: unknown, headers: Record<string, string> = {}, as: object = staff) => send<User>('PUT', `${path}/role`, { as, json, headers });
@@ -89,7 +89,7 @@ describe('users', () => {
     const given = await give({ role: 'staff' }, ifMatch);
     expect(given).toMatchObject({ status: 200, body: { username, role: 'staff' } });
     expect(given.headers.get('etag')).not.toBe(ifMatch['if-match']);
-    // The gateway that answered knows it already; others do within a second.
+    // The gateway that answered applies it at once, other gateways within a second.
     await until(async () => (await addPlant()) === 200, 1_000);
     await problem(give({ role: 'customer' }, ifMatch), 412, 'precondition-failed');
     await ok(give({ role: 'customer' }));
@@ -101,7 +101,7 @@ describe('users', () => {
     await problem(send('PUT', `/v3/user/${fresh('nobody')}/role`, { as: staff, json: { role: 'staff' } }), 404, 'user-not-found');
   });
 
-  it('PUT /user/{username} is for the user in person and for write:users', async () => {
+  it("PUT /user/{username} requires the user's session or write:users", async () => {
     const [mine, other] = [await newCustomer(), await newCustomer()];
     const change = (as: object, json: unknown) => send<User>('PUT', `/v3/user/${mine.username}`, { as, json });
     await problem(change({}, { firstName: 'x' }), 401, 'unauthorized');
@@ -113,7 +113,7 @@ describe('users', () => {
     await problem(send('GET', `/v3/user/${mine.username}`), 404, 'user-not-found');
   });
 
-  it("a new password ends the user's other sessions within a second, and the old one no longer logs in", async () => {
+  it("a new password ends the user's other sessions within a second, and the old password is refused", async () => {
     const customer = await newCustomer();
     const other = await login(customer.username, customer.password);
     await ok(inventoryAs(other));
@@ -124,7 +124,7 @@ describe('users', () => {
     await login(customer.username, 'a new password');
   });
 
-  it('DELETE /user/{username} waits for open orders to be closed, then removes everything', async () => {
+  it('DELETE /user/{username} is refused while orders are open; then it deletes the account and its sessions', async () => {
     const customer = await newCustomer();
     const { id: plantId } = await createPlant();
     const order = await placeOrder({ plantId }, customer);
@@ -139,7 +139,7 @@ describe('users', () => {
 });
 
 describe('sessions', () => {
-  it('GET /user/login answers the bare token, its expiry and the attempts left, and is never cached', async () => {
+  it('GET /user/login returns the token, its expiry and the attempts left, with no-store', async () => {
     const customer = await newCustomer();
     const answer = await loginAs(customer.username, customer.password);
     expect(answer.body).toEqual({ code: 200, type: 'SUCCESS', message: expect.stringMatching(/^[\w-]{40,}$/) });
@@ -148,7 +148,7 @@ describe('sessions', () => {
     expect(Date.parse(answer.headers.get('x-expires-after') ?? '') - Date.now()).toBeGreaterThan(23 * 3_600_000);
   });
 
-  it('a wrong name and a wrong password are the same answer', async () => {
+  it('an unknown username and a wrong password get the same answer', async () => {
     const customer = await newCustomer();
     const fail = async (username: string) => {
       const { requestId, ...rest } = await problem(loginAs(username, 'wrong'), 401, 'login-failed');
@@ -160,7 +160,7 @@ describe('sessions', () => {
     await problem(send('GET', '/v3/user/login?username=a&username=b&password=c'), 400, 'invalid-input');
   });
 
-  it('GET /user/logout ends the session for the very next request, and answers 200 without one', async () => {
+  it('GET /user/logout ends the session before it answers, and is 200 without a session too', async () => {
     const customer = await newCustomer();
     await ok(send('GET', '/v3/store/inventory', { as: { sessionToken: customer.bearer } }));
     expect(await ok(send('GET', '/v3/user/logout', { as: customer }))).toMatchObject({ code: 200, type: 'SUCCESS' });

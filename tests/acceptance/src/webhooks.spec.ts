@@ -51,7 +51,7 @@ describe('webhooks', () => {
   const nextOf = ({ headers }: Answer<unknown>): string | undefined => /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
 
   describe('as resources', () => {
-    it('are made with a secret that is shown once, read, listed, changed and deleted', async () => {
+    it('can be created, read, listed, changed and deleted; only the creation returns the secret', async () => {
       const { secret, path, ...created } = await create({ plantId, description: 'mine' });
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{32,}=*$/);
       expect(created).toEqual({ id: expect.any(String), url: receiver.url, eventTypes, plantId, description: 'mine', state: 'enabled', createdAt: expect.any(String) });
@@ -74,7 +74,7 @@ describe('webhooks', () => {
       await problem(send('GET', path, { as: customer }), 404, 'webhook-not-found');
     });
 
-    it('are listed by page, newest first', async () => {
+    it('are listed page by page, newest first', async () => {
       const ids = [await create(), await create(), await create()].map(({ id }) => id).reverse();
       const first = await send<Webhook[]>('GET', '/v3/webhooks?limit=2', { as: customer });
       expect(first.body.map(({ id }) => id)).toEqual(ids.slice(0, 2));
@@ -84,7 +84,7 @@ describe('webhooks', () => {
       expect(nextOf(second)).toBeUndefined();
     });
 
-    it('are made once under one Idempotency-Key', async () => {
+    it('are created once per Idempotency-Key', async () => {
       const options = { as: customer, json: { url: receiver.url, eventTypes }, headers: { 'idempotency-key': crypto.randomUUID() } };
       const first = await send<Webhook>('POST', '/v3/webhooks', options);
       made.push({ id: first.body.id, as: customer });
@@ -106,7 +106,7 @@ describe('webhooks', () => {
       ['POST', `${path}/replay`, {}],
     ];
 
-    it("of others do not exist, not even for staff's key", async () => {
+    it("of other users are 404, even for the key of staff", async () => {
       const { path } = await create();
       const other = await newCustomer();
       for (const [method, at, json] of [...rows(path), ...rows(`/v3/webhooks/${unknown}`)]) {
@@ -117,7 +117,7 @@ describe('webhooks', () => {
       expect(await ok(send('GET', '/v3/webhooks', { as: other }))).toEqual([]);
     });
 
-    it('need a credential with the permission for them', async () => {
+    it('require a credential with the permission `webhooks`', async () => {
       const keys = `/v3/user/${customer.username}/apiKeys`;
       const { key: apiKey } = await ok(send<{ key: string }>('POST', keys, { as: customer, json: { name: 'till', permissions: ['write:orders'] } }));
       for (const [method, path, json] of [['POST', '/v3/webhooks', {}], ['GET', '/v3/webhooks'], ...rows(`/v3/webhooks/${unknown}`)] as const) {
@@ -132,8 +132,8 @@ describe('webhooks', () => {
       ['a private address', { url: 'https://10.0.0.1/' }, '/url'],
       ['a private address in another spelling', { url: 'https://0xa9fea9fe/' }, '/url'],
       ['no event type', { eventTypes: [] }, '/eventTypes'],
-      ['an event type that is not there', { eventTypes: ['order.praised'] }, '/eventTypes'],
-      ['an order that is no id', { orderId: '7' }, '/orderId'],
+      ['an unknown event type', { eventTypes: ['order.praised'] }, '/eventTypes'],
+      ['an invalid order id', { orderId: '7' }, '/orderId'],
     ])('are refused with %s', async (_, webhook, pointer) => {
       const json = { url: receiver.url, eventTypes, ...webhook };
       const { errors } = await problem(send('POST', '/v3/webhooks', { as: customer, json }), 400, 'invalid-input');
@@ -142,7 +142,7 @@ describe('webhooks', () => {
   });
 
   describe('as deliveries', () => {
-    it('an order sends what happens to it, in order, signed, and the list of deliveries shows it', async () => {
+    it('carry the status changes of an order, in sequence and signed, and are listed', async () => {
       const { path, secret } = await create();
       const { id } = await placeOrder({ plantId }, customer);
       const posts = await receiver.got(2);
@@ -174,7 +174,7 @@ describe('webhooks', () => {
       expect(await ok(send('GET', next.pathname + next.search, { as: customer }))).toEqual([deliveries[1]]);
     });
 
-    it("are of one's own orders only, and of those that the filter lets through", async () => {
+    it("carry events only of the owner's orders that match the filter", async () => {
       const other = await newCustomer();
       const { id: otherPlant } = await createPlant({ quantity: 10 });
       await create({ plantId });
@@ -187,7 +187,7 @@ describe('webhooks', () => {
       expect(posts.map(({ body }) => (JSON.parse(body) as { data: { orderId: number } }).data.orderId)).toEqual([own.id, own.id]);
     });
 
-    it('can be tried without an order', async () => {
+    it('can be tested without an order', async () => {
       const { path, secret, id } = await create();
       const delivery = await ok(send<Delivery>('POST', `${path}/test`, { as: customer }));
       const [post] = await receiver.got(1);
@@ -197,7 +197,7 @@ describe('webhooks', () => {
       await until(async () => (await deliveriesOf(path))[0]?.state === 'delivered');
     });
 
-    it('are signed by both secrets while one is rotated, and by the new one alone without a grace', async () => {
+    it('are signed with both secrets during the grace period of a rotation, without one only with the new secret', async () => {
       const { path, secret } = await create();
       const rotate = (json: object): Promise<{ secret: string; previousUntil: string }> =>
         ok(send<{ secret: string; previousUntil: string }>('POST', `${path}/rotateSecret`, { as: customer, json }));
@@ -223,7 +223,7 @@ describe('webhooks', () => {
     };
     const secondsUntilNext = ({ nextAttemptAt }: Delivery): number => (Date.parse(nextAttemptAt ?? '') - Date.now()) / 1_000;
 
-    it('that fail wait for their next attempt, as long as the receiver says', async () => {
+    it('are retried after a failure, after the time in Retry-After if the receiver sends it', async () => {
       receiver.answer = () => ({ status: 500 });
       const soon = secondsUntilNext(await failed((await create()).path));
       expect(soon).toBeGreaterThan(0);
@@ -232,7 +232,7 @@ describe('webhooks', () => {
       expect(secondsUntilNext(await failed((await create()).path))).toBeGreaterThan(590);
     });
 
-    it('that fail are sent again when it is asked for, with the same id and bytes', async () => {
+    it('can be resent after a failure, with the same id and bytes', async () => {
       receiver.answer = () => ({ status: 500 });
       const { path } = await create();
       const { id, eventId } = await failed(path);
@@ -245,7 +245,7 @@ describe('webhooks', () => {
       await problem(send('POST', `${path}/deliveries/999999999/resend`, { as: customer }), 404, 'delivery-not-found');
     });
 
-    it('end with 410: the webhook is disabled, its events are held, and sent once it is enabled again', async () => {
+    it('stop after 410: the webhook is disabled, and its events are held until it is enabled again', async () => {
       receiver.answer = () => ({ status: 410 });
       const { path } = await create();
       await ok(send('POST', `${path}/test`, { as: customer }));
@@ -263,7 +263,7 @@ describe('webhooks', () => {
       expect(await read()).not.toHaveProperty('disabledReason');
     });
 
-    it('of the past are sent again, with the same ids and bytes', async () => {
+    it('of the past can be replayed, with the same ids and bytes', async () => {
       const since = new Date(Date.now() - 1_000).toISOString();
       const { path } = await create({ plantId });
       const { id } = await placeOrder({ plantId }, customer);

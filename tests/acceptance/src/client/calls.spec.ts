@@ -3,7 +3,7 @@ import { createShop, type Credential, type ProblemCode, ShopError, ShopProblem }
 import { startProxy } from '@plant-shop/testing/proxy';
 import { createPlant, fresh, gatewayUrl, newCustomer } from '../shop.js';
 
-// The client library against the whole shop.
+// Tests of the client library against a complete shop.
 
 const shopOf = (credential?: Credential, url = gatewayUrl()) => createShop({ url, ...(credential && { credential }) });
 const ours = shopOf({ apiKey: 'special-key' });
@@ -19,7 +19,7 @@ describe('the client library', () => {
     ({ id: plantId } = await createPlant({ quantity: 1_000 }));
   });
 
-  it('makes, changes and deletes a plant with an image', async () => {
+  it('creates, changes and deletes a plant with an image', async () => {
     const { data: plant, response } = await ours.POST('/plant', { body: { name: fresh('fern'), photoUrls: [], status: 'available' } });
     const path = { plantId: plant.id };
     await ours.POST('/plant/{plantId}', { params: { path }, body: { status: 'sold' } });
@@ -36,7 +36,7 @@ describe('the client library', () => {
     expect((await ours.DELETE('/plant/{plantId}', { params: { path } })).data.type).toBe('SUCCESS');
   });
 
-  it('throws problems with their code, fields and members', async () => {
+  it('throws problems with their code, field errors and members', async () => {
     const { id } = await createPlant({ quantity: 3 });
     const short = await problemOf(ours.POST('/store/order', { body: { plantId: id, quantity: 5 } }));
     expect(short.is('insufficient-stock') && short.members.available).toBe(3);
@@ -50,21 +50,21 @@ describe('the client library', () => {
     expect(refused.code).toBe('credential-refused' satisfies ProblemCode);
   });
 
-  it.each(['a session', 'client credentials', 'tokens of the program', 'a name without a password'] as const)('shows who it is by %s', async (kind) => {
+  it.each(['a session', 'client credentials', 'an access token', 'a wrong password'] as const)('authenticates with %s', async (kind) => {
     const customer = await newCustomer();
     const session = { username: customer.username, password: customer.password };
     const credentials = {
       'a session': session,
       'client credentials': { clientId: 'plant-admin', clientSecret: 'plant-secret' },
-      'tokens of the program': { token: async () => customer.bearer },
-      'a name without a password': { ...session, password: 'wrong' },
+      'an access token': { token: async () => customer.bearer },
+      'a wrong password': { ...session, password: 'wrong' },
     } satisfies Record<typeof kind, Credential>;
     const placed = shopOf(credentials[kind]).POST('/store/order', { body: { plantId } });
-    if (kind === 'a name without a password') expect((await problemOf(placed)).code).toBe('login-failed');
+    if (kind === 'a wrong password') expect((await problemOf(placed)).code).toBe('login-failed');
     else expect((await placed).data.status).toBe('placed');
   });
 
-  it('logs in again when the session has ended, once for all calls under way', async () => {
+  it('logs in again when the session has ended, once for all concurrent calls', async () => {
     const { username, password } = await newCustomer();
     const shop = shopOf({ username, password });
     await shop.GET('/store/order');
@@ -76,7 +76,7 @@ describe('the client library', () => {
     expect(before.data.map(({ id }) => id)).not.toContain(sessions[0]?.id);
   });
 
-  it('goes through a list page by page, to its end', async () => {
+  it('iterates over all pages of a list', async () => {
     const { username, password } = await newCustomer();
     const shop = shopOf({ username, password });
     const placed: number[] = [];
@@ -89,7 +89,7 @@ describe('the client library', () => {
     expect(all).toEqual(placed);
   });
 
-  it('says that nothing happened when the shop cannot be reached', async () => {
+  it('reports the outcome `not-done` when the shop is unreachable', async () => {
     const network = await startProxy({ host: '127.0.0.1', port: Number(new URL(gatewayUrl()).port) });
     await network.stop();
     const error: unknown = await createShop({ url: `http://127.0.0.1:${network.port}`, credential: { apiKey: 'special-key' }, deadlineMs: 500 }).POST('/store/order', { body: { plantId } }).catch((thrown: unknown) => thrown);

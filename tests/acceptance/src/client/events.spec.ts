@@ -6,7 +6,7 @@ import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
 import { createPlant, gatewayUrl, newCustomer, ok, placeOrder, send, until } from '../shop.js';
 import { streamUrl } from '../stream.js';
 
-/** Says what is left half a second after an abort: a WebSocket is closed by both sides. */
+/** Prints the handles and listeners that are left half a second after an abort; a WebSocket's closing handshake takes a moment. */
 const abortsEvents = `
   import { getEventListeners } from 'node:events';
   const { createShop } = await import(process.env.CLIENT);
@@ -27,29 +27,29 @@ const abortsEvents = `
 const open: ShopEvents[] = [];
 const networks: TestProxy[] = [];
 
-/** A loop over events, and what it has given. */
+/** Opens an event loop and collects its messages and states. */
 function listen(options: EventsOptions = {}, { credential = { apiKey: 'special-key' }, ...shop }: Partial<ShopOptions> & { credential?: Credential } = {}) {
   const states: StreamState[] = [];
   const events = createShop({ url: gatewayUrl(), streamUrl: streamUrl(), credential, ...shop }).events({ ...options, onState: (state) => states.push(state) });
   open.push(events);
   const got: StreamMessage[] = [];
   let failure: unknown;
-  const reading = async (): Promise<void> => {
+  const readAll = async (): Promise<void> => {
     try {
       for await (const message of events) got.push(message);
     } catch (error) {
       failure = error;
     }
   };
-  return { events, states, got, read: () => void reading(), failure: () => failure };
+  return { events, states, got, read: () => void readAll(), failure: () => failure };
 }
 
 const networkToStream = async (): Promise<TestProxy> => {
-  const made = await startProxy({ host: '127.0.0.1', port: Number(new URL(streamUrl()).port) });
-  networks.push(made);
-  return made;
+  const network = await startProxy({ host: '127.0.0.1', port: Number(new URL(streamUrl()).port) });
+  networks.push(network);
+  return network;
 };
-const moves = (got: readonly StreamMessage[], orderId: number): string[] =>
+const statusesOf = (got: readonly StreamMessage[], orderId: number): string[] =>
   got.flatMap((one) => (one.event === 'order.status_changed' && one.data.orderId === orderId ? [one.data.newStatus] : []));
 
 afterEach(async () => {
@@ -63,7 +63,7 @@ describe('events of the client library', () => {
     ({ id: plantId } = await createPlant({ quantity: 10_000 }));
   });
 
-  it('are of the types that are asked for, with the members of their type', async () => {
+  it('have the requested types, and the members of their type', async () => {
     const { id: own } = await createPlant({ quantity: 5 });
     const events = createShop({ url: gatewayUrl(), streamUrl: streamUrl(), credential: { apiKey: 'special-key' } }).events({ types: ['order.placed'], plantId: own });
     try {
@@ -78,27 +78,27 @@ describe('events of the client library', () => {
 
   it.each([
     ['by WebSocket', {}, 'websocket'],
-    ['by Server-Sent Events where there is no WebSocket', { WebSocket: undefined }, 'server-sent-events'],
+    ['by Server-Sent Events if there is no WebSocket', { WebSocket: undefined }, 'server-sent-events'],
     ['by Server-Sent Events with a token', { credential: { clientId: 'plant-admin', clientSecret: 'plant-secret' } }, 'server-sent-events'],
-  ] as const)('come %s, all from the moment on that the stream is open', async (_, options, by) => {
+  ] as const)('arrive %s, without a loss from the moment when the stream is open', async (_, options, by) => {
     const { events, got, read, states } = listen({ plantId }, options);
     await events.opened();
     const { id } = await placeOrder({ plantId });
     read();
-    await until(async () => moves(got, id).length === 2);
-    expect(moves(got, id)).toEqual(['approved', 'delivered']);
+    await until(async () => statusesOf(got, id).length === 2);
+    expect(statusesOf(got, id)).toEqual(['approved', 'delivered']);
     expect(states[0]).toEqual({ state: 'connected', by });
   });
 
-  it.each([['WebSocket', {}], ['Server-Sent Events', { WebSocket: undefined }]] as const)('are resumed after the last one that the consumer has taken: %s', async (_, options) => {
+  it.each([['WebSocket', {}], ['Server-Sent Events', { WebSocket: undefined }]] as const)('resume after the last one that the consumer has handled: %s', async (_, options) => {
     const { events } = listen({ plantId }, options);
     await events.opened();
     const { id } = await placeOrder({ plantId });
     const first = await events.next();
     const start = events.cursor;
     const second = await events.next();
-    expect([moves([first.value!], id), moves([second.value!], id)]).toEqual([['approved'], ['delivered']]);
-    // The second is being worked on: whoever is killed now gets it again.
+    expect([statusesOf([first.value!], id), statusesOf([second.value!], id)]).toEqual([['approved'], ['delivered']]);
+    // The second is still being handled: a consumer that is killed now gets it again.
     expect(events.cursor).toBe(first.value?.cursor);
     expect(start).not.toBe(events.cursor);
     await events.close();
@@ -108,7 +108,7 @@ describe('events of the client library', () => {
     expect([(await all.events.next()).value, (await all.events.next()).value]).toEqual([first.value, second.value]);
   });
 
-  it.each([['WebSocket', {}], ['Server-Sent Events', { WebSocket: undefined }]] as const)('follow once, in order, while the network is cut: %s', async (_, options) => {
+  it.each([['WebSocket', {}], ['Server-Sent Events', { WebSocket: undefined }]] as const)('arrive once and in order while the network is cut repeatedly: %s', async (_, options) => {
     const network = await networkToStream();
     const { events, got, read, states } = listen({ plantId }, { ...options, streamUrl: `http://127.0.0.1:${network.port}` });
     await events.opened();
@@ -120,46 +120,46 @@ describe('events of the client library', () => {
       ids.push((await placeOrder({ plantId })).id);
       await network.restore();
     }
-    await until(async () => ids.every((id) => moves(got, id).length >= 2), 60_000);
-    for (const id of ids) expect(moves(got, id)).toEqual(['approved', 'delivered']);
+    await until(async () => ids.every((id) => statusesOf(got, id).length >= 2), 60_000);
+    for (const id of ids) expect(statusesOf(got, id)).toEqual(['approved', 'delivered']);
     expect(states.some(({ state }) => state === 'disconnected')).toBe(true);
   }, 90_000);
 
-  it('follow once when a connection dies without a word', async () => {
+  it('arrive once when a connection becomes half-open', async () => {
     const network = await networkToStream();
     const { events, got, read, states } = listen({ plantId, silenceMs: 2_000 }, { streamUrl: `http://127.0.0.1:${network.port}` });
     await events.opened();
     read();
     const first = await placeOrder({ plantId });
-    await until(async () => moves(got, first.id).length === 2);
+    await until(async () => statusesOf(got, first.id).length === 2);
     network.stall();
     const { id } = await placeOrder({ plantId });
-    await until(async () => moves(got, id).length === 2, 60_000);
-    expect(moves(got, id)).toEqual(['approved', 'delivered']);
+    await until(async () => statusesOf(got, id).length === 2, 60_000);
+    expect(statusesOf(got, id)).toEqual(['approved', 'delivered']);
     expect(states).toContainEqual(expect.objectContaining({ why: 'the connection is dead' }));
   }, 90_000);
 
-  it('lose nothing, and hold no more than the buffer, when the consumer is slow', async () => {
+  it('are not lost, and fill no more than the buffer, when the consumer is slow', async () => {
     const { events, got, states } = listen({ plantId, bufferSize: 2 });
     await events.opened();
     const ids: number[] = [];
     for (let turn = 0; turn < 10; turn += 1) ids.push((await placeOrder({ plantId })).id);
     await until(async () => states.some((one) => one.state === 'disconnected' && one.code === 1000));
     while (got.length < 20) got.push((await events.next()).value!);
-    for (const id of ids) expect(moves(got, id)).toEqual(['approved', 'delivered']);
+    for (const id of ids) expect(statusesOf(got, id)).toEqual(['approved', 'delivered']);
   }, 60_000);
 
-  it('begin with a gap, where the cursor is from before what is known', async () => {
+  it('begin with a gap if the cursor is unknown', async () => {
     const unknown = Buffer.alloc(24, 1);
     const { events } = listen({ cursor: 'earliest', plantId });
     const { value: first } = await events.next();
     unknown.set(Buffer.from(first?.cursor ?? '', 'base64url').subarray(0, 1));
-    const { events: lost } = listen({ cursor: unknown.toString('base64url'), plantId });
-    const { value } = await lost.next();
+    const { events: withGap } = listen({ cursor: unknown.toString('base64url'), plantId });
+    const { value } = await withGap.next();
     expect(value).toMatchObject({ event: 'stream.gap', data: { reason: expect.stringMatching(/^cursor-/) }, cursor: expect.any(String) });
   });
 
-  it('end with an error that says why, when the key is wrong, is revoked, or the cursor is none', async () => {
+  it('end with a specific error when the key is wrong or revoked, or the cursor is invalid', async () => {
     const wrong = listen({}, { credential: { apiKey: 'wrong' } });
     await expect(wrong.events.next()).rejects.toMatchObject({ kind: 'problem', code: 'credential-refused' });
     const noCursor = listen({ cursor: 'yesterday' });
@@ -176,18 +176,18 @@ describe('events of the client library', () => {
     expect(revoked.failure()).toMatchObject({ kind: 'stream-closed', code: 4001 });
   });
 
-  it('go on with a new token when the session that they were opened with has ended', async () => {
+  it('continue with a new token when their session has ended', async () => {
     const customer = await newCustomer();
     const { events, got, read } = listen({}, { credential: { username: customer.username, password: customer.password } });
     await events.opened();
     read();
     await ok(send('DELETE', `/v3/user/${customer.username}/sessions`, { as: customer }));
     const { id } = await placeOrder({ plantId }, { bearer: await sessionOf(customer) });
-    await until(async () => moves(got, id).length === 2, 30_000);
+    await until(async () => statusesOf(got, id).length === 2, 30_000);
   }, 60_000);
 
-  it.each(['websocket', 'server-sent-events'])('leave no timer, socket or listener behind after an abort: %s', async (by) => {
-    // In a process of its own, where nothing else is open.
+  it.each(['websocket', 'server-sent-events'])('leave no timer, socket or listener after an abort: %s', async (by) => {
+    // In a separate process, in which nothing else is open.
     const env = { ...process.env, CLIENT: new URL('../../../../libs/client/dist/index.js', import.meta.url).href, BY: by };
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', abortsEvents], { env, timeout: 30_000 });
     expect(JSON.parse(stdout)).toEqual({ by, reason: 'enough', handles: [], listeners: 0 });

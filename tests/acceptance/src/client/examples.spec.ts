@@ -9,7 +9,7 @@ import type { Shop } from '@plant-shop/client';
 import { Browser, expectPage, expectRedirect } from '@plant-shop/testing/browser';
 import { freePort } from '@plant-shop/testing/port';
 import { startProxy } from '@plant-shop/testing/proxy';
-import { rows, run } from '../inside.js';
+import { rows, run } from '../internals.js';
 import { createPlant, fresh, gatewayUrl, newCustomer, ok, placeOrder, send, staff, until } from '../shop.js';
 import { streamUrl } from '../stream.js';
 
@@ -27,13 +27,13 @@ interface WebLogin {
 }
 
 const children: ChildProcess[] = [];
-/** An example that runs until it is ended, and what it said. */
-function begin(name: string, more: Record<string, string>) {
+/** Starts an example that runs until it is killed. @returns its process and the lines that it has printed */
+function start(name: string, more: Record<string, string>) {
   const child = spawn(process.execPath, [example(name)], { env: env(more), stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
-  let said = '';
-  child.stdout.on('data', (part: Buffer) => (said += part.toString()));
-  return { child, lines: () => said.split('\n').filter(Boolean) };
+  let output = '';
+  child.stdout.on('data', (part: Buffer) => (output += part.toString()));
+  return { child, lines: () => output.split('\n').filter(Boolean) };
 }
 afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
@@ -47,7 +47,7 @@ describe('examples of the client library', () => {
     ({ id: plantId } = await createPlant({ quantity: 1_000 }));
   });
 
-  it('place-an-order: one order, although its answer was lost and the program was killed', async () => {
+  it('place-an-order: places one order although its answer was lost and the program was killed', async () => {
     const { id } = await createPlant({ quantity: 10 });
     const file = join(folder, 'order.json');
     const network = await startProxy({ host: '127.0.0.1', port: Number(new URL(gatewayUrl()).port) });
@@ -66,7 +66,7 @@ describe('examples of the client library', () => {
     expect((await placed()).map((order) => `${order.id}\n`)).toEqual([stdout]);
   }, 90_000);
 
-  it('follow-events: each event once in the database, although the program is killed', async () => {
+  it('follow-events: writes each event to the database once although the program is killed', async () => {
     const name = `follower_${Date.now().toString(36)}`;
     await rows('postgres', `CREATE DATABASE ${name}`);
     const url = new URL(run().postgres.adminUrl);
@@ -75,29 +75,29 @@ describe('examples of the client library', () => {
     try {
       const ids: number[] = [];
       for (let turn = 0; turn < 4; turn += 1) {
-        const { child } = begin('follow-events', { DATABASE_URL: url.href });
+        const { child } = start('follow-events', { DATABASE_URL: url.href });
         ids.push((await placeOrder({ plantId })).id);
         const known = turn * 2 + 1;
         await until(async () => (await inDatabase(`SELECT FROM order_events WHERE order_id IN (${ids.join()})`).catch(() => [])).length >= known, 30_000);
         child.kill('SIGKILL');
       }
-      begin('follow-events', { DATABASE_URL: url.href });
+      start('follow-events', { DATABASE_URL: url.href });
       const found = () => inDatabase(`SELECT order_id::int AS id, array_agg(new_status ORDER BY at) AS moves FROM order_events WHERE order_id IN (${ids.join()}) GROUP BY 1 ORDER BY 1`);
-      const wanted = ids.map((id) => ({ id, moves: ['approved', 'delivered'] }));
-      await until(async () => JSON.stringify(await found()) === JSON.stringify(wanted), 30_000);
+      const expected = ids.map((id) => ({ id, moves: ['approved', 'delivered'] }));
+      await until(async () => JSON.stringify(await found()) === JSON.stringify(expected), 30_000);
     } finally {
       for (const child of children.splice(0)) child.kill('SIGKILL');
       await rows('postgres', `DROP DATABASE ${name} WITH (FORCE)`);
     }
   }, 120_000);
 
-  it.each(['webhook-fastify', 'webhook-express'])('%s: takes what the shop signs, and nothing else', async (name) => {
+  it.each(['webhook-fastify', 'webhook-express'])('%s: accepts only POSTs with the signature of the shop', async (name) => {
     const port = await freePort();
     const hook = `http://127.0.0.1:${port}/hook`;
     const { id: ownPlant } = await createPlant({ quantity: 10 });
     const { id, secret } = await ok(send<{ id: string; secret: string }>('POST', '/v3/webhooks', { as: staff, json: { url: hook, eventTypes: ['order.status_changed'], plantId: ownPlant } }));
     try {
-      const { lines } = begin(name, { WEBHOOK_SECRET: secret, PORT: `${port}` });
+      const { lines } = start(name, { WEBHOOK_SECRET: secret, PORT: `${port}` });
       await until(async () => (await fetch(hook).catch(() => undefined)) !== undefined, 30_000);
       const forged = await fetch(hook, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
       expect([forged.status, await forged.text()]).toEqual([401, 'headers']);
@@ -112,7 +112,7 @@ describe('examples of the client library', () => {
     }
   }, 90_000);
 
-  it('nightly-export: all orders of a day', async () => {
+  it('nightly-export: writes all orders of a day', async () => {
     const file = join(folder, 'orders.ndjson');
     const { id } = await placeOrder({ plantId });
     const today = new Date().toISOString().slice(0, 10);
@@ -123,15 +123,15 @@ describe('examples of the client library', () => {
     expect(existsSync(`${file}.part`)).toBe(false);
   });
 
-  it('web-login: from the log-in page of the shop to an order, and on with a new token', async () => {
+  it("web-login: logs in with the shop's page and places an order with the token", async () => {
     const customer = await newCustomer();
     const redirectUri = 'http://localhost:3000/callback';
     const registered = { name: fresh('page'), redirectUris: [redirectUri], public: true, grantTypes: ['authorization_code', 'refresh_token'], scopes: ['write:orders'] };
     const { clientId } = await ok(send<{ clientId: string }>('POST', '/v3/oauth/clients', { as: staff, json: registered }));
-    // What a page finds in its browser.
-    const kept = new Map<string, string>();
+    // The browser globals that the example uses.
+    const storage = new Map<string, string>();
     const page = {
-      sessionStorage: { getItem: (key: string) => kept.get(key) ?? null, setItem: (key: string, value: string) => void kept.set(key, value), removeItem: (key: string) => void kept.delete(key) },
+      sessionStorage: { getItem: (key: string) => storage.get(key) ?? null, setItem: (key: string, value: string) => void storage.set(key, value), removeItem: (key: string) => void storage.delete(key) },
       location: { href: redirectUri, assign: (address: string) => (page.location.href = address) },
     };
     Object.assign(globalThis, page);

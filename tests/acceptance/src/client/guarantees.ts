@@ -3,8 +3,8 @@ import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
 import { gatewayUrl, ok, send, staff, until } from '../shop.js';
 import { streamUrl } from '../stream.js';
 
-// The two promises of the client library, as functions that say how they were broken: a test holds the library to them, and another one
-// holds libraries with bugs to them.
+// The two guarantees of the client library, as functions that return violations. One test applies them to the library, another to
+// copies with seeded bugs.
 
 export type Library = typeof import('@plant-shop/client');
 
@@ -13,16 +13,16 @@ const credential = { apiKey: 'special-key' };
 const networkTo = (url: string): Promise<TestProxy> => startProxy({ host: '127.0.0.1', port: Number(new URL(url).port) });
 
 /**
- * Places orders through a network that loses answers, and breaks. Each call ends in an order, or in an error that says whether to ask
- * again; every order exists once.
+ * Places orders over a network that loses answers and breaks. Each call must end in an order, or in an error that says whether to
+ * retry, and every order must exist once.
  *
- * @param meanwhile what else happens, while orders are placed
- * @returns what was wrong
+ * @param meanwhile runs while orders are placed
+ * @returns the violations
  */
 export async function placeThroughFaults({ createShop, ShopError }: Library, plantId: number, count: number, meanwhile: () => Promise<void> = nothing): Promise<string[]> {
   const network = await networkTo(gatewayUrl());
   const shop = createShop({ url: `http://127.0.0.1:${network.port}`, credential, deadlineMs: 60_000 });
-  const wrong: string[] = [];
+  const violations: string[] = [];
   const ids: number[] = [];
   let isOver = false;
   const place = async (key?: string): Promise<void> => {
@@ -30,15 +30,15 @@ export async function placeThroughFaults({ createShop, ShopError }: Library, pla
       const { data } = await shop.POST('/store/order', { body: { plantId }, ...(key !== undefined && { idempotencyKey: key }) });
       ids.push(data.id);
     } catch (error) {
-      if (!(error instanceof ShopError) || error.outcome === 'refused') wrong.push(String(error));
-      // Nothing happened: this is another order. Otherwise the key makes it the same one.
+      if (!(error instanceof ShopError) || error.outcome === 'refused') violations.push(String(error));
+      // After `not-done` the next call may be a new order; after `unknown` the key makes it the same one.
       else if (!isOver) await place(error.outcome === 'unknown' ? error.idempotencyKey : undefined);
     }
   };
   const breaking = (async () => {
-    // From the first call on, also where all of them take less than a second.
+    // Starts with the first call, since all of them may take less than a second.
     while (!isOver) {
-      // What is asked now is done, and nobody is told.
+      // Requests are executed, and their answers are lost.
       const deaf = setInterval(() => network.deafen(), 1);
       await sleep(200);
       clearInterval(deaf);
@@ -59,27 +59,27 @@ export async function placeThroughFaults({ createShop, ShopError }: Library, pla
     await network.stop();
   }
   const placed = (await ok(send<{ id: number }[]>('GET', `/v3/store/order?owner=*&plantId=${plantId}`, { as: staff }))).map(({ id }) => id);
-  if (new Set(ids).size !== count) wrong.push(`${count} orders were wanted, and ${new Set(ids).size} answered`);
+  if (new Set(ids).size !== count) violations.push(`${count} orders were wanted, but ${new Set(ids).size} answered`);
   const unknown = placed.filter((id) => !ids.includes(id));
-  if (unknown.length > 0) wrong.push(`placed, and told to nobody: ${unknown.join(', ')}`);
+  if (unknown.length > 0) violations.push(`placed but never answered: ${unknown.join(', ')}`);
   const missing = ids.filter((id) => !placed.includes(id));
-  if (missing.length > 0) wrong.push(`answered, and not there: ${missing.join(', ')}`);
-  return wrong;
+  if (missing.length > 0) violations.push(`answered but missing: ${missing.join(', ')}`);
+  return violations;
 }
 
 /**
- * Follows events with a consumer that is killed again and again in the middle of its work, and resumed from the cursor that the library
- * kept for it, over a network that breaks. Every event is handled once, in order per order.
+ * Follows events over a network that breaks, with a consumer that is repeatedly killed while it handles an event and resumes from the
+ * library's cursor. Every event must be handled once, and those of each order in sequence.
  *
- * @param meanwhile what else happens, while orders move
+ * @param meanwhile runs while orders are placed
  * @param limitMs how long the last events may take
- * @returns what was wrong
+ * @returns the violations
  */
 export async function followThroughKills({ createShop }: Library, plantId: number, count: number, { meanwhile = nothing, limitMs = 60_000 }: { meanwhile?: () => Promise<void>; limitMs?: number } = {}): Promise<string[]> {
   const network = await networkTo(streamUrl());
   const shop = createShop({ url: gatewayUrl(), streamUrl: `http://127.0.0.1:${network.port}`, credential });
   const handled = new Map<number, string[]>();
-  const wrong: string[] = [];
+  const violations: string[] = [];
   let cursor = 'latest';
   let events = shop.events({ cursor, plantId });
   await events.opened();
@@ -88,9 +88,9 @@ export async function followThroughKills({ createShop }: Library, plantId: numbe
     for (let life = 1; !isOver; life += 1) {
       let given = 0;
       for await (const event of events) {
-        // It dies while it works on the event, of which nothing remains.
+        // The consumer dies while it handles this event, without a trace of it.
         if ((given += 1) === 3) break;
-        if (event.event === 'stream.gap') wrong.push(`a gap: ${event.data.reason}`);
+        if (event.event === 'stream.gap') violations.push(`a gap: ${event.data.reason}`);
         else handled.set(event.data.orderId, [...(handled.get(event.data.orderId) ?? []), event.data.newStatus]);
       }
       cursor = events.cursor;
@@ -111,8 +111,8 @@ export async function followThroughKills({ createShop }: Library, plantId: numbe
     const isDone = (): boolean => ids.every((id) => handled.get(id)?.at(-1) === 'delivered');
     await until(async () => isDone(), limitMs).catch(() => undefined);
     for (const id of ids) {
-      const moves = handled.get(id)?.join(', ') ?? 'nothing';
-      if (moves !== 'approved, delivered') wrong.push(`order ${id}: ${moves}`);
+      const statuses = handled.get(id)?.join(', ') ?? 'nothing';
+      if (statuses !== 'approved, delivered') violations.push(`order ${id}: ${statuses}`);
     }
   } finally {
     isOver = true;
@@ -120,5 +120,5 @@ export async function followThroughKills({ createShop }: Library, plantId: numbe
     await consuming;
     await network.stop();
   }
-  return wrong;
+  return violations;
 }

@@ -1,26 +1,26 @@
 import { describe, expect, it } from '@jest/globals';
 import * as library from '@plant-shop/client';
-import { allReady, kill } from '../inside.js';
+import { allReady, kill } from '../internals.js';
 import { createPlant, until } from '../shop.js';
-import { followThroughKills, placeThroughFaults } from './promises.js';
+import { followThroughKills, placeThroughFaults } from './guarantees.js';
 
-const killed = (services: readonly string[]) => async (): Promise<void> => {
+const killInTurn = (services: readonly string[]) => async (): Promise<void> => {
   for (const service of services) {
     await new Promise((resolve) => setTimeout(resolve, 500));
     kill(service);
-    // While the gateway is away, nobody can be asked.
+    // The readiness check fails as long as the gateway is down.
     await until(() => allReady().then(() => true, () => false), 60_000);
   }
 };
 
-describe('the client library, while services are killed and the network breaks', () => {
+describe('the client library, while services are killed and connections break', () => {
   it('places each order once', async () => {
     const { id } = await createPlant({ quantity: 1_000 });
-    expect(await placeThroughFaults(library, id, 80, killed(['gateway', 'store']))).toEqual([]);
+    expect(await placeThroughFaults(library, id, 80, killInTurn(['gateway', 'store']))).toEqual([]);
   }, 180_000);
 
-  it('gives each event once, in order, to a consumer that is killed as well', async () => {
+  it('delivers each event once and in order to a consumer that is killed too', async () => {
     const { id } = await createPlant({ quantity: 1_000 });
-    expect(await followThroughKills(library, id, 12, { meanwhile: killed(['notifications', 'identity']) })).toEqual([]);
+    expect(await followThroughKills(library, id, 12, { meanwhile: killInTurn(['notifications', 'identity']) })).toEqual([]);
   }, 180_000);
 });

@@ -3,16 +3,16 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import * as library from '@plant-shop/client';
 import { createPlant } from '../shop.js';
-import { followThroughKills, type Library, placeThroughFaults } from './promises.js';
+import { followThroughKills, type Library, placeThroughFaults } from './guarantees.js';
 
-// A check that never says no proves nothing: bugs that the library could have are made in a copy of it, and must be noticed.
+// Proves that the guarantees are really tested: plausible bugs are seeded in a copy of the library and must be detected.
 
 const folder = fileURLToPath(new URL('../../../../libs/client/', import.meta.url));
 const copies: string[] = [];
 
-/** The library with one change of a built file. The text must be there exactly once. */
+/** Loads a copy of the library with one edit of a built file, which must contain `find` exactly once. */
 async function withBug(name: string, file: string, find: string, replace: string): Promise<Library> {
-  // Below the package, where its dependencies are found.
+  // Inside the package, so that its dependencies resolve.
   const copy = `${folder}node_modules/.bugs/${name}`;
   copies.push(copy);
   cpSync(`${folder}dist`, copy, { recursive: true });
@@ -26,7 +26,7 @@ afterEach(() => {
   for (const copy of copies.splice(0)) rmSync(copy, { recursive: true });
 });
 
-describe('the promises of the client library', () => {
+describe('the guarantees of the client library', () => {
   let plantId = 0;
   beforeAll(async () => {
     ({ id: plantId } = await createPlant({ quantity: 10_000 }));
@@ -38,12 +38,12 @@ describe('the promises of the client library', () => {
     expect(await followThroughKills(library, plantId, 8)).toEqual([]);
   }, 180_000);
 
-  it('do not hold when a call is repeated without its key', async () => {
+  it('are broken by a library that repeats calls without their key', async () => {
     const buggy = await withBug('no-key', 'transport.js', 'const headers = new Headers(call.headers);', "const headers = new Headers(call.headers); headers.delete('idempotency-key');");
-    expect((await placeThroughFaults(buggy, await plant(), 60)).join()).toContain('told to nobody');
+    expect((await placeThroughFaults(buggy, await plant(), 60)).join()).toContain('never answered');
   }, 180_000);
 
-  it('do not hold when the cursor is kept before the consumer has taken the event', async () => {
+  it('are broken by a library that moves the cursor before the consumer has handled the event', async () => {
     const buggy = await withBug('early-cursor', 'events.js', 'this.given = message.cursor;', 'this.given = this.cursor = message.cursor;');
     expect((await followThroughKills(buggy, await plant(), 8, { limitMs: 10_000 })).join()).toMatch(/order \d+: (nothing|approved|delivered)/);
   }, 180_000);

@@ -1,12 +1,12 @@
 import type { DocumentJudge } from '../document.js';
 import type { RawAnswer, RawRequest } from '../raw-http.js';
 
-/** Of our inside, which no client may see. */
-const inside = /\bat .{1,200}\.[jt]s:\d|node_modules|node:internal|\/(dist|src)\/\w|SELECT .* FROM|INSERT INTO|UPDATE \w+ SET|violates \w+ constraint|\bpg_|relation ".*" does|syntax error at or near|ECONNREFUSED|postgres(ql)?:\/\/|nats:\/\/|\$argon2/i;
+/** Traces of the implementation, which no client may see. */
+const internals = /\bat .{1,200}\.[jt]s:\d|node_modules|node:internal|\/(dist|src)\/\w|SELECT .* FROM|INSERT INTO|UPDATE \w+ SET|violates \w+ constraint|\bpg_|relation ".*" does|syntax error at or near|ECONNREFUSED|postgres(ql)?:\/\/|nats:\/\/|\$argon2/i;
 
 /**
- * What is wrong with an answer, whatever was asked: by the document, and by rules that hold for every answer.
- * @param secrets credentials that were shown, and what else no answer may hold
+ * Returns the faults of an answer: deviations from the OpenAPI document, and violations of rules for every answer.
+ * @param secrets credentials of the requests, and other texts that no answer may contain
  */
 export function faultsOf(judge: DocumentJudge, request: RawRequest, answer: RawAnswer, secrets: readonly string[]): string[] {
   const { status, headers } = answer;
@@ -18,33 +18,33 @@ export function faultsOf(judge: DocumentJudge, request: RawRequest, answer: RawA
     try {
       body = JSON.parse(text) as unknown;
     } catch {
-      return ['the body is no JSON'];
+      return ['the body is not valid JSON'];
     }
   }
   const faults: string[] = [];
   const add = (when: boolean, fault: string): void => {
     if (when) faults.push(fault);
   };
-  // A machine that has no time for the shop may make it busy; but nothing is killed, so no answer can be lost.
+  // A busy machine can overload the shop; but no process is killed, so no outcome may be unknown.
   const isBusy = status === 503 && (body as { code?: string }).code !== 'outcome-unknown';
-  add(status >= 500 && !isBusy, `a defect: ${status}`);
+  add(status >= 500 && !isBusy, `server error ${status}`);
   add(isProblem && isBusy && !headers.has('retry-after'), '503 without Retry-After');
   add(!/^[\w.-]{1,128}$/.test(headers.get('x-request-id') ?? ''), 'no X-Request-Id');
   add(headers.get('x-content-type-options') !== 'nosniff', 'no X-Content-Type-Options');
-  add(headers.has('server') || headers.has('x-powered-by'), 'it says what it is made of');
+  add(headers.has('server') || headers.has('x-powered-by'), 'a header names the server software');
   if (isProblem) {
-    const { instance, ...own } = body as { instance?: string };
-    const said = JSON.stringify(own);
-    add(inside.test(said), 'our inside in a problem');
+    const { instance, ...rest } = body as { instance?: string };
+    const text = JSON.stringify(rest);
+    add(internals.test(text), 'internals in a problem');
     add(instance?.includes('?') === true, 'the query in a problem');
-    add(secrets.some((secret) => said.includes(secret)), 'a secret in a problem');
+    add(secrets.some((secret) => text.includes(secret)), 'a secret in a problem');
   }
   const pathname = pathnameOf(request.target);
   if (pathname !== undefined) faults.push(...judge.faultsOf(request.method, pathname, { status, headers, body }));
   return faults;
 }
 
-/** The path as the router reads it; `undefined` when it has none to read. */
+/** The path as the router decodes it; `undefined` if the target has no valid path. */
 function pathnameOf(target: string): string | undefined {
   const path = target.replace(/^https?:\/\/.*?\//, '/').replace(/[?# ].*$/s, '');
   try {

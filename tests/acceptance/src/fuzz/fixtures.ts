@@ -1,19 +1,19 @@
 import type { RawAnswer, RawHttp } from '../raw-http.js';
-import type { Shown } from './requests.js';
+import type { Credentials } from './requests.js';
 import type { Known } from './values.js';
 
-/** A shop that is busy is given time: only what the generated requests get is timed. */
-const patienceMs = 30_000;
+/** Generous, for a busy shop: only generated requests are timed. */
+const requestTimeoutMs = 30_000;
 
-/** What the generated requests are about, and what they show. */
+/** Creates the things and credentials that generated requests use. */
 export class Fixtures {
   private names = 0;
   private readonly run = Date.now().toString(36);
 
   constructor(private readonly http: RawHttp) {}
 
-  /** A credential of each kind, good ones and bad ones. */
-  async credentials(): Promise<Shown> {
+  /** Headers with valid and invalid credentials of each kind. */
+  async credentials(): Promise<Credentials> {
     const { username, key } = await this.customer();
     const session = await this.sessionOf(username);
     const token = await this.token();
@@ -46,7 +46,7 @@ export class Fixtures {
     };
   }
 
-  /** Things that exist, anew: the requests before may have deleted the last ones. */
+  /** Creates new things, since earlier requests may have deleted the previous ones. */
   async known(): Promise<Known> {
     const tag = this.fresh('tag');
     const plants = await Promise.all(
@@ -55,7 +55,7 @@ export class Fixtures {
     const plantIds = plants.map(({ id }) => id);
     const orders = await Promise.all([1, 2, 3].map(() => this.asAdmin<{ id: number }>('POST', '/v3/store/order', { plantId: plantIds[0] })));
     const { username, keyId } = await this.customer();
-    // No order is of this plant, and no name ends in .invalid: nothing is ever sent.
+    // No order has this plant, and .invalid never resolves, so no webhook is ever sent.
     const webhook = { url: 'https://fuzz.invalid/x', eventTypes: ['order.status_changed'], plantId: Number.MAX_SAFE_INTEGER };
     const client = { name: 'fuzz', owner: 'admin', grantTypes: ['client_credentials'], scopes: ['read:orders'] };
     return {
@@ -87,11 +87,11 @@ export class Fixtures {
   private async token(): Promise<string> {
     const form = 'grant_type=client_credentials&client_id=plant-admin&client_secret=plant-secret';
     const headers = [['content-type', 'application/x-www-form-urlencoded']] as const;
-    const { body } = await this.http.send({ method: 'POST', target: '/oauth/token', headers, body: Buffer.from(form) }, patienceMs);
+    const { body } = await this.http.send({ method: 'POST', target: '/oauth/token', headers, body: Buffer.from(form) }, requestTimeoutMs);
     return (JSON.parse(body.toString()) as { access_token: string }).access_token;
   }
 
-  /** A user has so many of them at most, and long runs make more. */
+  /** Creates a thing; returns nothing if the user's limit is reached, as it is in long runs. */
   private async ifRoom(target: string, value: unknown, id: string): Promise<unknown[]> {
     const { status, body } = await this.send('POST', target, value);
     if (status === 409) return [];
@@ -106,11 +106,11 @@ export class Fixtures {
   private send(method: string, target: string, value: unknown): Promise<RawAnswer> {
     const headers = [['api_key', 'special-key'], ...(value === undefined ? [] : [['content-type', 'application/json'] as const])] as const;
     const body = value === undefined ? {} : { body: Buffer.from(JSON.stringify(value)) };
-    return this.http.send({ method, target, headers, ...body }, patienceMs);
+    return this.http.send({ method, target, headers, ...body }, requestTimeoutMs);
   }
 
   private read(target: string, status: number, body: Buffer): unknown {
-    if (status !== 200) throw new Error(`${target.replace(/\?.*/, '')} is needed to begin with, and was answered ${status}: ${body.toString()}`);
+    if (status !== 200) throw new Error(`${target.replace(/\?.*/, '')} is needed as a fixture, but was answered ${status}: ${body.toString()}`);
     return JSON.parse(body.toString()) as unknown;
   }
 

@@ -1,4 +1,4 @@
-// What hostile clients send. None of it may be answered with anything but what the document says.
+// Input of hostile clients. Every answer to it must conform to the OpenAPI document.
 
 const long = (length: number): string => 'x'.repeat(length);
 
@@ -17,18 +17,18 @@ export const hostileStrings: readonly string[] = [
   long(64), long(65), long(200), long(201), long(1_000), long(1_001), long(2_048), long(2_049), '😀'.repeat(200), 'é'.repeat(201), '\u0000'.repeat(100), long(20_000),
 ];
 
-/** Values of every JSON type, for wherever another one belongs. */
+/** Values of every JSON type, to replace values of another type. */
 export const wrongValues: readonly unknown[] = [
   null, true, false, 0, -0, -1, 1, 1.5, -1.5, 1e-7, 1e21, 1e308, 2 ** 31, 2 ** 32, 2 ** 53, -(2 ** 53), 2 ** 63, '', 'text', '1', [], [null], [[]], [1, 'a', {}], {}, { a: 1 }, { id: 1 }, { length: 3 }, { toJSON: 1 }, { then: 1 },
 ];
 
-/** Members that nobody asked for: what a client would love to set. */
+/** Undocumented members that an attacker might try to set. */
 export const extraMembers: readonly (readonly [string, unknown])[] = [
   ['constructor', { prototype: { admin: true } }], ['prototype', {}], ['role', 'admin'], ['permissions', ['write:users']], ['isAdmin', true], ['owner', 'admin'], ['userId', '00000000-0000-4000-8000-000000000000'],
   ['version', 99], ['incarnation', 99], ['passwordHash', 'x'], ['ifVersion', 1], ['toString', 'x'], ['hasOwnProperty', 1], ['', 1], ['a\u0000b', 1], ['$ref', '#/x'], ['data', { a: 1 }], ['then', 'x'], ['complete', true], ['free', 1e9],
 ];
 
-/** Texts that are no JSON, or hardly. */
+/** Invalid and unusual JSON. */
 export const brokenJson: readonly (string | Buffer)[] = [
   '', ' ', '{', '}', '[', ']', '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{a:1}', "{'a':1}", '{"a":1}{"b":2}', '{"a":1} x', '// c\n{}', '/* c */{}', 'null', 'true', '0', '-', '01', '1e', '.5', '+1', 'NaN', 'Infinity', '"', '"\\u00"', '"\\x"', '"\n"',
   '{"a":1e999}', '{"id":1e400}', '{"id":-0}', '{"id":0.1e1}', '{"id":9007199254740993}', `{"id":${'9'.repeat(400)}}`, '{"id":1,"id":2}', '{"name":"a","name":null}',
@@ -69,7 +69,7 @@ export const hostileHeaders: readonly (readonly [string, string])[] = [
   ['__proto__', 'x'], ['constructor', 'x'], ['toString', 'x'], ['X-A', long(17_000)],
 ];
 
-/** Requests whose framing is broken: what a proxy and a server might read differently. */
+/** Headers with broken framing, which a proxy and a server might interpret differently. */
 export const brokenFraming: readonly (readonly (readonly [string, string])[])[] = [
   [['Content-Length', '-1']], [['Content-Length', 'x']], [['Content-Length', '1e1']], [['Content-Length', '+1']], [['Content-Length', '0x1']], [['Content-Length', '']], [['Content-Length', '99999999999999999999']],
   [['Content-Length', '5'], ['Content-Length', '6']], [['Content-Length', '5, 6']], [['Content-Length', '0'], ['Transfer-Encoding', 'chunked']],
@@ -77,7 +77,7 @@ export const brokenFraming: readonly (readonly (readonly [string, string])[])[] 
   [['Content-Length', '0']], [[' Content-Length', '3']], [['Content-Length ', '3']], [['A\u0000', 'x']], [['A', 'x\u0000y']], [['A', 'x\r\n B: y']], [['A', 'x\nContent-Length: 3']], [['A', 'x\ry']], [['A B', 'x']], [['', 'x']], [['A', '\u007f']], [['(', 'x']],
 ];
 
-/** What may be done to a path. */
+/** Variants of a path. */
 export const pathChanges = (path: string): string[] => [
   `${path}/`, `/${path}`, path.replace('/v3/', '/v3//'), path.replace('/v3/', '/./v3/'), path.replace('/v3/', '/x/../v3/'), path.replace('/v3/', '/v3/%2e/'), path.replace('/v3/', '/v3%2F'),
   path.toUpperCase(), path.replace('/v3', '/V3'), path.replace('/v3', '/%763'), path.replace('/v3', '/v2'), path.replace('/v3', ''), `${path}/..`, `${path}/.`, `${path}%2f`, `${path}%00`,

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { fuzz } from './run.js';
 
-// The long form of fuzz.spec.ts, against a shop that runs: see tools/fuzz.
+// The long version of fuzz.spec.ts, against a running shop: see tools/fuzz.
 
 const { values } = parseArgs({ options: { url: { type: 'string' }, seed: { type: 'string' }, count: { type: 'string' }, only: { type: 'string' } } });
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 30) : Number(values.seed);

@@ -25,17 +25,17 @@ export interface Target {
   readonly body?: { readonly type: string; readonly schema: Schema };
 }
 
-/** Headers that show a credential, by what they are. */
-export type Shown = Readonly<Record<string, readonly (readonly [string, string])[]>>;
+/** Headers by kind of credential. */
+export type Credentials = Readonly<Record<string, readonly (readonly [string, string])[]>>;
 
 export interface Generated {
   readonly operationId: string;
-  /** What was done to a good request, in order. */
+  /** Mutations that were applied to a valid request, in order. */
   readonly changes: readonly string[];
   readonly request: RawRequest;
 }
 
-/** Beside the document: pages and OAuth, which our own rules judge alone. */
+/** Targets outside the document: pages and OAuth, to which only the general rules apply. */
 const pages: readonly Target[] = [
   { operationId: 'oauthToken', method: 'POST', path: '/oauth/token', parameters: [], body: { type: 'application/x-www-form-urlencoded', schema: tokenForm() } },
   ...['/.well-known/openid-configuration', '/oauth/jwks', '/oauth/auth', '/docs', '/docs/x', '/problems', '/problems/x', '/'].map((path) => ({
@@ -83,13 +83,13 @@ function targetOf({ components }: ApiDocument, at: { method: string; path: strin
 
 const pathOf = (servers: ApiDocument['servers']): string => new URL(servers[0]?.url ?? '').pathname.replace(/\/$/, '');
 
-/** A request in the making: good at first. */
+/** A request under construction; valid before it is mutated. */
 interface Draft {
   readonly target: Target;
   method: string;
   path: string;
   query: [string, string][];
-  /** Goes behind `query` as it is. */
+  /** Raw text appended to `query`. */
   queryText: string | undefined;
   headers: (readonly [string, string])[];
   credential: string;
@@ -99,35 +99,35 @@ interface Draft {
   alone: boolean;
 }
 
-/** Fields of a good multipart body. */
+/** A part of a multipart body. */
 interface Part {
   readonly head: string;
   readonly content: Buffer;
 }
 
 /**
- * Requests by number: the same seed makes the same request of the same document and fixtures. Most are a good request with
- * a few things done to it, since what is wrong everywhere at once is refused at the first door.
+ * Generates requests; the same seed, document and fixtures give the same request. Most are a valid request with a few
+ * mutations, since one that is wrong in every respect fails at the first validation.
  */
 export class Requests {
   constructor(
     private readonly document: ApiDocument,
-    private readonly shown: Shown,
+    private readonly credentials: Credentials,
   ) {}
 
   make(seed: number, target: Target, known: Known): Generated {
     const values = new Values(fc.sample(fc.gen(), { seed, numRuns: 1 })[0]!, this.document.components.schemas, known);
-    const draft = this.good(values, target);
+    const draft = this.valid(values, target);
     const changes: string[] = [];
     for (let left = values.pick([0, 1, 1, 1, 2, 2, 3]); left > 0; left--) {
       const [name, change] = values.pick(this.changesFor(draft));
       change(values, draft);
       changes.push(name);
     }
-    return { operationId: target.operationId, changes, request: this.written(values, draft) };
+    return { operationId: target.operationId, changes, request: this.build(values, draft) };
   }
 
-  private good(values: Values, target: Target): Draft {
+  private valid(values: Values, target: Target): Draft {
     const { method, parameters, body } = target;
     const draft: Draft = {
       target,
@@ -159,15 +159,15 @@ export class Requests {
       ...(body?.type === 'multipart/form-data' ? multipartChanges : []),
       ...(target.path.includes('{') ? parameterChanges : []),
       ...(target.parameters.some((one) => one.in === 'query') ? queryChanges : []),
-      ...(body ? [] : sometimes),
-      ...sometimes,
-      ['other credential', (values, draft) => (draft.credential = values.pick(Object.keys(this.shown)))],
+      ...(body ? [] : generalChanges),
+      ...generalChanges,
+      ['other credential', (values, draft) => (draft.credential = values.pick(Object.keys(this.credentials)))],
     ];
   }
 
-  private written(values: Values, draft: Draft): RawRequest {
+  private build(values: Values, draft: Draft): RawRequest {
     const { target } = draft;
-    const headers = [...(this.shown[draft.credential] ?? []), ...draft.headers];
+    const headers = [...(this.credentials[draft.credential] ?? []), ...draft.headers];
     let { bytes, type } = draft;
     if (target.body && bytes === undefined) {
       if (target.body.type === 'multipart/form-data') bytes = multipart(values, draft.value);
@@ -244,7 +244,7 @@ const queryChanges: readonly (readonly [string, Change])[] = [
   ['missing query', (_, draft) => (draft.query = [])],
 ];
 
-const sometimes: readonly (readonly [string, Change])[] = [
+const generalChanges: readonly (readonly [string, Change])[] = [
   ['hostile header', (values, draft) => draft.headers.push(values.pick(hostileHeaders))],
   ['random header', (values, draft) => draft.headers.push([values.pick(['If-Match', 'Idempotency-Key', 'X-Request-Id', 'X-A', 'Accept']), latin1(values.text()).replaceAll(/[^\x20-\x7e\x80-\xff]/g, '')])],
   ['hostile path', (values, draft) => (draft.path = values.pick(pathChanges(draft.path)))],
@@ -337,13 +337,13 @@ function chunked(bytes: Buffer, size: number): Buffer {
   return Buffer.concat([...chunks, Buffer.from('0\r\n\r\n')]);
 }
 
-/** `undefined` has no JSON. */
+/** JSON of a value; empty for `undefined`. */
 const jsonOf = (value: unknown): Buffer => Buffer.from(value === undefined ? '' : JSON.stringify(value));
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : jsonOf(value).toString());
 
-/** Percent-encoded as far as it is well-formed; lone surrogates become what no UTF-8 is. */
+/** Percent-encodes text; lone surrogates become invalid UTF-8. */
 const encode = (text: string): string =>
   text.isWellFormed() ? encodeURIComponent(text) : Array.from(text, (one) => (one.isWellFormed() ? encodeURIComponent(one) : '%ED%A0%80')).join('');
 
-/** As header and request line take it: bytes, the rest cut away. */
+/** The UTF-8 bytes of a text as Latin-1, for headers and request lines. */
 const latin1 = (value: unknown): string => Buffer.from(String(value), 'utf8').toString('latin1');

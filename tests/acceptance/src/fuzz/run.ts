@@ -8,7 +8,7 @@ export interface FuzzOptions {
   readonly url: string;
   readonly seed: number;
   readonly count: number;
-  /** One operation alone. */
+  /** Restricts the run to one operation. */
   readonly only?: string;
   readonly say?: (line: string) => void;
 }
@@ -31,14 +31,14 @@ export interface FuzzReport {
   readonly findings: readonly Finding[];
 }
 
-/** The longest patience that an operation has (three budgets of 10 s) and one second. */
+/** The longest budget of an operation (three times 10 s) plus one second. */
 const deadlineMs = 31_000;
-const atOnce = 16;
-/** As many requests see the same plants, orders and users. */
+const concurrency = 16;
+/** Number of requests that share plants, orders and users. */
 const batch = 500;
-const mostFindings = 200;
+const maxFindings = 200;
 
-/** Asks so many generated requests and judges every answer. */
+/** Sends `count` generated requests and judges every answer. */
 export async function fuzz({ url, seed, count, only, say }: FuzzOptions): Promise<FuzzReport> {
   const http = new RawHttp(url);
   const fixtures = new Fixtures(http);
@@ -47,10 +47,10 @@ export async function fuzz({ url, seed, count, only, say }: FuzzOptions): Promis
   const judge = new DocumentJudge(document);
   const all = targetsOf(document);
   const targets = all.filter(({ operationId }) => only === undefined || operationId === only);
-  if (targets.length === 0) throw new Error(`There is no operation ${String(only)}. There are ${all.map((one) => one.operationId).join(', ')}.`);
-  const shown = await fixtures.credentials();
-  const requests = new Requests(document, shown);
-  const secrets = Object.values(shown).flat().map(([, value]) => value.replace(/^\w+ /, '')).filter((value) => value.length >= 11);
+  if (targets.length === 0) throw new Error(`There is no operation ${String(only)}. The operations are ${all.map((one) => one.operationId).join(', ')}.`);
+  const credentials = await fixtures.credentials();
+  const requests = new Requests(document, credentials);
+  const secrets = Object.values(credentials).flat().map(([, value]) => value.replace(/^\w+ /, '')).filter((value) => value.length >= 11);
 
   const byStatus = new Map<string, number>();
   const findings: Finding[] = [];
@@ -67,7 +67,7 @@ export async function fuzz({ url, seed, count, only, say }: FuzzOptions): Promis
       found(`${answer.status} ${answer.body.toString('utf8', 0, 400)}`, faultsOf(judge, generated.request, answer, secrets));
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
-      // Whoever breaks the framing and hangs up may get none.
+      // A request with broken framing may be answered by closing the connection.
       if (generated.request.alone && error.reason === 'closed') return void countUp('closed');
       countUp(error.reason);
       found('', [`no answer: ${error.reason}`]);
@@ -75,12 +75,12 @@ export async function fuzz({ url, seed, count, only, say }: FuzzOptions): Promis
   };
 
   let tried = 0;
-  while (tried < count && findings.length < mostFindings) {
+  while (tried < count && findings.length < maxFindings) {
     const known = await fixtures.known();
     const end = Math.min(count, tried + batch);
     const next = (): number | undefined => (tried < end ? tried++ : undefined);
     await Promise.all(
-      Array.from({ length: atOnce }, async () => {
+      Array.from({ length: concurrency }, async () => {
         for (let number = next(); number !== undefined; number = next()) {
           const target = targets[(seed + number) % targets.length]!;
           await one(seed + number, requests.make(seed + number, target, known));

@@ -19,13 +19,13 @@ export interface Schema {
   readonly required?: readonly string[];
 }
 
-/** Values that exist in the shop, by the names under which requests carry them. */
+/** Values that exist in the shop, by parameter or member name. */
 export type Known = Readonly<Record<string, readonly unknown[]>>;
 
-/** Lists are drawn short: their bounds are tried apart, and long lists of users take the shop seconds. */
-const usualItems = 3;
+/** Lists are short: `boundary` tests their limits, and long lists of users take the shop seconds. */
+const maxUsualItems = 3;
 
-/** Draws from what schemas allow, and from just beside it. */
+/** Generates values that schemas allow, and values just outside. */
 export class Values {
   constructor(
     private readonly g: GeneratorValue,
@@ -37,7 +37,7 @@ export class Values {
     return values[this.g(fc.nat, { max: values.length - 1 })] as T;
   }
 
-  /** True once in so many times. */
+  /** True with a probability of 1 in `inTimes`. */
   once(inTimes: number): boolean {
     return this.g(fc.nat, { max: inTimes - 1 }) === 0;
   }
@@ -46,19 +46,19 @@ export class Values {
     return this.g(() => fc.string({ unit: 'binary', maxLength: 40 }));
   }
 
-  /** A value that the schema allows; mostly of things that exist. */
+  /** A value that the schema allows; preferably one that exists in the shop. */
   valid(schema: Schema, name = ''): unknown {
     const known = this.known[name];
     if (known && known.length > 0 && !this.once(4)) return this.pick(known);
     const { const: constant, enum: choices, type, items, properties } = this.resolved(schema);
     if (constant !== undefined) return constant;
     if (choices) return this.pick(choices);
-    if (type === 'array') return Array.from({ length: Math.max(schema.minItems ?? 0, this.g(fc.nat, { max: usualItems })) }, () => this.valid(items ?? {}, name));
+    if (type === 'array') return Array.from({ length: Math.max(schema.minItems ?? 0, this.g(fc.nat, { max: maxUsualItems })) }, () => this.valid(items ?? {}, name));
     if (type === 'object') return this.object(properties ?? {}, this.resolved(schema).required ?? []);
     return this.scalar(this.resolved(schema));
   }
 
-  /** Just within the bounds of the schema and just beyond them. */
+  /** A value at the bounds of the schema, or just beyond them. */
   boundary(schema: Schema): unknown {
     const { type, minimum = 0, maximum = Number.MAX_SAFE_INTEGER, minLength = 0, maxLength = 1_000, maxItems = 64, items, enum: choices } = this.resolved(schema);
     switch (type) {

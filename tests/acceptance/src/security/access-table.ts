@@ -13,24 +13,24 @@ export const permissions = [
 export type Permission = (typeof permissions)[number];
 
 /**
- * What a caller must have.
+ * The credentials that an operation requires.
  *
- * - `nothing looked at`: whatever is shown, good or bad, makes no difference.
- * - `nothing`: what is shown and good may show more; what is bad makes no difference.
- * - `in person`: the session of the user in the path, or `write:users`.
- * - permissions: one of them; with `any key`, every valid API key as well.
+ * - `open`: none; credentials, valid or not, are ignored.
+ * - `optional`: none; valid credentials may show more, and invalid ones are ignored.
+ * - `self`: the session of the user in the path, or `write:users`.
+ * - permissions: one of them; with `any key`, every valid API key too.
  */
-export type Needs = 'nothing looked at' | 'nothing' | 'in person' | readonly (Permission | 'any key')[];
+export type Needs = 'open' | 'optional' | 'self' | readonly (Permission | 'any key')[];
 
-export interface Line {
+export interface AccessRow {
   readonly operation: string;
   readonly method: string;
-  /** With names of things that are not there, but for the user: what is let in finds nothing to change. */
+  /** Refers to things that do not exist, except the user, so that an allowed request changes nothing. */
   readonly path: string;
   readonly needs: Needs;
   readonly body?: 'json' | 'list' | 'form' | 'multipart' | 'lines';
-  /** Sent as JSON where the owner decides; else a body of the wrong type, which is refused behind the credentials. */
-  readonly sent?: unknown;
+  /** JSON body, for operations whose service decides on access; others get a body of the wrong type, refused after authorization. */
+  readonly json?: unknown;
 }
 
 const order = '/v3/store/order/987654321987654';
@@ -40,84 +40,84 @@ const oauthClient = '/v3/oauth/clients/987654321987654';
 const user = '/v3/user/{user}';
 const key = `${user}/apiKeys/00000000-0000-4000-8000-000000000001`;
 
-const line = (operation: string, request: string, needs: Needs, more: Pick<Line, 'body' | 'sent'> = {}): Line => {
+const row = (operation: string, request: string, needs: Needs, more: Pick<AccessRow, 'body' | 'json'> = {}): AccessRow => {
   const [method = '', path = ''] = request.split(' ');
   return { operation, method, path, needs, ...more };
 };
-const anybody = (operation: string, request: string, more: Pick<Line, 'body' | 'sent'> = {}): Line => line(operation, request, 'nothing', more);
-const open = (operation: string, request: string): Line => line(operation, request, 'nothing looked at');
+const optional = (operation: string, request: string, more: Pick<AccessRow, 'body' | 'json'> = {}): AccessRow => row(operation, request, 'optional', more);
+const open = (operation: string, request: string): AccessRow => row(operation, request, 'open');
 
 /**
- * Who may do what, written from the specification and its page of decisions, and not from the gateway's own table: the two
- * are compared, and every answer is held against this one.
+ * The access rules, derived from the specification and its decisions page and not from the gateway's own table. The tests compare
+ * the two, and every response with this one.
  */
-export const accessTable: readonly Line[] = [
-  line('createPlant', 'POST /v3/plant', ['write:plants'], { body: 'json' }),
-  line('replacePlant', 'PUT /v3/plant', ['write:plants'], { body: 'json' }),
-  line('changePlant', `POST ${plant}`, ['write:plants'], { body: 'form' }),
-  line('deletePlant', `DELETE ${plant}`, ['write:plants']),
-  line('uploadImage', `POST ${plant}/uploadImage`, ['write:plants'], { body: 'multipart' }),
+export const accessTable: readonly AccessRow[] = [
+    row('createPlant', 'POST /v3/plant', ['write:plants'], { body: 'json' }),
+    row('replacePlant', 'PUT /v3/plant', ['write:plants'], { body: 'json' }),
+    row('changePlant', `POST ${plant}`, ['write:plants'], { body: 'form' }),
+    row('deletePlant', `DELETE ${plant}`, ['write:plants']),
+    row('uploadImage', `POST ${plant}/uploadImage`, ['write:plants'], { body: 'multipart' }),
   open('getPlant', `GET ${plant}`),
   open('findPlantsByStatus', 'GET /v3/plant/findByStatus'),
   open('findPlantsByTags', 'GET /v3/plant/findByTags'),
-  line('importPlants', 'POST /v3/plant/import', ['write:plants'], { body: 'lines' }),
-  line('exportPlants', 'GET /v3/plant/export', ['write:plants']),
+    row('importPlants', 'POST /v3/plant/import', ['write:plants'], { body: 'lines' }),
+    row('exportPlants', 'GET /v3/plant/export', ['write:plants']),
   open('searchPlants', 'GET /v3/plant/search'),
   open('getPlantFacets', 'GET /v3/plant/facets'),
   open('getImage', 'GET /v3/images/00000000-0000-4000-8000-000000000001'),
 
-  line('placeOrder', 'POST /v3/store/order', ['write:orders'], { body: 'json' }),
-  line('listOrders', 'GET /v3/store/order', ['any key', 'write:orders', 'read:orders']),
-  line('getOrder', `GET ${order}`, ['any key', 'write:orders', 'read:orders']),
-  line('getTimeline', `GET ${order}/timeline`, ['any key', 'write:orders', 'read:orders']),
-  line('cancelOrder', `DELETE ${order}`, ['write:orders', 'manage:orders']),
-  line('transferOrder', `POST ${order}/transfer`, ['manage:orders'], { body: 'json' }),
-  line('reportPayment', `POST ${order}/payment`, ['write:payments'], { body: 'json' }),
-  line('listRefunds', 'GET /v3/store/refund', ['write:payments']),
-  line('getRefund', 'GET /v3/store/refund/987654321987654', ['write:payments']),
-  line('completeRefund', 'POST /v3/store/refund/987654321987654/completion', ['write:payments'], { body: 'json' }),
-  line('shipOrder', `POST ${order}/shipment`, ['write:shipments'], { body: 'json' }),
-  line('deliverOrder', `POST ${order}/delivery`, ['write:shipments']),
-  line('readInventory', 'GET /v3/store/inventory', ['any key', 'write:orders', 'read:orders', 'write:stock']),
-  line('getStock', 'GET /v3/store/inventory/987654321987654', ['write:stock']),
-  line('setStock', 'PUT /v3/store/inventory/987654321987654', ['write:stock'], { body: 'json' }),
+    row('placeOrder', 'POST /v3/store/order', ['write:orders'], { body: 'json' }),
+    row('listOrders', 'GET /v3/store/order', ['any key', 'write:orders', 'read:orders']),
+    row('getOrder', `GET ${order}`, ['any key', 'write:orders', 'read:orders']),
+    row('getTimeline', `GET ${order}/timeline`, ['any key', 'write:orders', 'read:orders']),
+    row('cancelOrder', `DELETE ${order}`, ['write:orders', 'manage:orders']),
+    row('transferOrder', `POST ${order}/transfer`, ['manage:orders'], { body: 'json' }),
+    row('reportPayment', `POST ${order}/payment`, ['write:payments'], { body: 'json' }),
+    row('listRefunds', 'GET /v3/store/refund', ['write:payments']),
+    row('getRefund', 'GET /v3/store/refund/987654321987654', ['write:payments']),
+    row('completeRefund', 'POST /v3/store/refund/987654321987654/completion', ['write:payments'], { body: 'json' }),
+    row('shipOrder', `POST ${order}/shipment`, ['write:shipments'], { body: 'json' }),
+    row('deliverOrder', `POST ${order}/delivery`, ['write:shipments']),
+    row('readInventory', 'GET /v3/store/inventory', ['any key', 'write:orders', 'read:orders', 'write:stock']),
+    row('getStock', 'GET /v3/store/inventory/987654321987654', ['write:stock']),
+    row('setStock', 'PUT /v3/store/inventory/987654321987654', ['write:stock'], { body: 'json' }),
 
-  anybody('createUser', 'POST /v3/user', { body: 'json' }),
-  anybody('createUsers', 'POST /v3/user/createWithList', { body: 'list' }),
+    optional('createUser', 'POST /v3/user', { body: 'json' }),
+    optional('createUsers', 'POST /v3/user/createWithList', { body: 'list' }),
   open('login', 'GET /v3/user/login'),
   open('logout', 'GET /v3/user/logout'),
-  anybody('getUser', `GET ${user}`),
-  line('listUsers', 'GET /v3/user', ['write:users']),
-  line('setUserRole', `PUT ${user}/role`, ['write:users'], { body: 'json', sent: { role: 'customer' } }),
-  line('updateUser', `PUT ${user}`, 'in person', { body: 'json', sent: {} }),
-  line('deleteUser', `DELETE ${user}`, 'in person'),
-  line('createApiKey', `POST ${user}/apiKeys`, 'in person', { body: 'json', sent: { name: 'made by the matrix', permissions: ['write:orders'] } }),
-  line('listApiKeys', `GET ${user}/apiKeys`, 'in person'),
-  line('revokeApiKey', `DELETE ${key}`, 'in person'),
-  line('rotateApiKey', `POST ${key}/rotation`, 'in person', { body: 'json', sent: {} }),
+    optional('getUser', `GET ${user}`),
+    row('listUsers', 'GET /v3/user', ['write:users']),
+    row('setUserRole', `PUT ${user}/role`, ['write:users'], { body: 'json', json: { role: 'customer' } }),
+    row('updateUser', `PUT ${user}`, 'self', { body: 'json', json: {} }),
+    row('deleteUser', `DELETE ${user}`, 'self'),
+    row('createApiKey', `POST ${user}/apiKeys`, 'self', { body: 'json', json: { name: 'made by the access test', permissions: ['write:orders'] } }),
+    row('listApiKeys', `GET ${user}/apiKeys`, 'self'),
+    row('revokeApiKey', `DELETE ${key}`, 'self'),
+    row('rotateApiKey', `POST ${key}/rotation`, 'self', { body: 'json', json: {} }),
 
-  line('listSessions', `GET ${user}/sessions`, 'in person'),
-  line('endSession', `DELETE ${user}/sessions/00000000-0000-4000-8000-000000000001`, 'in person'),
-  line('endSessions', `DELETE ${user}/sessions`, 'in person'),
+    row('listSessions', `GET ${user}/sessions`, 'self'),
+    row('endSession', `DELETE ${user}/sessions/00000000-0000-4000-8000-000000000001`, 'self'),
+    row('endSessions', `DELETE ${user}/sessions`, 'self'),
 
-  line('createOAuthClient', 'POST /v3/oauth/clients', ['write:users'], { body: 'json' }),
-  line('listOAuthClients', 'GET /v3/oauth/clients', ['write:users']),
-  line('getOAuthClient', `GET ${oauthClient}`, ['write:users']),
-  line('deleteOAuthClient', `DELETE ${oauthClient}`, ['write:users']),
-  line('rotateOAuthClientSecret', `POST ${oauthClient}/rotateSecret`, ['write:users']),
+    row('createOAuthClient', 'POST /v3/oauth/clients', ['write:users'], { body: 'json' }),
+    row('listOAuthClients', 'GET /v3/oauth/clients', ['write:users']),
+    row('getOAuthClient', `GET ${oauthClient}`, ['write:users']),
+    row('deleteOAuthClient', `DELETE ${oauthClient}`, ['write:users']),
+    row('rotateOAuthClientSecret', `POST ${oauthClient}/rotateSecret`, ['write:users']),
 
-  line('listAudit', 'GET /v3/audit', ['write:users']),
+    row('listAudit', 'GET /v3/audit', ['write:users']),
 
-  line('createWebhook', 'POST /v3/webhooks', ['webhooks'], { body: 'json' }),
-  line('listWebhooks', 'GET /v3/webhooks', ['webhooks']),
-  line('getWebhook', `GET ${webhook}`, ['webhooks']),
-  line('replaceWebhook', `PUT ${webhook}`, ['webhooks'], { body: 'json' }),
-  line('deleteWebhook', `DELETE ${webhook}`, ['webhooks']),
-  line('rotateWebhookSecret', `POST ${webhook}/rotateSecret`, ['webhooks'], { body: 'json' }),
-  line('testWebhook', `POST ${webhook}/test`, ['webhooks']),
-  line('listDeliveries', `GET ${webhook}/deliveries`, ['webhooks']),
-  line('resendDelivery', `POST ${webhook}/deliveries/00000000-0000-4000-8000-000000000001/resend`, ['webhooks']),
-  line('replayEvents', `POST ${webhook}/replay`, ['webhooks'], { body: 'json' }),
+    row('createWebhook', 'POST /v3/webhooks', ['webhooks'], { body: 'json' }),
+    row('listWebhooks', 'GET /v3/webhooks', ['webhooks']),
+    row('getWebhook', `GET ${webhook}`, ['webhooks']),
+    row('replaceWebhook', `PUT ${webhook}`, ['webhooks'], { body: 'json' }),
+    row('deleteWebhook', `DELETE ${webhook}`, ['webhooks']),
+    row('rotateWebhookSecret', `POST ${webhook}/rotateSecret`, ['webhooks'], { body: 'json' }),
+    row('testWebhook', `POST ${webhook}/test`, ['webhooks']),
+    row('listDeliveries', `GET ${webhook}/deliveries`, ['webhooks']),
+    row('resendDelivery', `POST ${webhook}/deliveries/00000000-0000-4000-8000-000000000001/resend`, ['webhooks']),
+    row('replayEvents', `POST ${webhook}/replay`, ['webhooks'], { body: 'json' }),
 
   open('live', 'GET /livez'),
   open('ready', 'GET /readyz'),

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { rows } from '../inside.js';
+import { rows } from '../internals.js';
 import { createPlant, type Customer, fresh, login, newCustomer, ok, placeOrder, problem, send, staff, until } from '../shop.js';
-import { accessTable, type Line, type Permission } from './access-table.js';
+import { accessTable, type AccessRow, type Permission } from './access-table.js';
 
-/** Everybody who is registered has these; the others make somebody staff. */
-const ofCustomers: readonly string[] = ['read:plants', 'write:orders', 'webhooks', 'any key'];
-const needsStaff = ({ needs }: Line): boolean =>
-  needs === 'in person' || (Array.isArray(needs) && (needs as readonly (Permission | 'any key')[]).some((one) => !ofCustomers.includes(one)));
+/** Permissions of every registered user; staff have the others. */
+const customerPermissions: readonly string[] = ['read:plants', 'write:orders', 'webhooks', 'any key'];
+const needsStaff = ({ needs }: AccessRow): boolean =>
+  needs === 'self' || (Array.isArray(needs) && (needs as readonly (Permission | 'any key')[]).some((one) => !customerPermissions.includes(one)));
 
 interface Entry {
   readonly id: number;
@@ -23,8 +23,8 @@ interface Entry {
 const audit = (query: Record<string, string> = {}) =>
   send<Entry[]>('GET', `/v3/audit?${new URLSearchParams(query).toString()}`, { as: staff });
 
-/** One request of staff's, and everything that has to be there before it: it takes effect. */
-type Done = (request: (method: string, path: string, json?: unknown) => Promise<unknown>) => Promise<unknown>;
+/** Makes one effective request of staff, after creating what it needs. */
+type Action = (request: (method: string, path: string, json?: unknown) => Promise<unknown>) => Promise<unknown>;
 
 const picture = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
 const order = async (): Promise<string> => `/v3/store/order/${(await placeOrder({ plantId: (await createPlant()).id }, await newCustomer())).id}`;
@@ -36,11 +36,11 @@ const approved = async (): Promise<string> => {
 };
 const keyOf = async ({ username, bearer }: Customer): Promise<string> =>
   `/v3/user/${username}/apiKeys/${(await ok(send<{ id: string }>('POST', `/v3/user/${username}/apiKeys`, { as: { bearer }, json: { name: 'k' } }))).id}`;
-const clientToBe = () => ({ name: fresh('client'), grantTypes: ['client_credentials'], scopes: ['write:orders'], owner: 'admin' });
+const newClient = () => ({ name: fresh('client'), grantTypes: ['client_credentials'], scopes: ['write:orders'], owner: 'admin' });
 const client = async (): Promise<string> =>
-  `/v3/oauth/clients/${(await ok(send<{ clientId: string }>('POST', '/v3/oauth/clients', { as: staff, json: clientToBe() }))).clientId}`;
+  `/v3/oauth/clients/${(await ok(send<{ clientId: string }>('POST', '/v3/oauth/clients', { as: staff, json: newClient() }))).clientId}`;
 
-/** Money that came for a cancelled order. */
+/** Reports a payment for a cancelled order. @returns the id of the due refund */
 async function refund(): Promise<number> {
   const path = await order();
   await ok(send('DELETE', path, { as: staff }));
@@ -49,8 +49,8 @@ async function refund(): Promise<number> {
   return newest?.id ?? 0;
 }
 
-/** Each operation of staff's that changes something; a new one fails below until it is here. */
-const doings: Readonly<Record<string, Done>> = {
+/** Every mutating operation of staff. The first test fails for a new one that is missing here. */
+const actions: Readonly<Record<string, Action>> = {
   createPlant: (request) => request('POST', '/v3/plant', { name: 'Ficus', photoUrls: [] }),
   replacePlant: async (request) => request('PUT', '/v3/plant', { ...(await createPlant()), name: 'Ficus' }),
   changePlant: async (request) => request('POST', `/v3/plant/${(await createPlant()).id}`, new URLSearchParams({ name: 'Ficus' })),
@@ -80,16 +80,16 @@ const doings: Readonly<Record<string, Done>> = {
     return request('DELETE', `/v3/user/${username}/sessions/${session?.id}`);
   },
   endSessions: async (request) => request('DELETE', `${await user()}/sessions`),
-  createOAuthClient: (request) => request('POST', '/v3/oauth/clients', clientToBe()),
+  createOAuthClient: (request) => request('POST', '/v3/oauth/clients', newClient()),
   deleteOAuthClient: async (request) => request('DELETE', await client()),
   rotateOAuthClientSecret: async (request) => request('POST', `${await client()}/rotateSecret`),
 };
 
 describe('the audit log', () => {
-  const changing = accessTable.filter((line) => needsStaff(line) && line.method !== 'GET').map(({ operation }) => operation);
+  const mutating = accessTable.filter((line) => needsStaff(line) && line.method !== 'GET').map(({ operation }) => operation);
 
-  it('is tried with every operation of staff that changes something', () => {
-    expect(Object.keys(doings).sort()).toEqual([...changing].sort());
+  it('is tested with every mutating operation of staff', () => {
+    expect(Object.keys(actions).sort()).toEqual([...mutating].sort());
   });
 
   let adminToken: string;
@@ -97,10 +97,10 @@ describe('the audit log', () => {
     adminToken = await login('admin', 'admin-password');
   });
 
-  it.each(changing)('has who did %s, when and in which request', async (operation) => {
+  it.each(mutating)('records user, time and request of %s', async (operation) => {
     const requestId = randomUUID();
     const begun = Date.now();
-    await doings[operation]?.(async (method, path, body) => {
+    await actions[operation]?.(async (method, path, body) => {
       const isJson = body !== undefined && !(body instanceof FormData) && !(body instanceof URLSearchParams) && !(body instanceof Blob);
       return ok(send(method, path, {
         as: { bearer: adminToken },
@@ -111,12 +111,12 @@ describe('the audit log', () => {
     });
     const written = (await ok(audit({ limit: '50' }))).filter((entry) => entry.requestId === requestId);
     expect(written).toMatchObject([{ username: 'admin', credentials: ['session'], target: expect.stringMatching(/./) }]);
-    // An upload is finished by the operation that its owner has for it.
+    // An upload is audited under the catalog's operation that completes it.
     expect(written[0]?.operation).toMatch(operation === 'uploadImage' ? /^catalog\.finishImage$/ : new RegExp(`^\\w+\\.${operation}$`));
     expect(Date.parse(written[0]?.at ?? '')).toBeGreaterThan(begun - 5_000);
   });
 
-  it('has nothing of what users do to what is theirs', async () => {
+  it('does not record what users do to their own resources', async () => {
     const { username, bearer } = await newCustomer();
     const as = { bearer };
     const { id: plantId } = await createPlant();
@@ -127,7 +127,7 @@ describe('the audit log', () => {
     expect(await ok(audit({ subject: username }))).toEqual([]);
   });
 
-  it('is read page by page through all services, newest first', async () => {
+  it('lists the entries of all services page by page, newest first', async () => {
     const before = (await ok(audit({ subject: 'admin', limit: '1' })))[0];
     const plant = await createPlant();
     await ok(send('PUT', `/v3/store/inventory/${plant.id}`, { as: staff, json: { free: 1 } }));
@@ -148,13 +148,13 @@ describe('the audit log', () => {
     expect((await ok(audit({ operation: 'store.setStock', limit: '1' })))[0]).toMatchObject({ target: String(plant.id) });
   });
 
-  it('refuses cursors and limits that are none, and names that nobody has', async () => {
+  it('refuses invalid cursors and limits, and unknown usernames', async () => {
     await problem(audit({ cursor: 'x' }), 400, 'invalid-cursor');
     await problem(audit({ limit: '0' }), 400, 'invalid-input');
     await problem(audit({ subject: fresh('nobody') }), 404, 'user-not-found');
   });
 
-  it('finds a user whose name looks like an id by it, and one by the id that another took for a name: each with their own', async () => {
+  it('matches a subject that looks like an id against both ids and usernames', async () => {
     const stockSetBy = async (username: string): Promise<string> => {
       const password = 'a long enough password';
       await ok(send('POST', '/v3/user', { json: { username, password } }));
@@ -178,7 +178,7 @@ describe('the audit log', () => {
     expect(await ok(audit({ subject: randomUUID() }))).toEqual([]);
   });
 
-  it("keeps its entries when the user is gone, without the name that somebody else may have by then", async () => {
+  it('keeps the entries of a deleted user, without the username, which another user may have by then', async () => {
     const clerk = await newCustomer();
     await rows('identity', `UPDATE users SET role = 'staff' WHERE username = $1`, [clerk.username]);
     const as = { bearer: await login(clerk.username, clerk.password) };

@@ -1,11 +1,11 @@
-import { rows } from '../inside.js';
+import { rows } from '../internals.js';
 import { type Customer, gatewayUrl, login, newCustomer, ok, send, staff } from '../shop.js';
 import { type Permission, permissions } from './access-table.js';
 
 export interface Caller {
   readonly name: string;
   readonly headers: readonly (readonly [string, string])[];
-  /** `undefined`: it shows nothing. `refused`: what it shows counts nowhere. */
+  /** What the credentials grant. `undefined`: there are none. `refused`: they are invalid. */
   readonly carries: 'refused' | undefined | { readonly permissions: readonly Permission[]; readonly key?: true; readonly sessionOf?: string };
 }
 
@@ -16,7 +16,7 @@ const session = (token: string) => ['session_token', token] as const;
 const customerMay: readonly Permission[] = ['read:plants', 'write:orders', 'webhooks'];
 const staffMay = permissions.filter((one) => one !== 'write:users');
 
-/** Every kind of credential there is, good and bad, and what each is good for. */
+/** Creates callers with every kind of credential, valid and invalid, and combinations. */
 export async function allCallers(): Promise<{ readonly callers: readonly Caller[]; readonly user: string }> {
   const [own, other, clerk] = await Promise.all([newCustomer(), newCustomer(), newCustomer()]);
   await rows('identity', `UPDATE users SET role = 'staff' WHERE username = $1`, [clerk.username]);
@@ -50,34 +50,34 @@ export async function allCallers(): Promise<{ readonly callers: readonly Caller[
       carries: { permissions: [...customerMay, 'write:stock'], key: true, sessionOf: own.username },
     },
   ];
-  return { callers: [{ name: 'nobody', headers: [], carries: undefined }, ...good, ...(await badCallers({ ownKey, ownSession, token }))], user: own.username };
+  return { callers: [{ name: 'anonymous', headers: [], carries: undefined }, ...good, ...(await badCallers({ ownKey, ownSession, token }))], user: own.username };
 }
 
 async function badCallers(valid: { ownKey: string; ownSession: string; token: string }): Promise<Caller[]> {
   const { ownKey, ownSession, token } = valid;
-  const [gone, left] = await Promise.all([newCustomer(), newCustomer()]);
+  const [deleted, remaining] = await Promise.all([newCustomer(), newCustomer()]);
   const soon = new Date(Date.now() + 1_500).toISOString();
-  const expiredKey = await newKey(left, { expiresAt: soon });
-  const keyOfGone = await newKey(gone);
-  await ok(send('DELETE', `/v3/user/${gone.username}`, { as: { bearer: gone.bearer } }));
-  const revoked = await revokedKey(left);
-  const loggedOut = await login(left.username, left.password);
+  const expiredKey = await newKey(remaining, { expiresAt: soon });
+  const keyOfDeleted = await newKey(deleted);
+  await ok(send('DELETE', `/v3/user/${deleted.username}`, { as: { bearer: deleted.bearer } }));
+  const revoked = await revokedKey(remaining);
+  const loggedOut = await login(remaining.username, remaining.password);
   await ok(send('GET', '/v3/user/logout', { as: { bearer: loggedOut } }));
-  const expiredSession = await login(left.username, left.password);
+  const expiredSession = await login(remaining.username, remaining.password);
   await rows('identity', `UPDATE sessions SET expires_at = now() - interval '1 s' WHERE token_hash = sha256($1)`, [Buffer.from(expiredSession)]);
   const [head = '', claims = '', signature = ''] = token.split('.');
   const json = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const told = JSON.parse(Buffer.from(claims, 'base64url').toString()) as Record<string, unknown>;
+  const payload = JSON.parse(Buffer.from(claims, 'base64url').toString()) as Record<string, unknown>;
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, Date.parse(soon) - Date.now() + 100)));
 
-  const shown: Record<string, Caller['headers']> = {
-    'a made-up key': [key('no-such-key')],
-    'a made-up session': [session('no-such-session')],
-    'a made-up bearer': [bearer('no-such-token')],
+  const invalid: Record<string, Caller['headers']> = {
+    'an unknown key': [key('no-such-key')],
+    'an unknown session': [session('no-such-session')],
+    'an unknown bearer token': [bearer('no-such-token')],
     'an empty key': [key('')],
     'a key with a comma': [key('special-key,special-key')],
     'a key with a space': [key('special-key special-key')],
-    'an endless key': [key('x'.repeat(8_000))],
+    'a key of 8,000 characters': [key('x'.repeat(8_000))],
     'SQL for a key': [key("' OR '1'='1")],
     'another scheme': [['authorization', 'Basic YWRtaW46YWRtaW4tcGFzc3dvcmQ=']],
     'a bare scheme': [['authorization', 'Bearer']],
@@ -87,22 +87,22 @@ async function badCallers(valid: { ownKey: string; ownSession: string; token: st
     'a token as session': [session(token)],
     'an expired key': [key(expiredKey)],
     'a revoked key': [key(revoked)],
-    'the key of a deleted user': [key(keyOfGone)],
-    'the session of a deleted user': [bearer(gone.bearer)],
-    'a session that was logged out': [bearer(loggedOut)],
+    'the key of a deleted user': [key(keyOfDeleted)],
+    'the session of a deleted user': [bearer(deleted.bearer)],
+    'a logged-out session': [bearer(loggedOut)],
     'an expired session': [session(expiredSession)],
     'a token with another signature': [bearer(`${head}.${claims}.${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`)],
     'a token without signature': [bearer(`${json({ alg: 'none', typ: 'at+jwt' })}.${claims}.`)],
-    'a token that says more': [bearer(`${head}.${json({ ...told, sub: 'admin', exp: 4e9 })}.${signature}`)],
-    'a token signed with its own public name': [bearer(`${json({ alg: 'HS256', typ: 'at+jwt' })}.${claims}.${signature}`)],
+    'a token with changed claims': [bearer(`${head}.${json({ ...payload, sub: 'admin', exp: 4e9 })}.${signature}`)],
+    'a token with the algorithm changed to HS256': [bearer(`${json({ alg: 'HS256', typ: 'at+jwt' })}.${claims}.${signature}`)],
     'two keys': [key('special-key'), key(ownKey)],
     'two bearers': [bearer(token), bearer(ownSession)],
     'two sessions': [bearer(ownSession), session(ownSession)],
-    'a good key and a bad session': [key('special-key'), session('no-such-session')],
-    'a good session and a revoked key': [bearer(ownSession), key(revoked)],
-    'a good token and a made-up key': [bearer(token), key('no-such-key')],
+    'a valid key and an unknown session': [key('special-key'), session('no-such-session')],
+    'a valid session and a revoked key': [bearer(ownSession), key(revoked)],
+    'a valid token and an unknown key': [bearer(token), key('no-such-key')],
   };
-  return Object.entries(shown).map(([name, headers]) => ({ name, headers, carries: 'refused' }));
+  return Object.entries(invalid).map(([name, headers]) => ({ name, headers, carries: 'refused' }));
 }
 
 interface Made {
@@ -111,7 +111,7 @@ interface Made {
 }
 
 const make = (who: Pick<Customer, 'username' | 'bearer'> | { username: string; apiKey?: string }, more: object): Promise<Made> =>
-  ok(send<Made>('POST', `/v3/user/${who.username}/apiKeys`, { as: who, json: { name: 'made for the matrix', ...more } }));
+  ok(send<Made>('POST', `/v3/user/${who.username}/apiKeys`, { as: who, json: { name: 'made for the access test', ...more } }));
 
 const newKey = async (...[who, more = {}]: [Parameters<typeof make>[0], object?]): Promise<string> => (await make(who, more)).key;
 
@@ -121,7 +121,7 @@ async function revokedKey(who: Customer): Promise<string> {
   return secret;
 }
 
-/** A client's token: with everything the client has, or with one permission. */
+/** An access token of the demo client with all its permissions, or only with `scope`. */
 async function tokenFor(scope?: Permission): Promise<string> {
   const form = { grant_type: 'client_credentials', client_id: 'plant-admin', client_secret: 'plant-secret', ...(scope !== undefined && { scope }) };
   const response = await fetch(`${gatewayUrl()}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) });

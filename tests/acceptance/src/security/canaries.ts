@@ -1,17 +1,17 @@
 import type { RawRequest } from '../raw-http.js';
 
-/** Where one secret gets in, and what the request around it is. */
-export interface Entrance {
+/** A request with a secret in one place. */
+export interface CanaryRequest {
   readonly name: string;
-  readonly request: (secret: string, at: Setting) => RawRequest;
-  /** It is in the path, which a problem names by design; nothing else may hold it. */
+  readonly request: (secret: string, fixture: Fixture) => RawRequest;
+  /** The secret is in the path, which a problem's `instance` repeats by design; it may be nowhere else. */
   readonly inPath?: true;
-  /** It goes to the stream. */
+  /** The request goes to the stream. */
   readonly toStream?: true;
 }
 
-/** What the requests need of the shop. */
-export interface Setting {
+/** Data in the shop that the requests use. */
+export interface Fixture {
   readonly plantId: number;
   readonly username: string;
   readonly password: string;
@@ -38,54 +38,54 @@ const png = '\u0089PNG\r\n\u001a\n';
 
 const handshake: Headers = [['connection', 'upgrade'], ['upgrade', 'websocket'], ['sec-websocket-version', '13'], ['sec-websocket-key', 'AAAAAAAAAAAAAAAAAAAAAA==']];
 
-/** Every way in which people and programs hand over what is secret, and the ways in which they do so by mistake. */
-export const entrances: readonly Entrance[] = [
+/** Every place in which clients send secrets, intentionally or by mistake. */
+export const canaryRequests: readonly CanaryRequest[] = [
   // passwords
   { name: 'the password of a new user', request: (secret, { fresh }) => postJson('/v3/user', { username: fresh(), password: secret }) },
   { name: 'the password of one of many', request: (secret, { fresh }) => postJson('/v3/user/createWithList', [{ username: fresh(), password: secret }]) },
-  { name: 'the password of one of many that are refused', request: (secret, { fresh }) => postJson('/v3/user/createWithList', [{ username: fresh(), password: secret }, { username: 'login', password: secret }]) },
-  { name: 'the password for a name that is taken', request: (secret, { username }) => postJson('/v3/user', { username, password: secret }) },
-  { name: 'the password for a name that is none', request: (secret) => postJson('/v3/user', { username: 'a b', password: secret }) },
+  { name: 'the password of one of many in a refused list', request: (secret, { fresh }) => postJson('/v3/user/createWithList', [{ username: fresh(), password: secret }, { username: 'login', password: secret }]) },
+  { name: 'the password for a taken username', request: (secret, { username }) => postJson('/v3/user', { username, password: secret }) },
+  { name: 'the password for an invalid username', request: (secret) => postJson('/v3/user', { username: 'a b', password: secret }) },
   { name: 'a password that is too long', request: (secret, { fresh }) => postJson('/v3/user', { username: fresh(), password: secret.repeat(20) }) },
   { name: 'a password with NUL', request: (secret, { fresh }) => postJson('/v3/user', { username: fresh(), password: `${secret}\u0000` }) },
   { name: 'a wrong password', request: (secret, { username }) => get(`/v3/user/login?username=${username}&password=${secret}`) },
-  { name: 'a password for nobody', request: (secret, { fresh }) => get(`/v3/user/login?username=${fresh()}&password=${secret}`) },
-  { name: 'a password in the field of the name', request: (secret) => get(`/v3/user/login?username=${secret}&password=x`) },
-  { name: 'a password searched for', request: (secret) => get(`/v3/plant/search?q=${secret}&sort=${secret}`) },
-  { name: 'a password as a cursor of a search', request: (secret) => get(`/v3/plant/search?q=a&cursor=${secret}`) },
-  { name: 'a password in a line of an import that is refused', request: (secret) => post('/v3/plant/import', `{"id":0,"name":"${secret}"}\n${secret}\n{"id":7,"na${secret}`, ['content-type', 'application/x-ndjson'], staff) },
+  { name: 'a password for an unknown user', request: (secret, { fresh }) => get(`/v3/user/login?username=${fresh()}&password=${secret}`) },
+  { name: 'a password in the username field', request: (secret) => get(`/v3/user/login?username=${secret}&password=x`) },
+  { name: 'a password as a search term', request: (secret) => get(`/v3/plant/search?q=${secret}&sort=${secret}`) },
+  { name: 'a password as the cursor of a search', request: (secret) => get(`/v3/plant/search?q=a&cursor=${secret}`) },
+  { name: 'a password in a refused line of an import', request: (secret) => post('/v3/plant/import', `{"id":0,"name":"${secret}"}\n${secret}\n{"id":7,"na${secret}`, ['content-type', 'application/x-ndjson'], staff) },
   { name: 'a password twice', request: (secret, { username }) => get(`/v3/user/login?username=${username}&password=${secret}&password=${secret}`) },
-  { name: 'a password behind broken encoding', request: (secret, { username }) => get(`/v3/user/login?username=${username}&password=%zz${secret}`) },
-  { name: 'a password at another method', request: (secret, { username }) => post(`/v3/user/login?username=${username}&password=${secret}`, '') },
+  { name: 'a password after a broken percent-encoding', request: (secret, { username }) => get(`/v3/user/login?username=${username}&password=%zz${secret}`) },
+  { name: 'a password with another method', request: (secret, { username }) => post(`/v3/user/login?username=${username}&password=${secret}`, '') },
   { name: 'a password at an unknown path', request: (secret, { username }) => get(`/v3/user/sign-in/now/x?username=${username}&password=${secret}`) },
   { name: 'a new password', request: (secret, { username, session }) => ({ ...postJson(`/v3/user/${username}`, { password: secret }, bearer(session)), method: 'PUT' }) },
-  { name: "somebody else's new password", request: (secret, { session }) => ({ ...postJson('/v3/user/admin', { password: secret }, bearer(session)), method: 'PUT' }) },
+  { name: "another user's new password", request: (secret, { session }) => ({ ...postJson('/v3/user/admin', { password: secret }, bearer(session)), method: 'PUT' }) },
   { name: 'a password in a search for users', request: (secret) => get(`/v3/user?q=${secret}`, staff) },
-  { name: 'a password for a role', request: (secret, { username }) => ({ ...postJson(`/v3/user/${username}/role`, { role: secret }, staff), method: 'PUT' }) },
-  { name: 'a key as bearer token where none is needed', request: (secret) => get('/v3/plant/0', bearer(secret)) },
+  { name: 'a password as a role', request: (secret, { username }) => ({ ...postJson(`/v3/user/${username}/role`, { role: secret }, staff), method: 'PUT' }) },
+  { name: 'a key as bearer token for an open operation', request: (secret) => get('/v3/plant/0', bearer(secret)) },
   { name: 'a token at a login', request: (secret, { username, password }) => get(`/v3/user/login?username=${username}&password=${password}`, bearer(secret)) },
-  { name: 'a password before the @ of an address', request: (secret) => get(`http://user:${secret}@shop.example/v3/plant/0`) },
+  { name: 'a password before the @ of a URL', request: (secret) => get(`http://user:${secret}@shop.example/v3/plant/0`) },
   { name: 'a password in the path', request: (secret) => get(`/v3/user/${secret}`), inPath: true },
 
   // keys and tokens
-  { name: 'a made-up key', request: (secret) => get('/v3/store/inventory', ['api_key', secret]) },
+  { name: 'an unknown key', request: (secret) => get('/v3/store/inventory', ['api_key', secret]) },
   { name: 'a key with a space', request: (secret) => get('/v3/store/inventory', ['api_key', `${secret} ${secret}`]) },
   { name: 'a key in a header of another name', request: (secret) => get('/v3/store/inventory', ['x-api-key', secret]) },
   { name: 'a key in the query', request: (secret) => get(`/v3/store/inventory?api_key=${secret}`) },
-  { name: 'a made-up session', request: (secret) => get('/v3/store/inventory', ['session_token', secret]) },
+  { name: 'an unknown session', request: (secret) => get('/v3/store/inventory', ['session_token', secret]) },
   { name: 'a session to log out', request: (secret) => get('/v3/user/logout', bearer(secret)) },
-  { name: 'a made-up bearer token', request: (secret) => get('/v3/store/inventory', bearer(secret)) },
-  { name: 'a made-up JWT', request: (secret) => get('/v3/store/inventory', bearer(jwt(secret))) },
+  { name: 'an unknown bearer token', request: (secret) => get('/v3/store/inventory', bearer(secret)) },
+  { name: 'a forged JWT', request: (secret) => get('/v3/store/inventory', bearer(jwt(secret))) },
   { name: 'a token in the query', request: (secret) => get(`/v3/store/order?access_token=${secret}`) },
   { name: 'Basic credentials', request: (secret) => get('/v3/store/inventory', ['authorization', `Basic ${Buffer.from(`admin:${secret}`).toString('base64')}`]) },
-  { name: 'credentials of a scheme of their own', request: (secret) => get('/v3/store/inventory', ['authorization', secret]) },
+  { name: 'credentials without a scheme', request: (secret) => get('/v3/store/inventory', ['authorization', secret]) },
   { name: 'credentials for a proxy', request: (secret) => get('/v3/plant/0', ['proxy-authorization', `Basic ${secret}`]) },
   { name: 'a cookie', request: (secret) => get('/v3/plant/0', ['cookie', `session=${secret}`]) },
 
   // the stream
   { name: 'a key for the stream', request: (secret) => get(`/v1/orders/updates?api_key=${secret}`), toStream: true },
   { name: 'a key at a handshake', request: (secret) => get(`/v1/orders/updates?api_key=${secret}`, ...handshake), toStream: true },
-  { name: 'a key at a handshake in its header', request: (secret) => get('/v1/orders/updates', ['api_key', secret], ...handshake), toStream: true },
+  { name: 'a key in the header of a handshake', request: (secret) => get('/v1/orders/updates', ['api_key', secret], ...handshake), toStream: true },
   { name: 'a key at another path of the stream', request: (secret) => get(`/v1/orders?api_key=${secret}`), toStream: true },
   { name: 'a cursor for the stream', request: (secret) => get(`/v1/orders/updates?api_key=special-key&cursor=${secret}`, ['last-event-id', secret]), toStream: true },
 
@@ -99,35 +99,35 @@ export const entrances: readonly Entrance[] = [
   { name: 'an authorization code', request: (secret) => token({ grant_type: 'authorization_code', client_id: 'plant-admin', client_secret: 'plant-secret', code: secret, code_verifier: secret, redirect_uri: 'https://x.example' }) },
   { name: 'a refresh token', request: (secret) => token({ grant_type: 'refresh_token', client_id: 'plant-admin', client_secret: 'plant-secret', refresh_token: secret }) },
   { name: 'a token to be revoked', request: (secret) => post('/oauth/revoke', new URLSearchParams({ token: secret, client_id: 'plant-admin', client_secret: 'plant-secret' }).toString(), form) },
-  { name: 'a token to be looked at', request: (secret) => post('/oauth/introspect', new URLSearchParams({ token: secret, client_id: 'plant-admin', client_secret: 'plant-secret' }).toString(), form) },
-  { name: 'what belongs into a form, in the query', request: (secret) => post(`/oauth/token?client_secret=${secret}`, 'grant_type=client_credentials', form) },
+  { name: 'a token to be introspected', request: (secret) => post('/oauth/introspect', new URLSearchParams({ token: secret, client_id: 'plant-admin', client_secret: 'plant-secret' }).toString(), form) },
+  { name: 'a client secret in the query instead of the form', request: (secret) => post(`/oauth/token?client_secret=${secret}`, 'grant_type=client_credentials', form) },
   { name: 'the state of a login', request: (secret) => get(`/oauth/auth?client_id=plant-admin&response_type=code&state=${secret}&redirect_uri=https://x.example`) },
 
-  // names of requests
+  // request headers
   { name: 'an Idempotency-Key', request: (secret, { plantId }) => postJson('/v3/store/order', { plantId }, staff, ['idempotency-key', secret]) },
   { name: 'an Idempotency-Key of a refused request', request: (secret) => postJson('/v3/store/order', { plantId: 0 }, staff, ['idempotency-key', secret]) },
   { name: 'an Idempotency-Key with a space', request: (secret) => postJson('/v3/store/order', { plantId: 1 }, staff, ['idempotency-key', `${secret} ${secret}`]) },
-  { name: 'a request id that is none', request: (secret) => get('/v3/plant/0', ['x-request-id', `${secret} ${secret}`]) },
+  { name: 'an invalid request id', request: (secret) => get('/v3/plant/0', ['x-request-id', `${secret} ${secret}`]) },
   { name: 'baggage of a trace', request: (secret) => get('/v3/plant/0', ['baggage', `token=${secret}`], ['tracestate', `a=${secret}`], ['traceparent', `00-${secret}-x-01`]) },
-  { name: 'where somebody comes from', request: (secret) => get('/v3/plant/0', ['referer', `https://x.example/?token=${secret}`], ['user-agent', secret]) },
-  { name: 'a condition', request: (secret, { plantId }) => get(`/v3/plant/${plantId}`, ['if-none-match', `"${secret}"`]) },
+  { name: 'a referrer and a user agent', request: (secret) => get('/v3/plant/0', ['referer', `https://x.example/?token=${secret}`], ['user-agent', secret]) },
+  { name: 'an entity tag', request: (secret, { plantId }) => get(`/v3/plant/${plantId}`, ['if-none-match', `"${secret}"`]) },
 
   // bodies
-  { name: 'a member that nobody asked for', request: (secret) => postJson('/v3/plant', { name: 'Canary', secret }, staff) },
+  { name: 'an unknown member', request: (secret) => postJson('/v3/plant', { name: 'Canary', secret }, staff) },
   { name: 'broken JSON', request: (secret) => post('/v3/plant', `{"name": "${secret}`, json, staff) },
   { name: 'a body of another type', request: (secret) => post('/v3/plant', secret, ['content-type', `text/plain; secret=${secret}`], staff) },
   { name: 'a value of another type', request: (secret) => postJson('/v3/plant', { name: { secret } }, staff) },
-  { name: 'a value that is none of the allowed', request: (secret) => postJson('/v3/plant', { name: 'Canary', status: secret }, staff) },
-  { name: 'a field of a form that nobody asked for', request: (secret, { plantId }) => post(`/v3/plant/${plantId}`, `name=Canary&secret=${secret}`, form, staff) },
+  { name: 'a value outside an enumeration', request: (secret) => postJson('/v3/plant', { name: 'Canary', status: secret }, staff) },
+  { name: 'an unknown form field', request: (secret, { plantId }) => post(`/v3/plant/${plantId}`, `name=Canary&secret=${secret}`, form, staff) },
   { name: 'the name of a file', request: (secret, { plantId }) => upload(plantId, [`name="file"; filename="${secret}.png"\r\n\r\n${png}`]) },
-  { name: 'a part that nobody asked for', request: (secret, { plantId }) => upload(plantId, [`name="secret"\r\n\r\n${secret}`, `name="file"; filename="a.png"\r\n\r\n${png}`]) },
-  { name: 'text for a file that is refused', request: (secret, { plantId }) => upload(plantId, [`name="file"; filename="a.html"\r\n\r\n<html>${secret}`]) },
-  { name: 'metadata of a file that is refused', request: (secret, { plantId }) => upload(plantId, [`name="additionalMetadata"\r\n\r\n${secret}`]) },
+  { name: 'an unknown part', request: (secret, { plantId }) => upload(plantId, [`name="secret"\r\n\r\n${secret}`, `name="file"; filename="a.png"\r\n\r\n${png}`]) },
+  { name: 'text in a refused file', request: (secret, { plantId }) => upload(plantId, [`name="file"; filename="a.html"\r\n\r\n<html>${secret}`]) },
+  { name: 'metadata of a refused file', request: (secret, { plantId }) => upload(plantId, [`name="additionalMetadata"\r\n\r\n${secret}`]) },
 
-  // what is hardly HTTP
-  { name: 'a request line that is none', request: (secret) => ({ method: 'GET', target: `/v3/plant/1 ${secret}`, headers: [], alone: true }) },
+  // malformed HTTP
+  { name: 'an invalid request line', request: (secret) => ({ method: 'GET', target: `/v3/plant/1 ${secret}`, headers: [], alone: true }) },
   { name: 'headers that are too long', request: (secret) => get('/v3/plant/1', ['x-long', secret.repeat(1_000)]) },
-  { name: 'a method of its own', request: (secret) => ({ method: secret, target: '/v3/plant/1', headers: [], alone: true }) },
-  { name: 'a query on a page', request: (secret) => get(`/docs?token=${secret}`) },
+  { name: 'an unknown method', request: (secret) => ({ method: secret, target: '/v3/plant/1', headers: [], alone: true }) },
+  { name: 'a query of a page', request: (secret) => get(`/docs?token=${secret}`) },
   { name: 'TRACE', request: (secret) => ({ method: 'TRACE', target: '/v3/plant/1', headers: [['x-secret', secret]] }) },
 ];

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Database, databases, rows, run } from '../inside.js';
+import { type Database, databases, rows, run } from '../internals.js';
 import { NoAnswer, RawHttp } from '../raw-http.js';
 import { createPlant, fresh, gatewayUrl, login, newCustomer, ok, send, setting, staff } from '../shop.js';
-import { entrances } from './canaries.js';
+import { canaryRequests } from './canaries.js';
 
-/** A secret and every form in which it might be written down. */
+/** A secret and the encodings in which it might be stored or logged. */
 interface Canary {
   readonly name: string;
   readonly forms: readonly string[];
@@ -17,51 +17,51 @@ const canaryOf = (name: string, secret: string): Canary => ({
   name,
   forms: [secret, Buffer.from(secret).toString('hex'), Buffer.from(secret).toString('base64').replace(/=+$/, ''), Buffer.from(`:${secret}`).toString('base64').slice(2, -4)],
 });
-const isIn = ({ forms }: Canary, text: string): boolean => forms.some((form) => text.includes(form));
+const occursIn = ({ forms }: Canary, text: string): boolean => forms.some((form) => text.includes(form));
 
-describe('a secret that was handed over', () => {
+describe('a secret that a client sent', () => {
   const http = new RawHttp(gatewayUrl());
   const stream = new RawHttp(setting('STREAM_URL'));
   const canaries: Canary[] = [];
-  const told: string[] = [];
+  const leaks: string[] = [];
 
   beforeAll(async () => {
     const customer = await newCustomer();
     const { id: plantId } = await createPlant();
-    const at = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary') };
-    for (const { name, request, inPath, toStream } of entrances) {
+    const fixture = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary') };
+    for (const { name, request, inPath, toStream } of canaryRequests) {
       const secret = `canary${randomBytes(12).toString('hex')}`;
       const canary = canaryOf(name, secret);
       canaries.push(canary);
-      const answer = await (toStream ? stream : http).send(request(secret, at), 15_000).catch((error: unknown) => {
+      const answer = await (toStream ? stream : http).send(request(secret, fixture), 15_000).catch((error: unknown) => {
         if (error instanceof NoAnswer && error.reason === 'closed') return undefined;
         throw error;
       });
-      if (answer && answer.status >= 500 && answer.status !== 503) told.push(`${name}: ${answer.status}`);
+      if (answer && answer.status >= 500 && answer.status !== 503) leaks.push(`${name}: ${answer.status}`);
       const body = answer?.body.toString() ?? '';
       const own = inPath ? body.replace(/"instance":"[^"]*"/, '') : body;
       const headers = [...(answer?.headers ?? [])].map(([header, value]) => (header === 'location' ? '' : value)).join();
-      if (isIn(canary, own + headers)) told.push(`${name}: ${answer?.status ?? ''} ${body}`);
+      if (occursIn(canary, own + headers)) leaks.push(`${name}: ${answer?.status ?? ''} ${body}`);
     }
     canaries.push(...(await realSecrets()));
-    // What is written a moment later, such as when a key was last used, is written by then.
+    // Delayed writes, such as the last use of a key, are done by then.
     await new Promise((resolve) => setTimeout(resolve, 1_500));
   }, 60_000);
   afterAll(() => {
     http.close();
     stream.close();
-    process.stdout.write(`secrets: ${canaries.length} handed over; looked for in answers, logs, metrics and every row of ${databases.length} databases\n`);
+    process.stdout.write(`secrets: ${canaries.length} sent; searched for in responses, logs, metrics and every row of ${databases.length} databases\n`);
   });
 
-  it('is in no answer', () => {
-    expect(told).toEqual([]);
+  it('is in no response', () => {
+    expect(leaks).toEqual([]);
   });
 
   it('is in no log', () => {
     const folder = join(dirname(process.env['RUN_FILE'] ?? ''), 'logs');
     const logs = readdirSync(folder).map((name) => ({ name, text: readFileSync(join(folder, name), 'utf8') }));
     expect(logs.map(({ name }) => name)).toEqual(expect.arrayContaining(['gateway.log', 'identity.log', 'postgres.log']));
-    expect(logs.flatMap(({ name, text }) => canaries.filter((one) => isIn(one, text)).map((one) => `${one.name} in ${name}`))).toEqual([]);
+    expect(logs.flatMap(({ name, text }) => canaries.filter((one) => occursIn(one, text)).map((one) => `${one.name} in ${name}`))).toEqual([]);
   });
 
   it('is in no metric', async () => {
@@ -71,28 +71,28 @@ describe('a secret that was handed over', () => {
       for (const { opsPort } of instances) {
         const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
         expect(text).toContain('process_cpu_seconds_total');
-        found.push(...canaries.filter((one) => isIn(one, text)).map((one) => `${one.name} in the metrics of ${service}`));
+        found.push(...canaries.filter((one) => occursIn(one, text)).map((one) => `${one.name} in the metrics of ${service}`));
       }
     }
     expect(found).toEqual([]);
   });
 
-  it.each(databases)('is nowhere in the database of %s', async (database) => {
+  it.each(databases)('is in no row of the database of %s', async (database) => {
     const dump = await dumpOf(database);
     expect(dump.length).toBeGreaterThan(0);
-    const found = dump.flatMap(({ table, text }) => canaries.filter((one) => isIn(one, text)).map((one) => `${one.name} in ${table}`));
+    const found = dump.flatMap(({ table, text }) => canaries.filter((one) => occursIn(one, text)).map((one) => `${one.name} in ${table}`));
     expect([...new Set(found)]).toEqual([]);
   });
 
-  it('would be found, were it there', async () => {
+  it('would be found in a dump: a known name is', async () => {
     const name = fresh('Canary').slice(-40);
     await createPlant({ name });
     const dump = await dumpOf('catalog');
-    expect(dump.some(({ text }) => isIn(canaryOf('a name', name), text))).toBe(true);
+    expect(dump.some(({ text }) => occursIn(canaryOf('a name', name), text))).toBe(true);
   });
 });
 
-/** Credentials that are good, which the shop has to know in some form. */
+/** Valid credentials, which the shop must store in some form. */
 async function realSecrets(): Promise<Canary[]> {
   const customer = await newCustomer();
   const password = `canary${randomBytes(12).toString('hex')}`;
@@ -103,7 +103,7 @@ async function realSecrets(): Promise<Canary[]> {
   const rotated = await ok(send<{ key: string }>('POST', `${keys}/${made.id}/rotation`, { as: { bearer: session }, json: {}, headers: { 'idempotency-key': fresh('canary') } }));
   const client = { name: 'canary', owner: 'admin', grantTypes: ['client_credentials'], scopes: ['read:orders'] };
   const app = await ok(send<{ clientId: string; secret: string }>('POST', '/v3/oauth/clients', { as: staff, json: client }));
-  const again = await ok(send<{ secret: string }>('POST', `/v3/oauth/clients/${app.clientId}/rotateSecret`, { as: staff }));
+  const rotatedSecret = await ok(send<{ secret: string }>('POST', `/v3/oauth/clients/${app.clientId}/rotateSecret`, { as: staff }));
   const webhook = { url: 'https://example.com/canary', eventTypes: ['order.status_changed'] };
   const hook = await ok(send<{ secret: string }>('POST', '/v3/webhooks', { as: { bearer: session }, json: webhook }));
   const form = { grant_type: 'client_credentials', client_id: 'plant-admin', client_secret: 'plant-secret' };
@@ -111,14 +111,14 @@ async function realSecrets(): Promise<Canary[]> {
   await ok(send('GET', '/v3/store/inventory', { as: { apiKey: rotated.key, bearer: token } }));
   const { postgres, nats } = run();
   return [
-    canaryOf('a live password', password),
-    canaryOf('a live session', session),
-    canaryOf('a live key', made.key),
-    canaryOf('a key by rotation', rotated.key),
+    canaryOf('a valid password', password),
+    canaryOf('a valid session', session),
+    canaryOf('a valid key', made.key),
+    canaryOf('a rotated key', rotated.key),
     canaryOf("a token's signature", token.split('.')[2] ?? token),
     canaryOf("a client's secret", 'plant-secret'),
-    canaryOf("a client's own secret", app.secret),
-    canaryOf("a client's next secret", again.secret),
+    canaryOf("a new client's secret", app.secret),
+    canaryOf("a client's rotated secret", rotatedSecret.secret),
     canaryOf("a webhook's secret", hook.secret),
     canaryOf("the bytes of a webhook's secret", Buffer.from(hook.secret.replace('whsec_', ''), 'base64').toString('hex')),
     canaryOf("the admin's password", 'admin-password'),
@@ -129,7 +129,7 @@ async function realSecrets(): Promise<Canary[]> {
   ];
 }
 
-/** Every row of every table as text; bytes are hexadecimal in it. */
+/** Every row of every table as text; bytea values are hexadecimal. */
 async function dumpOf(database: Database): Promise<{ table: string; text: string }[]> {
   const tables = await rows<{ name: string }>(
     database,

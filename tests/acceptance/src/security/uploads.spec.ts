@@ -3,10 +3,10 @@ import { RawHttp } from '../raw-http.js';
 import { createPlant, gatewayUrl, ok, type Plant, send } from '../shop.js';
 import { type HostileFile, hostileFiles } from './hostile-files.js';
 
-/** What a browser shows and never runs. */
-const pictures = ['image/jpeg', 'image/png', 'image/gif', 'image/webp', 'image/avif'];
+/** Types that browsers display without executing anything. */
+const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp', 'image/avif'];
 
-const tally = { tried: 0, refused: 0, attachments: 0, pictures: 0 };
+const tally = { tried: 0, refused: 0, attachments: 0, images: 0 };
 
 describe('a hostile file', () => {
   const http = new RawHttp(gatewayUrl());
@@ -16,7 +16,7 @@ describe('a hostile file', () => {
   });
   afterAll(() => {
     http.close();
-    process.stdout.write(`uploads: ${tally.tried} tried, ${tally.refused} refused, ${tally.attachments} kept as attachments, ${tally.pictures} shown as pictures, 0 served as active content\n`);
+    process.stdout.write(`uploads: ${tally.tried} tried, ${tally.refused} refused, ${tally.attachments} served as attachments, ${tally.images} served as images, 0 served as active content\n`);
   });
 
   const upload = async ({ filename = 'a.png', contentType, content }: HostileFile): Promise<{ status: number; message: string }> => {
@@ -27,7 +27,7 @@ describe('a hostile file', () => {
     return { status: answer.status, message: answer.body.toString() };
   };
 
-  it.each(hostileFiles.map((file) => [file.name, file] as const))('is refused, or served as what no browser runs: %s', async (_, file) => {
+  it.each(hostileFiles.map((file) => [file.name, file] as const))('is refused, or served so that no browser executes it: %s', async (_, file) => {
     const before = (await ok(send<Plant>('GET', `/v3/plant/${plantId}`))).photoUrls;
     const { status, message } = await upload(file);
     const url = /url: (http[^"]+)/.exec(message)?.[1];
@@ -44,15 +44,15 @@ describe('a hostile file', () => {
     const type = response.headers.get('content-type') ?? '';
     const disposition = response.headers.get('content-disposition') ?? '';
     expect(Buffer.from(await response.arrayBuffer()).equals(file.content)).toBe(true);
-    expect([...pictures, 'application/octet-stream']).toContain(type);
-    // No name that a client chose: a browser would save the file under it.
+    expect([...imageTypes, 'application/octet-stream']).toContain(type);
+    // Must not be the client's file name, under which a browser would save the file.
     expect(disposition).toMatch(type === 'application/octet-stream' ? /^attachment(; filename="[\w.-]+")?$/ : /^inline$/);
     expect(Object.fromEntries(response.headers)).toMatchObject({ 'x-content-type-options': 'nosniff', 'content-security-policy': expect.stringContaining('sandbox') });
     expect(response.headers.get('x-injected') ?? response.headers.get('set-cookie') ?? response.headers.get('content-encoding')).toBeNull();
     if (type === 'application/octet-stream') tally.attachments++;
-    else tally.pictures++;
+    else tally.images++;
     const after = (await ok(send<Plant>('GET', `/v3/plant/${plantId}`))).photoUrls;
-    expect(after).toEqual(pictures.includes(type) ? [...before, url] : before);
+    expect(after).toEqual(imageTypes.includes(type) ? [...before, url] : before);
     for (const other of [`${url}.html`, `${url}/a.html`, `${url}%00.html`, `${url};a.html`]) expect((await fetch(other)).status).toBeGreaterThanOrEqual(400);
   });
 });

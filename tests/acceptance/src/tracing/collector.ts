@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { until } from '../shop.js';
 
-/** A span as its service exported it. */
+/** A span that a service exported. */
 export interface Span {
   readonly service: string;
   readonly traceId: string;
@@ -10,12 +10,12 @@ export interface Span {
   readonly parentSpanId: string;
   readonly name: string;
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** Ids of the spans that it is linked with. */
+  /** Ids of linked spans. */
   readonly links: readonly string[];
   readonly hasFailed: boolean;
 }
 
-// What of OTLP's JSON is looked at: opentelemetry-proto, trace/v1/trace.proto.
+// The part of OTLP's JSON that is used here: opentelemetry-proto, trace/v1/trace.proto.
 type KeyValues = readonly { readonly key: string; readonly value: Readonly<Record<string, unknown>> }[];
 interface Export {
   readonly resourceSpans: readonly {
@@ -38,10 +38,10 @@ const failed = 2;
 const valuesOf = (attributes: KeyValues = []): Record<string, unknown> =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
-/** Takes spans by OTLP over HTTP as JSON, as a collector does. */
+/** Receives spans as a collector does, by OTLP over HTTP in JSON. */
 export class Collector {
   readonly spans: Span[] = [];
-  /** All that came, as it came. */
+  /** All request bodies in order of arrival. */
   readonly texts: string[] = [];
 
   private constructor(
@@ -68,15 +68,15 @@ export class Collector {
     return collector;
   }
 
-  /** The one span that is as described, once it is here. */
-  async span(what: string, isIt: (span: Span) => boolean): Promise<Span> {
+  /** Waits for a matching span. Throws if none comes within 20 s, or if several match. */
+  async span(what: string, matches: (span: Span) => boolean): Promise<Span> {
     try {
-      await until(async () => this.spans.some(isIt), 20_000);
+      await until(async () => this.spans.some(matches), 20_000);
     } catch (error) {
-      throw new Error(`no span came: ${what}`, { cause: error });
+      throw new Error(`no such span: ${what}`, { cause: error });
     }
-    const [found, ...others] = this.spans.filter(isIt);
-    if (!found || others.length > 0) throw new Error(`${1 + others.length} spans came, not one: ${what}`);
+    const [found, ...others] = this.spans.filter(matches);
+    if (!found || others.length > 0) throw new Error(`${1 + others.length} spans match, expected one: ${what}`);
     return found;
   }
 

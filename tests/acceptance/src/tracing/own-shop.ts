@@ -10,18 +10,18 @@ import { until } from '../shop.js';
 
 const main = fileURLToPath(new URL('../../../../tools/start/main.mjs', import.meta.url));
 
-/** A shop beside the one that all tests share, as `npm start` brings it up, with variables of its own. */
+/** A second shop beside the shared one, started by `npm start` with other environment variables. */
 export class OwnShop {
   private constructor(
     private readonly launcher: ChildProcess,
     readonly dataDir: string,
-    /** What tells the other helpers of these tests where it is. */
+    /** Environment variables that point the test helpers to this shop. */
     readonly variables: Readonly<Record<'GATEWAY_URL' | 'STREAM_URL' | 'RUN_FILE', string>>,
   ) {}
 
   static async start(variables: Readonly<Record<string, string>>): Promise<OwnShop> {
     const dataDir = mkdtempSync(join(tmpdir(), 'plant-shop-own-'));
-    // Postgres does not run as root, and has to get there.
+    // Postgres does not run as root and needs access.
     chmodSync(dataDir, 0o755);
     const [gatewayPort, streamPort] = [await freePort(), await freePort()];
     const place = { DATA_DIR: dataDir, GATEWAY_PORT: String(gatewayPort), STREAM_PORT: String(streamPort) };
@@ -38,7 +38,7 @@ export class OwnShop {
     return shop;
   }
 
-  /** What a service has logged so far. */
+  /** A service's log so far. */
   log(service: string): string {
     return readFileSync(join(this.dataDir, 'logs', `${service}.log`), 'utf8');
   }
@@ -52,7 +52,7 @@ export class OwnShop {
   }
 
   private async isReady(): Promise<boolean> {
-    if (this.launcher.exitCode !== null) throw new Error(`the shop has ended with ${this.launcher.exitCode}`);
+    if (this.launcher.exitCode !== null) throw new Error(`the shop exited with ${this.launcher.exitCode}`);
     const answer = await fetch(`${this.variables.GATEWAY_URL}/readyz`).catch(() => undefined);
     return answer?.status === 200;
   }

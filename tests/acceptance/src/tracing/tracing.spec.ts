@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawHttp } from '../raw-http.js';
 import { Receiver } from '../receiver.js';
-import { entrances } from '../security/canaries.js';
+import { canaryRequests } from '../security/canaries.js';
 import { createPlant, type Customer, fresh, login, newCustomer, ok, type Order, send, setting, until } from '../shop.js';
 import { Subscription } from '../stream.js';
 import { Collector, type Span } from './collector.js';
 import { OwnShop } from './own-shop.js';
 
-/** The client's own trace. */
+/** The trace of the client. */
 const client = { traceId: randomBytes(16).toString('hex'), spanId: randomBytes(8).toString('hex') };
 const traceparent = `00-${client.traceId}-${client.spanId}-01`;
 
@@ -29,7 +29,7 @@ describe('a shop whose OTEL_* variables name a collector', () => {
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '200',
       SIMULATED_APPROVAL_DELAY_MS: '300',
-      // One event is enough.
+      // The tests need only one event.
       SIMULATED_DELIVERY_DELAY_MS: '3600000',
     });
     Object.assign(process.env, shop.variables);
@@ -52,15 +52,15 @@ describe('a shop whose OTEL_* variables name a collector', () => {
   }, 60_000);
 
   const linkedWith = ({ spanId }: Span, name: string): Promise<Span> =>
-    collector.span(`${name}, linked with what caused it`, (span) => span.name === name && span.links.includes(spanId));
+    collector.span(`${name}, linked with its cause`, (span) => span.name === name && span.links.includes(spanId));
   const request = (): Promise<Span> => collector.span('the request', ({ parentSpanId }) => parentSpanId === client.spanId);
-  const callOf = async (): Promise<Span> => {
+  const rpcCall = async (): Promise<Span> => {
     const { spanId } = await request();
     return collector.span('the call to the store', (span) => span.parentSpanId === spanId && span.name === 'store.placeOrder');
   };
-  const carriedOut = async (): Promise<Span> => {
-    const { spanId } = await callOf();
-    return collector.span('the call where it is carried out', (span) => span.parentSpanId === spanId);
+  const rpcHandling = async (): Promise<Span> => {
+    const { spanId } = await rpcCall();
+    return collector.span('the handling of the call', (span) => span.parentSpanId === spanId);
   };
   const statementsOf = async (span: Span, ...names: string[]): Promise<void> => {
     await until(async () => names.every((name) => collector.childrenOf(span).some((one) => one.name === name)));
@@ -69,7 +69,7 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     }
   };
 
-  it("shows a request in its client's trace, through the gateway and NATS to the service that carries it out", async () => {
+  it("continues the client's trace through the gateway and NATS to the service", async () => {
     expect(await request()).toMatchObject({
       service: 'gateway',
       traceId: client.traceId,
@@ -78,11 +78,11 @@ describe('a shop whose OTEL_* variables name a collector', () => {
       hasFailed: false,
     });
     const rpc = { 'rpc.service': 'store', 'rpc.method': 'placeOrder', 'rpc.response.status_code': 'ok' };
-    expect(await callOf()).toMatchObject({ service: 'gateway', traceId: client.traceId, attributes: rpc });
-    expect(await carriedOut()).toMatchObject({ service: 'store', name: 'store.placeOrder', traceId: client.traceId, attributes: rpc });
+    expect(await rpcCall()).toMatchObject({ service: 'gateway', traceId: client.traceId, attributes: rpc });
+    expect(await rpcHandling()).toMatchObject({ service: 'store', name: 'store.placeOrder', traceId: client.traceId, attributes: rpc });
   });
 
-  it('begins a trace for each request of a client that names none, also on a connection that has had others', () => {
+  it('starts a trace for each request without traceparent, even on a reused connection', () => {
     const requests = collector.spans.filter(({ service, attributes }) => service === 'gateway' && 'http.route' in attributes);
     const own = requests.filter(({ traceId }) => traceId !== client.traceId);
     expect(own.length).toBeGreaterThan(3);
@@ -90,8 +90,8 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     expect(new Set(own.map(({ traceId }) => traceId)).size).toBe(own.length);
   });
 
-  it('links an order with the batch that it is placed in, and shows what that batch does in SQL', async () => {
-    const placing = await carriedOut();
+  it('links an order with the batch that places it, which has a span for each SQL statement', async () => {
+    const placing = await rpcHandling();
     const batch = await linkedWith(placing, 'place orders');
     expect(batch).toMatchObject({ service: 'store', parentSpanId: '', attributes: { 'messaging.batch.message_count': 1 } });
     expect(batch.traceId).not.toBe(client.traceId);
@@ -99,8 +99,8 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     await statementsOf(batch, 'BEGIN', 'write-placed-orders', 'COMMIT');
   });
 
-  it('goes on with the order by links: approved by a background run, numbered, followed, pushed, and posted to a webhook', async () => {
-    const approving = await linkedWith(await carriedOut(), 'due orders');
+  it('links the later steps of an order: approval in the background, numbering, following, push and webhook', async () => {
+    const approving = await linkedWith(await rpcHandling(), 'due orders');
     expect(approving).toMatchObject({ service: 'store', parentSpanId: '' });
     await statementsOf(approving, 'lock-due-orders', 'write-moved-orders', 'COMMIT');
     const numbering = await linkedWith(approving, 'number feed');
@@ -119,35 +119,35 @@ describe('a shop whose OTEL_* variables name a collector', () => {
     await statementsOf(await linkedWith(delivering, 'record webhook outcomes'), 'webhooks-record-outcomes');
   });
 
-  it('tells the receiver of a webhook nothing of it', () => {
+  it('sends no trace headers to webhook receivers', () => {
     expect(Object.keys(receiver.posts[0]?.headers ?? {}).filter((name) => /^(trace|baggage|b3|x-b3)/.test(name))).toEqual([]);
   });
 
-  it('names the trace in the log lines of a request', async () => {
+  it('writes the trace id to the log lines of a request', async () => {
     const { spanId } = await request();
     const lines = (): string[] => shop.log('gateway').split('\n').filter((line) => line.includes(requestId));
     await until(async () => lines().length > 0);
     expect(lines().map((line) => JSON.parse(line.slice(line.indexOf('{'))) as object)).toEqual([expect.objectContaining({ msg: 'request', operation: 'placeOrder', requestId, traceId: client.traceId, spanId })]);
   });
 
-  it('leaves no trace of runs that find nothing to do', () => {
+  it('exports no spans of background runs without work', () => {
     const runs = collector.spans.filter(({ name, parentSpanId }) => parentSpanId === '' && ['due orders', 'number feed', 'follow feed', 'make deliveries'].includes(name));
     expect(runs.length).toBeGreaterThan(0);
-    // One that fails does, such as the first of a service that is there before the store is.
+    // Failed runs are exported, such as the first of a service that starts before the store.
     expect(runs.filter(({ links, hasFailed }) => links.length === 0 && !hasFailed)).toEqual([]);
   });
 
-  it('exports no secret, whatever way it was handed over', async () => {
+  it('exports no secret, no matter where a request contains it', async () => {
     const http = new RawHttp(setting('GATEWAY_URL'));
     const stream = new RawHttp(setting('STREAM_URL'));
     const { id: plantId } = await createPlant();
-    const at = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary') };
+    const fixture = { plantId, ...customer, session: await login(customer.username, customer.password), fresh: () => fresh('canary') };
     const canaries = new Map<string, string>([[secret, "a webhook's secret"], [customer.bearer, 'a session'], [customer.password, 'a password'], ['special-key', 'a key']]);
-    for (const { name, request: made, toStream } of entrances) {
+    for (const { name, request: make, toStream } of canaryRequests) {
       const canary = `canary${randomBytes(12).toString('hex')}`;
       canaries.set(canary, name);
-      // Some are answered by the end of their connection.
-      await (toStream ? stream : http).send(made(canary, at), 15_000).catch(() => undefined);
+      // The shop answers some of them by closing the connection.
+      await (toStream ? stream : http).send(make(canary, fixture), 15_000).catch(() => undefined);
     }
     http.close();
     stream.close();
