@@ -8,27 +8,27 @@ describe('logging in and out', () => {
   before(() => chrome.open());
   after(() => chrome.close());
 
-  test('leads to the page that was asked for, and leaves no code and no token behind', async () => {
+  test('returns to the requested page, and stores no code or token in the browser', async () => {
     const staff = await newPerson('staff');
-    const visit = await chrome.stranger();
+    const visit = await chrome.newVisit();
     const { page } = visit;
     await page.goto(`${address}/console/orders?status=placed`);
     await logIn(page, staff);
     await page.getByRole('heading', { name: 'Orders', level: 1 }).waitFor();
     assert.equal(page.url(), `${address}/console/orders?status=placed`);
-    const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
-    assert.doesNotMatch(kept, /eyJ|verifier|token|code/);
+    const stored = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]));
+    assert.doesNotMatch(stored, /eyJ|verifier|token|code/);
     await visit.leave();
   });
 
-  test('lasts when the page is loaded again, without another question', async () => {
+  test('survives a reload without another login', async () => {
     const visit = await chrome.visit(await newPerson('staff'), { path: '/webhooks' });
     await visit.page.reload();
     await visit.page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
     await visit.leave();
   });
 
-  test('ends for good: neither loading the page nor logging in again goes without the password', async () => {
+  test('ends for good: neither a reload nor a new login works without the password', async () => {
     const staff = await newPerson('staff');
     const visit = await chrome.visit(staff);
     const { page } = visit;
@@ -36,7 +36,7 @@ describe('logging in and out', () => {
     await page.getByText('You are logged out.').waitFor();
     await page.reload();
     await page.getByText('You are logged out.').waitFor();
-    // Also for whoever opens it in another tab.
+    // Another tab asks for the password too.
     const tab = await page.context().newPage();
     await tab.goto(`${address}/console`);
     await tab.getByLabel('Password').waitFor();
@@ -46,16 +46,16 @@ describe('logging in and out', () => {
     await visit.leave();
   });
 
-  test('offers only what the person may do', async () => {
+  test('offers only the pages that the user may see', async () => {
     const visit = await chrome.visit(await newPerson('customer'));
     const pages = await visit.page.getByRole('navigation', { name: 'Pages' }).getByRole('link').allTextContents();
     assert.deepEqual(pages, ['Today', 'Orders', 'Stream', 'Webhooks']);
     await visit.leave();
   });
 
-  test('a person who says no is told so, and may try again', async () => {
+  test('a user who refuses consent can try again', async () => {
     const staff = await newPerson('staff');
-    const visit = await chrome.stranger();
+    const visit = await chrome.newVisit();
     const { page } = visit;
     await page.goto(`${address}/console`);
     await page.getByLabel('Username').fill(staff.username);
@@ -69,11 +69,11 @@ describe('logging in and out', () => {
     await visit.leave();
   });
 
-  test('a log-in that somebody ends elsewhere ends here', async () => {
+  test('a session that is ended elsewhere ends in the console', async () => {
     const staff = await newPerson('staff');
     const visit = await chrome.visit(staff);
     await admin.DELETE('/user/{username}/sessions', { params: { path: { username: staff.username } } });
-    // The event stream is closed with it, so the page knows at once.
+    // The event stream closes with the session, so the page notices at once.
     await visit.page.getByText('Your log-in has ended').waitFor();
     await visit.leave(/401|400/);
   });

@@ -8,7 +8,7 @@ const placeOrder = async (plantId, quantity = 1) => (await admin.POST('/store/or
 /** @param {number} orderId */
 const pay = (orderId) => admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId } }, body: { outcome: 'succeeded', reference: fresh('payment') } });
 
-describe('the orders', () => {
+describe('the orders pages', () => {
   const chrome = new Chrome();
   /** @type {import('./kit/people.mjs').Person} */
   let staff;
@@ -18,7 +18,7 @@ describe('the orders', () => {
   });
   after(() => chrome.close());
 
-  test('one is paid, shipped and delivered', async () => {
+  test('an order can be paid, shipped and delivered', async () => {
     const id = await placeOrder(await newPlant(), 3);
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });
     const { page } = visit;
@@ -44,7 +44,7 @@ describe('the orders', () => {
     await visit.leave();
   });
 
-  test('are live: new ones appear, and those that change do so under the eyes', async () => {
+  test('the list is live: new orders appear, and changes are rowCount at once', async () => {
     const plantId = await newPlant();
     const first = await placeOrder(plantId);
     const visit = await chrome.visit(staff, { path: `/orders?plantId=${plantId}` });
@@ -61,9 +61,9 @@ describe('the orders', () => {
     await visit.leave();
   });
 
-  test('are filtered by status, plant and owner; the address says so', async () => {
+  test('the list can be filtered by status, plant and owner, and the URL contains the filters', async () => {
     const plantId = await newPlant();
-    const [kept, paid] = [await placeOrder(plantId), await placeOrder(plantId)];
+    const [unpaid, paid] = [await placeOrder(plantId), await placeOrder(plantId)];
     await pay(paid);
     const visit = await chrome.visit(staff, { path: '/orders' });
     const { page } = visit;
@@ -74,7 +74,7 @@ describe('the orders', () => {
     await page.getByRole('link', { name: String(paid) }).waitFor();
     assert.deepEqual(Object.fromEntries(new URL(page.url()).searchParams), { plantId: `${plantId}`, status: 'approved' });
     await page.getByText('approved', { exact: true }).first().click();
-    await page.getByRole('link', { name: String(kept) }).waitFor();
+    await page.getByRole('link', { name: String(unpaid) }).waitFor();
     await page.getByLabel('Owner').fill((await newPerson('customer')).username);
     await page.getByRole('heading', { name: 'No order matches' }).waitFor();
     await page.getByRole('button', { name: 'Show all orders' }).click();
@@ -82,7 +82,7 @@ describe('the orders', () => {
     await visit.leave();
   });
 
-  test('a refusal is shown where it was asked for, with what to do and the id of the request', async () => {
+  test('a refusal is rowCount in the dialog, with a remedy and the request id', async () => {
     const id = await placeOrder(await newPlant());
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });
     const { page } = visit;
@@ -94,14 +94,14 @@ describe('the orders', () => {
     await alert.getByText('This did not work').waitFor();
     assert.match(await alert.innerText(), /Request [\w-]{8}/);
     await visit.assertAccessible();
-    const heir = await newPerson('customer');
-    await dialog.getByLabel('New owner').fill(heir.username);
+    const newOwner = await newPerson('customer');
+    await dialog.getByLabel('New owner').fill(newOwner.username);
     await dialog.getByRole('button', { name: 'Transfer' }).click();
-    await page.getByRole('region', { name: 'Details' }).getByText(heir.username).waitFor();
+    await page.getByRole('region', { name: 'Details' }).getByText(newOwner.username).waitFor();
     await visit.leave(/40\d/);
   });
 
-  test('a payment that comes after the cancellation makes a refund, which is completed', async () => {
+  test('a payment after the cancellation makes a refund due, which can be completed', async () => {
     const id = await placeOrder(await newPlant());
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });
     const { page } = visit;
@@ -124,7 +124,7 @@ describe('the orders', () => {
     await visit.leave(/409/);
   });
 
-  test('a customer sees the own ones alone, and is offered no more than to cancel', async () => {
+  test('a customer sees only own orders, and can only cancel them', async () => {
     const customer = await newPerson('customer');
     const plantId = await newPlant();
     const others = await placeOrder(plantId);
@@ -143,7 +143,7 @@ describe('the orders', () => {
     await visit.leave();
   });
 
-  test('a plant\'s name that is markup is text', async () => {
+  test("markup in a plant's name is rowCount as text", async () => {
     const name = '<img src=x onerror="document.title=1"> & <b>bold</b>';
     const id = await placeOrder(await newPlant(5, name));
     const visit = await chrome.visit(staff, { path: `/orders/${id}` });
@@ -151,7 +151,7 @@ describe('the orders', () => {
     await visit.leave();
   });
 
-  test('10,000 of them scroll, with few rows in the page', async () => {
+  test('a list of 10,000 orders scrolls, with few rows in the page', async () => {
     const plantId = await newPlant(20_000);
     const total = 10_000;
     let left = total;
@@ -168,8 +168,8 @@ describe('the orders', () => {
       if (scrolled) scrolled.scrollTop = scrolled.scrollHeight;
       return [...document.querySelectorAll('[role=status]')].some(({ textContent }) => textContent === '10,000 orders');
     });
-    const shown = await table.getByRole('row').count();
-    assert.ok(shown > 5 && shown < 80, `${shown} rows are in the page`);
+    const rowCount = await table.getByRole('row').count();
+    assert.ok(rowCount > 5 && rowCount < 80, `${rowCount} rows are in the page`);
     assert.equal(await table.getAttribute('aria-rowcount'), `${total + 1}`);
     await table.getByRole('row').last().getByText('placed').waitFor();
     await visit.leave();

@@ -23,7 +23,7 @@ describe('every page', () => {
     });
   }
 
-  test('is reached by keyboard alone', async () => {
+  test('can be reached by keyboard', async () => {
     const visit = await chrome.visit(demoAdmin);
     const { page } = visit;
     for (const [name, path] of Object.entries(pages)) {
@@ -36,7 +36,7 @@ describe('every page', () => {
     await visit.leave();
   });
 
-  test('that does not exist says so', async () => {
+  test('has a replacement for unknown paths, with a message', async () => {
     const visit = await chrome.visit(demoAdmin, { path: '/nowhere' });
     await visit.page.getByRole('heading', { name: 'There is no such page' }).waitFor();
     await visit.assertAccessible();

@@ -6,7 +6,7 @@ import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
 import { address, admin, fresh, newPerson, shopOf } from './kit/people.mjs';
 
 /** @param {string} apiKey */
-const mayRead = async (apiKey) => {
+const isValid = async (apiKey) => {
   try {
     await createShop({ url: address, credential: { apiKey } }).GET('/store/order');
     return true;
@@ -18,7 +18,7 @@ const mayRead = async (apiKey) => {
 
 describe('people', () => {
   const chrome = new Chrome();
-  /** An administrator of this file's own: the demo's must stay as it is. @type {import('./kit/people.mjs').Person} */
+  /** An administrator for this file only: the demo's must not change. @type {import('./kit/people.mjs').Person} */
   let boss;
   before(async () => {
     boss = await newPerson('admin');
@@ -26,7 +26,7 @@ describe('people', () => {
   });
   after(() => chrome.close());
 
-  test('a person is found by name and role, and given another role by keyboard alone', async () => {
+  test('a user can be found by name and role, and given another role, by keyboard alone', async () => {
     const ada = await newPerson('customer');
     await admin.PUT('/user/{username}', { params: { path: { username: ada.username } }, body: { firstName: '<img src=x onerror=alert(1)>' } });
     const visit = await chrome.visit(boss, { path: '/people?role=customer' });
@@ -50,7 +50,7 @@ describe('people', () => {
     await visit.leave();
   });
 
-  test('a role that is taken away while the page is open: what it allowed is neither shown nor offered', async () => {
+  test('when a role is revoked while the page is open, its pages are neither shown nor offered', async () => {
     const other = await newPerson('admin');
     const visit = await chrome.visit(other, { path: '/people' });
     const { page } = visit;
@@ -65,7 +65,7 @@ describe('people', () => {
     await visit.leave(/403/);
   });
 
-  test('a log-in that was ended elsewhere: the page says so, and leads back to where the person was', async () => {
+  test('when a session is ended elsewhere, the page says so, and a new login returns to it', async () => {
     const staff = await newPerson('staff');
     const visit = await chrome.visit(staff, { path: '/webhooks' });
     const { page } = visit;
@@ -81,7 +81,7 @@ describe('people', () => {
     await visit.leave(/40[01]/);
   });
 
-  test('a session is ended', async () => {
+  test('a session can be ended', async () => {
     const ada = await newPerson('customer');
     const { data: before } = await shopOf(ada).GET('/user/{username}/sessions', { params: { path: { username: ada.username } } });
     assert.equal(before.length, 1);
@@ -94,11 +94,11 @@ describe('people', () => {
     await visit.leave();
   });
 
-  test('an API key is made and shown once, replaced, revoked', async () => {
+  test('an API key can be created, rotated and revoked, and is shown only once', async () => {
     const ada = await newPerson('customer');
     const visit = await chrome.visit(boss, { path: `/people/${ada.username}` });
     const { page } = visit;
-    const shown = async () => (await page.getByRole('dialog', { name: 'The new API key' }).getByLabel('Secret', { exact: true }).textContent()) ?? '';
+    const shownKey = async () => (await page.getByRole('dialog', { name: 'The new API key' }).getByLabel('Secret', { exact: true }).textContent()) ?? '';
     const row = page.getByRole('row', { name: /<b>warehouse/ });
 
     await page.getByRole('button', { name: 'New API key' }).click();
@@ -107,22 +107,22 @@ describe('people', () => {
     await page.getByLabel('write:orders').check();
     await visit.assertAccessible();
     await page.getByRole('button', { name: 'Make the key' }).click();
-    const key = await shown();
-    assert.ok(await mayRead(key));
+    const key = await shownKey();
+    assert.ok(await isValid(key));
     await page.getByRole('button', { name: 'I have stored it' }).click();
     await row.getByText('write:orders').waitFor();
-    assert.ok(!(await page.content()).includes(key), 'the key is gone from the page');
+    assert.ok(!(await page.content()).includes(key), 'the key is no longer in the page');
 
     await row.getByRole('button', { name: 'Replace' }).click();
     await page.getByRole('combobox', { name: 'The old key ends' }).click();
     await page.getByRole('option', { name: 'at once' }).click();
     await page.getByRole('button', { name: 'Replace the key' }).click();
-    const next = await shown();
-    assert.ok(await mayRead(next));
+    const next = await shownKey();
+    assert.ok(await isValid(next));
     await page.getByRole('button', { name: 'I have stored it' }).click();
     await row.getByRole('button', { name: 'Revoke' }).first().waitFor();
-    const { data: kept } = await admin.GET('/user/{username}/apiKeys', { params: { path: { username: ada.username } } });
-    assert.deepEqual(kept.map(({ prefix }) => next.startsWith(prefix)), [true], 'the old key is gone');
+    const { data: keys } = await admin.GET('/user/{username}/apiKeys', { params: { path: { username: ada.username } } });
+    assert.deepEqual(keys.map(({ prefix }) => next.startsWith(prefix)), [true], 'only the new key is left');
 
     await row.getByRole('button', { name: 'Revoke' }).click();
     await page.getByRole('button', { name: 'Revoke the API key' }).click();
@@ -130,7 +130,7 @@ describe('people', () => {
     await visit.leave();
   });
 
-  test('an OAuth client is registered with a secret that is shown once, gets another, and is deleted', async () => {
+  test('an OAuth client can be registered, given a new secret and deleted; secrets are shown only once', async () => {
     const name = fresh('Garden <planner>');
     const visit = await chrome.visit(boss, { path: '/people?tab=clients' });
     const { page } = visit;
@@ -155,7 +155,7 @@ describe('people', () => {
     await visit.leave();
   });
 
-  test('the audit log says who gave a role, and is filtered by who and what', async () => {
+  test('the audit log shows who assigned a role, and can be filtered by user and operation', async () => {
     const { username } = await newPerson('customer');
     await shopOf(boss).PUT('/user/{username}/role', { params: { path: { username } }, body: { role: 'staff' } });
     const visit = await chrome.visit(boss, { path: '/people?tab=audit' });
@@ -166,13 +166,13 @@ describe('people', () => {
     await page.getByRole('row', { name: 'customer to staff' }).first().waitFor();
     await page.getByRole('link', { name: boss.username }).first().waitFor();
     await visit.assertAccessible();
-    await page.getByLabel('Done by').fill('nobody-of-this-name');
+    await page.getByLabel('Done by').fill('no-such-user');
     await page.getByRole('alert').waitFor();
     await visit.leave(/404/);
   });
 });
 
-/** In the list of a combobox, which keeps the focus. @param {import('playwright-core').Page} page @param {string} name */
+/** Chooses an option of a combobox, which keeps the focus. @param {import('playwright-core').Page} page @param {string} name */
 async function pressEnterOnOption(page, name) {
   const option = page.getByRole('option', { name, exact: true });
   await option.waitFor();

@@ -2,21 +2,21 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
-import { assertShows, Chrome, PATIENCE_MS } from './kit/console.mjs';
+import { assertShows, Chrome, TIMEOUT_MS } from './kit/console.mjs';
 import { focusByKey, pressEnterOn } from './kit/keyboard.mjs';
 import { admin, demoAdmin, fresh } from './kit/people.mjs';
 
-/** What the mass import sends, and how many plants that is: the rest are there already, which costs the shop's databases less. */
+/** Lines of the mass import, and the number of distinct plants in them: repeated lines cost the shop's databases less. */
 const LINES = 50_000;
 const PLANTS = Number(process.env['IMPORTED_PLANTS'] ?? 2_000);
 
-/** Names as nobody would choose them; each is shown as it is. */
+/** Hostile names, which must be shown as text. */
 const hostile = ['<img src=x onerror="window.hacked = 1">', '"><script>window.hacked = 2</script>', '{{7*7}} ${7*7} <b>bold</b>', '\u202Egnp.exe & "quotes" \'n\' <!-- -->', '=HYPERLINK("https://evil.test")'];
 
-/** A picture of one dot. */
+/** An image of one pixel. */
 const dot = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
 
-/** For a test to wait until something has happened. */
+/** A promise with its resolve function. */
 function signal() {
   let give = () => {};
   /** @type {Promise<void>} */
@@ -24,7 +24,7 @@ function signal() {
   return { given, give };
 }
 
-/** Letters alone, which no other plant looks like. */
+/** Random letters, which no other plant's name resembles. */
 const randomWord = () => Array.from({ length: 14 }, () => 'abcdefghijklmnopqrstuvwxyz'[Math.floor(Math.random() * 26)]).join('');
 
 /** @param {Partial<import('@plant-shop/client').components['schemas']['NewPlant']>} [values] */
@@ -42,10 +42,10 @@ const readPlant = async (plantId) => (await admin.GET('/plant/{plantId}', { para
 /** @param {import('playwright-core').Page} page @param {string} name @param {number} level */
 const heading = (page, name, level = 1) => page.getByRole('heading', { name, level, exact: true });
 
-/** The figures of an import: created, updated, unchanged, refused. @param {import('playwright-core').Page} page */
+/** The numbers of an import: created, updated, unchanged, refused. @param {import('playwright-core').Page} page */
 const figuresOf = async (page) => Object.fromEntries(await page.locator('dl > div').evaluateAll((all) => all.map((one) => [one.querySelector('dt')?.textContent, one.querySelector('dd')?.textContent])));
 
-/** A file that a button gives. @param {import('playwright-core').Page} page @param {import('playwright-core').Locator} button */
+/** Clicks a button and reads the file that it downloads. @param {import('playwright-core').Page} page @param {import('playwright-core').Locator} button */
 async function downloaded(page, button) {
   const [file] = await Promise.all([page.waitForEvent('download'), button.click()]);
   return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') };
@@ -62,7 +62,7 @@ describe('plants', () => {
   before(() => chrome.open());
   after(() => chrome.close());
 
-  test('are searched, also with typing errors, and narrowed down by facets; the address keeps the search', async () => {
+  test('can be searched, even with typing errors, and filtered by facets; the URL contains the search', async () => {
     const word = randomWord();
     const tag = fresh('shade');
     await newPlant({ name: `${word} one`, tags: [{ name: tag }, { name: fresh('other') }], category: { name: `${word} trees` } });
@@ -96,7 +96,7 @@ describe('plants', () => {
     await visit.leave();
   });
 
-  test('are added, changed and deleted by keyboard alone', async () => {
+  test('can be added, changed and deleted by keyboard alone', async () => {
     const name = fresh('Keyboard fern');
     const visit = await chrome.visit(demoAdmin, { path: '/plants/new' });
     const { page } = visit;
@@ -134,7 +134,7 @@ describe('plants', () => {
     await visit.leave();
   });
 
-  test('say which field is wrong', async () => {
+  test('with invalid input are refused at the field', async () => {
     const visit = await chrome.visit(demoAdmin, { path: '/plants/new' });
     const { page } = visit;
     await page.getByLabel('Name').fill('nul \u0000');
@@ -144,7 +144,7 @@ describe('plants', () => {
     await visit.leave(/400/);
   });
 
-  test('two people change one: the later one chooses, and what they typed is kept', async () => {
+  test('when two users change a plant, the second is asked to choose, and keeps the input', async () => {
     const plant = await newPlant({ tags: [{ name: 'old' }] });
     const ada = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}` });
     await ada.page.getByLabel('Name').fill('Name of Ada');
@@ -161,7 +161,7 @@ describe('plants', () => {
     await ada.leave(/412/);
   });
 
-  test('two people set the same stock: the later one chooses', async () => {
+  test('when two users set the same stock, the second is asked to choose', async () => {
     const plant = await newPlant({ quantity: 10 });
     const ada = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}` });
     const bob = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}`, scheme: 'dark' });
@@ -178,7 +178,7 @@ describe('plants', () => {
     assert.equal((await stockOf(plant.id)).free, 30);
     assert.equal(await ada.page.getByLabel('Free units').inputValue(), '40');
     await ada.assertAccessible();
-    // Bob is faster once more: Ada is asked again.
+    // Bob changes it again before Ada has chosen, so she is asked again.
     await set(bob, '31');
     await bob.page.getByText('31 units can be ordered.').waitFor();
     await choice.getByRole('button', { name: 'Set it to 40' }).click();
@@ -186,7 +186,7 @@ describe('plants', () => {
     await choice.getByRole('button', { name: 'Set it to 40' }).click();
     await ada.page.getByText('40 units can be ordered.').waitFor();
     assert.equal((await stockOf(plant.id)).free, 40);
-    // Bob has typed over 31, and takes what Ada has set.
+    // Bob overwrites 31, and then accepts Ada's value.
     await set(bob, '5');
     await bob.page.getByRole('button', { name: 'Leave it at 40' }).waitFor();
     await bob.assertAccessible();
@@ -197,7 +197,7 @@ describe('plants', () => {
     await bob.leave(/412/);
   });
 
-  test('stock follows orders while it is looked at', async () => {
+  test('the stock on the page is updated when orders are placed', async () => {
     const plant = await newPlant({ quantity: 10 });
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}` });
     await visit.page.waitForFunction(() => document.querySelector('dd')?.textContent === '10');
@@ -207,7 +207,7 @@ describe('plants', () => {
     await visit.leave();
   });
 
-  test('one with open orders is not deleted; the orders are linked', async () => {
+  test('a plant with open orders cannot be deleted, and the dialog links the orders', async () => {
     const plant = await newPlant({ quantity: 10 });
     const { data: order } = await admin.POST('/store/order', { body: { plantId: plant.id } });
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}`, scheme: 'dark' });
@@ -224,12 +224,12 @@ describe('plants', () => {
     await visit.leave(/409/);
   });
 
-  test('images are dropped or chosen, with progress, and removed; what is no picture is refused', async () => {
+  test('images can be dropped or chosen, with progress, and removed; other files are refused', async () => {
     const plant = await newPlant();
     const visit = await chrome.visit(demoAdmin, { path: `/plants/${plant.id}`, scheme: 'dark' });
     const { page } = visit;
     const name = '<img src=x onerror="window.hacked = 3">.png';
-    // The upload waits in the middle, so that its progress can be seen.
+    // The upload waits until its progress has been checked.
     const seen = signal();
     await page.route('**/uploadImage', async (route) => {
       await seen.given;
@@ -260,7 +260,7 @@ describe('plants', () => {
     await page.getByRole('button', { name: 'Remove the image' }).click();
     await page.getByRole('img', { name: `Image 2 of ${plant.name}` }).waitFor({ state: 'detached' });
     assert.equal((await readPlant(plant.id)).photoUrls.length, 1);
-    // Images that come and go are no change of what the form asks.
+    // Changes of images are no conflict with the form.
     await page.getByLabel('Name').fill('Pictured');
     await admin.POST('/plant/{plantId}/uploadImage', { params: { path: { plantId: plant.id } }, body: { file: new Blob([dot]) } });
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -270,14 +270,14 @@ describe('plants', () => {
     await visit.leave(/412/);
   });
 
-  test('markup in names, tags, categories and addresses of images is text', async () => {
+  test('markup in names, tags, categories and image URLs is shown as text', async () => {
     const word = fresh('hostile');
     const plants = await Promise.all(hostile.map((name) => newPlant({ name: `${word} ${name}`, tags: hostile.map((tag) => ({ name: tag })), category: { name }, photoUrls: ['javascript:window.hacked=4', 'https://elsewhere.test/<b>.png'] })));
     const visit = await chrome.visit(demoAdmin, { path: `/plants?q=${word}` });
     const { page } = visit;
     await page.getByText(`${hostile.length} plants`, { exact: true }).waitFor();
-    const shown = await page.getByRole('table', { name: 'Plants' }).getByRole('link').allTextContents();
-    assert.deepEqual([...shown].sort(), plants.map(({ name }) => name).sort());
+    const names = await page.getByRole('table', { name: 'Plants' }).getByRole('link').allTextContents();
+    assert.deepEqual([...names].sort(), plants.map(({ name }) => name).sort());
     for (const plant of plants) {
       await page.getByRole('link', { name: plant.name, exact: true }).click();
       await heading(page, plant.name).waitFor();
@@ -293,7 +293,7 @@ describe('plants', () => {
     await visit.leave();
   });
 
-  test('50,000 lines are imported while the page stays alive; the refused ones are in a report', { timeout: 180_000 }, async () => {
+  test('50,000 lines can be imported while the page stays responsive; a report lists the refused ones', { timeout: 180_000 }, async () => {
     const word = randomWord();
     const first = 5_000_000_000_000 + Math.floor(Math.random() * 1e12);
     const refused = 31_415;
@@ -302,7 +302,7 @@ describe('plants', () => {
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import', scheme: 'dark' });
     const { page } = visit;
     await page.getByRole('button', { name: 'Choose a file' }).waitFor();
-    // The longest time in which the page could not take a key, and the progress as it was shown.
+    // Records the longest task, in which the page ignores input, and the displayed progress values.
     await page.evaluate(() => {
       const watched = Object.assign(window, { longestMs: 0, seen: new Set() });
       new PerformanceObserver((list) => {
@@ -310,7 +310,7 @@ describe('plants', () => {
       }).observe({ type: 'longtask' });
       new MutationObserver(() => watched.seen.add(document.querySelector('[role=progressbar]')?.getAttribute('aria-valuenow'))).observe(document.body, { subtree: true, childList: true, attributes: true });
     });
-    // The tenth piece waits, so that the import is under way for as long as somebody looks at it.
+    // The tenth request waits, so that the import is running during the checks.
     let requests = 0;
     const [tenth, released] = [signal(), signal()];
     await page.route('**/plant/import', async (route) => {
@@ -337,7 +337,7 @@ describe('plants', () => {
     const { longestMs, steps } = await page.evaluate(() => ({ longestMs: /** @type {any} */ (window).longestMs, steps: /** @type {any} */ (window).seen.size }));
     console.log(`${LINES} lines imported in ${(ms / 1_000).toFixed(1)} s; ${steps} steps of progress; the page was busy for ${Math.round(longestMs)} ms at the longest`);
     assert.ok(steps >= 20, `${steps} steps of progress`);
-    // In parts of the whole, so that it is true on a machine that does much else.
+    // Relative to the total time, so that it holds on a busy machine.
     assert.ok(longestMs < ms / 4, `busy for ${longestMs} of ${ms} ms`);
     const report = await downloaded(page, page.getByRole('button', { name: 'Download the report' }));
     assert.equal(report.name, 'mass-refused.csv');
@@ -349,21 +349,21 @@ describe('plants', () => {
     await page.getByRole('table', { name: 'Refused' }).getByRole('cell', { name: '31,415' }).waitFor();
     await visit.leave();
 
-    // The list of them scrolls by keyboard, and holds only what is in sight.
-    const looking = await chrome.visit(demoAdmin, { path: `/plants?q=${word}&sort=newest` });
-    const table = looking.page.getByRole('table', { name: 'Plants' });
+    // The list can be scrolled by keyboard, and renders only visible rows.
+    const listVisit = await chrome.visit(demoAdmin, { path: `/plants?q=${word}&sort=newest` });
+    const table = listVisit.page.getByRole('table', { name: 'Plants' });
     await table.getByRole('link', { name: `${word} ${PLANTS - 1}`, exact: true }).focus();
-    const focused = () => looking.page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve(Number(/** @type {HTMLElement | null} */ (document.activeElement?.closest('[data-index]'))?.dataset['index'] ?? -1)))));
-    const until = performance.now() + PATIENCE_MS;
+    const focused = () => listVisit.page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve(Number(/** @type {HTMLElement | null} */ (document.activeElement?.closest('[data-index]'))?.dataset['index'] ?? -1)))));
+    const until = performance.now() + TIMEOUT_MS;
     for (let index = 0; index < 450; index = await focused()) {
       assert.ok(index >= 0 && performance.now() < until, `the focus is at ${index}`);
-      await looking.page.keyboard.press('PageDown');
+      await listVisit.page.keyboard.press('PageDown');
     }
     assert.ok((await table.getByRole('row').count()) < 80);
-    await looking.leave();
+    await listVisit.leave();
   });
 
-  test('CSV of a spreadsheet is imported, and what is exported comes back', async () => {
+  test('CSV of a spreadsheet can be imported, and exports can be imported again', async () => {
     const id = 4_000_000_000_000 + Math.floor(Math.random() * 1e12);
     const tag = fresh('a,"b"|c');
     const csv = `\ufeffid,name,tags,quantity\r\n${id},"Fern, ""fine""\n${hostile[0]?.replaceAll('"', '""')}","${tag.replaceAll('"', '""').replace('|', '\\|')}|shade",7\r\nx,Nobody,,\r\n${id + 1},${'=1+1'},,3\r\n`;
@@ -391,7 +391,7 @@ describe('plants', () => {
     const line = exported.ndjson.split('\n').find((/** @type {string} */ one) => one.startsWith(`{"id":${id},`));
     assert.deepEqual(JSON.parse(line ?? ''), plant);
 
-    // Back again, nothing changes.
+    // Importing an export changes nothing.
     await page.getByRole('link', { name: 'Import', exact: true }).click();
     await page.getByRole('button', { name: 'Import another file' }).click();
     const recordAt = (/** @type {number} */ from) => exported.csv.slice(from, exported.csv.indexOf('\r\n', from) + 2);
@@ -404,7 +404,7 @@ describe('plants', () => {
     await visit.leave();
   });
 
-  test('an import goes on where it was when the shop was away for a while', async () => {
+  test('an import continues after a lost connection', async () => {
     const first = 3_000_000_000_000 + Math.floor(Math.random() * 1e12);
     const lines = Array.from({ length: 2_500 }, (_, n) => `{"id":${first + n},"name":"Twice ${n}"}\n`);
     const visit = await chrome.visit(demoAdmin, { path: '/plants/import' });

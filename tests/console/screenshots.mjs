@@ -1,4 +1,4 @@
-// `npm run screenshots`: a picture of each page of the console, light and dark, into docs/console.
+// `npm run screenshots`: writes a screenshot of each page of the console, light and dark, to docs/console.
 import { mkdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -20,11 +20,11 @@ const tags = ['shade', 'sun', 'pet safe', 'easy'];
 const plantIds = [];
 let payments = 0;
 
-async function takePictures() {
+async function takeScreenshots() {
   const chromium = await findChromium({ signal: stop.signal, say: console.log });
   const shop = await startShop({ folder: temporaryFolder(shutdown), stop, shutdown }, { PAYMENT_PROVIDER: 'external' });
   Object.assign(process.env, shop.env, chromium.env, { CHROMIUM_BINARY: chromium.binary });
-  // They read these variables when they are loaded.
+  // Imported here, because these modules read the variables when they are loaded.
   const { Chrome } = await import('./kit/console.mjs');
   const { admin, demoAdmin } = await import('./kit/people.mjs');
   const firstOrder = await fill(admin);
@@ -35,16 +35,16 @@ async function takePictures() {
   shutdown.add('browser', () => chrome.close());
   for (const scheme of /** @type {const} */ (['light', 'dark'])) {
     const visit = await chrome.visit(demoAdmin, { scheme, viewport: { width: 1280, height: 860 } });
-    const ended = keepMoving(admin);
-    // What is live needs something that happens while the page is open.
+    const stopOrders = keepOrdering(admin);
+    // Live charts need events that happen while the page is open.
     await visit.page.getByRole('img', { name: /Median time/ }).waitFor();
     for (const [name, path] of Object.entries(pages)) {
-      // By the page's own links: a new load would forget what it has seen live.
+      // Client-side navigation: a reload would discard the live data.
       await visit.page.evaluate((to) => {
         history.pushState(null, '', to);
         dispatchEvent(new PopStateEvent('popstate'));
       }, `/console${path}`);
-      // The page before stays until the next one is loaded.
+      // The previous page stays visible until the next one is loaded.
       await visit.page.getByRole('heading', { level: 1, name: name === 'order' ? /^Order \d/ : new RegExp(`^${name}$`, 'i') }).waitFor();
       await visit.page.getByRole('status', { name: 'Loading' }).waitFor({ state: 'detached' });
       await visit.page.getByText('…', { exact: true }).first().waitFor({ state: 'detached' });
@@ -53,12 +53,12 @@ async function takePictures() {
       await visit.page.screenshot({ path: join(target, `${name}-${scheme}.png`) });
       console.log(`docs/console/${name}-${scheme}.png`);
     }
-    await ended();
+    await stopOrders();
     await visit.leave();
   }
 }
 
-/** A shop in which something is in each state. @param {Shop} admin @returns {Promise<number>} an order with a story */
+/** Fills the shop with orders in each state. @param {Shop} admin @returns {Promise<number>} id of an order with a timeline */
 async function fill(admin) {
   for (const [n, name] of names.entries()) {
     const body = { name, photoUrls: [], status: n === 7 ? /** @type {const} */ ('pending') : /** @type {const} */ ('available'), quantity: 40 + 17 * n, tags: [{ name: tags[n % 4] ?? '' }], category: { name: n % 3 === 0 ? 'Aroids' : 'House plants' } };
@@ -81,15 +81,15 @@ async function fill(admin) {
   for (let n = 0; n < 36; n += 1) orders.push((await admin.POST('/store/order', { body: { plantId: plantIds[n % plantIds.length] ?? 1, quantity: 1 + (n % 3) } })).data.id);
   for (const [n, id] of orders.entries()) {
     if (n % 6 === 5) continue;
-    await live(admin, id, n % 6 === 4 ? 'cancelled' : n % 6 === 3 ? 'approved' : n % 6 === 2 ? 'shipped' : 'delivered');
+    await advance(admin, id, n % 6 === 4 ? 'cancelled' : n % 6 === 3 ? 'approved' : n % 6 === 2 ? 'shipped' : 'delivered');
   }
   const [late = 0] = orders.slice(4);
   await admin.POST('/store/order/{orderId}/payment', { params: { path: { orderId: late } }, body: { outcome: 'succeeded', reference: 'pay-late' } }).catch(() => undefined);
   return orders[2] ?? 0;
 }
 
-/** An order, as far as that. @param {Shop} admin @param {number} orderId @param {'cancelled' | 'approved' | 'shipped' | 'delivered'} end */
-async function live(admin, orderId, end) {
+/** Moves an order. @param {Shop} admin @param {number} orderId @param {'cancelled' | 'approved' | 'shipped' | 'delivered'} end */
+async function advance(admin, orderId, end) {
   const params = { path: { orderId } };
   if (end === 'cancelled') {
     await admin.DELETE('/store/order/{orderId}', { params });
@@ -100,14 +100,14 @@ async function live(admin, orderId, end) {
   if (end === 'delivered') await admin.POST('/store/order/{orderId}/delivery', { params });
 }
 
-/** Orders that are placed and delivered. @param {Shop} admin @returns {() => Promise<void>} ends it */
-function keepMoving(admin) {
+/** Keeps placing and delivering orders. @param {Shop} admin @returns {() => Promise<void>} a function that stops it */
+function keepOrdering(admin) {
   let isOver = false;
   const work = (async () => {
     while (!isOver) {
       const { data } = await admin.POST('/store/order', { body: { plantId: plantIds[payments % plantIds.length] ?? 1 } });
       await new Promise((resolve) => setTimeout(resolve, 400));
-      await live(admin, data.id, payments % 3 === 0 ? 'approved' : 'delivered');
+      await advance(admin, data.id, payments % 3 === 0 ? 'approved' : 'delivered');
     }
   })();
   return async () => {
@@ -117,7 +117,7 @@ function keepMoving(admin) {
 }
 
 try {
-  await takePictures();
+  await takeScreenshots();
 } finally {
   await shutdown.run();
 }

@@ -10,18 +10,18 @@ test('the first load of the console is at most 250 kB, compressed', () => {
   const index = readFileSync(new URL('index.html', site), 'utf8');
   const files = [...index.matchAll(/(?:href|src)="\/console\/([^"]+)"/g)].map(([, path = '']) => path);
   assert.ok(files.some((file) => file.endsWith('.js')) && files.some((file) => file.endsWith('.css')));
-  // The first page is a file of its own.
+  // The first page is a separate chunk.
   const sizes = Object.fromEntries([...files, ...chunksOf('today-page')].map((file) => [file, gzipSync(readFileSync(new URL(file, site))).length]));
   const total = Object.values(sizes).reduce((sum, one) => sum + one, 0);
   console.log(`First load: ${(total / 1_000).toFixed(1)} kB`);
   assert.ok(total <= LIMIT, JSON.stringify(sizes));
 });
 
-/** A page's own file and what it imports statically. @param {string} name @returns {string[]} */
+/** A page's chunk and its static imports. @param {string} name @returns {string[]} */
 function chunksOf(name) {
   const main = /src="\/console\/(assets\/index-[^"]+\.js)"/.exec(readFileSync(new URL('index.html', site), 'utf8'))?.[1] ?? '';
   const file = new RegExp(`assets/${name}-[\\w-]+\\.js`).exec(readFileSync(new URL(main, site), 'utf8'))?.[0];
-  assert.ok(file, `${name} is loaded by the main file`);
+  assert.ok(file, `the main file imports ${name}`);
   const found = new Set([file]);
   for (const one of found) {
     for (const [, imported = ''] of readFileSync(new URL(one, site), 'utf8').matchAll(/(?:from|import)\s*"\.\/([^"]+\.js)"/g)) {

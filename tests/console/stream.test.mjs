@@ -4,7 +4,7 @@ import { Chrome } from './kit/console.mjs';
 import { focusByKey } from './kit/keyboard.mjs';
 import { admin, newPerson } from './kit/people.mjs';
 
-describe('the stream', () => {
+describe('the stream page', () => {
   const chrome = new Chrome();
   /** @type {import('./kit/people.mjs').Person} */
   let staff;
@@ -17,7 +17,7 @@ describe('the stream', () => {
   const newPlant = async () => (await admin.POST('/plant', { body: { name: '<b>bold</b>', photoUrls: [], status: 'available', quantity: 500 } })).data;
   const newOrder = async (/** @type {number | undefined} */ plantId) => (await admin.POST('/store/order', { body: { plantId } })).data;
 
-  test('shows events of the plant that is filtered by as they happen; a frame is there as JSON', async () => {
+  test('shows matching events as they happen, and a frame as JSON', async () => {
     const [plant, other] = [await newPlant(), await newPlant()];
     const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.placed"]` });
     const { page } = visit;
@@ -34,7 +34,7 @@ describe('the stream', () => {
     await visit.leave();
   });
 
-  test('is paused and continued without losing an event', async () => {
+  test('can be paused and continued without losing an event', async () => {
     const plant = await newPlant();
     const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.placed"]`, scheme: 'dark' });
     const { page } = visit;
@@ -49,7 +49,7 @@ describe('the stream', () => {
     await visit.leave();
   });
 
-  test('starts from the oldest event, or after a frame', async () => {
+  test('can start from the oldest event, or after a frame', async () => {
     const plant = await newPlant();
     const orders = [await newOrder(plant.id), await newOrder(plant.id)];
     const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.placed"]&from=earliest` });
@@ -63,18 +63,18 @@ describe('the stream', () => {
     await visit.leave();
   });
 
-  test('a cursor that is none is refused in words', async () => {
+  test('shows a message for an invalid cursor', async () => {
     const visit = await chrome.visit(staff, { path: '/stream?from=nonsense' });
     await visit.page.getByRole('alert').getByText('cursor').first().waitFor();
     await visit.assertAccessible();
     await visit.leave(/400/);
   });
 
-  test('filters are in the address, so that a link shows the same', async () => {
+  test('keeps its filters in the URL, so that links show the same', async () => {
     const plant = await newPlant();
     const visit = await chrome.visit(staff, { path: '/stream' });
     const { page } = visit;
-    // One soon after the other: none is lost.
+    // Changes in quick succession must not overwrite each other.
     await page.getByLabel('Order', { exact: true }).fill('1');
     await page.getByLabel('Plant').fill(String(plant.id));
     await page.waitForURL((url) => url.searchParams.get('order') === '1' && url.searchParams.get('plant') === String(plant.id));
@@ -91,7 +91,7 @@ describe('the stream', () => {
     await visit.leave();
   });
 
-  test('draws what is in sight alone, however many events there are', async () => {
+  test('renders only visible events, no matter how many there are', async () => {
     const plant = await newPlant();
     await Promise.all(Array.from({ length: 120 }, () => newOrder(plant.id)));
     const visit = await chrome.visit(staff, { path: `/stream?plant=${plant.id}&types=["order.placed"]&from=earliest` });

@@ -3,13 +3,13 @@ import { after, before, describe, test } from 'node:test';
 import { Chrome } from './kit/console.mjs';
 import { admin, fresh, newPerson, newPlant, shopOf } from './kit/people.mjs';
 
-describe('today', () => {
+describe('the Today page', () => {
   const chrome = new Chrome();
   before(() => chrome.open());
   after(() => chrome.close());
 
   test('counts orders live, from placing to delivery', async () => {
-    // A customer sees the own orders alone: other tests do not change the numbers.
+    // A customer sees only own orders, so other tests do not change the numbers.
     const customer = await newPerson('customer');
     const plantId = await newPlant();
     const visit = await chrome.visit(customer);
@@ -45,7 +45,7 @@ describe('today', () => {
     await visit.leave();
   });
 
-  test('a shop that is away is said to be so, and what is shown is read again when it is back', async () => {
+  test('says when the shop is unreachable, and refreshes when it is back', async () => {
     const customer = await newPerson('customer');
     const plantId = await newPlant();
     const visit = await chrome.visit(customer);
@@ -62,7 +62,7 @@ describe('today', () => {
     await visit.leave(/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
   });
 
-  test('a page whose files are gone after a release asks to be loaded again', async () => {
+  test('asks for a reload when the files of a page are missing after a release', async () => {
     const visit = await chrome.visit(await newPerson('staff'));
     const { page } = visit;
     await page.route(/assets\/orders-page-/, (route) => route.fulfill({ status: 404 }));

@@ -5,7 +5,7 @@ import { pressEnterOn } from './kit/keyboard.mjs';
 import { admin, newPerson, shopOf } from './kit/people.mjs';
 import { Receiver } from './kit/receiver.mjs';
 
-describe('webhooks', () => {
+describe('the webhooks pages', () => {
   const chrome = new Chrome();
   const receiver = new Receiver();
   before(async () => {
@@ -17,7 +17,7 @@ describe('webhooks', () => {
     receiver.close();
   });
 
-  /** A webhook of somebody new, and what came of one event for it. @param {number} status of the receiver */
+  /** Creates a user with a webhook and one event for it. @param {number} status answer of the receiver */
   async function endpoint(status) {
     receiver.status = status;
     const owner = await newPerson('staff');
@@ -28,7 +28,7 @@ describe('webhooks', () => {
     return { owner, shop, webhook, order, plant };
   }
 
-  test('one is made, tried and deleted by keyboard alone; its secret is shown once', async () => {
+  test('a webhook can be created, tested and deleted by keyboard alone; its secret is shown only once', async () => {
     receiver.status = 200;
     const visit = await chrome.visit(await newPerson('staff'), { path: '/webhooks' });
     const { page } = visit;
@@ -45,7 +45,7 @@ describe('webhooks', () => {
     await pressEnterOn(page.getByRole('button', { name: 'Send a test' }));
     await page.getByRole('row', { name: /delivered Test/ }).waitFor();
     await page.getByText('Healthy').waitFor();
-    assert.ok(!(await page.content()).includes(secret), 'the secret is gone from the page');
+    assert.ok(!(await page.content()).includes(secret), 'the secret is no longer in the page');
     await pressEnterOn(page.getByRole('button', { name: 'More actions' }));
     await pressEnterOn(page.getByRole('menuitem', { name: 'Delete' }), 'ArrowDown');
     await pressEnterOn(page.getByRole('button', { name: 'Delete the webhook' }));
@@ -53,7 +53,7 @@ describe('webhooks', () => {
     await visit.leave();
   });
 
-  test('one that fails says why, with every attempt; what it missed is sent again', async () => {
+  test('a failing webhook shows every attempt with its error, and its deliveries can be resent', async () => {
     const { owner, order } = await endpoint(503);
     const visit = await chrome.visit(owner, { path: '/webhooks' });
     const { page } = visit;
@@ -73,7 +73,7 @@ describe('webhooks', () => {
     await visit.leave();
   });
 
-  test('one that the shop disabled says so and holds its events; enabled again, it gets them', async () => {
+  test('a disabled webhook shows that its events are held, and gets them when it is enabled again', async () => {
     const { owner, order } = await endpoint(410);
     const visit = await chrome.visit(owner, { path: '/webhooks' });
     const { page } = visit;
@@ -88,7 +88,7 @@ describe('webhooks', () => {
     await visit.leave();
   });
 
-  test('a period is replayed, with its progress', async () => {
+  test('a period can be replayed, with progress', async () => {
     const { owner, webhook, order } = await endpoint(200);
     const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}` });
     const { page } = visit;
@@ -105,7 +105,7 @@ describe('webhooks', () => {
     await visit.leave();
   });
 
-  test('an edit that meets a newer version is a choice that keeps what was typed', async () => {
+  test('an edit that conflicts with a newer version offers a choice and keeps the input', async () => {
     const { owner, shop, webhook } = await endpoint(200);
     const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}` });
     const { page } = visit;
@@ -119,11 +119,11 @@ describe('webhooks', () => {
     await page.getByRole('button', { name: 'Replace it' }).click();
     await page.getByText('The webhook is changed.').waitFor();
     assert.equal((await shop.GET('/webhooks/{webhookId}', { params: { path: { webhookId: webhook.id } } })).data.description, 'mine');
-    // The refusal, as the browser logs it.
+    // The browser logs the refusal.
     await visit.leave(/412/);
   });
 
-  test('a new secret is shown once, and until when the old one lasts', async () => {
+  test('a new secret is shown only once, with the end of the old one', async () => {
     const { owner, webhook } = await endpoint(200);
     const visit = await chrome.visit(owner, { path: `/webhooks/${webhook.id}` });
     const { page } = visit;
@@ -136,11 +136,11 @@ describe('webhooks', () => {
     await page.getByText('The old one signs too until').waitFor();
     await page.getByRole('button', { name: 'I have stored it' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    assert.ok(!(await page.content()).includes(secret), 'the secret is gone from the page');
+    assert.ok(!(await page.content()).includes(secret), 'the secret is no longer in the page');
     await visit.leave();
   });
 
-  test('an address that may not be called is refused at its field', async () => {
+  test('a forbidden URL is refused at its field', async () => {
     const visit = await chrome.visit(await newPerson('staff'), { path: '/webhooks' });
     const { page } = visit;
     await page.getByRole('button', { name: 'New webhook' }).click();

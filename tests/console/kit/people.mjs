@@ -5,7 +5,7 @@ const streamUrl = process.env['STREAM_URL'] ?? 'ws://127.0.0.1:8081';
 
 export const address = gatewayUrl;
 
-/** The shop as the demo's admin has it: for what a test needs to be there. */
+/** A client with the demo admin's key, to create what a test needs. */
 export const admin = createShop({ url: gatewayUrl, streamUrl, credential: { apiKey: 'special-key' } });
 
 /** @typedef {{ username: string, password: string }} Person */
@@ -14,7 +14,7 @@ export const admin = createShop({ url: gatewayUrl, streamUrl, credential: { apiK
 export const demoAdmin = { username: 'admin', password: 'admin-password' };
 
 let count = 0;
-/** A name that no other test uses. @param {string} prefix */
+/** A unique name. @param {string} prefix */
 export const fresh = (prefix) => `${prefix}-${process.pid}-${++count}`;
 
 /** @param {number} [quantity] @param {string} [name] @returns {Promise<number>} its id */
@@ -30,5 +30,5 @@ export async function newPerson(role) {
   return person;
 }
 
-/** The shop as somebody has it. @param {Person} person */
+/** A client with a user's session. @param {Person} person */
 export const shopOf = ({ username, password }) => createShop({ url: gatewayUrl, streamUrl, credential: { username, password } });

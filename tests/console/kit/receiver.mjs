@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 
-/** A program that webhooks are sent to. It answers as it is told. */
+/** A webhook endpoint with a configurable answer. */
 export class Receiver {
-  /** What the next requests are answered with. */
+  /** Status of the next answers. */
   status = 200;
   body = '';
-  /** Ids of what came. @type {string[]} */
+  /** Ids of the received webhooks. @type {string[]} */
   ids = [];
   #server = createServer((request, response) => {
     this.ids.push(String(request.headers['webhook-id']));
