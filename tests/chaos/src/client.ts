@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { now } from './clock.js';
-import { type Answered, type ShopRequest, type Call, keyOfRequest, type OrderStatus, type Thing } from './history.js';
+import { type Answered, type ShopRequest, type Call, keyOfRequest, type OrderStatus, type Resource } from './history.js';
 
 export interface Credential {
   readonly apiKey?: string;
@@ -86,29 +86,29 @@ export class Client {
 
   /** Renames a plant to `#<value>`. */
   rename(plantId: number, value: number, key?: string): Promise<Outcome> {
-    const request: ShopRequest = { kind: 'write', name: `plant ${plantId}`, value, ...withKey(key) };
+    const request: ShopRequest = { kind: 'write-name', name: `plant ${plantId}`, value, ...withKey(key) };
     return this.send(request, { method: 'POST', path: `/v3/plant/${plantId}`, form: { name: `#${value}` } });
   }
 
-  lookAt(plantId: number): Promise<Outcome<Body>> {
-    return this.send({ kind: 'look', name: `plant ${plantId}` }, { method: 'GET', path: `/v3/plant/${plantId}` });
+  readPlant(plantId: number): Promise<Outcome<Body>> {
+    return this.send({ kind: 'read-name', name: `plant ${plantId}` }, { method: 'GET', path: `/v3/plant/${plantId}` });
   }
 
   /** Reads the plant from a list. */
-  lookFor(plantId: number, tag: string): Promise<Outcome<readonly Body[]>> {
-    return this.send({ kind: 'look', name: `plant ${plantId}` }, { method: 'GET', path: `/v3/plant/findByTags?tags=${tag}` });
+  findPlant(plantId: number, tag: string): Promise<Outcome<readonly Body[]>> {
+    return this.send({ kind: 'read-name', name: `plant ${plantId}` }, { method: 'GET', path: `/v3/plant/findByTags?tags=${tag}` });
   }
 
-  make<B>(thing: Thing, mark: string, key: string, path: string, json: unknown): Promise<Outcome<B>> {
-    return this.send({ kind: 'make', thing, mark, key }, { method: 'POST', path, json });
+  create<B>(resource: Resource, mark: string, key: string, path: string, json: unknown): Promise<Outcome<B>> {
+    return this.send({ kind: 'create', resource, mark, key }, { method: 'POST', path, json });
   }
 
-  removePlant(plantId: number): Promise<Outcome> {
-    return this.send({ kind: 'remove', plantId }, { method: 'DELETE', path: `/v3/plant/${plantId}` });
+  deletePlant(plantId: number): Promise<Outcome> {
+    return this.send({ kind: 'delete-plant', plantId }, { method: 'DELETE', path: `/v3/plant/${plantId}` });
   }
 
   /** @param credentials names of the account's credentials */
-  removeUser(username: string, credentials: readonly string[] = []): Promise<Outcome> {
+  deleteUser(username: string, credentials: readonly string[] = []): Promise<Outcome> {
     return this.send({ kind: 'revoke', how: 'user', target: username, credentials }, { method: 'DELETE', path: `/v3/user/${username}` });
   }
 
@@ -188,7 +188,7 @@ function answered(request: ShopRequest, { status, headers }: Response, body: unk
     ...(keyOfRequest(request) !== undefined && { body: createHash('sha256').update(text).digest('hex') }),
   };
   if (status !== 200) return base;
-  if (request.kind === 'look') return { ...base, value: valueOf(request.name, body) };
+  if (request.kind === 'read-name') return { ...base, value: valueOf(request.name, body) };
   if (request.kind === 'inventory') return { ...base, units: Object.values(body as Record<string, number>).reduce((sum, one) => sum + one, 0) };
   if (!('orderId' in request) && request.kind !== 'place') return base;
   if (id === undefined) return base;

@@ -14,7 +14,7 @@ export async function constantRateLoad(trial: Trial, perSecond: number): Promise
   const kinds = [
     () => client.place({ plantId, quantity: 1 }),
     () => client.read(first),
-    () => client.lookAt(plantId),
+    () => client.readPlant(plantId),
     () => client.inventory(),
   ];
   return async (work) => {

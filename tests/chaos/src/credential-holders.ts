@@ -29,39 +29,39 @@ export async function loseCredential(trial: Trial, random: Random, plantId: numb
   if (!holder) return;
   const { username, token, client } = holder;
   const session: NamedCredential = { name: `session of ${username}`, credential: { bearer: token } };
-  const made = await makeKeys(client, username, random);
-  await makeEndpoint(trial, client, random);
-  if (!made) return;
-  const key: NamedCredential = { name: `API key of ${username}`, credential: { apiKey: made.key } };
+  const created = await createKeys(client, username, random);
+  await createEndpoint(trial, client, random);
+  if (!created) return;
+  const key: NamedCredential = { name: `API key of ${username}`, credential: { apiKey: created.key } };
   const how = random.pick(['api key', 'session', 'user'] as const);
   if (how === 'user') {
     // The user has no open orders, which would prevent the deletion.
     trial.deletedUsers.add(client.name);
-    return useAndRevoke(trial, random, [key, session], () => trial.staff.removeUser(username, [key.name, session.name]));
+    return useAndRevoke(trial, random, [key, session], () => trial.staff.deleteUser(username, [key.name, session.name]));
   }
   if (how === 'session') return useAndRevoke(trial, random, [session], () => client.logOut(session.name));
-  await revokeKeyOfSocket(trial, random, { username, client, keyId: made.id, key, plantId });
+  await revokeKeyOfSocket(trial, random, { username, client, keyId: created.id, key, plantId });
 }
 
 /** Creates an API key and rotates it. @returns the first key, which stays valid for a while */
-async function makeKeys(client: Client, username: string, random: Random): Promise<{ id: string; key: string } | undefined> {
+async function createKeys(client: Client, username: string, random: Random): Promise<{ id: string; key: string } | undefined> {
   const mark = newMark(random);
   const path = `/v3/user/${username}/apiKeys`;
-  const made = await withNewKey(random, (key) => client.make<{ id: string; key: string }>('API key', mark, key, path, { name: mark }));
-  if (!made?.body || !isDone(made.call)) return undefined;
-  const { id } = made.body;
-  await withNewKey(random, (key) => client.make('API key rotation', mark, key, `${path}/${id}/rotation`, {}));
-  return made.body;
+  const created = await withNewKey(random, (key) => client.create<{ id: string; key: string }>('API key', mark, key, path, { name: mark }));
+  if (!created?.body || !isDone(created.call)) return undefined;
+  const { id } = created.body;
+  await withNewKey(random, (key) => client.create('API key rotation', mark, key, `${path}/${id}/rotation`, {}));
+  return created.body;
 }
 
-async function makeEndpoint(trial: Trial, client: Client, random: Random): Promise<void> {
+async function createEndpoint(trial: Trial, client: Client, random: Random): Promise<void> {
   const mark = newMark(random);
   const endpoint = { url: trial.testbed.sinkUrl, eventTypes: ['order.status_changed'], description: mark };
-  const made = await withNewKey(random, (key) => client.make<{ id: string }>('webhook', mark, key, '/v3/webhooks', endpoint));
-  if (!made?.body || !isDone(made.call)) return;
-  const path = `/v3/webhooks/${made.body.id}`;
-  await withNewKey(random, (key) => client.make('webhook secret', mark, key, `${path}/rotateSecret`, {}));
-  await withNewKey(random, (key) => client.make('webhook test', mark, key, `${path}/test`, undefined));
+  const created = await withNewKey(random, (key) => client.create<{ id: string }>('webhook', mark, key, '/v3/webhooks', endpoint));
+  if (!created?.body || !isDone(created.call)) return;
+  const path = `/v3/webhooks/${created.body.id}`;
+  await withNewKey(random, (key) => client.create('webhook secret', mark, key, `${path}/rotateSecret`, {}));
+  await withNewKey(random, (key) => client.create('webhook test', mark, key, `${path}/test`, undefined));
 }
 
 interface KeyOwner {
@@ -92,9 +92,9 @@ async function revokeKeyOfSocket(trial: Trial, random: Random, { username, clien
 async function revokeAccessToken(trial: Trial, random: Random): Promise<void> {
   const mark = newMark(random);
   const wanted = { name: mark, grantTypes: ['client_credentials'], scopes: ['read:orders', 'write:orders'], owner: 'admin' };
-  const made = await withNewKey(random, (key) => trial.staff.make<{ clientId: string; secret: string }>('OAuth client', mark, key, '/v3/oauth/clients', wanted));
-  if (!made?.body || !isDone(made.call)) return;
-  const oauthClient = made.body;
+  const created = await withNewKey(random, (key) => trial.staff.create<{ clientId: string; secret: string }>('OAuth client', mark, key, '/v3/oauth/clients', wanted));
+  if (!created?.body || !isDone(created.call)) return;
+  const oauthClient = created.body;
   const anonymous = trial.client(`program ${mark}`, {});
   const got = await withRetries(random, () => anonymous.getToken(oauthClient));
   if (!got?.body || !isDone(got.call)) return;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { type ShopRequest, type Call, type EventType, eventTypeOf, type FinalOrder, type FinalState, type OrderStatus, type SeenEvent, type Snapshot, type Thing, type Transition } from './history.js';
+import { type ShopRequest, type Call, type EventType, eventTypeOf, type FinalOrder, type FinalState, type OrderStatus, type SeenEvent, type Snapshot, type Resource, type Transition } from './history.js';
 import { now } from './clock.js';
 
 type Name = 'store' | 'notifications' | 'postgres' | 'identity' | 'catalog';
@@ -10,22 +10,22 @@ pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 /** An order as stored: times by the database's clock, and owners as internal user ids. */
 type StoredOrder = Omit<FinalOrder, 'transitions'> & { readonly transitions: readonly (Omit<Transition, 'owner'> & { readonly owner: string })[] };
 
-/** Queries that find things by their marks, with one row for each time that a thing was made. */
-const thingsMade: Readonly<Record<Thing, { readonly name: Name; readonly text: string }>> = {
+/** Queries that find resources by their marks, with one row for each creation. */
+const resourceQueries: Readonly<Record<Resource, { readonly name: Name; readonly text: string }>> = {
   plant: { name: 'catalog', text: 'SELECT name AS mark FROM plants WHERE name = ANY($1)' },
   user: { name: 'identity', text: 'SELECT username AS mark FROM users WHERE username = ANY($1)' },
-  // A key made by a rotation has the name of the key that it replaces.
+  // A key created by a rotation has the name of the key that it replaces.
   'API key': { name: 'identity', text: 'SELECT name AS mark FROM api_keys k WHERE name = ANY($1) AND NOT EXISTS (SELECT 1 FROM api_keys o WHERE o.successor_id = k.id)' },
   'API key rotation': { name: 'identity', text: `SELECT k.name AS mark FROM api_keys k JOIN api_keys o ON o.successor_id = k.id WHERE k.name = ANY($1)` },
   'OAuth client': { name: 'identity', text: 'SELECT name AS mark FROM oauth_clients WHERE name = ANY($1)' },
   webhook: { name: 'notifications', text: 'SELECT description AS mark FROM webhooks WHERE description = ANY($1)' },
-  // The first secret was made with the endpoint.
+  // The first secret was created with the endpoint.
   'webhook secret': { name: 'notifications', text: 'SELECT description AS mark FROM webhook_secrets s JOIN webhooks w ON w.id = s.webhook_id WHERE description = ANY($1) AND s.id > (SELECT min(id) FROM webhook_secrets f WHERE f.webhook_id = w.id)' },
   'webhook test': { name: 'notifications', text: 'SELECT description AS mark FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id WHERE description = ANY($1) AND d.seq IS NULL' },
 };
 
 /** Calls that write no audit entries; they are many, so the audit log is not searched for their ids. */
-const unaudited: ReadonlySet<ShopRequest['kind']> = new Set(['place', 'read', 'look', 'inventory', 'use']);
+const unaudited: ReadonlySet<ShopRequest['kind']> = new Set(['place', 'read', 'read-name', 'inventory', 'use']);
 
 /** Direct access to the shop's databases, past the relays that inject faults. */
 export class Databases {
@@ -81,10 +81,10 @@ export class Databases {
   }
 
   /**
-   * Reads what the databases hold about these plants' orders and about the things that these calls made.
+   * Reads what the databases hold about these plants' orders and about the resources that these calls created.
    * @param clients client names by username
    */
-  async final(plantIds: readonly number[], clients: ReadonlyMap<string, string>, calls: readonly Call[]): Promise<Pick<FinalState, 'orders' | 'payments' | 'log' | 'made' | 'audit'>> {
+  async final(plantIds: readonly number[], clients: ReadonlyMap<string, string>, calls: readonly Call[]): Promise<Pick<FinalState, 'orders' | 'payments' | 'log' | 'created' | 'audit'>> {
     const accounts = await this.in('identity', async (client) =>
       (await client.query<{ userId: string; username: string }>('SELECT user_id AS "userId", username FROM users WHERE username = ANY($1)', [[...clients.keys()]])).rows);
     const owners = new Map(accounts.map(({ userId, username }) => [userId, clients.get(username) ?? null]));
@@ -111,15 +111,15 @@ export class Databases {
     });
     const log = await this.in('notifications', async (client) =>
       (await client.query<SeenEvent>('SELECT event_id AS id, body FROM event_log WHERE NOT coalesce(is_repetition, repeats) ORDER BY seq')).rows);
-    return { ...store, log, made: await this.made(calls), audit: await this.audit(calls) };
+    return { ...store, log, created: await this.created(calls), audit: await this.audit(calls) };
   }
 
-  private async made(calls: readonly Call[]): Promise<FinalState['made']> {
-    const marks = Map.groupBy(calls.flatMap(({ request }) => (request.kind === 'make' ? [request] : [])), ({ thing }) => thing);
-    const found = await Promise.all([...marks].map(async ([thing, requests]) => {
-      const { name, text } = thingsMade[thing];
+  private async created(calls: readonly Call[]): Promise<FinalState['created']> {
+    const marks = Map.groupBy(calls.flatMap(({ request }) => (request.kind === 'create' ? [request] : [])), ({ resource }) => resource);
+    const found = await Promise.all([...marks].map(async ([resource, requests]) => {
+      const { name, text } = resourceQueries[resource];
       const rows = await this.in(name, async (client) => (await client.query<{ mark: string }>(text, [[...new Set(requests.map(({ mark }) => mark))]])).rows);
-      return rows.map(({ mark }) => ({ thing, mark }));
+      return rows.map(({ mark }) => ({ resource, mark }));
     }));
     return found.flat();
   }

@@ -13,12 +13,12 @@ export type ShopRequest =
   | { readonly kind: 'transfer'; readonly orderId: number; readonly to: string; readonly key?: string }
   | { readonly kind: 'pay'; readonly orderId: number; readonly reference: string; readonly outcome: 'succeeded' | 'failed'; readonly key?: string }
   /** `value`: counts up from 1. Each name has a single writer. */
-  | { readonly kind: 'write'; readonly name: string; readonly value: number; readonly key?: string }
-  | { readonly kind: 'look'; readonly name: string }
+  | { readonly kind: 'write-name'; readonly name: string; readonly value: number; readonly key?: string }
+  | { readonly kind: 'read-name'; readonly name: string }
   | { readonly kind: 'inventory' }
-  /** Creates one thing. `mark`: its name or description, unique among things of its kind. */
-  | { readonly kind: 'make'; readonly thing: Thing; readonly mark: string; readonly key: string }
-  | { readonly kind: 'remove'; readonly plantId: number }
+  /** Creates a resource. `mark`: its name or description, unique among resources of its kind. */
+  | { readonly kind: 'create'; readonly resource: Resource; readonly mark: string; readonly key: string }
+  | { readonly kind: 'delete-plant'; readonly plantId: number }
   /** Revokes credentials, named as in `use`. `target`: the API key, session, user or token that is revoked. */
   | { readonly kind: 'revoke'; readonly how: 'api key' | 'session' | 'user' | 'token'; readonly target: string; readonly credentials: readonly string[] }
   /** Presents a credential to one replica, past the balancer. */
@@ -26,7 +26,7 @@ export type ShopRequest =
   | { readonly kind: 'other'; readonly what: string };
 
 /** What requests with an Idempotency-Key create, besides orders. */
-export type Thing = 'plant' | 'user' | 'API key' | 'API key rotation' | 'OAuth client' | 'webhook' | 'webhook secret' | 'webhook test';
+export type Resource = 'plant' | 'user' | 'API key' | 'API key rotation' | 'OAuth client' | 'webhook' | 'webhook secret' | 'webhook test';
 
 /** Problem code of the balancer's answer when no gateway accepted the connection. */
 export const noGateway = 'no-gateway';
@@ -40,7 +40,7 @@ export interface Answered {
   /** The response has `Idempotency-Replayed: true`. */
   readonly isReplayed: boolean;
   readonly order?: { readonly id: number; readonly status: OrderStatus; readonly version?: number };
-  /** Answer to `look`: the value read. */
+  /** Answer to `read-name`: the value read. */
   readonly value?: number;
   /** Answer to `inventory`: the sum of all units. */
   readonly units?: number;
@@ -135,8 +135,8 @@ export interface FinalState {
   readonly payments: readonly { readonly orderId: number; readonly reference: string; readonly state: 'accepted' | 'failed' | 'refund-due' }[];
   /** The refunds that the API lists as due. */
   readonly refundsDue: readonly { readonly orderId: number; readonly paymentReference: string }[];
-  /** Things that requests of kind `make` created, with one entry for each time. */
-  readonly made: readonly { readonly thing: Thing; readonly mark: string }[];
+  /** Resources that requests of kind `create` created, with one entry for each time. */
+  readonly created: readonly { readonly resource: Resource; readonly mark: string }[];
   /** The entries of all audit logs about this history's requests. */
   readonly audit: readonly { readonly operation: string; readonly requestId: string }[];
   /** The event log of notifications, by number, without the repetitions that a restore caused. */

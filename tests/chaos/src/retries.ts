@@ -39,7 +39,7 @@ export const withOptionalKey = <B>(random: Random, ask: (key?: string) => Promis
   random.chance(0.5) ? withNewKey(random, ask) : ask();
 
 /** A unique name. */
-export const newMark = (random: Random): string => `made-${random.between(0, 2 ** 31)}-${random.between(0, 2 ** 31)}`;
+export const newMark = (random: Random): string => `created-${random.between(0, 2 ** 31)}-${random.between(0, 2 ** 31)}`;
 
 /** Whether the outcome is unknown, or the answer says to retry later. */
 const isRetryable = (call: Call): boolean => !isAnswered(call) || call.answer.status === 503 || call.answer.status === 429;

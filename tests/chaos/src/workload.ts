@@ -34,9 +34,9 @@ let orderIds = 0;
 const nextOrderId = (): number => 1_000 + orderIds++;
 
 /**
- * The workload of most goals. Customers place, read and cancel orders, with and without ids and keys of their own. Staff take
- * payments, some of them late, ship, deliver and transfer orders, and create things. Plants are renamed and read; users are deleted;
- * credentials are revoked.
+ * The workload of most goals. Customers place, read and cancel orders, with and without ids and keys. Staff take payments, some of
+ * them late, ship, deliver and transfer orders, and create plants, users and OAuth clients. Plants are renamed and read; users are
+ * deleted; credentials are revoked.
  */
 export async function runWorkload(trial: Trial, options: WorkloadOptions): Promise<void> {
   const { seconds, customers = 8, perSecond = 8, plants = 6, deletedUsers = 1, deleteWithinMs = 15, credentialHolders = 1 } = options;
@@ -59,7 +59,7 @@ export async function runWorkload(trial: Trial, options: WorkloadOptions): Promi
     work(2, (random) => transfer(trial.staff, random, known, people)),
     work(1, (random) => createAsStaff(trial, random)),
     rename(trial, plantIds, end),
-    work(perSecond, (random) => look(trial.staff, random, plantIds, tag)),
+    work(perSecond, (random) => readPlants(trial.staff, random, plantIds, tag)),
     ...Array.from({ length: deletedUsers }, () => work(2, (random) => orderAndDelete(trial, random, plantIds, deleteWithinMs))),
     ...Array.from({ length: credentialHolders }, () => work(0.5, (random) => loseCredential(trial, random, random.pick(plantIds)))),
   ]);
@@ -146,14 +146,14 @@ async function rename({ staff, random }: Trial, plantIds: readonly number[], end
     const value = (values.get(plantId) ?? 0) + 1;
     values.set(plantId, value);
     await withOptionalKey(own, (key) => staff.rename(plantId, value, key));
-    await staff.lookAt(plantId);
+    await staff.readPlant(plantId);
   });
 }
 
-async function look(staff: Client, random: Random, plantIds: readonly number[], tag: string): Promise<void> {
+async function readPlants(staff: Client, random: Random, plantIds: readonly number[], tag: string): Promise<void> {
   const plantId = random.pick(plantIds);
   if (random.chance(0.2)) await staff.inventory();
-  else await (random.chance(0.5) ? staff.lookAt(plantId) : staff.lookFor(plantId, tag));
+  else await (random.chance(0.5) ? staff.readPlant(plantId) : staff.findPlant(plantId, tag));
 }
 
 /** A new user places an order while being deleted: one of the two requests must be refused. */
@@ -171,7 +171,7 @@ async function orderAndDelete(trial: Trial, random: Random, plantIds: readonly n
 async function deleteWhileOrdering(trial: Trial, user: { username: string; client: Client }, plantId: number, afterMs: number): Promise<void> {
   const placing = user.client.place({ plantId, quantity: 1 });
   await pause(afterMs);
-  const { call: deleted } = await trial.staff.removeUser(user.username);
+  const { call: deleted } = await trial.staff.deleteUser(user.username);
   const { call } = await placing;
   // If both were accepted the order stays open, so that the snapshots show the violation.
   if (!isDone(call) || isDone(deleted)) return;

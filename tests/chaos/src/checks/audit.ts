@@ -1,7 +1,7 @@
 import { type ShopRequest, type Call, type FinalOrder, type History, isDone, keyOf } from '../history.js';
 import type { Violation } from './violation.js';
 
-const made = { plant: 'catalog.createPlant', 'OAuth client': 'identity.createOAuthClient' } as const;
+const createOperations = { plant: 'catalog.createPlant', 'OAuth client': 'identity.createOAuthClient' } as const;
 
 /** Every acknowledged action of staff is in the audit log under the id of one of its requests; with a key, exactly once. */
 export function checkAudit({ calls, final }: History): Violation[] {
@@ -32,7 +32,7 @@ function effectOf(call: Call): string | undefined {
     // Repeating it returns the same answer and has no further effect.
     case 'cancel':
       return `cancel ${request.orderId}`;
-    case 'remove':
+    case 'delete-plant':
       return `remove plant ${request.plantId}`;
     case 'revoke':
       return `delete ${request.target}`;
@@ -54,12 +54,12 @@ function operationOf({ request, client }: Call): string | undefined {
       return 'store.transferOrder';
     case 'cancel':
       return 'store.cancelOrder';
-    case 'write':
+    case 'write-name':
       return 'catalog.changePlant';
-    case 'remove':
+    case 'delete-plant':
       return 'catalog.deletePlant';
-    case 'make':
-      return request.thing === 'plant' || request.thing === 'OAuth client' ? made[request.thing] : undefined;
+    case 'create':
+      return request.resource === 'plant' || request.resource === 'OAuth client' ? createOperations[request.resource] : undefined;
     case 'revoke':
       return request.how === 'user' ? 'identity.deleteUser' : undefined;
     default:

@@ -102,14 +102,14 @@ function history(): { -readonly [Part in keyof History]: History[Part] } {
       call(0, 9, place(3), order(3, 'placed', 1)),
       call(10, 11.5, { kind: 'cancel', orderId: 3 }, order(3, 'cancelled', 2)),
       byStaff(32, 33, pay(3, 't'), refused('order-not-payable'), 'paid-3'),
-      byStaff(42, 43, { kind: 'write', name: `plant ${plantId}`, value: 1 }, answer(), 'written'),
-      call(44, 45, { kind: 'look', name: `plant ${plantId}` }, answer({ value: 1 })),
+      byStaff(42, 43, { kind: 'write-name', name: `plant ${plantId}`, value: 1 }, answer(), 'written'),
+      call(44, 45, { kind: 'read-name', name: `plant ${plantId}` }, answer({ value: 1 })),
       call(46, 47, { kind: 'inventory' }, answer({ units: 10 })),
       call(46, 47, { kind: 'place', plantId, quantity: 8 }, refused('insufficient-stock')),
       call(48, 49, place(9), unavailable),
-      byStaff(33, 34, { kind: 'make', thing: 'plant', mark: 'm', key: 'k-make' }, 'lost', 'made-1'),
-      byStaff(52, 53, { kind: 'make', thing: 'plant', mark: 'm', key: 'k-make' }, answer({ body: 'm', isReplayed: true }), 'made-2'),
-      byStaff(54, 56, { kind: 'remove', plantId: 8 }, answer(), 'removed'),
+      byStaff(33, 34, { kind: 'create', resource: 'plant', mark: 'm', key: 'k-create' }, 'lost', 'created-1'),
+      byStaff(52, 53, { kind: 'create', resource: 'plant', mark: 'm', key: 'k-create' }, answer({ body: 'm', isReplayed: true }), 'created-2'),
+      byStaff(54, 56, { kind: 'delete-plant', plantId: 8 }, answer(), 'removed'),
       call(55, 57, { kind: 'place', plantId: 8, quantity: 1 }, refused('plant-not-found', 404)),
       call(60, 61, use('key a'), answer()),
       call(62, 63, keySession, answer()),
@@ -130,11 +130,11 @@ function history(): { -readonly [Part in keyof History]: History[Part] } {
       orders: [transferredOrder(), { ...orderThrough(2, 'placed', 'approved') }, refundDueOrder()],
       payments: [{ orderId: 1, reference: 'r', state: 'accepted' }, { orderId: 2, reference: 's', state: 'accepted' }, { orderId: 3, reference: 't', state: 'refund-due' }],
       refundsDue: [{ orderId: 3, paymentReference: 't' }],
-      made: [{ thing: 'plant', mark: 'm' }],
+      created: [{ resource: 'plant', mark: 'm' }],
       audit: [
         audited('store.reportPayment', 'paid-1'), audited('store.shipOrder', 'shipped-1'), audited('store.transferOrder', 'transferred-1'),
         audited('store.deliverOrder', 'delivered-1'), audited('store.reportPayment', 'paid-2'), audited('store.reportPayment', 'paid-3'),
-        audited('catalog.changePlant', 'written'), audited('catalog.createPlant', 'made-1'), audited('catalog.deletePlant', 'removed'),
+        audited('catalog.changePlant', 'written'), audited('catalog.createPlant', 'created-1'), audited('catalog.deletePlant', 'removed'),
       ],
       log: events,
       receivers: [{ name: 'receiver', types: eventTypes, events: [...events, eventOf(2, 1)] }, { name: 'receiver of changes', events: [...changes, eventOf(2, 1)] }],
@@ -227,13 +227,13 @@ describe.each<[string, string, (changing: MutableHistory) => void]>([
   ['an inventory that differs from the stock', 'stock', (it) => (it.snapshots = [{ ...snapshot, inventoryDrift: { available: 1, pending: -1, sold: 0 } }])],
   ['an inventory with another sum', 'stock', add(call(50, 51, { kind: 'inventory' }, answer({ units: 9 })))],
   ['an open order of a closed customer', 'owners', (it) => (it.snapshots = [{ ...snapshot, orphans: [2] }])],
-  ['a plant read that misses an acknowledged write', 'own-writes', add(call(50, 51, { kind: 'look', name: 'plant 7' }, answer({ value: 0 })))],
+  ['a plant read that misses an acknowledged write', 'own-writes', add(call(50, 51, { kind: 'read-name', name: 'plant 7' }, answer({ value: 0 })))],
   ['a plant read that returns an older value than an earlier read', 'own-writes', (it) => {
-    add(call(50, 60, { kind: 'write', name: 'plant 7', value: 2 }, 'lost'))(it);
-    add(call(51, 52, { kind: 'look', name: 'plant 7' }, answer({ value: 2 })), call(53, 54, { kind: 'look', name: 'plant 7' }, answer({ value: 1 })))(it);
+    add(call(50, 60, { kind: 'write-name', name: 'plant 7', value: 2 }, 'lost'))(it);
+    add(call(51, 52, { kind: 'read-name', name: 'plant 7' }, answer({ value: 2 })), call(53, 54, { kind: 'read-name', name: 'plant 7' }, answer({ value: 1 })))(it);
     it.gatewayFaults = [{ from: 0, to: 100 }];
   }],
-  ['a plant read that returns a value that was never written', 'own-writes', add(call(50, 51, { kind: 'look', name: 'plant 7' }, answer({ value: 2 })))],
+  ['a plant read that returns a value that was never written', 'own-writes', add(call(50, 51, { kind: 'read-name', name: 'plant 7' }, answer({ value: 2 })))],
   ['a former owner who can still read the order', 'register', add(call(50, 51, { kind: 'read', orderId: 1 }, order(1, 'delivered', 5)))],
   ['an owner who cannot read the order', 'register', add(call(50, 51, { kind: 'read', orderId: 1 }, refused('order-not-found', 404), 'd'))],
   ['a step that is missing from the timeline', 'timeline', (it) => {
@@ -287,10 +287,10 @@ describe.each<[string, string, (changing: MutableHistory) => void]>([
   ['a refund of a payment that was not reported by then', 'unasked', withOrder({ ...refundDueOrder(), transitions: refundDueOrder().transitions.map((step) => (step.reason === 'refund due' ? { ...step, at: -2_000 } : step)) })],
   ['a due refund that is not listed', 'payments', withFinal({ refundsDue: [] })],
   ['a payment that was never reported', 'payments', (it) => withFinal({ payments: [...it.final.payments, { orderId: 1, reference: 'u', state: 'failed' }] })(it)],
-  ['404 for an existing plant', 'refusals', add(call(50, 51, { kind: 'look', name: `plant ${plantId}` }, refused('plant-not-found', 404)))],
+  ['404 for an existing plant', 'refusals', add(call(50, 51, { kind: 'read-name', name: `plant ${plantId}` }, refused('plant-not-found', 404)))],
   ['404 for an order of an existing plant', 'refusals', add(call(50, 51, place(11), refused('plant-not-found', 404)))],
   ['404 for a plant before its deletion was requested', 'refusals', add(call(50, 51, { kind: 'place', plantId: 8, quantity: 1 }, refused('plant-not-found', 404)))],
-  ['a plant that is found after its deletion', 'refusals', add(call(58, 59, { kind: 'look', name: 'plant 8' }, answer({ value: 0 })))],
+  ['a plant that is found after its deletion', 'refusals', add(call(58, 59, { kind: 'read-name', name: 'plant 8' }, answer({ value: 0 })))],
   ['`insufficient-stock` with enough free units', 'refusals', add(call(50, 51, { kind: 'place', plantId, quantity: 6 }, refused('insufficient-stock')))],
   ['`order-exists` for an unused id', 'refusals', add(call(50, 51, place(11), refused('order-exists')))],
   ['`order-exists` for an order without an id', 'refusals', add(call(50, 51, { kind: 'place', plantId, quantity: 1 }, refused('order-exists')))],
@@ -298,7 +298,7 @@ describe.each<[string, string, (changing: MutableHistory) => void]>([
   ['`customer-closed` for an account that is not being deleted', 'refusals', add(call(50, 51, place(11), refused('customer-closed')))],
   ['a run in which everything is 503', 'work', (it) => add(...many(80, (n) => call(50 + n, 51 + n, { kind: 'read', orderId: n + 100 }, unavailable)))(it)],
   ['a kind of request that is never served', 'work', (it) => add(
-    ...many(100, (n) => call(50 + n, 51 + n, { kind: 'look', name: 'plant 9' }, answer({ value: 0 }))),
+    ...many(100, (n) => call(50 + n, 51 + n, { kind: 'read-name', name: 'plant 9' }, answer({ value: 0 }))),
     ...many(20, (n) => call(50 + n, 51 + n, { kind: 'inventory' }, unavailable)),
   )(it)],
   ['a recovery that takes too long', 'work', add(...many(17, (n) => call(41 + n * 1_000, 42 + n * 1_000, { kind: 'inventory' }, unavailable)))],
@@ -319,9 +319,9 @@ describe.each<[string, string, (changing: MutableHistory) => void]>([
   }],
   ['a refused key that was not revoked', 'answers', add(call(50, 51, use('key b'), answer({ status: 401 })))],
   ['two different answers for one key', 'once-per-key', add(byStaff(50, 51, { kind: 'transfer', orderId: 1, to: 'd', key: 'k-transfer' }, answer({ body: 'another' })))],
-  ['a request that is refused after an earlier success with the same key', 'once-per-key', add(byStaff(60, 61, { kind: 'make', thing: 'plant', mark: 'm', key: 'k-make' }, refused('plant-exists')))],
-  ['a thing that was created twice with one key', 'once-per-key', (it) => withFinal({ made: [...it.final.made, ...it.final.made] })(it)],
-  ['an acknowledged thing that does not exist', 'acknowledged', withFinal({ made: [] })],
+  ['a request that is refused after an earlier success with the same key', 'once-per-key', add(byStaff(60, 61, { kind: 'create', resource: 'plant', mark: 'm', key: 'k-create' }, refused('plant-exists')))],
+  ['a resource that was created twice with one key', 'once-per-key', (it) => withFinal({ created: [...it.final.created, ...it.final.created] })(it)],
+  ['an acknowledged resource that does not exist', 'acknowledged', withFinal({ created: [] })],
   ['two shipments for one key', 'once-per-key', (it) => {
     const shipped = transferredOrder().transitions[2]!;
     const { transitions, ...second } = it.final.orders[1]!;
@@ -335,7 +335,7 @@ describe.each<[string, string, (changing: MutableHistory) => void]>([
     withFinal({ audit: [...it.final.audit, audited('store.shipOrder', 'shipped-2')] })(it);
   }],
   ['two audit log entries for one key', 'once-per-key', (it) => withFinal({ audit: [...it.final.audit, audited('store.transferOrder', 'transferred-2')] })(it)],
-  ...['paid-1', 'shipped-1', 'transferred-1', 'delivered-1', 'written', 'made-1', 'removed'].map((gone): [string, string, (changing: MutableHistory) => void] => [
+  ...['paid-1', 'shipped-1', 'transferred-1', 'delivered-1', 'written', 'created-1', 'removed'].map((gone): [string, string, (changing: MutableHistory) => void] => [
     `a missing audit log entry (${gone})`,
     'audit',
     (it) => withFinal({ audit: it.final.audit.filter(({ requestId }) => requestId !== gone) })(it),

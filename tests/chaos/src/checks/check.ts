@@ -2,7 +2,7 @@ import type { History } from '../history.js';
 import { checkAnswers } from './answers.js';
 import { checkAudit } from './audit.js';
 import { checkEvents } from './events.js';
-import { checkAmendments, checkMade, checkOncePerKey } from './keys.js';
+import { checkAmendments, checkCreated, checkOncePerKey } from './keys.js';
 import { checkStepsAreRequested } from './steps.js';
 import { checkAcknowledged, checkNothingInvented, checkRefusedDidNothing, checkTimelines } from './orders.js';
 import { checkOwnWrites } from './own-writes.js';
@@ -20,7 +20,7 @@ const checks: readonly ((history: History) => Violation[])[] = [
   checkAcknowledged,
   checkRefusedDidNothing,
   checkOncePerKey,
-  checkMade,
+  checkCreated,
   checkAmendments,
   checkNothingInvented,
   checkRegister,

@@ -23,17 +23,17 @@ export function checkOncePerKey({ calls }: History): Violation[] {
   });
 }
 
-/** A thing exists at most once for each key that may have succeeded, and at least once if its creation was acknowledged. */
-export function checkMade({ calls, final, deletedUsers }: History): Violation[] {
+/** A resource exists at most once for each key that may have succeeded, and at least once if its creation was acknowledged. */
+export function checkCreated({ calls, final, deletedUsers }: History): Violation[] {
   const counts = new Map<string, number>();
-  for (const { thing, mark } of final.made) counts.set(`${thing} ${mark}`, (counts.get(`${thing} ${mark}`) ?? 0) + 1);
-  const requested = calls.filter(({ request }) => request.kind === 'make');
-  const byThing = Map.groupBy(requested, ({ request }) => (request.kind === 'make' ? `${request.thing} ${request.mark}` : ''));
-  return [...byThing].flatMap(([name, same]): Violation[] => {
+  for (const { resource, mark } of final.created) counts.set(`${resource} ${mark}`, (counts.get(`${resource} ${mark}`) ?? 0) + 1);
+  const requested = calls.filter(({ request }) => request.kind === 'create');
+  const byResource = Map.groupBy(requested, ({ request }) => (request.kind === 'create' ? `${request.resource} ${request.mark}` : ''));
+  return [...byResource].flatMap(([name, same]): Violation[] => {
     const count = counts.get(name) ?? 0;
     const most = new Set(same.filter(mayHaveHappened).map(keyOf)).size;
     if (count > most) return [violation(`${name} exists ${count} times, but only ${most} keys may have succeeded`)];
-    // Things are deleted with the account that owns them.
+    // Resources are deleted with the account that owns them.
     if (count === 0 && same.some((call) => isDone(call) && !deletedUsers.has(call.client))) return [{ rule: 'acknowledged', what: `${name} was acknowledged but does not exist` }];
     return [];
   });

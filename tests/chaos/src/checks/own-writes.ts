@@ -8,24 +8,24 @@ import type { Violation } from './violation.js';
  * that was requested before it ended.
  */
 export function checkOwnWrites({ calls }: History): Violation[] {
-  const named = calls.filter((call) => call.request.kind === 'write' || call.request.kind === 'look');
+  const named = calls.filter((call) => call.request.kind === 'write-name' || call.request.kind === 'read-name');
   const byName = Map.groupBy(named, ({ request }) => ('name' in request ? request.name : ''));
   return [...byName.values()].flatMap((same) => {
-    const writes = same.filter(({ request }) => request.kind === 'write');
-    const looks = same.filter((call): call is DoneCall => call.request.kind === 'look' && isDone(call)).sort((a, b) => a.to - b.to);
+    const writes = same.filter(({ request }) => request.kind === 'write-name');
+    const reads = same.filter((call): call is DoneCall => call.request.kind === 'read-name' && isDone(call)).sort((a, b) => a.to - b.to);
     let seenBefore: { readonly to: number; readonly value: number }[] = [];
-    return looks.flatMap((look): Violation[] => {
-      const value = look.answer.value ?? 0;
-      const acknowledged = highest(writes.filter((write) => isDone(write) && write.to < look.from));
-      const requested = highest(writes.filter((write) => write.from < look.to));
-      const seen = Math.max(0, ...seenBefore.filter(({ to }) => to < look.from).map((one) => one.value));
-      seenBefore = [...seenBefore.slice(-200), { to: look.to, value }];
-      if (value < Math.max(acknowledged, seen)) return [{ rule: 'own-writes', what: `${describe(look)}: ${value}, but ${Math.max(acknowledged, seen)} was known before` }];
-      return value > requested ? [{ rule: 'own-writes', what: `${describe(look)}: ${value}, which was never written` }] : [];
+    return reads.flatMap((read): Violation[] => {
+      const value = read.answer.value ?? 0;
+      const acknowledged = highest(writes.filter((write) => isDone(write) && write.to < read.from));
+      const requested = highest(writes.filter((write) => write.from < read.to));
+      const seen = Math.max(0, ...seenBefore.filter(({ to }) => to < read.from).map((one) => one.value));
+      seenBefore = [...seenBefore.slice(-200), { to: read.to, value }];
+      if (value < Math.max(acknowledged, seen)) return [{ rule: 'own-writes', what: `${describe(read)}: ${value}, but ${Math.max(acknowledged, seen)} was known before` }];
+      return value > requested ? [{ rule: 'own-writes', what: `${describe(read)}: ${value}, which was never written` }] : [];
     });
   });
 }
 
 type DoneCall = Call & { readonly answer: Answered };
 
-const highest = (writes: readonly Call[]): number => Math.max(0, ...writes.map(({ request }) => (request.kind === 'write' ? request.value : 0)));
+const highest = (writes: readonly Call[]): number => Math.max(0, ...writes.map(({ request }) => (request.kind === 'write-name' ? request.value : 0)));

@@ -7,7 +7,7 @@ import type { Violation } from './violation.js';
  * free. Order id taken: another call requested it. Customer closed: the account was being deleted.
  */
 export function checkRefusals(history: History): Violation[] {
-  const removals = history.calls.filter((call) => call.request.kind === 'remove' && mayHaveHappened(call));
+  const deletions = history.calls.filter((call) => call.request.kind === 'delete-plant' && mayHaveHappened(call));
   const reservations = reservationsOf(history);
   const placeCalls = Map.groupBy(history.calls.filter(({ request }) => request.kind === 'place' && request.orderId !== undefined), ({ request }) => (request.kind === 'place' ? request.orderId : undefined));
   return history.calls.flatMap((call): Violation[] => {
@@ -16,10 +16,10 @@ export function checkRefusals(history: History): Violation[] {
     const plantId = plantOf(call);
     const { code } = call.answer;
     if (code === 'plant-not-found' && plantId !== undefined && history.supplied.has(plantId)) {
-      const mayBeGone = removals.some(({ request, from }) => request.kind === 'remove' && request.plantId === plantId && from < call.to);
-      return mayBeGone || call.request.kind === 'remove' ? [] : found('the plant exists');
+      const mayBeGone = deletions.some(({ request, from }) => request.kind === 'delete-plant' && request.plantId === plantId && from < call.to);
+      return mayBeGone || call.request.kind === 'delete-plant' ? [] : found('the plant exists');
     }
-    if (isRevived(call, plantId, removals)) return found('the plant had been removed');
+    if (isFoundAfterDeletion(call, plantId, deletions)) return found('the plant had been removed');
     if (call.request.kind !== 'place') return [];
     if (code === 'plant-not-available') return found('the plant is for sale');
     if (code === 'customer-closed' && !history.deletedUsers.has(call.client)) return found('this account is not being deleted');
@@ -38,13 +38,13 @@ export function checkRefusals(history: History): Violation[] {
 const isSameRequest = (one: Call, other: Call): boolean => keyOf(one) !== undefined && keyOf(one) === keyOf(other);
 
 /** Whether a plant was found after its removal was acknowledged. */
-const isRevived = (call: Call & { answer: Answered }, plantId: number | undefined, removals: readonly Call[]): boolean =>
-  plantId !== undefined && call.answer.status === 200 && call.request.kind !== 'remove' &&
-  removals.some(({ request, answer, to }) => request.kind === 'remove' && request.plantId === plantId && answer !== 'lost' && answer.status === 200 && to < call.from);
+const isFoundAfterDeletion = (call: Call & { answer: Answered }, plantId: number | undefined, deletions: readonly Call[]): boolean =>
+  plantId !== undefined && call.answer.status === 200 && call.request.kind !== 'delete-plant' &&
+  deletions.some(({ request, answer, to }) => request.kind === 'delete-plant' && request.plantId === plantId && answer !== 'lost' && answer.status === 200 && to < call.from);
 
 function plantOf({ request }: Call): number | undefined {
-  if (request.kind === 'place' || request.kind === 'remove') return request.plantId;
-  return request.kind === 'look' || request.kind === 'write' ? Number(/^plant (\d+)$/.exec(request.name)?.[1] ?? NaN) || undefined : undefined;
+  if (request.kind === 'place' || request.kind === 'delete-plant') return request.plantId;
+  return request.kind === 'read-name' || request.kind === 'write-name' ? Number(/^plant (\d+)$/.exec(request.name)?.[1] ?? NaN) || undefined : undefined;
 }
 
 /** An order's units and the longest time for which it may have held them: from its first request until an answer shows it cancelled. */

@@ -67,7 +67,7 @@ async function deletionRaces(context: GoalContext): Promise<Row> {
 async function racePlantDeletion(trial: Trial, random: Random): Promise<Violation[]> {
   const plantId = await trial.plant(1, [], false);
   const placing = pause(random.between(0, 15)).then(() => trial.staff.place({ plantId, quantity: 1 }));
-  const deleting = pause(random.between(0, 15)).then(() => trial.staff.removePlant(plantId));
+  const deleting = pause(random.between(0, 15)).then(() => trial.staff.deletePlant(plantId));
   return notBoth(`plant ${plantId}`, trial, await placing, await deleting);
 }
 
@@ -78,7 +78,7 @@ async function raceUserDeletion(trial: Trial, random: Random, plantId: number, n
   const { call: before } = await client.place({ plantId, quantity: 1 });
   if (isDone(before) && before.answer.order) await client.cancel(before.answer.order.id);
   const placing = pause(random.between(0, 15)).then(() => client.place({ plantId, quantity: 1 }));
-  const deleting = pause(random.between(0, 15)).then(() => trial.staff.removeUser(username));
+  const deleting = pause(random.between(0, 15)).then(() => trial.staff.deleteUser(username));
   return notBoth(`user ${username}`, trial, await placing, await deleting);
 }
 
