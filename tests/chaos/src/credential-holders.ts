@@ -23,9 +23,9 @@ interface NamedCredential {
  * Registers a user who creates API keys and webhooks, uses a credential at every replica, and revokes it. From then on every
  * replica must refuse it, and its socket must get no events. In one case of four, an access token is revoked instead.
  */
-export async function loseCredential(trial: Trial, random: Random, plantId: number): Promise<void> {
+export async function revokeOneCredential(trial: Trial, random: Random, plantId: number): Promise<void> {
   if (random.chance(0.25)) return revokeAccessToken(trial, random);
-  const holder = await trial.register(`visitor${random.between(0, 2 ** 31)}`);
+  const holder = await trial.register(`holder${random.between(0, 2 ** 31)}`);
   if (!holder) return;
   const { username, token, client } = holder;
   const session: NamedCredential = { name: `session of ${username}`, credential: { bearer: token } };
@@ -81,7 +81,7 @@ async function revokeKeyOfSocket(trial: Trial, random: Random, { username, clien
   await pause(100);
   try {
     await useAndRevoke(trial, random, [key], () => client.revokeApiKey(username, keyId, key.name));
-    if (orderId !== undefined) await trial.staff.pay(orderId, `visitor-${orderId}`);
+    if (orderId !== undefined) await trial.staff.pay(orderId, `holder-${orderId}`);
     await pause(300);
   } finally {
     socket.stop();
@@ -99,8 +99,8 @@ async function revokeAccessToken(trial: Trial, random: Random): Promise<void> {
   const got = await withRetries(random, () => anonymous.getToken(oauthClient));
   if (!got?.body || !isDone(got.call)) return;
   const token = got.body.access_token;
-  const shown = { name: `token of ${mark}`, credential: { bearer: token } };
-  await useAndRevoke(trial, random, [shown], () => anonymous.revokeToken(token, oauthClient, shown.name));
+  const named = { name: `token of ${mark}`, credential: { bearer: token } };
+  await useAndRevoke(trial, random, [named], () => anonymous.revokeToken(token, oauthClient, named.name));
 }
 
 /** Uses the credentials at every replica, so that each has them in its cache; revokes them; and uses them everywhere again. */

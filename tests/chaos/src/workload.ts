@@ -5,7 +5,7 @@ import { isDone } from './history.js';
 import { createAsStaff } from './staff-creations.js';
 import type { Random } from './random.js';
 import { withNewKey, withOptionalKey } from './retries.js';
-import { loseCredential } from './credential-holders.js';
+import { revokeOneCredential } from './credential-holders.js';
 
 export interface WorkloadOptions {
   readonly seconds: number;
@@ -61,7 +61,7 @@ export async function runWorkload(trial: Trial, options: WorkloadOptions): Promi
     rename(trial, plantIds, end),
     work(perSecond, (random) => readPlants(trial.staff, random, plantIds, tag)),
     ...Array.from({ length: deletedUsers }, () => work(2, (random) => orderAndDelete(trial, random, plantIds, deleteWithinMs))),
-    ...Array.from({ length: credentialHolders }, () => work(0.5, (random) => loseCredential(trial, random, random.pick(plantIds)))),
+    ...Array.from({ length: credentialHolders }, () => work(0.5, (random) => revokeOneCredential(trial, random, random.pick(plantIds)))),
   ]);
 }
 
@@ -158,7 +158,7 @@ async function readPlants(staff: Client, random: Random, plantIds: readonly numb
 
 /** A new user places an order while being deleted: one of the two requests must be refused. */
 async function orderAndDelete(trial: Trial, random: Random, plantIds: readonly number[], deleteWithinMs: number): Promise<void> {
-  const user = await trial.register(`leaver${random.between(0, 2 ** 31)}`);
+  const user = await trial.register(`deleted${random.between(0, 2 ** 31)}`);
   if (!user) return;
   trial.deletedUsers.add(user.client.name);
   // An earlier order makes the store create the customer's row, which the race must then lock.

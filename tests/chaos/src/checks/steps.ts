@@ -16,8 +16,8 @@ export function checkStepsAreRequested({ calls, final, timers }: History): Viola
   const byOrder = Map.groupBy(requested, ({ request }) => ('orderId' in request ? request.orderId : undefined));
   return final.orders.flatMap((order) => order.transitions.slice(1).flatMap((step, n): Violation[] => {
     if (step.actor === 'store') return checkTimer(order, step, statusSince(order.transitions.slice(0, n + 1)), timers);
-    const isAsked = (byOrder.get(order.id) ?? []).some((call) => canCause(call, step));
-    return isAsked ? [] : [{ rule: 'unasked', what: `order ${order.id}: no call requested "${step.reason}" of version ${step.version}` }];
+    const isRequested = (byOrder.get(order.id) ?? []).some((call) => canCause(call, step));
+    return isRequested ? [] : [{ rule: 'unasked', what: `order ${order.id}: no call requested "${step.reason}" of version ${step.version}` }];
   }));
 }
 

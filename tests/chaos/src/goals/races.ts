@@ -72,7 +72,7 @@ async function racePlantDeletion(trial: Trial, random: Random): Promise<Violatio
 }
 
 async function raceUserDeletion(trial: Trial, random: Random, plantId: number, n: number): Promise<Violation[]> {
-  const { username, client } = await trial.customer(`leaver${n}`);
+  const { username, client } = await trial.customer(`deleted${n}`);
   trial.deletedUsers.add(client.name);
   // An earlier order makes the store create the customer's row: then the lock on it decides the race, not its creation.
   const { call: before } = await client.place({ plantId, quantity: 1 });

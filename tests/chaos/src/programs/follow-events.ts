@@ -50,9 +50,9 @@ if (cursor === undefined) note({ savedCursor: events.cursor });
 for await (const message of events) {
   if (savesCursorOf === 'loop') note({ savedCursor: events.cursor });
   await sleep(Math.random() * workMs);
-  const savedCursor = savesCursorOf === 'event' ? { savedCursor: message.cursor } : {};
-  if (message.event === 'stream.gap') note({ gap: message.data.reason, ...savedCursor });
-  else if (savesCursorOf === 'event' || message.id !== handled) note({ event: message, ...savedCursor });
+  const saved = savesCursorOf === 'event' ? { savedCursor: message.cursor } : {};
+  if (message.event === 'stream.gap') note({ gap: message.data.reason, ...saved });
+  else if (savesCursorOf === 'event' || message.id !== handled) note({ event: message, ...saved });
   handled = undefined;
 }
 
