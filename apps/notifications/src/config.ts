@@ -8,7 +8,7 @@ export const databaseSetting = {
   databaseCa,
 };
 
-/** What `migrate.ts` reads. */
+/** Settings of `migrate.ts`. */
 export const migrationSettings = {
   ...databaseSetting,
   ownerUrl: ownerUrl('NOTIFICATIONS_MIGRATION_DATABASE_URL'),

@@ -33,7 +33,7 @@ describe('the folders of notifications', () => {
     expect(importsOf(folder, other)).toEqual([]);
   });
 
-  it('are told apart: sending imports the queue', () => {
+  it('have imports that this test can find: sending imports the queue', () => {
     expect(importsOf('webhooks/sending', 'webhooks/queue')).toContain('delivery-worker.ts');
   });
 });

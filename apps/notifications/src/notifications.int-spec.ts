@@ -18,7 +18,7 @@ describe('notifications', () => {
     await shop.close();
   });
 
-  it('is ready when its database and NATS are there, and it has seen what is revoked', async () => {
+  it('is ready when it has its database and NATS, and has read the revocations', async () => {
     const report = (): Promise<ReadinessReport> => caller.call(readinessOf('notifications'), {});
     await until(async () => (await report()).ready);
     expect(await report()).toEqual({ ready: true, checks: { start: 'ok', nats: 'ok', database: 'ok', revocations: 'ok' } });

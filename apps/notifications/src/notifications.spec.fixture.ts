@@ -1,7 +1,7 @@
 import { type Config, readConfig } from '@plant-shop/platform/config';
 import { notificationsSettings } from './config.js';
 
-/** Notifications' settings as in production, but for what a test says, by their variables. */
+/** Returns the settings of production, with the variables that a test overrides. */
 export const testSettings = (
   databaseUrl: string,
   variables: Readonly<Record<string, string>> = {},

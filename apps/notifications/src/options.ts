@@ -3,26 +3,26 @@ import type { NotificationsConfig } from './config.js';
 import type { Role } from './role.js';
 import { toWebhooksOptions, type WebhooksOptions } from './webhooks/endpoints/options.js';
 
-/** What the parts of notifications need of its settings, in their own terms. */
+/** Options of the parts of notifications, derived from the settings. */
 export interface NotificationsOptions {
   readonly role: Role;
   readonly stream: {
     readonly host: string;
     readonly port: number;
-    /** As clients know it. */
+    /** Public address of the stream. */
     readonly publicUrl: string;
     readonly maxConnections: number;
     readonly maxConnectionsPerCredential: number;
-    /** 0: none. */
+    /** 0 for no maximum age. */
     readonly maxAgeSeconds: number;
     readonly ringEvents: number;
     readonly pingSeconds: number;
     readonly corsOrigins: readonly string[];
   };
-  /** How long events stay in the log at least. */
+  /** `keepMs`: minimum retention of events in the log. */
   readonly eventLog: { readonly keepMs: number };
   readonly webhooks: WebhooksOptions;
-  /** Address of the API as clients know it, without a slash at its end. */
+  /** Public address of the API, without a trailing slash. */
   readonly publicUrl: string;
 }
 

@@ -6,20 +6,20 @@ import { until } from '@plant-shop/testing/until';
 import { customer as customerId, type FeedEvent, type Replica, Shop, updates } from './stream/stream.spec.fixture.js';
 import { customer, Receiver, TestWebhooks } from './webhooks/webhooks.spec.fixture.js';
 
-// What clients got before there were event types to choose from, byte for byte. It was recorded with commit c54983e, which knew
-// status changes alone: there, the events with the numbers of `optIn` were status changes of another customer.
+// Compares what clients receive, byte for byte, with a recording made by commit c54983e, before there were event types. It had
+// status changes only: the events with the numbers of `optIn` were status changes of another customer there.
 
 interface Recording {
   readonly stream: {
-    /** Frames by WebSocket without a cursor. */
+    /** WebSocket frames without a cursor. */
     readonly plain: readonly string[];
-    /** Frames by WebSocket with a cursor: of a client that was connected, and of one that came afterwards. */
+    /** WebSocket frames with a cursor: of a client that was connected, and of one that resumed. */
     readonly live: readonly string[];
     readonly resumed: readonly string[];
     readonly sse: string;
     readonly pages: readonly string[];
   };
-  /** Ids and bodies, by id. */
+  /** Ids and bodies, sorted by id. */
   readonly webhook: readonly (readonly [string, string])[];
 }
 
@@ -52,7 +52,7 @@ const happened: readonly FeedEvent[] = Array.from({ length: 10 }, (_, n) => {
 });
 const count = Object.keys(changes).length;
 
-/** A client of the stream, by every way. @returns what to call once all has happened */
+/** Connects clients in every form. Returns a function that collects what they received, to be called after the events. */
 async function watch(replica: Replica, key: string): Promise<() => Promise<Recording['stream']>> {
   const [plain, live] = await Promise.all([replica.opened(`api_key=${key}`), replica.opened(`api_key=${key}&cursor=latest`)]);
   const page = async (query: string): Promise<string> => (await replica.ask(`${updates}?api_key=${key}&${query}`)).body;
@@ -67,7 +67,7 @@ async function watch(replica: Replica, key: string): Promise<() => Promise<Recor
   };
 }
 
-/** What an EventSource gets from the beginning on, up to the last event. */
+/** Returns what an EventSource receives from the beginning up to the last event. */
 async function eventStream(replica: Replica, key: string): Promise<string> {
   const request = { port: replica.port, path: `${updates}?api_key=${key}&cursor=earliest`, headers: { accept: 'text/event-stream' }, agent: false };
   const response = await new Promise<IncomingMessage>((resolve) => get(request, resolve));
@@ -76,7 +76,7 @@ async function eventStream(replica: Replica, key: string): Promise<string> {
     text += String(part);
     if (text.endsWith('\n\n') && text.includes('"orderId":10,')) break;
   }
-  // Each client is told a time of its own.
+  // `retry` is random.
   return text.replace(/^retry: \d+\n\n/, '');
 }
 
@@ -89,7 +89,7 @@ describe('a client of the stream that names no event types', () => {
   });
   afterAll(() => shop.close());
 
-  it('gets the bytes that it always got, whether it sees its own orders or all', async () => {
+  it('receives the recorded bytes, for its own orders and for all', async () => {
     const seen = await Promise.all(['key', 'admin'].map((key) => watch(replica, key)));
     shop.feed.push(...happened);
     for (const recorded of seen) expect(await recorded()).toEqual(recording.stream);
@@ -103,7 +103,7 @@ describe('a webhook', () => {
   });
   afterAll(() => shop.stop());
 
-  it('gets the bytes that it always got, whether it names that type or none', async () => {
+  it('receives the recorded bytes, with that type or without types', async () => {
     const receivers = [await Receiver.start(), await Receiver.start()] as const;
     await shop.create(receivers[0].url);
     await shop.call(notifications.createWebhook, { webhook: { url: receivers[1].url } }, customer(1));

@@ -11,7 +11,7 @@ import { startNotifications } from './start.js';
 import { customer, type Replica, Shop } from './stream/stream.spec.fixture.js';
 import { customer as customerNo, Receiver } from './webhooks/webhooks.spec.fixture.js';
 
-/** The customer whose orders the stream's fixture moves. */
+/** The customer of the stream fixture's events. */
 const principal = customerNo(1);
 const targets = { WEBHOOK_ALLOWED_TARGETS: '127.0.0.1:*' };
 
@@ -40,12 +40,12 @@ describe('replicas of one role', () => {
   const webhooks = (): Promise<Replica> => shop.start({ ...targets, NOTIFICATIONS_ROLE: 'webhooks' });
   const create = (): Promise<CreatedWebhook> =>
     caller.call(notifications.createWebhook, { webhook: { url: receiver.url, eventTypes: ['order.status_changed'] } }, principal);
-  const isAway = async (): Promise<string> =>
+  const webhooksState = async (): Promise<string> =>
     caller.call(notifications.listWebhooks, {}, principal, 300).then(() => 'there', (error: unknown) => (error as { code: string }).code);
 
-  it('`stream` alone: clients get every event, resume and are told of none twice; webhooks wait', async () => {
+  it('`stream` alone: clients get every event once, also when they resume; webhooks wait', async () => {
     const replica = await stream();
-    expect(await isAway()).toBe('unavailable');
+    expect(await webhooksState()).toBe('unavailable');
     const client = await replica.opened('api_key=key&cursor=latest');
     shop.move(5);
     await client.has(5);
@@ -58,7 +58,7 @@ describe('replicas of one role', () => {
     expect((await shop.sql.query('SELECT 1 FROM webhook_deliveries')).rowCount).toBe(0);
   });
 
-  it('`webhooks` alone: every event is logged and delivered, operations are answered, and there is no port of the stream', async () => {
+  it('`webhooks` alone: every event is logged and delivered, operations are answered, and the stream has no port', async () => {
     const services: Service[] = [];
     const port = await new Promise<number | undefined>((resolve, reject) => {
       startService('notifications', shop.nats.url, async (one) => {
@@ -76,7 +76,7 @@ describe('replicas of one role', () => {
     await services[0]?.stop();
   }, 30_000);
 
-  it('what was logged while no replica had webhooks is delivered, in order, when one has', async () => {
+  it('events logged without a webhooks replica are delivered, in order, once there is one', async () => {
     const first = await webhooks();
     await create();
     await first.stop();
@@ -90,7 +90,7 @@ describe('replicas of one role', () => {
     expect(receiver.ids).toEqual(events.map(({ id }) => id));
   }, 30_000);
 
-  it('replicas of the stream hear of what those with webhooks have logged, without reading the log', async () => {
+  it('replicas of the stream get events from messages of webhooks replicas, without reading the log', async () => {
     const [left, right] = await Promise.all([stream(), stream()]);
     await Promise.all([webhooks(), webhooks()]);
     const clients = await Promise.all([left, right].map((one) => one.opened()));
@@ -99,19 +99,19 @@ describe('replicas of one role', () => {
       for (const client of clients) await client.has(n + 1);
     }
     for (const { frames } of clients) expect(frames).toEqual(shop.feed.map(({ body }) => body));
-    // A look at the log each second may come before a message. Without messages, every other event would be found by one.
+    // A poll each second may be faster than a message. Without messages, polls would find every other event.
     expect((await left.metric('stream_ring_misses_total')) + (await right.metric('stream_ring_misses_total'))).toBeLessThan(10);
   }, 30_000);
 
-  it('those with webhooks begin at once with what a replica of the stream has logged', async () => {
+  it('webhooks replicas deliver at once what a replica of the stream has logged', async () => {
     await webhooks();
     await create();
-    // Its own follower finds nothing.
-    shop.storeIsAway = true;
+    // Its own follower gets no events.
+    shop.storeIsDown = true;
     const nats = await Nats.connect({ url: shop.nats.url, name: 'notifications' }, createLogger('test', 'fatal'));
     const waits: number[] = [];
     for (let seq = 1; seq <= 6; seq++) {
-      // As a replica of the stream does it: in the log, not made, and told to the others.
+      // Like a replica of the stream: logs the event without deliveries, and announces it.
       shop.move(1, { silently: true });
       const { id, subject, body } = shop.feed[seq - 1]!;
       await shop.sql.query(
@@ -125,11 +125,11 @@ describe('replicas of one role', () => {
       waits.push(performance.now() - begun);
     }
     await nats.close(1_000);
-    // Otherwise each would wait for the next look at the log, a second on average.
+    // Without messages each would wait for the next poll, a second on average.
     expect(waits.sort((a, b) => a - b)[3]).toBeLessThan(500);
   }, 60_000);
 
-  it('a log of the stream alone is cut to its age, unless an endpoint still needs it', async () => {
+  it('old events are deleted without a webhooks replica, unless an endpoint still needs them', async () => {
     const log = () =>
       shop.sql.query(`
         BEGIN; SELECT set_config('notifications.deliveries', 'follow', true);
@@ -151,13 +151,13 @@ describe('replicas of one role', () => {
     await until(async () => (await oldest()) === 5, 15_000);
   }, 60_000);
 
-  it('how late frames are counts from when notifications could know: a slow store is no reason for more replicas', async () => {
+  it('the send lag starts when an event reaches notifications: a slow store does not add replicas', async () => {
     const replica = await stream();
     const client = await replica.opened();
-    shop.storeIsAway = true;
+    shop.storeIsDown = true;
     shop.move(3, { silently: true });
     await new Promise((resolve) => setTimeout(resolve, 3_000));
-    shop.storeIsAway = false;
+    shop.storeIsDown = false;
     await client.has(3, 10_000);
     const sumOf = async (name: string): Promise<number> => {
       const [, sum] = new RegExp(`^${name}_sum\\{[^}]*\\} (\\S+)$`, 'm').exec(await replica.service.metrics.metrics()) ?? [];

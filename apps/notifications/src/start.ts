@@ -13,12 +13,12 @@ import { StreamServer } from './stream/stream-server.js';
 import { StreamAdapter } from './stream/stream.adapter.js';
 import type { WebhooksOptions } from './webhooks/endpoints/options.js';
 
-/** Beyond it callers are told to come back. */
+/** Calls in progress; further ones are refused as `overloaded`. */
 const maxInFlight = 1_000;
 
 /**
- * @param changed what a test of webhooks needs to be other than the settings make it
- * @returns where the stream listens, undefined for a replica without one
+ * Starts the parts of the replica's role. Returns the port of the stream, undefined without a stream.
+ * @param changed overrides options of webhooks in tests
  */
 export async function startNotifications(
   service: Service,
@@ -31,10 +31,10 @@ export async function startNotifications(
   const up: { app?: INestApplicationContext } = {};
   const module = NotificationsModule.with(options, service.logger);
   if (hasStream(options.role)) {
-    // Before calls are finished and background work ends, and while the service may still be coming up.
+    // Runs before calls are finished and background work ends; the service may still be starting.
     service.beforeClose({ name: 'drain the stream', limitMs: 3_500, run: () => up.app?.get(StreamServer).drain() });
   }
-  // All calls are about webhooks: a replica of the stream takes none, so that they go to those that can answer.
+  // All operations concern webhooks: a replica of the stream alone answers none, so that calls reach replicas that can.
   const sockets = hasStream(options.role) ? { webSocketAdapter: StreamAdapter } : {};
   const app = hasWebhooks(options.role) ? await service.answer(module, { maxInFlight, ...sockets }) : await service.run(module, sockets);
   up.app = app;

@@ -37,10 +37,11 @@ import { DeliveryWorker } from './webhooks/sending/delivery-worker.js';
 //                 v
 //              clients
 //
-// A client that is behind reaches the end of the log by CatchUp first. The rooms `stream` and `webhooks` do not import each other, and
-// `log` imports neither: this file alone connects them.
+// A replica with a stream publishes to Fanout when its ring has the event, another one at once. CatchUp brings a client that is behind to
+// the end of the log, where the broadcaster takes over. The folders `stream` and `webhooks` do not import each other, and `log` imports
+// neither: only this file connects them.
 
-/** Connects the parts that this replica's role has. Parts of the other role are undefined. */
+/** Connects the parts of this replica. Parts that its role does not have are undefined. */
 @Injectable()
 export class EventFlow implements OnApplicationBootstrap {
   constructor(
@@ -70,7 +71,7 @@ export class EventFlow implements OnApplicationBootstrap {
     due?.onRaised(() => worker?.poke());
   }
 
-  /** A replica of the stream makes no deliveries of what it logs: replicas with webhooks begin when its message arrives. */
+  /** Subscribes replicas with webhooks to events logged by a replica of the stream, which makes no deliveries. Missed messages are found by polling. */
   onApplicationBootstrap(): void {
     if (!this.deliveries) return;
     this.fanout.onLoggedElsewhere((_, needsDeliveries) => {
@@ -92,13 +93,13 @@ export class EventFlow implements OnApplicationBootstrap {
   }
 }
 
-/** The log keeps every event whose deliveries are not made yet. */
+/** Keeps retention from deleting events whose deliveries are not made yet. */
 export const undeliveredEvents: LowestNeeded = async (tx) => {
   const made = await findMadeForAllUpTo(tx);
   return made === undefined ? undefined : made + 1;
 };
 
-/** What every replica has, whatever its role. */
+/** The parts of every replica, of any role. */
 export const logProviders = (logger: Logger): Provider[] => [
   Fanout,
   EventFlow,

@@ -19,23 +19,23 @@ const document = makeDocument('ws://127.0.0.1:8081') as {
 };
 
 describe('the AsyncAPI document', () => {
-  it('is one of AsyncAPI 3.0', () => {
+  it('is valid AsyncAPI 3.0', () => {
     const ajv = new Ajv({ strict: false, validateFormats: false });
     const isValid = ajv.validate(specification, document);
     expect([isValid, ajv.errors]).toEqual([true, null]);
   });
 
-  it('is committed as it is made (npm run asyncapi writes it anew)', () => {
+  it('is committed in its current form (npm run asyncapi regenerates it)', () => {
     const committed: unknown = JSON.parse(readFileSync(new URL('../../../../docs/api/asyncapi.json', import.meta.url), 'utf8'));
     expect(committed).toEqual(JSON.parse(JSON.stringify(document)));
   });
 
-  it('names the address that clients use', () => {
+  it('names the public address of the stream', () => {
     const { stream } = (makeDocument('wss://events.example.org') as typeof document).servers;
     expect(stream).toMatchObject({ host: 'events.example.org', protocol: 'wss' });
   });
 
-  it.each(Object.entries(document.components.messages))('shows examples that its own schemas accept: %s', (_, { payload, examples }) => {
+  it.each(Object.entries(document.components.messages))('has examples that match its schemas: %s', (_, { payload, examples }) => {
     const ajv = new Ajv2020({ strict: false });
     formats.default(ajv);
     ajv.addSchema({ $id: 'document', ...document });

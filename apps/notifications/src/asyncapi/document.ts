@@ -6,32 +6,32 @@ import { store } from '@plant-shop/contracts/store';
 import { encodeCursor } from '../log/cursor.js';
 import type { GapReason } from '../log/log-entry.js';
 
-// What clients are pushed, as AsyncAPI 3.0. The tests hold against it what was really sent.
+// The AsyncAPI 3.0 document of the stream and webhooks. Tests validate real frames by it.
 
-const description = `Every change of an order's status, at least once, in order per order, and with the same id and bytes on every way.
+const description = `Every status change of an order, at least once, in order per order, and with the same id and bytes in every form.
 
 Other event types are opt-in, by the parameter \`types\` of the stream and the \`eventTypes\` of a webhook:
 
 | type | when |
 |---|---|
-| \`order.status_changed\` | the status of an order changes. A client that names no types gets this one alone |
+| \`order.status_changed\` | the status of an order changes. The default: a client that names no types receives only this one |
 | \`order.placed\` | an order is placed |
-| \`order.shipped\` | a shipment is reported, each time |
-| \`refund.due\` | a payment came too late or twice, and is owed back |
+| \`order.shipped\` | a shipment is reported; once per report |
+| \`refund.due\` | a payment arrived too late or twice and must be refunded |
 
-All types share one log: an order's events come in the order in which they happened, whatever their types, and a cursor is a position among
-all of them. A client may connect with the same cursor and other types.
+All types share one log: an order's events of all types arrive in the order in which they happened, and a cursor is a position among all of
+them. A client may resume with the same cursor and other types.
 
-- **WebSocket** at \`/v1/orders/updates\`. By default a frame is the event and nothing else. With \`cursor\`, or the subprotocol
-  \`orders.v1.resumable\`, it also has \`id\` and \`cursor\`; who connects with the last cursor gets every later event once.
+- **WebSocket** at \`/v1/orders/updates\`. By default a frame is the event alone. With \`cursor\`, or the subprotocol
+  \`orders.v1.resumable\`, it also has \`id\` and \`cursor\`; a client that connects with its last cursor receives every later event once.
 - **Server-Sent Events** at the same address (\`Accept: text/event-stream\`, \`Last-Event-ID\`), and pages of JSON (plain \`GET\`).
 - **Webhooks** (Standard Webhooks 1.0) are set up with the HTTP API, \`POST /v3/webhooks\`.
 
-A principal sees the events of its own orders; with \`read:orders\`, of all.`;
+Clients receive the events of their own orders; with \`read:orders\`, of all orders.`;
 
-const cursor = described(text(500), 'Opaque. Connect with the last one, and every later event follows once.');
+const cursor = described(text(500), 'Opaque. Connect with the last one to receive every later event once.');
 
-/** What each type is called in the document, and what is sent of it. */
+/** Name and schemas of each event type in the document. */
 const types = {
   'order.status_changed': { name: 'OrderStatusChanged', ...orderStatusChanged },
   'order.placed': { name: 'OrderPlaced', ...orderPlaced },
@@ -39,7 +39,7 @@ const types = {
   'refund.due': { name: 'RefundDue', ...refundDue },
 } satisfies Record<EventType, object>;
 
-/** Why events that were once there, or may have been, are missing before the next one. */
+/** The gap notice: events may be missing before the next one. */
 interface StreamGap {
   readonly event: 'stream.gap';
   readonly timestamp: string;
@@ -47,7 +47,7 @@ interface StreamGap {
   readonly data: { readonly reason: GapReason };
 }
 
-const gap = objectOf<StreamGap>('StreamGap', 'Only with cursors: what came before and what follows are not neighbours. Read the orders anew.')({
+const gap = objectOf<StreamGap>('StreamGap', 'Sent only with cursors: events may be missing here. Read the orders again.')({
   event: oneOf(['stream.gap']),
   timestamp: instant,
   cursor,
@@ -63,14 +63,14 @@ const schemas: readonly SchemaWithComponents[] = [
 ];
 
 const lowerFirst = (name: string): string => name.charAt(0).toLowerCase() + name.slice(1);
-/** Names of messages, with the events' on every way. */
+/** Names of messages, for each form of the events. */
 const plainNames = Object.values(types).map(({ name }) => lowerFirst(name));
 const streamNames = [...plainNames, ...Object.values(types).map(({ name }) => `resumable${name}`), 'streamGap'];
 const webhookNames = [...Object.values(types).map(({ name }) => `webhook${name}`), 'webhookTest'];
 const refs = (names: readonly string[], path: string): Record<string, object> =>
   Object.fromEntries(names.map((name) => [name, { $ref: `${path}/${name}` }]));
 
-/** @param streamUrl where clients reach the stream, like `ws://127.0.0.1:8081` */
+/** @param streamUrl public address of the stream, like `ws://127.0.0.1:8081` */
 export function makeDocument(streamUrl: string): object {
   const { protocol, host } = new URL(streamUrl);
   const { epoch, events } = sampleOf(store.feedRead).answer;
@@ -80,7 +80,7 @@ export function makeDocument(streamUrl: string): object {
   const messagesOf = ({ id, cursor, event }: (typeof logged)[number]): [string, object][] => {
     const { name } = types[event.event];
     return [
-      [lowerFirst(name), message(event.event, 'The event, and nothing else', name, event)],
+      [lowerFirst(name), message(event.event, 'The event alone', name, event)],
       [`resumable${name}`, message(event.event, 'The event with its id and cursor', `Resumable${name}`, { id, cursor, ...event })],
       [`webhook${name}`, { ...message(event.event, 'The same bytes as on the stream', name, event), headers: webhookHeaders }],
     ];
@@ -93,7 +93,7 @@ export function makeDocument(streamUrl: string): object {
       stream: {
         host,
         protocol: protocol.slice(0, -1),
-        description: 'The event stream. What a client shows is checked before the upgrade, and again whenever something is revoked.',
+        description: 'The event stream. Credentials are checked before the upgrade, and again after revocations.',
         security: ['apiKeyInQuery', 'apiKeyInHeader', 'bearer'].map((name) => ({ $ref: `#/components/securitySchemes/${name}` })),
       },
     },
@@ -109,7 +109,7 @@ export function makeDocument(streamUrl: string): object {
       webhook: {
         address: null,
         title: 'Order events by webhook',
-        description: 'The receiver is an address of the client\'s, set up with `POST /v3/webhooks`.',
+        description: 'The receiver is a URL of the client, set up with `POST /v3/webhooks`.',
         messages: refs(webhookNames, '#/components/messages'),
       },
     },
@@ -132,7 +132,7 @@ export function makeDocument(streamUrl: string): object {
     components: {
       messages: {
         ...Object.fromEntries(logged.flatMap(messagesOf)),
-        streamGap: message('stream.gap', 'Something is missing here', 'StreamGap', {
+        streamGap: message('stream.gap', 'Events may be missing here', 'StreamGap', {
           event: 'stream.gap',
           timestamp: first.event.timestamp,
           cursor: first.cursor,
@@ -149,36 +149,36 @@ export function makeDocument(streamUrl: string): object {
       },
       schemas: Object.assign({}, ...schemas.map(({ components }) => components)) as object,
       securitySchemes: {
-        apiKeyInQuery: { type: 'httpApiKey', in: 'query', name: 'api_key', description: 'Made with `POST /v3/user/{username}/apiKeys`.' },
-        apiKeyInHeader: { type: 'httpApiKey', in: 'header', name: 'api_key', description: 'Keeps the key out of addresses.' },
+        apiKeyInQuery: { type: 'httpApiKey', in: 'query', name: 'api_key', description: 'Created with `POST /v3/user/{username}/apiKeys`.' },
+        apiKeyInHeader: { type: 'httpApiKey', in: 'header', name: 'api_key', description: 'Keeps the key out of URLs.' },
         bearer: { type: 'http', scheme: 'bearer', description: 'A session token or an OAuth 2.0 access token.' },
       },
     },
   };
 }
 
-const closing = `The server closes with a code that says what to do:
+const closing = `The close code tells the client what to do:
 
-| code | why | then |
+| code | reason | client |
 |---|---|---|
-| 4001 | the credential was revoked, or its user is gone | get another one |
-| 4003 | the credential may no longer see orders | do not reconnect with it |
-| 4100 | too much work | reconnect later, with growing pauses |
-| 4101 | too much was unsent: the client reads too slowly | reconnect with the last cursor, and read faster |
-| 4200 | this instance hands its clients to others: it is being stopped, or the connection has reached its age | reconnect when it says, with the last cursor |
-| 4201 | the credential expires | reconnect at once, with a new one |
+| 4001 | the credential was revoked, or its user deleted | needs another credential |
+| 4003 | the credential may no longer read orders | must not reconnect with it |
+| 4100 | the server is overloaded | reconnects later, with growing pauses |
+| 4101 | the client reads too slowly | reconnects with its last cursor, and reads faster |
+| 4200 | the instance stops, or the connection has reached its maximum age | reconnects after the given delay, with its last cursor |
+| 4201 | the credential expires | reconnects at once, with a new one |
 
-After 4100, 4101 and 4200 the reason of the close ends with \`; reconnect-after-ms=<n>\`: wait for as many milliseconds before you reconnect. Each
-client gets a time of its own, so that those that are closed together do not come back together. By Server-Sent Events the last message, of the
-type \`close\`, has \`{"code","reason","reconnectAfterMs"}\`, and \`retry\` says the same to an EventSource. A connection that ends without a close
-(1006): wait a random time of up to 5 seconds, and up to twice as long, but 30 seconds at most, after each failed attempt. A refused
-connection (429, 503): wait as long as \`Retry-After\` says.
+After 4100, 4101 and 4200 the close reason ends with \`; reconnect-after-ms=<n>\`: wait that many milliseconds before you reconnect. The delay
+is random, so that clients that are closed together do not reconnect together. By Server-Sent Events the last message, of type \`close\`, has
+\`{"code","reason","reconnectAfterMs"}\`, and \`retry\` makes an EventSource wait as long. After a connection that ends without a close (1006),
+wait a random time of up to 5 seconds; double the limit after each failed attempt, up to 30 seconds. After a refused connection (429, 503),
+wait for \`Retry-After\`.
 
-A connection with a cursor is closed (4200) at a random moment before it is an hour old, unless the operator has set another age. One without a
-cursor is not closed for its age.`;
+A connection with a cursor is closed (4200) at a random moment before it is an hour old, unless the operator has set another maximum age.
+Connections without a cursor have no maximum age.`;
 
-const answering = `Answer with 2xx within 15 seconds; anything else is tried again for more than three days. 410 disables the webhook. 429 and 503
-may say \`Retry-After\`. Redirects are not followed. The same \`webhook-id\` may come twice: take it once.`;
+const answering = `Respond with 2xx within 15 seconds; after anything else the event is retried, for more than three days. 410 disables the webhook.
+429 and 503 may have \`Retry-After\`. Redirects are not followed. The same \`webhook-id\` may arrive twice: process it once.`;
 
 const text200 = { type: 'string', minLength: 1 };
 
@@ -188,15 +188,15 @@ const query = {
   type: 'object',
   properties: {
     api_key: text200,
-    cursor: { type: 'string', description: '`latest`, `earliest`, or the last cursor that was seen: frames then have `id` and `cursor`.' },
+    cursor: { type: 'string', description: '`latest`, `earliest`, or the last cursor received. Frames then have `id` and `cursor`.' },
     orderId: { type: 'integer', minimum: 1, description: 'Only events of this order.' },
     plantId: { type: 'integer', minimum: 1, description: 'Only events of orders of this plant.' },
-    newStatus: { type: 'string', description: 'Only changes to this status, and what is no change of a status.' },
+    newStatus: { type: 'string', description: 'Only status changes to this status; events of other types pass.' },
     types: {
       type: 'string',
       pattern: `^(${typeNames})( *, *(${typeNames}))*$`,
       default: defaultEventType,
-      description: `Only events of these types: a comma list of ${eventTypes.map((one) => `\`${one}\``).join(', ')}.`,
+      description: `Only events of these types: a comma-separated list of ${eventTypes.map((one) => `\`${one}\``).join(', ')}.`,
     },
   },
 };
@@ -204,7 +204,7 @@ const query = {
 const headers = {
   type: 'object',
   properties: {
-    'Sec-WebSocket-Protocol': { type: 'string', enum: ['orders.v1.resumable'], description: 'Like `cursor=latest`.' },
+    'Sec-WebSocket-Protocol': { type: 'string', enum: ['orders.v1.resumable'], description: 'Requests frames with `id` and `cursor`, like `cursor=latest`.' },
   },
 };
 
@@ -213,11 +213,11 @@ const webhookHeaders = {
   required: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
   properties: {
     'webhook-id': { type: 'string', format: 'uuid', description: "The event's id." },
-    'webhook-timestamp': { type: 'string', pattern: '^\\d+$', description: 'Seconds since the epoch, when it was sent.' },
+    'webhook-timestamp': { type: 'string', pattern: '^\\d+$', description: 'Time of the attempt, in seconds since 1970.' },
     'webhook-signature': {
       type: 'string',
       pattern: '^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$',
-      description: 'HMAC-SHA256 over id, timestamp and body, joined by dots; one for each secret that is in force.',
+      description: 'HMAC-SHA256 of id, timestamp and body, joined by dots; one for each valid secret.',
     },
   },
 };

@@ -10,7 +10,7 @@ describe('cursors', () => {
     expect(decodeCursor(text)).toEqual({ epoch, seq });
   });
 
-  it('are nothing else', () => {
+  it('reject every other text', () => {
     const good = encodeCursor({ epoch, seq: 7 });
     const beyond = Buffer.from(good, 'base64url').fill(0xff, 1, 8).toString('base64url');
     for (const bad of ['', 'latest', good.slice(1), `${good}A`, `${good}=`, ` ${good}`, `B${good.slice(1)}`, '+'.repeat(32), beyond]) {

@@ -1,15 +1,15 @@
-/** A position in the log as clients keep it: the history that the number belongs to, and the number of the last event seen. */
+/** A position in the log, as clients store it: the epoch of the log and the number of the last event that the client has. */
 export interface Cursor {
   readonly epoch: string;
   readonly seq: number;
 }
 
-/** Of a log that follows nothing yet. A position in it is its beginning, whatever it will follow. */
+/** The epoch of a log that follows no feed yet. A position in it is the beginning of any log. */
 export const noEpoch = '00000000-0000-0000-0000-000000000000';
 
-/** The first of the 24 bytes, where the number, below 2^53, has none of its own. */
+/** Stored in the first of the 24 bytes, which is always 0 in a number below 2^53. */
 const version = 1;
-const format = /^[\w-]{32}$/;
+const encodedCursor = /^[\w-]{32}$/;
 
 export function encodeCursor({ epoch, seq }: Cursor): string {
   const bytes = Buffer.alloc(24);
@@ -19,9 +19,9 @@ export function encodeCursor({ epoch, seq }: Cursor): string {
   return bytes.toString('base64url');
 }
 
-/** @returns undefined for every text that `encodeCursor` never made */
+/** Returns undefined for any text that `encodeCursor` cannot have produced. */
 export function decodeCursor(text: string): Cursor | undefined {
-  if (!format.test(text)) return undefined;
+  if (!encodedCursor.test(text)) return undefined;
   const bytes = Buffer.from(text, 'base64url');
   if (bytes[0] !== version) return undefined;
   bytes[0] = 0;

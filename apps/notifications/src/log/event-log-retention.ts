@@ -4,7 +4,7 @@ import type { Database } from '@plant-shop/platform/postgres/database';
 import type { Registry } from 'prom-client';
 import type { NotificationsOptions } from '../options.js';
 
-/** Deletes old events from the log. */
+/** Deletes events from the log that are older than `keepMs` and that no part in `needs` refers to. */
 export class EventLogRetention extends LogRetention {
   constructor(
     database: Database,

@@ -30,7 +30,7 @@ describe('the event log', () => {
   let storeNats: Nats;
   let fakeStore: { stop: () => Promise<void> };
   let services: Service[];
-  /** What the store has. */
+  /** The store's events. */
   let feed: Event[];
 
   beforeEach(async () => {
@@ -81,7 +81,7 @@ describe('the event log', () => {
         `SELECT seq, event_id AS id, subject, body FROM event_log, feed_watermark WHERE seq <= watermark ORDER BY seq`,
       )
     ).rows;
-  /** Looks all the while whether anything is missing from what is called whole. */
+  /** Waits until the whole feed is logged; checks on the way that no event below the watermark is missing. */
   const isWhole = () =>
     until(async () => {
       const { rows } = await sql.query<{ watermark: number; logged: number }>(
@@ -91,7 +91,7 @@ describe('the event log', () => {
       return rows[0]!.logged === feed.length;
     });
 
-  it('equals the feed: what happened before the start, with nudges, without them, and with two replicas', async () => {
+  it('equals the feed: events before the start, with nudges and without, and with two replicas', async () => {
     happens(2_500);
     await Promise.all([start(), start()]);
     await isWhole();
@@ -104,7 +104,7 @@ describe('the event log', () => {
     expect(await logged()).toEqual(feed);
   });
 
-  it('is whole whatever nudges are left out, doubled and reordered', async () => {
+  it('is complete when nudges are lost, repeated and reordered', async () => {
     await Promise.all([start(), start()]);
     for (let round = 0; round < 20; round++) {
       const nudges = Array.from({ length: 6 }, () => happens(4)).filter((_, n) => (n + round) % 4 > 0);
@@ -114,7 +114,7 @@ describe('the event log', () => {
     expect(await logged()).toEqual(feed);
   });
 
-  it('is whole again after notifications were away for 10,000 events', async () => {
+  it('is complete again after notifications missed 10,000 events', async () => {
     await start();
     nudge(happens(10));
     await isWhole();
@@ -125,7 +125,7 @@ describe('the event log', () => {
     expect(await logged()).toEqual(feed);
   }, 20_000);
 
-  it('has nothing of what was logged and not committed when the connection was cut, and all of it later', async () => {
+  it('has no uncommitted event after a cut connection, and all events later', async () => {
     await start();
     const blocker = await sql.connect();
     await blocker.query('BEGIN');
@@ -134,7 +134,7 @@ describe('the event log', () => {
     // It has written seven rows and waits for the eighth.
     const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notifications'
       AND wait_event_type = 'Lock' AND query LIKE '%INSERT INTO event_log%'`;
-    // Not on the blocker's connection: a transaction sees the same activity all the time.
+    // On another connection than the blocker's: a transaction sees one snapshot of the activity.
     await until(async () => (await sql.query(waiting)).rows.length > 0);
     await sql.query(`SELECT pg_terminate_backend(pid) FROM (${waiting}) AS w`);
     expect(await logged()).toEqual([]);
@@ -144,7 +144,7 @@ describe('the event log', () => {
     expect(await logged()).toEqual(feed);
   });
 
-  it('is whole again after NATS came back empty', async () => {
+  it('is complete again after NATS has lost its data', async () => {
     await start();
     happens(10);
     await isWhole();
@@ -155,7 +155,7 @@ describe('the event log', () => {
     expect(await logged()).toEqual(feed);
   });
 
-  it('knows by itself what clients filter by', async () => {
+  it('has columns for what clients filter by', async () => {
     happens(2);
     await start();
     await isWhole();
@@ -166,7 +166,7 @@ describe('the event log', () => {
     ]);
   });
 
-  it('is not stopped by a nudge that cannot be read', async () => {
+  it('continues after a malformed nudge', async () => {
     await start();
     storeNats.connection.publish(feedSubject, 'no JSON');
     nudge(happens(3));

@@ -6,20 +6,20 @@ import { type Epoch, type Gap, History, type Position } from './history.js';
 import { LogEntry, type LoggedEvent } from './log-entry.js';
 import type { Subscription } from './subscription.js';
 
-// What the stream reads of the event log. Each is one statement: watermark and events of one snapshot.
+// Reads of the event log. Each is one statement, so watermark and events come from one snapshot.
 
-/** Events after a number, as far as the log is whole. */
+/** Events after a number, up to the watermark: below it the log has every event. */
 export interface LogTailPage {
   readonly epoch: string | null;
   readonly watermark: number;
-  /** Those of (after, upTo] that are no repetition. */
+  /** Events of (after, upTo], without repetitions. */
   readonly events: readonly LoggedEvent[];
   readonly upTo: number;
-  /** How long ago the first of them was logged, in milliseconds. */
+  /** Milliseconds since the first of them was logged. */
   readonly ageMs: number;
 }
 
-/** One row says where the log ends although there is no event. */
+/** Without an event the statement returns one row, which has the watermark only. */
 type WithoutEvent = { readonly [K in keyof LoggedEvent]: null };
 type Rows<Beside> = (Beside & (LoggedEvent | WithoutEvent))[];
 
@@ -46,7 +46,7 @@ export async function readTail(db: Database, after: number, limit: number): Prom
   return { epoch, watermark, events, ageMs: Math.max(0, ageMs ?? 0), upTo: events.length === limit ? (events.at(-1)?.seq ?? watermark) : watermark };
 }
 
-/** The number from which on the newest `count` numbers are. */
+/** Returns the number after which the newest `count` numbers begin. */
 export async function newestNumbers(db: Database, count: number): Promise<number> {
   const { floor } = onlyRow(
     await db.query<{ floor: number }>(
@@ -65,19 +65,19 @@ export async function readHistory(db: Database): Promise<History> {
   return new History(epochs, gaps);
 }
 
-/** A page for one client. */
+/** A page of the log, filtered for one client. */
 export interface LogPage {
-  /** Events from this number on are in the log. */
+  /** The lowest number that the log still has. */
   readonly oldest: number;
   readonly events: readonly LoggedEvent[];
-  /** Up to here there is nothing more for this client. */
+  /** The page covers the log up to this number. */
   readonly upTo: number;
 }
 
-/** One statement looks at this many numbers at most, however rare the client's events are among them. */
+/** Numbers that one statement scans at most, however rare the client's events are. */
 const window = 50_000;
 
-/** What a client may see and wants, of (after, end]. `end` is not beyond the watermark. */
+/** Returns events of (after, end] that the subscription matches. `end` must not exceed the watermark. */
 export async function readPage(
   db: Database,
   { visibility, filter }: Subscription,
@@ -107,7 +107,7 @@ export async function readPage(
   return { oldest: rows[0]?.oldest ?? 1, events, upTo: events.length === range.limit ? (events.at(-1)?.seq ?? end) : end };
 }
 
-/** A page as it goes out, with the breaks and gaps that the client meets on its way, and where that leaves it. */
+/** Returns the page's events with the gap notices between them, and the client's position after the page. */
 export function pageEntries({ oldest, events, upTo }: LogPage, from: Position, history: History): { entries: LogEntry[]; position: Position } {
   const isTooOld = Math.floor(from) + 1 < oldest;
   const begin = isTooOld ? oldest - 1 : from;

@@ -1,8 +1,8 @@
 import { defaultEventType, type EventType, eventTypes } from '@plant-shop/contracts/events';
 
-/** Types that a client asked for. Equal sets are the same object, so that clients which ask for the same share bytes. */
+/** A set of event types. Equal sets are the same object, so that clients of equal sets share encoded bytes. */
 export interface EventTypes {
-  /** In the order of the contract. */
+  /** In the order of the contract's `eventTypes`. */
   readonly types: readonly EventType[];
   readonly key: string;
   has(type: string): boolean;
@@ -21,11 +21,11 @@ export function eventTypesOf(asked: readonly string[]): EventTypes {
   return set;
 }
 
-/** Of a client that asks for none. */
+/** Applies to a client that names no types. */
 export const defaultTypes = eventTypesOf([defaultEventType]);
 
-/** SQL: the type of row `l` of the log. */
+/** SQL: the event type of row `l` of the log. */
 export const typeOfRow = `coalesce(l.event_type, '${defaultEventType}')`;
 
-/** SQL: row `l` of the log is an event that came under an earlier number already (migration 1764000000040). */
+/** SQL: row `l` of the log repeats an event that has an earlier number (migration 1764000000040). */
 export const isRepetition = 'coalesce(l.is_repetition, l.repeats)';

@@ -9,37 +9,38 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js';
 import { hasWebhooks } from '../role.js';
 
-/** Among the replicas of notifications: what was logged, without the events when they are too many. Core NATS: it may be lost. */
+/** Announces logged events between replicas; large messages omit the events themselves. Core NATS: messages may be lost. */
 const fanoutSubject = 'notifications.fanout';
 const maxMessageBytes = 512 * 1024;
-/** How every body of this type begins: the store writes the type first. */
+/** The start of every body of this type: the store writes the type first. */
 const statusChange = `{"event":"${defaultEventType}"`;
 
-/** What was logged, with the time at which it reached notifications. */
+/** Events that a replica has added to the log, and when they reached notifications. */
 export interface LogAdvance extends Omit<LoggedRange, 'ageMs'> {
-  /** Milliseconds since the epoch by identity's clock, which all replicas follow. */
+  /** Milliseconds since 1970 by identity's clock, which all replicas follow. */
   readonly reachedAt: number;
 }
 
 /**
- * As it is sent. Replicas of the release before send no `reachedAt`, and make the deliveries of what they log. They would show
- * `events` of every type: where others than status changes are among them, these travel as `mixedEvents`, and they read the log.
+ * The message on the wire. Replicas of the previous release send no `reachedAt`, make the deliveries of what they log, and
+ * show clients `events` of every type. So a message with other types than status changes has `mixedEvents` instead, which
+ * those replicas ignore: they read the log.
  */
 type Message = Omit<LogAdvance, 'reachedAt'> & {
   readonly mixedEvents?: LoggedRange['events'];
   readonly reachedAt?: number;
-  /** False: the sender makes no webhook deliveries of it. */
+  /** False if the sender makes no webhook deliveries of these events. */
   readonly makesDeliveries?: boolean;
 };
 
 /** @param needsDeliveries whether the sender makes no webhook deliveries of these events */
 export type OnLoggedElsewhere = (advance: LogAdvance, needsDeliveries: boolean) => void;
 
-/** Tells the replicas of what one of them has logged, whatever their roles are. */
+/** Announces to all replicas, of every role, what one of them has logged. */
 @Injectable()
 export class Fanout implements OnApplicationShutdown {
   private readonly handlers: OnLoggedElsewhere[] = [];
-  /** Sent as the subject for replies, which nobody sends: NATS brings our own messages back, and parsing them costs as much as logging. */
+  /** Sent as the reply subject, so that a replica skips its own messages, which NATS delivers back: parsing one costs as much as logging. */
   private readonly id = randomUUID();
   private messages: Listener | undefined;
 
@@ -54,7 +55,7 @@ export class Fanout implements OnApplicationShutdown {
     this.messages?.stop();
   }
 
-  /** What this replica has just logged itself. */
+  /** Returns the advance for events that this replica has just logged. */
   advanceOf({ ageMs, ...logged }: LoggedRange): LogAdvance {
     return { ...logged, reachedAt: this.revocations.identityTime() - ageMs };
   }
@@ -68,7 +69,7 @@ export class Fanout implements OnApplicationShutdown {
   }
 
   publish(advance: LogAdvance): void {
-    // The client would keep it and send it after a reconnect, when it is news no longer.
+    // The NATS client would buffer the message and send it after a reconnect, when it is outdated.
     if (!this.nats.isUp) return;
     const { events = [], ...others } = advance;
     const range: Message = { ...others, makesDeliveries: hasWebhooks(this.options.role) };
@@ -78,8 +79,8 @@ export class Fanout implements OnApplicationShutdown {
     try {
       this.nats.connection.publish(fanoutSubject, whole.length <= maxMessageBytes ? whole : JSON.stringify(range), { reply: this.id });
     } catch (error) {
-      // They read it from the log.
-      this.logger.warn({ err: error }, 'other replicas were not told of events');
+      // The other replicas read the events from the log.
+      this.logger.warn({ err: error }, 'publishing events to other replicas failed');
     }
   }
 

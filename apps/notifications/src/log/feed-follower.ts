@@ -13,11 +13,11 @@ import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Registry } from 'prom-client';
 import type { Fanout } from './fanout.js';
 
-/** How the store knows us. */
+/** This service's name in the store's list of followers. */
 const followerName = 'notifications';
 const budgetMs = 5_000;
 
-/** Follows the store's feed into the event log, in every role: neither the stream nor webhooks depend on replicas of the other. */
+/** Copies the store's feed into the event log. It runs in every role, so that stream and webhooks do not need replicas of each other. */
 export class FeedFollower implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly follower: Follower;
   private nudges: Listener | undefined;

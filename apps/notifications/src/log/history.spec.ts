@@ -10,25 +10,25 @@ describe('the history of the log', () => {
     ['one epoch', new History([first], [])],
     ['a restore', new History([first, second], [])],
     ['a gap', new History([first], [{ after: 90, resumesAt: 101 }])],
-    ['a restore that cost events', new History([first, { epoch: 'second', after: 90 }], [{ after: 90, resumesAt: 101 }])],
+    ['a restore that lost events', new History([first, { epoch: 'second', after: 90 }], [{ after: 90, resumesAt: 101 }])],
     ['a restore right after a gap', new History([first, second], [{ after: 90, resumesAt: 101 }])],
-  ])('leads every cursor back to its position: %s', (_, history) => {
+  ])('translates every position to a cursor and back: %s', (_, history) => {
     const positions = [1, 50, 90, ...history.breaks.map(({ position }) => position), 101, 150];
     for (const position of positions) expect(history.positionOf(history.cursorAt(position))).toBe(position);
   });
 
-  it('tells of a restore that cost events once', () => {
+  it('has one break for a restore that lost events', () => {
     const history = new History([first, { epoch: 'second', after: 90 }], [{ after: 90, resumesAt: 101 }]);
     expect(history.between(0, 200)).toEqual([{ position: 100.5, reason: 'restored' }]);
     expect(history.between(90, 100)).toEqual([]);
     expect(history.between(100.5, 200)).toEqual([]);
   });
 
-  it('brings clients that saw more of an old history than we have to where the next one begins', () => {
+  it('moves a cursor beyond the end of an old epoch to the start of the next one', () => {
     expect(new History([first, second], []).positionOf({ epoch: 'first', seq: 130 })).toBe(100);
   });
 
-  it('knows no position for histories that it never followed, and the beginning for a client that came before there was any', () => {
+  it('has no position for epochs that it never followed, and the beginning for cursors without an epoch', () => {
     expect(new History([first], []).positionOf({ epoch: 'other', seq: 5 })).toBeUndefined();
     expect(new History([], []).cursorAt(0)).toEqual({ epoch: noEpoch, seq: 0 });
     expect(new History([first], []).positionOf({ epoch: noEpoch, seq: 0 })).toBe(0);

@@ -1,40 +1,40 @@
 import { type Cursor, noEpoch } from './cursor.js';
 
 /**
- * Where in the log a client is: the number of the last event that it has; a half more once it was told of the break that
- * comes after that number. So positions are ordered, and each break is told once.
+ * A client's position in the log: the number of the last event that it has. A half-integer position means that the gap notice
+ * after that event was sent. So positions are ordered, and each gap notice is sent once.
  */
 export type Position = number;
 
-/** An epoch that the log has followed, and the last number before it. */
+/** An epoch that the log has followed; its events have numbers above `after`. */
 export interface Epoch {
   readonly epoch: string;
   readonly after: number;
 }
 
-/** Numbers that no event has: from the one after `after` up to the one before `resumesAt`. */
+/** Numbers without an event: those between `after` and `resumesAt`, both exclusive. */
 export interface Gap {
   readonly after: number;
   readonly resumesAt: number;
 }
 
 /**
- * - `restored`: the shop's orders were restored from a backup; what clients saw before may be undone.
- * - `lost`: events were dropped, or lost, before they came into the log.
+ * - `restored`: the shop's orders were restored from a backup; changes that clients saw may be undone.
+ * - `lost`: events were deleted or lost before the log had them.
  */
 export type BreakReason = 'restored' | 'lost';
 
-/** Between two events of the log: what is true on one side may not be what led to the other. */
+/** A discontinuity between two events of the log: the earlier events do not fully explain the later ones. */
 export interface Break {
   readonly position: Position;
   readonly reason: BreakReason;
 }
 
-/** The epochs and gaps of the log: what cursors and positions mean. */
+/** The epochs and gaps of the log. Translates cursors to positions and back. */
 export class History {
   readonly breaks: readonly Break[];
 
-  /** Both in ascending order. */
+  /** Expects both in ascending order. */
   constructor(
     private readonly epochs: readonly Epoch[],
     gaps: readonly Gap[],
@@ -42,7 +42,7 @@ export class History {
     const byPlace = new Map<Position, Break>();
     for (const { resumesAt } of gaps) byPlace.set(resumesAt - 0.5, { position: resumesAt - 0.5, reason: 'lost' });
     for (const { after } of epochs.slice(1)) {
-      // A restore that cost us events is one break, not two.
+      // A restore that also lost events is one break, not two.
       const position = (gaps.find((gap) => gap.after === after)?.resumesAt ?? after + 1) - 0.5;
       byPlace.set(position, { position, reason: 'restored' });
     }
@@ -53,28 +53,28 @@ export class History {
     return this.epochs.at(-1)?.epoch ?? noEpoch;
   }
 
-  /** Breaks of (from, upTo]. */
+  /** Returns the breaks in (from, upTo]. */
   between(from: Position, upTo: Position): readonly Break[] {
     return this.breaks.filter(({ position }) => position > from && position <= upTo);
   }
 
   cursorAt(position: Position): Cursor {
     const seq = Math.floor(position);
-    // At a half, the break was passed: that is the epoch which begins there.
+    // A half-integer position is behind the break, so it belongs to the epoch that begins there.
     const epoch = this.epochs.findLast(({ after }) => (Number.isInteger(position) ? after < seq : after <= seq));
     return { epoch: (epoch ?? this.epochs[0])?.epoch ?? noEpoch, seq };
   }
 
-  /** @returns undefined for a cursor of an epoch that this log never followed */
+  /** Returns undefined for a cursor of an epoch that this log never followed. */
   positionOf({ epoch, seq }: Cursor): Position | undefined {
     if (epoch === noEpoch) return seq;
     const index = this.epochs.findIndex((one) => one.epoch === epoch);
     if (index === -1) return undefined;
-    const told = this.breaks.find(({ position }) => {
+    const passed = this.breaks.find(({ position }) => {
       const cursor = this.cursorAt(position);
       return cursor.seq === seq && cursor.epoch === epoch;
     });
-    // Where the client saw more of an old history than we have, it goes on with the next one.
-    return told?.position ?? Math.min(seq, this.epochs[index + 1]?.after ?? Infinity);
+    // A client that saw more of an old epoch than this log has continues with the next epoch.
+    return passed?.position ?? Math.min(seq, this.epochs[index + 1]?.after ?? Infinity);
   }
 }

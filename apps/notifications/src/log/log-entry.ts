@@ -5,28 +5,28 @@ import type { Break, History, Position } from './history.js';
 export interface LoggedEvent {
   readonly seq: number;
   readonly id: string;
-  /** Who may see it. */
+  /** The user that the event's order belongs to. */
   readonly subject: string;
-  /** What clients get, byte for byte. */
+  /** The bytes that clients receive, as JSON. */
   readonly body: string;
-  /** What caused it, when that was traced. */
+  /** The trace that caused the event, if it was traced. */
   readonly traceparent?: string;
 }
 
-/** Why the events before a `stream.gap` and those after it do not follow each other. */
+/** Why events may be missing at a `stream.gap`. */
 export type GapReason = 'restored' | 'lost' | 'cursor-too-old' | 'cursor-unknown' | 'cursor-ahead';
 
-/** What clients filter by, and when it happened; another type of event may lack some of it. */
+/** The fields of an event that clients filter by, and its time. Which of them exist depends on the event type. */
 interface EventFields {
   readonly type: string;
   readonly orderId: number | undefined;
   readonly plantId: number | undefined;
   readonly newStatus: string | undefined;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since 1970. */
   readonly at: number;
 }
 
-/** One event or gap as it goes out: what it takes to filter and to send it is made once, when the first client needs it. */
+/** An event or a gap notice of the log. Parsed fields and encoded bytes are computed once, when the first client needs them. */
 export class LogEntry {
   private readonly encoded = new Map<string, Buffer>();
   private asText: string | undefined;
@@ -36,10 +36,10 @@ export class LogEntry {
   private constructor(
     readonly position: Position,
     private readonly at: Cursor,
-    /** Undefined: a gap, which is everybody's. */
+    /** Undefined for a gap notice, which every client receives. */
     readonly event: LoggedEvent | undefined,
     private readonly gapText = '',
-    /** When it reached notifications, in milliseconds since the epoch by identity's clock. Undefined: it is sent to a client that resumes. */
+    /** When the event reached notifications, in milliseconds since 1970 by identity's clock. Undefined for entries of resuming clients. */
     readonly reachedAt?: number,
   ) {}
 
@@ -57,7 +57,7 @@ export class LogEntry {
     return new LogEntry(position, cursor, undefined, text);
   }
 
-  /** What clients get of it, byte for byte: the body of the event, or the gap notice. */
+  /** The JSON text of the event or gap notice, without id and cursor of an event. */
   get body(): string {
     return this.event?.body ?? this.gapText;
   }
@@ -66,12 +66,12 @@ export class LogEntry {
     return (this.encodedCursor ??= encodeCursor(this.at));
   }
 
-  /** Undefined for a gap. */
+  /** Undefined for a gap notice. */
   get fields(): EventFields | undefined {
     return this.event && (this.parsedFields ??= parseFields(this.event.body));
   }
 
-  /** With id and cursor in front of what the body says, which is not parsed and written anew. */
+  /** The JSON text with id and cursor. They are spliced in front of the body, which is not parsed and serialised again. */
   get text(): string {
     return (this.asText ??= this.event
       ? `{"id":"${this.event.id}","cursor":"${this.cursor}",${this.event.body.slice(1)}`
@@ -85,7 +85,7 @@ export class LogEntry {
     return bytes;
   }
 
-  /** Roughly what it holds in memory, in bytes. */
+  /** Estimated memory of this entry, in bytes. */
   get size(): number {
     return 500 + 4 * (this.event?.body.length ?? this.gapText.length);
   }

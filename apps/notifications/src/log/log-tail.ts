@@ -15,13 +15,13 @@ import { RingMetrics } from './ring-metrics.js';
 import { Ring } from './ring.js';
 
 const pageSize = 1_000;
-/** How often the log is looked at although nobody said that it has grown. */
+/** How often the log is read without an announcement. */
 const pollMs = 1_000;
 const maxRingBytes = 32 * 1024 * 1024;
 
 /**
- * Keeps the ring equal to the end of the log, on every replica. The one that has advanced the log tells the others; one
- * that misses a message reads it from the log, within a second. Nothing beyond the watermark is ever in the ring.
+ * Keeps the ring equal to the end of the log, on every replica. The replica that adds events announces them to the others;
+ * one that misses a message reads the log within a second. The ring never holds anything beyond the watermark.
  */
 @Injectable()
 export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -29,11 +29,11 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly loop: BackgroundLoop;
   private readonly maxEntries: number;
   private known: History | undefined;
-  /** The end of what this replica itself has added to the log, and not yet told the others. */
+  /** The last number that this replica has added to the log; what the ring lacks of it is still to be published. */
   private announced = 0;
-  /** When the first of that reached notifications. */
+  /** When the first unpublished event reached notifications. */
   private announcedSince = Infinity;
-  /** The end of the log was reached once: from then on, events are expected to come with messages. */
+  /** Whether the end of the log was reached once. From then on a read that finds events counts as a missed message. */
   private isFollowing = false;
   private entriesArrived: () => void = () => undefined;
   private rewound: () => void = () => undefined;
@@ -62,7 +62,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     this.rewound = rewound;
   }
 
-  /** The service is not up before clients can be served. */
+  /** Reads the log before the service is up, so that clients can be served at once. */
   async onApplicationBootstrap(): Promise<void> {
     await this.readToEnd();
     this.fanout.onLoggedElsewhere((advance) => this.takeOrRead(advance));
@@ -73,13 +73,13 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     return this.loop.stop();
   }
 
-  /** @throws CodedError `unavailable` before the log was read for the first time */
+  /** Throws `unavailable` before the first read of the log. */
   get history(): History {
     if (!this.known) throw unavailable('The event log');
     return this.known;
   }
 
-  /** This replica has added events to the log. */
+  /** Takes events that this replica has added to the log, and publishes them to the others. */
   announce(advance: LogAdvance): void {
     if (this.take(advance)) {
       this.fanout.publish(advance);
@@ -90,13 +90,13 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     }
   }
 
-  /** Reads what is new now: somebody has seen more than the ring has. */
+  /** Reads the log to its end now, for a client whose cursor is ahead of the ring. */
   async readToEnd(): Promise<void> {
     while (await this.read());
     this.known = await readHistory(this.database);
   }
 
-  /** @returns whether there is more to read at once */
+  /** Returns whether there is more to read at once. */
   private async read(): Promise<boolean> {
     const history = this.known ?? (await this.load());
     const from = this.ring.head;
@@ -121,7 +121,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     return page.upTo < page.watermark;
   }
 
-  /** The newest events come into the ring before anybody asks: after a restart, clients resume all at once. */
+  /** Fills the ring before the first request: after a restart, all clients resume at once. */
   private async load(): Promise<History> {
     this.ring.restart(await newestNumbers(this.database, this.maxEntries));
     return (this.known = await readHistory(this.database));
@@ -131,7 +131,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
     if (!this.take(advance)) this.loop.poke();
   }
 
-  /** @returns false for what does not follow what is here: it is read from the log */
+  /** Returns false if the advance does not adjoin the ring, or has no events: it must be read from the log. */
   private take({ epoch, after, upTo, events, reachedAt }: LogAdvance): boolean {
     const { head } = this.ring;
     if (upTo <= head) return true;
@@ -143,7 +143,7 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   private extend(events: readonly LoggedEvent[], upTo: number, reachedAt: number): void {
     const { head } = this.ring;
     const { history } = this;
-    // Meanwhile some may have come by the other way.
+    // Messages and reads of the log overlap: skip what the ring already has.
     const entries = events.filter(({ seq }) => seq > head).map((event) => LogEntry.ofEvent(event, history, reachedAt));
     const breaks = history.between(head, upTo).map((one) => LogEntry.ofBreak(one, history));
     this.ring.append([...entries, ...breaks].sort((a, b) => a.position - b.position), upTo);
@@ -151,8 +151,8 @@ export class LogTail implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   private async rewind(head: number, watermark: number): Promise<void> {
-    this.logger.error({ head, watermark }, 'the event log ends before what was already streamed: it was restored from a backup');
-    // First, since whoever is sent away comes again at once.
+    this.logger.error({ head, watermark }, 'the event log ends before events that were already streamed: it was restored from a backup');
+    // Load first: disconnected clients reconnect at once.
     await this.load();
     this.rewound();
   }

@@ -6,10 +6,10 @@ export interface RingOptions {
   readonly maxBytes: number;
 }
 
-/** The newest entries of the log, without a hole: all of (floor, head]. */
+/** The newest entries of the log in memory: all of (floor, head], without a gap. */
 export class Ring {
   private entries: (LogEntry | undefined)[] = [];
-  /** Dropped ones at the beginning of `entries`, which are cut off now and then. */
+  /** Number of dropped entries at the start of `entries`; the array is compacted from time to time. */
   private dropped = 0;
   private bytes = 0;
   private begin: Position = 0;
@@ -29,7 +29,7 @@ export class Ring {
     return this.entries.length - this.dropped;
   }
 
-  /** Forgets everything: what is known goes on from a position. */
+  /** Drops all entries and continues from a position. */
   restart(position: Position): void {
     this.entries = [];
     this.dropped = 0;
@@ -37,7 +37,7 @@ export class Ring {
     this.begin = this.end = position;
   }
 
-  /** All entries of (head, upTo]. */
+  /** Appends all entries of (head, upTo] and drops the oldest ones beyond the limits. */
   append(entries: readonly LogEntry[], upTo: Position): void {
     for (const entry of entries) {
       this.entries.push(entry);
@@ -51,7 +51,7 @@ export class Ring {
     }
   }
 
-  /** Entries of (position, head]; `position` is not below the floor. */
+  /** Returns the entries of (position, head]. `position` must not be below the floor. */
   after(position: Position): readonly LogEntry[] {
     let low = this.dropped;
     let high = this.entries.length;

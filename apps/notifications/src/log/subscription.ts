@@ -3,23 +3,22 @@ import { defaultEventType } from '@plant-shop/contracts/events';
 import type { EventTypes } from './event-types.js';
 import type { LogEntry } from './log-entry.js';
 
-/** Whose events a principal may see. */
+/** Whose events a principal may see: those of `subject`, or all. */
 export interface Visibility {
   readonly subject: string;
-  /** Everybody's. */
   readonly all: boolean;
 }
 
-/** Undefined: not filtered by it. */
+/** Undefined members do not filter. */
 export interface Filter {
   readonly types: EventTypes;
   readonly orderIds?: readonly number[];
   readonly plantIds?: readonly number[];
-  /** Of status changes; events of other types have no status, and pass. */
+  /** Filters status changes only: events of other types have no status and pass. */
   readonly newStatuses?: readonly string[];
 }
 
-/** What a client may see, and what of it it wants. */
+/** What a client may see, and its filter on that. */
 export interface Subscription {
   readonly visibility: Visibility;
   readonly filter: Filter;
@@ -27,10 +26,10 @@ export interface Subscription {
 
 export const visibilityOf = ({ subject, permissions }: Principal): Visibility => ({ subject, all: permissions.includes('read:orders') });
 
-/** Whether it wants less than all events of its types. */
+/** Returns whether the filter restricts more than event types. */
 export const isFiltered = ({ orderIds, plantIds, newStatuses }: Filter): boolean => [orderIds, plantIds, newStatuses].some((one) => one !== undefined);
 
-/** A gap is everybody's: what it hides might have been theirs. */
+/** Returns whether a client receives an entry. Every client receives gap notices: the missing events may have been its own. */
 export function isVisibleTo({ visibility, filter }: Subscription, { event, fields }: LogEntry): boolean {
   if (!event || !fields) return true;
   if (!visibility.all && event.subject !== visibility.subject) return false;

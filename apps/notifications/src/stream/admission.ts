@@ -4,7 +4,7 @@ import { Connections } from './connections.js';
 import type { StreamRequest } from './request.js';
 import { type StartingPosition, StartingPositions } from './starting-positions.js';
 
-/** Admits WebSockets and event streams by the same rules. */
+/** Admits WebSocket and SSE clients by the same rules. */
 @Injectable()
 export class Admission {
   constructor(
@@ -13,7 +13,7 @@ export class Admission {
   ) {}
 
   /**
-   * Checks room, credentials and cursor, then calls `open` in the same turn of the event loop.
+   * Checks capacity, credentials and cursor, then calls `open` in the same turn of the event loop as the last check.
    * @throws CodedError when the client is refused
    */
   async admit(
@@ -27,7 +27,7 @@ export class Admission {
       this.connections.checkStillOpen(connection);
       open(connection, position);
     } finally {
-      // The client disconnected, or was refused after it had been counted.
+      // The client disconnected or was refused after it had been counted.
       if (!connection.transport) this.connections.disconnected(connection, 'none');
     }
   }

@@ -21,13 +21,13 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 interface Client {
   readonly connection: Connection;
-  /** The numbers in each write. */
+  /** The event numbers of each write. */
   readonly writes: number[][];
-  /** What it had before it joined. */
+  /** The number of events before it joined. */
   readonly from: number;
 }
 
-/** Broadcaster on a ring of their own. What clients get is noted. */
+/** A broadcaster with its own ring and clients whose writes are recorded. */
 class Scene {
   readonly revocations = { isFresh: true, identityTime: () => Date.now() };
   readonly ring: Ring;
@@ -37,7 +37,7 @@ class Scene {
   onTurn: (connection: Connection) => void = () => undefined;
   private readonly sender: FrameSender;
 
-  /** @param writeMs what writing to one socket takes */
+  /** @param writeMs duration of a write to one socket */
   constructor(private readonly writeMs = 0, maxEntries = 1_000) {
     this.ring = new Ring({ maxEntries, maxBytes: Infinity });
     const metrics = new StreamMetrics(new Registry());
@@ -56,7 +56,7 @@ class Scene {
       },
     };
     this.broadcaster = new Broadcaster({ ring: this.ring }, turns as FrameSender, metrics);
-    // As a journey would, with pages instead of the ring where that has forgotten.
+    // Like `CatchUp`, but with all entries instead of pages of the log.
     this.broadcaster.onTooFarBehind((connection) => this.resume(connection));
   }
 
@@ -73,7 +73,7 @@ class Scene {
     this.broadcaster.schedule();
   }
 
-  /** A client that has everything so far. */
+  /** Adds a client that has every entry so far. */
   join(subject?: string, newStatus?: string, types: EventTypes = defaultTypes): Client {
     const principal = { subject: subject ?? '', permissions: subject === undefined ? ['read:orders'] : [], shown: [] };
     const caller = { principal, credential: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
@@ -104,22 +104,22 @@ class Scene {
   async settled(): Promise<void> {
     const isDone = (client: Client): boolean => client.writes.flat().length >= this.wanted(client).length;
     for (const end = performance.now() + 2_000; !this.clients.every(isDone); ) {
-      if (performance.now() > end) throw new Error('not everybody got everything');
+      if (performance.now() > end) throw new Error('a client did not get all its entries');
       await turn();
     }
   }
 }
 
-describe('rounds', () => {
-  it('give each all that there is by its turn; who has had it gets the rest in the next one', async () => {
+describe('rounds of the broadcaster', () => {
+  it('send each client all entries up to its write, and later ones in the next round', async () => {
     const scene = new Scene(0.2);
     const clients = Array.from({ length: 100 }, () => scene.join());
-    scene.grow('somebody');
+    scene.grow('someone');
     await turn();
     const served = clients.filter(({ writes }) => writes.length > 0).length;
     expect(served).toBeGreaterThan(0);
     expect(served).toBeLessThan(100);
-    scene.grow('somebody');
+    scene.grow('someone');
     await scene.settled();
     expect(clients.map(({ writes }) => writes)).toEqual([
       ...Array.from({ length: served }, () => [[1], [2]]),
@@ -127,23 +127,23 @@ describe('rounds', () => {
     ]);
   });
 
-  it('begin after a pause as long as the round before took', async () => {
+  it('begin after a pause as long as the previous round', async () => {
     const scene = new Scene(5);
     const clients = [scene.join(), scene.join(), scene.join()];
-    scene.grow('somebody');
+    scene.grow('someone');
     while (clients.some(({ writes }) => writes.length === 0)) await turn();
     const ended = performance.now();
-    scene.grow('somebody');
+    scene.grow('someone');
     while (clients.some(({ writes }) => writes.length === 1)) await turn();
-    // 15 ms of pause and 15 of writes, less what timers and clocks may differ by.
+    // 15 ms of pause and 15 ms of writes, minus the tolerance of timers and clocks.
     expect(performance.now() - ended).toBeGreaterThan(28);
   });
 
-  it('bring who lacks more than the ring holds, after nothing might be sent, on a way of its own', async () => {
+  it('hand over to the catch-up a client that lacks more than the ring holds after sending was suspended', async () => {
     const scene = new Scene(0, 10);
     const client = scene.join();
     scene.revocations.isFresh = false;
-    scene.grow(...Array.from({ length: 30 }, () => 'somebody'));
+    scene.grow(...Array.from({ length: 30 }, () => 'someone'));
     await new Promise((resolve) => setTimeout(resolve, 60));
     expect(client.writes).toEqual([]);
     scene.revocations.isFresh = true;
@@ -151,14 +151,14 @@ describe('rounds', () => {
     expect(client.writes).toEqual([scene.wanted(client)]);
   });
 
-  it('give nobody a turn for events of types that they do not ask for', async () => {
+  it('skip clients that do not ask for the types of the events', async () => {
     const scene = new Scene();
     const [without, placed] = [scene.join(), scene.join(undefined, undefined, eventTypesOf(['order.placed', 'refund.due']))];
-    scene.grow('somebody', 'somebody');
+    scene.grow('someone', 'someone');
     await scene.settled();
     const turns: Connection[] = [];
     scene.onTurn = (connection) => turns.push(connection);
-    scene.grow('somebody');
+    scene.grow('someone');
     await scene.settled();
     expect([without.writes, placed.writes]).toEqual([[[1, 2]], [[3]]]);
     expect(turns).toEqual([placed.connection]);
@@ -177,7 +177,7 @@ describe('rounds', () => {
     fc.record({ do: fc.constant('turn' as const) }),
   );
 
-  it('bring each client what it may see and wants, once and in order, whoever joins, leaves and comes back meanwhile', async () => {
+  it('send each client what it may see and asked for, once and in order, while clients join, leave and return', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
         const scene = new Scene(0.2, 20);

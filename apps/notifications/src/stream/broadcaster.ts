@@ -9,45 +9,45 @@ import { heldPauseMs, FrameSender } from './frame-sender.js';
 import { LiveConnections, selectionFor } from './live-connections.js';
 import { StreamMetrics } from './metrics.js';
 
-/** A live client gets no more than this in one write: beyond it, it resumes, in portions. */
+/** Maximum size of one write to a live client. A client that lacks more catches up in portions instead. */
 const maxWriteBytes = 256 * 1024;
-/** The longest from the end of a round to the next. */
+/** Maximum pause between two rounds. */
 const maxPauseMs = 50;
-/** The longest that sockets are written to before anything else has its turn: the next events among it. */
+/** Maximum time of writing before other work gets its turn, such as receiving the next events. */
 const sliceMs = 3;
-/** Writes between two looks at the clock. */
+/** Writes between two reads of the clock. */
 const writesAtOnce = 16;
 
-/** One turn for each live connection that lacks something. */
+/** One write to each live connection that lacks entries. */
 class Round {
-  /** Whose turn is yet to come, and where they stand. */
-  readonly turns = new Map<Connection, Position>();
-  /** By its end, everybody who wants them has them. */
+  /** Connections that are still to be written to, with their positions. */
+  readonly pending = new Map<Connection, Position>();
+  /** When the round ends, all live connections have these. */
   readonly entries: LogEntry[] = [];
   sent = 0;
-  /** In milliseconds since the epoch. */
+  /** In milliseconds since 1970. */
   begun = 0;
-  /** Without what had its turn between its slices. */
+  /** Time of writing, without the work between its slices. */
   tookMs = 0;
 }
 
 /**
- * Brings the live connections, who had everything, what comes into the ring. In its turn, each gets all that it lacks by then, in one
- * write. A write costs the same for one event as for many, so the next round begins after a pause as long as this one took: alone,
- * an event goes out at once; many cost half of the time at most, no queue of writes ever builds up, and no connection waits
- * longer than a round and a pause.
+ * Sends new entries of the ring to the live connections, in rounds. A round writes once to each connection, with all entries that it
+ * lacks by then. A write costs the same for one event as for many, so a round is followed by a pause of the same length: a single
+ * event is sent at once; a burst uses at most half of the CPU time, no queue of writes builds up, and no connection waits longer
+ * than a round and a pause.
  */
 @Injectable()
 export class Broadcaster implements OnApplicationShutdown {
   private readonly live = new LiveConnections();
-  /** How far the ring was searched for who lacks it: where those stand who lack nothing. */
-  private searched: Position = 0;
+  /** Every entry up to this position has been matched against the subscribers. Connections in neither round have them all. */
+  private matched: Position = 0;
   private round: Round | undefined;
-  /** Of those who lack something and have no turn in this one any more. */
+  /** Connections that lack entries and are not pending in the current round. */
   private next = new Round();
-  /** What follows a position, until more is found. */
+  /** Entries after a position. Cleared whenever the ring has grown. */
   private readonly batches = new Map<Position, EntryBatch>();
-  private isPlanned = false;
+  private isScheduled = false;
   private timer: NodeJS.Timeout | undefined;
   /** By `performance.now`. */
   private pauseUntil = 0;
@@ -63,57 +63,57 @@ export class Broadcaster implements OnApplicationShutdown {
     clearTimeout(this.timer);
   }
 
-  /** What to do with one that lacks too much for one write. It has left, and knows its position. */
+  /** Sets what to do with a connection that lacks too much for one write. It has already left, and its position is set. */
   onTooFarBehind(tooFarBehind: (connection: Connection) => void): void {
     this.tooFarBehind = tooFarBehind;
   }
 
-  /** It has, or gets before anything else can happen, everything that is in the ring. */
+  /** Adds a connection that has every entry of the ring, or is sent them in this turn of the event loop. */
   join(connection: Connection): void {
-    this.search();
+    this.match();
     connection.state = 'live';
     this.live.add(connection);
   }
 
-  /** Its position is what it has got. */
+  /** Removes a connection and sets its position to what it was sent. */
   leave(connection: Connection): void {
-    connection.position = this.round?.turns.get(connection) ?? this.next.turns.get(connection) ?? this.searched;
+    connection.position = this.round?.pending.get(connection) ?? this.next.pending.get(connection) ?? this.matched;
     this.live.delete(connection);
-    this.round?.turns.delete(connection);
-    this.next.turns.delete(connection);
+    this.round?.pending.delete(connection);
+    this.next.pending.delete(connection);
   }
 
-  /** The log was set back: all connections are being closed, and what comes next is new. */
+  /** Forgets everything, because the log was restored from a backup and all connections are being closed. */
   reset(): void {
-    this.searched = 0;
+    this.matched = 0;
     this.batches.clear();
     this.round = undefined;
     this.next = new Round();
   }
 
-  /** The ring has grown. A round that is under way looks again before each slice. */
+  /** Schedules a round, because the ring has grown. A round in progress includes the new entries from its next slice on. */
   schedule(): void {
-    if (!this.isPlanned) this.goOnIn(this.pauseUntil - performance.now());
+    if (!this.isScheduled) this.runIn(this.pauseUntil - performance.now());
   }
 
-  private goOnIn(pauseMs: number): void {
-    this.isPlanned = true;
-    if (pauseMs < 1) setImmediate(() => this.goOn());
-    else this.timer = setTimeout(() => this.goOn(), pauseMs);
+  private runIn(pauseMs: number): void {
+    this.isScheduled = true;
+    if (pauseMs < 1) setImmediate(() => this.run());
+    else this.timer = setTimeout(() => this.run(), pauseMs);
   }
 
-  private goOn(): void {
-    this.isPlanned = false;
+  private run(): void {
+    this.isScheduled = false;
     if (!this.sender.maySend) {
-      this.goOnIn(heldPauseMs);
+      this.runIn(heldPauseMs);
       return;
     }
     const begun = performance.now();
-    this.search();
+    this.match();
     const round = (this.round ??= this.begin());
-    this.takeTurns(round, begun + sliceMs);
+    this.writeSlice(round, begun + sliceMs);
     round.tookMs += performance.now() - begun;
-    if (round.turns.size > 0) this.goOnIn(0);
+    if (round.pending.size > 0) this.runIn(0);
     else this.end(round);
   }
 
@@ -124,41 +124,41 @@ export class Broadcaster implements OnApplicationShutdown {
     return round;
   }
 
-  /** Who lacks something of what has come into the ring? */
-  private search(): void {
+  /** Finds the connections that the new entries of the ring concern, and adds them to the current or the next round. */
+  private match(): void {
     const { ring } = this.tail;
-    const from = this.searched;
+    const from = this.matched;
     if (ring.head <= from) return;
-    this.searched = ring.head;
+    this.matched = ring.head;
     this.batches.clear();
     const found = this.after(from);
     let last: Round | undefined;
-    // When it was held for longer than the ring reaches back, nobody knows who would have wanted what.
+    // Sending was suspended for longer than the ring covers: entries may concern any connection.
     for (const connection of from < ring.floor ? this.live.all() : this.live.interestedIn(found)) {
-      if (this.round?.turns.has(connection)) {
+      if (this.round?.pending.has(connection)) {
         last ??= this.round;
       } else {
         last = this.next;
-        if (!this.next.turns.has(connection)) this.next.turns.set(connection, from);
+        if (!this.next.pending.has(connection)) this.next.pending.set(connection, from);
       }
     }
     last?.entries.push(...found.entries);
   }
 
-  /** All that follows a position: those who stand at the same one share the bytes. */
+  /** Returns all entries after a position. Connections at the same position share the encoded bytes. */
   private after(position: Position): EntryBatch {
     let batch = this.batches.get(position);
     if (!batch) this.batches.set(position, (batch = new EntryBatch(this.tail.ring.after(position))));
     return batch;
   }
 
-  private takeTurns(round: Round, until: number): void {
+  private writeSlice(round: Round, until: number): void {
     let writes = 0;
-    for (const [connection, position] of round.turns) {
+    for (const [connection, position] of round.pending) {
       if (++writes % writesAtOnce === 0 && performance.now() > until) return;
       const selected = position < this.tail.ring.floor ? undefined : selectionFor(connection, this.after(position));
       if (selected && selected.bytes.length <= maxWriteBytes) {
-        round.turns.delete(connection);
+        round.pending.delete(connection);
         round.sent += this.sender.send(connection, selected);
       } else {
         this.leave(connection);
@@ -175,7 +175,7 @@ export class Broadcaster implements OnApplicationShutdown {
       trace(round);
     }
     this.pauseUntil = performance.now() + Math.min(round.tookMs, maxPauseMs);
-    if (this.next.turns.size > 0) this.schedule();
+    if (this.next.pending.size > 0) this.schedule();
   }
 
   private observeLag({ entries }: Round): void {
@@ -187,7 +187,7 @@ export class Broadcaster implements OnApplicationShutdown {
   }
 }
 
-/** One span for all frames of a round, linked with what caused their events. */
+/** Records one span for all frames of a round, linked with the traces that caused their events. */
 function trace({ entries, sent, begun }: Round): void {
   tracing
     ?.begin({

@@ -1,10 +1,13 @@
-/** Part of the connections that a replica takes from which on it asks for no more: balancers hear of it seconds later. */
+/** Part of the limit at which a replica counts as full. Below 1, because balancers notice it seconds later. */
 const fullFrom = 0.95;
-/** It asks for more again below this part: one client that leaves is no room yet. */
-const roomBelow = 0.9;
+/** A full replica stays full until it is below this part of the limit, so that it does not flap with each client. */
+const freeBelow = 0.9;
 
-/** Whether a replica with so many connections should get no more. */
-export const isFull = (wasFull: boolean, open: number, most: number): boolean => open >= most * (wasFull ? roomBelow : fullFrom);
+/** Returns whether a replica with `open` connections should get no more. */
+export const isFull = (wasFull: boolean, open: number, limit: number): boolean => open >= limit * (wasFull ? freeBelow : fullFrom);
 
-/** When a connection has reached its age, in milliseconds from now: between half of the most and all of it, so that those that began together do not end together. */
-export const ageLimitMs = (mostMs: number, random: number): number => (mostMs === 0 ? Infinity : mostMs * (1 - random / 2));
+/**
+ * Returns the maximum age of one connection in milliseconds: random, between half of `maxMs` and all of it, so that connections that
+ * began together do not end together.
+ */
+export const ageLimitMs = (maxMs: number, random: number): number => (maxMs === 0 ? Infinity : maxMs * (1 - random / 2));

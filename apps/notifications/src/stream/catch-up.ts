@@ -16,13 +16,13 @@ import { StreamMetrics } from './metrics.js';
 import { Semaphore } from './semaphore.js';
 import { drained } from './slow-clients.js';
 
-/** Events that a client gets at once on its way to the end of the log; the next follow when these are away. */
-const portion = 500;
-/** Reads for clients that resume leave the other connections of the pool to the log itself. */
+/** Events sent to a client at once; the next are sent when its socket has drained. */
+const maxEvents = 500;
+/** Concurrent reads for resuming clients; the pool's other connections stay free for the log itself. */
 const readsAtOnce = 2;
 const failedPauseMs = 1_000;
 
-/** Brings each connection from its position to the end of the log: pages of the log, then the ring. From then on it takes part in broadcaster. */
+/** Sends each resuming connection what follows its position: from the log, then from the ring. At the end of the ring the broadcaster takes over. */
 @Injectable()
 export class CatchUp {
   private readonly reads = new Semaphore(readsAtOnce);
@@ -36,20 +36,20 @@ export class CatchUp {
     @InjectLogger() private readonly logger: Logger,
   ) {}
 
-  /** Sends what follows its position to a connection, and goes on for ever. */
+  /** Starts sending what follows `position`. */
   begin(connection: Connection, position: Position): void {
     connection.position = position;
     connection.state = 'resuming';
     void this.resume(connection);
   }
 
-  /** Sends nothing any more, and keeps the position. */
+  /** Stops sending and remembers the position. */
   hold(connection: Connection): void {
     this.leave(connection);
     connection.state = 'held';
   }
 
-  /** Goes on where `hold` ended. */
+  /** Continues from the position at `hold`. */
   release(connection: Connection): void {
     this.begin(connection, connection.position);
   }
@@ -65,19 +65,19 @@ export class CatchUp {
     connection.catchUpRun++;
   }
 
-  /** One journey to the end of the log. It ends there, or when something else was decided about the connection. */
+  /** Runs until the connection is live, or until another run, `hold` or `end` replaces this one. */
   private async resume(connection: Connection): Promise<void> {
     const run = ++connection.catchUpRun;
-    const isOn = (): boolean => connection.catchUpRun === run;
-    while (isOn()) {
+    const isCurrent = (): boolean => connection.catchUpRun === run;
+    while (isCurrent()) {
       try {
         if (!this.sender.maySend) await sleep(heldPauseMs);
         else if (connection.gap) this.sendGap(connection, connection.gap);
-        else if (connection.position < this.tail.ring.floor) await this.sendPage(connection, isOn);
+        else if (connection.position < this.tail.ring.floor) await this.sendPage(connection, isCurrent);
         else if (this.sendFromRing(connection)) return;
         if (connection.transport) await drained(connection.transport.socket);
       } catch (error) {
-        this.logger.warn({ err: error }, 'page of the log could not be read, trying again');
+        this.logger.warn({ err: error }, 'reading a page of the log failed, trying again');
         await sleep(failedPauseMs);
       }
     }
@@ -89,22 +89,22 @@ export class CatchUp {
     this.sender.send(connection, selectionFor(connection, new EntryBatch([gap])));
   }
 
-  private async sendPage(connection: Connection, isOn: () => boolean): Promise<void> {
+  private async sendPage(connection: Connection, isCurrent: () => boolean): Promise<void> {
     const { ring, history } = this.tail;
-    const range = { after: Math.floor(connection.position), end: Math.floor(ring.head), limit: portion };
+    const range = { after: Math.floor(connection.position), end: Math.floor(ring.head), limit: maxEvents };
     const page = await this.reads.run(() => readPage(this.database, connection, range));
     this.metrics.pagesRead.inc();
-    // Meanwhile it was ended or held, or nothing may be sent: then the page is read again.
-    if (!isOn() || !this.sender.maySend) return;
+    // If the connection was closed or held during the read, or sending is suspended, drop the page: it is read again later.
+    if (!isCurrent() || !this.sender.maySend) return;
     const { entries, position } = pageEntries(page, connection.position, history);
     connection.position = position;
     this.sender.send(connection, selectionFor(connection, new EntryBatch(entries)));
   }
 
-  /** @returns whether it has arrived. From the last read of the ring to being live there is no turn of the event loop. */
+  /** Returns whether the connection is live now. Reading the rest of the ring and joining happen in one turn of the event loop. */
   private sendFromRing(connection: Connection): boolean {
     const waiting = this.tail.ring.after(connection.position);
-    const now = waiting.slice(0, portion);
+    const now = waiting.slice(0, maxEvents);
     const hasAll = now.length === waiting.length;
     if (hasAll) this.broadcaster.join(connection);
     else connection.position = now.at(-1)?.position ?? connection.position;

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import type { FrameFormat } from './frames.js';
 
-/** Why we end an open stream, by the code that the client gets; what it should do then says the README. */
+/** Reasons for closing a stream, by close code. The README lists what a client should do after each. */
 export const closeReasons = {
-  1008: 'clients have nothing to say here',
-  4001: 'credential gone',
-  4003: 'may not read orders any more',
+  1008: 'clients must not send messages',
+  4001: 'credential revoked',
+  4003: 'may no longer read orders',
   4100: 'overloaded',
   4101: 'too slow',
   4200: 'going away',
@@ -14,20 +14,20 @@ export const closeReasons = {
 
 export type CloseCode = keyof typeof closeReasons;
 
-/** How long a client has to take what was sent before its end. */
+/** How long a client has to read what was sent before the close. */
 export const closeLimitMs = 3_000;
 
-/** The way to one client. */
+/** Sends frames to one client. */
 export interface ClientTransport {
   readonly kind: 'websocket' | 'sse';
   readonly format: FrameFormat;
   readonly socket: Socket;
   send(bytes: Buffer): void;
-  /** Says that this side is there. @returns whether the client answers it */
+  /** Sends a sign of life. Returns whether the client must answer it. */
   ping(): boolean;
   /**
-   * Says why, after all that was sent before, and ends.
-   * @param reconnectAfterMs how long the client should wait before it reconnects; undefined: the code says all
+   * Sends the code and its reason after everything sent before, and closes the connection.
+   * @param reconnectAfterMs how long the client should wait before it reconnects; undefined for codes that need no delay
    */
   close(code: CloseCode, reconnectAfterMs: number | undefined): void;
 }

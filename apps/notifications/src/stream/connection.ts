@@ -6,36 +6,36 @@ import { type Filter, isFiltered, type Visibility, visibilityOf, type Subscripti
 import type { CloseCode, ClientTransport } from './client-transport.js';
 
 /**
- * - `opening`: its handshake is under way.
- * - `resuming`: it is on its way from its position to the end of the log.
- * - `live`: it has everything that was flushed.
- * - `held`: its credentials are being checked again; nothing is sent meanwhile.
+ * - `opening`: the handshake is in progress.
+ * - `resuming`: it is catching up from its position to the end of the log.
+ * - `live`: it has reached the end of the log, and the broadcaster sends it new entries.
+ * - `held`: nothing is sent while its credentials are checked again.
  */
 export type ConnectionState = 'opening' | 'resuming' | 'live' | 'held' | 'closed';
 
-/** One open stream. */
+/** One client of the stream by WebSocket or SSE. */
 export class Connection implements Subscription {
   state: ConnectionState = 'opening';
   visibility: Visibility;
   readonly isFiltered: boolean;
-  /** Everything up to here was sent; not kept while live. */
+  /** Everything up to here was sent; not updated while live. */
   position: Position = 0;
-  /** What it must be told before anything else. */
+  /** The gap notice to send before any event. */
   gap: GapReason | undefined;
   transport: ClientTransport | undefined;
-  /** Why it ended, once it has. */
+  /** Set when this side has closed the connection. */
   closeCode: CloseCode | undefined;
-  /** Its credentials are being checked again. */
+  /** Whether its credentials are being checked again. */
   isRechecking = false;
-  /** A sign of life is awaited. */
+  /** Whether the last ping is unanswered. */
   awaitsPong = false;
-  /** Messages that came from the client since the last ping. */
+  /** Messages and pings received from the client since the last ping. */
   messagesSincePing = 0;
-  /** What was sent and is not yet away: the number of bytes that the socket must have passed, and since when. */
+  /** Set while the socket has unsent data: `bytesWritten` and the time, by `performance.now`, when that was noticed. */
   unsent: { readonly bytes: number; readonly since: number } | undefined;
-  /** Its position in the heartbeat. */
+  /** Its index in the heartbeat's slots. */
   heartbeatSlot = 0;
-  /** Counts the journeys to the end of the log: an older one stops. */
+  /** Number of the current catch-up run; a run with an older number stops. */
   catchUpRun = 0;
 
   constructor(
@@ -47,7 +47,7 @@ export class Connection implements Subscription {
     this.isFiltered = isFiltered(filter);
   }
 
-  /** Its credentials were checked again. */
+  /** Sets the caller after its credentials were checked again. */
   renew(caller: Caller): void {
     this.caller = caller;
     this.visibility = visibilityOf(caller.principal);

@@ -20,20 +20,20 @@ import { reconnectAfterMs } from './reconnect.js';
 import type { StartingPosition } from './starting-positions.js';
 
 const secondMs = 1_000;
-/** A drain closes connections in so many parts, so that other work has its turn. When their clients come back is advised to each (reconnect.ts). */
+/** A drain closes connections in this many parts, so that other work gets its turn. Clients are advised when to reconnect (reconnect.ts). */
 const drainParts = 20;
 const drainPauseMs = 75;
 const drainAtOnce = 50;
 
-/** All open streams of this replica: how they begin, what they live on, why they end. */
+/** All WebSocket and SSE clients of this replica: admits, opens, expires and closes them. */
 @Injectable()
 export class Connections implements OnModuleInit, OnApplicationShutdown {
   private readonly all = new Set<Connection>();
   private readonly perCredential = new Map<string, number>();
   private readonly heartbeat: Heartbeat;
-  /** By identity's clock. */
+  /** When credentials expire, by identity's clock. */
   private readonly expiries = new Deadlines();
-  /** By `performance.now`. */
+  /** When connections reach their maximum age, by `performance.now`. */
   private readonly ages = new Deadlines();
   private full = false;
   private clock: NodeJS.Timeout | undefined;
@@ -72,8 +72,8 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Whether this replica should get new clients; it takes those that come all the same, up to its limit.
-   * @throws Error in words for operators
+   * Checks whether this replica should get new clients. It still accepts clients up to its limit.
+   * @throws Error with a text for operators
    */
   checkNotFull(): void {
     if (this.full) throw new Error(`full: ${this.all.size} of ${this.options.stream.maxConnections} connections`);
@@ -84,22 +84,22 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     this.closeTogether([...this.all], 4200, this.all.size);
   }
 
-  /** What else is to be done when a drain begins. */
+  /** Adds a function to call when a drain begins. */
   onDrain(begin: () => void): void {
     this.atDrain.push(begin);
   }
 
   /**
-   * For clients that come by a connection of their own, as WebSockets do: it can lead to another replica.
-   * @throws CodedError
+   * For WebSocket clients: they open a new TCP connection, which a balancer can send to another replica.
+   * @throws CodedError `unavailable` during a drain
    */
   checkNotDraining(): void {
     if (this.draining) throw stopping();
   }
 
   /**
-   * @param others clients that are served without a connection of ours
-   * @throws CodedError while nobody new is let in
+   * @param others clients that wait in a long poll, which have no `Connection`
+   * @throws CodedError `unavailable` when drained, `overloaded` when full
    */
   checkCapacity(others = 0): void {
     if (this.ended) throw stopping();
@@ -107,8 +107,8 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * A connection whose handshake goes on: what ends its credentials from now on ends it.
-   * @throws CodedError
+   * Registers a connection whose handshake is in progress: from now on, the end of its credentials closes it.
+   * @throws CodedError when capacity or credentials do not admit the client
    */
   async admit(credentials: PresentedCredentials, filter: Filter, requestId: string): Promise<Connection> {
     this.checkCapacity();
@@ -124,20 +124,20 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     });
   }
 
-  /** @throws CodedError when what it lives on has ended during its handshake */
+  /** @throws CodedError when the connection was closed during its handshake, by a drain or the end of its credentials */
   checkStillOpen({ state, closeCode }: Connection): void {
     if (state !== 'closed') return;
     if (closeCode === 4200) throw stopping();
-    throw new CredentialRefused('credential-refused', 'The credential has just ended.');
+    throw new CredentialRefused('credential-refused', 'The credential has just been revoked or has expired.');
   }
 
-  /** Its handshake is done: from here on it gets what follows its position. */
+  /** Starts sending after the handshake, with the entry after the starting position. */
   open(connection: Connection, transport: ClientTransport, { position, gap }: StartingPosition): void {
     connection.transport = transport;
     connection.gap = gap;
     this.metrics.connections.inc({ transport: transport.kind });
     this.heartbeat.add(connection);
-    // A client without a cursor would lose what happens until it is back.
+    // Only resumable clients have an age limit: others would lose the events until they have reconnected.
     if (transport.format !== 'plain') {
       this.ages.add(connection, performance.now() + ageLimitMs(this.options.stream.maxAgeSeconds * 1_000, Math.random()));
     }
@@ -149,7 +149,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** @param leaving how many are closed with it, for the same reason */
+  /** @param leaving number of connections that are closed for the same reason at the same time, this one included */
   close(connection: Connection, code: CloseCode, leaving = 1): void {
     if (connection.state === 'closed') return;
     connection.closeCode = code;
@@ -157,14 +157,14 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     this.forget(connection, code);
   }
 
-  /** The client has ended it, or its network. */
+  /** Removes a connection that the client or the network has ended. */
   disconnected(connection: Connection, code: number | string): void {
     if (connection.state !== 'closed') this.forget(connection, code);
   }
 
   /**
-   * Closes all, in parts. Streams that are asked for on connections that were already open begin until `announced` resolves,
-   * and are closed with the next part; then nobody new is let in. Resolves when all were told.
+   * Closes all connections, in parts. Until `announced` resolves, new streams on open keep-alive connections are still accepted and
+   * closed with the next part; after that none are. Resolves when all connections are closed.
    */
   async drain(announced: Promise<void>): Promise<void> {
     this.draining = true;
@@ -173,7 +173,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
     const leaving = this.all.size;
     const atOnce = Math.max(drainAtOnce, Math.ceil(leaving / drainParts));
     for (;;) {
-      // Those whose handshake goes on are told after it, so that they hear 4200 and not a refusal.
+      // Connections in their handshake are closed after it, so that clients get 4200 instead of a refusal.
       const part = [...this.all].filter(({ transport }) => transport ?? this.ended).slice(0, atOnce);
       this.closeTogether(part, 4200, leaving);
       if (this.ended && this.all.size === 0) return;
@@ -198,7 +198,7 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   private count({ credential }: Caller): void {
     const count = this.perCredential.get(credential) ?? 0;
     if (count >= this.options.stream.maxConnectionsPerCredential) {
-      throw new CodedError('too-many-requests', 'This credential has as many connections as are allowed. Close one first.', {
+      throw new CodedError('too-many-requests', 'This credential has reached its limit of connections. Close one first.', {
         retryAfter: 5,
       });
     }
@@ -236,4 +236,4 @@ export class Connections implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-const stopping = (): CodedError => new CodedError('unavailable', 'This replica is being stopped. Connect again.');
+const stopping = (): CodedError => new CodedError('unavailable', 'This replica is stopping. Connect again.');

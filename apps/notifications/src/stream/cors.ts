@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { isAllowedOrigin } from '@plant-shop/platform/service/origins';
 
-/** What a page of another origin may read of an answer, beside its body. */
+/** Response headers that pages of allowed origins may read. */
 const exposed = 'Retry-After, X-Request-Id, WWW-Authenticate';
 const allowed = 'api_key, authorization, session_token, last-event-id, x-request-id';
-/** How long a browser need not ask again, in seconds. */
+/** How long browsers may cache a preflight answer, in seconds. */
 const maxAge = '600';
 
-/** Headers that let pages of other origins read an answer. No cookies are involved: a page must show a key that it has. */
+/** Returns the headers that let pages of allowed origins read a response. No cookies are used: a page must send a key. */
 export function corsHeaders({ headers }: IncomingMessage, origins: readonly string[]): Record<string, string> {
   const { origin } = headers;
   if (origins.length === 0) return {};

@@ -12,10 +12,11 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import type { Connection } from './connection.js';
 import { Semaphore } from './semaphore.js';
 
-/** What is to be done with open connections. */
+/** What happens to connections whose credentials change. */
 export interface CredentialChangeHandler {
+  /** Its credentials are being checked: sends nothing until `release` or `close`. */
   hold(connection: Connection): void;
-  /** It may go on, with the caller that it has now. */
+  /** Continues with the caller that the connection has now. */
   release(connection: Connection): void;
   close(connection: Connection, code: 4001 | 4003): void;
 }
@@ -25,8 +26,8 @@ const checksAtOnce = 32;
 const retryMs = 250;
 
 /**
- * Which connections live on which credentials. What the revocation log says about those ends them, holds them until they
- * were checked again, or, when the log itself was broken, has all of them checked again.
+ * Indexes connections by what can revoke their credentials, and follows the revocation log. A revocation closes connections; a
+ * changed user, or a break in the log, holds them until their credentials were checked again.
  */
 @Injectable()
 export class CredentialWatch {
@@ -49,15 +50,15 @@ export class CredentialWatch {
   }
 
   /**
-   * Hands over the caller at a moment at which everything that the log says about him is known and none of it ends him:
-   * what is added in that very moment will be found by the next entry.
+   * Checks credentials and calls `take` with their caller. No revocation can be missed in between: `take` runs in the turn of the
+   * event loop in which the check is known to be current, so what it registers is found by the next entry of the log.
    * @throws CredentialRefused; CodedError `forbidden`, `unavailable`, `overloaded`
    */
   async check<T>(presented: PresentedCredentials, requestId: string, take: (caller: Caller) => T): Promise<T> {
     for (let attempt = 0; attempt < attempts; attempt++) {
       const { position, generation } = this.log;
       const caller = await this.credentials.check(presented, requestId);
-      // An answer may be older than an entry that came meanwhile and will not come again.
+      // The answer may be older than an entry that arrived during the check and will not be repeated.
       if (this.log.position !== position || this.log.generation !== generation) continue;
       if (!mayReadOrders(caller.principal)) {
         throw new CodedError('forbidden', 'Reading orders needs an API key, or the permission read:orders or write:orders.');
@@ -92,7 +93,7 @@ export class CredentialWatch {
     }
   }
 
-  /** After a silence, whatever happened came as entries. After a break nobody knows what is missing. */
+  /** After a pause the log delivers all entries. After a break entries may be missing, so every connection is checked again. */
   private forget(): void {
     if (this.generation === this.log.generation) return;
     this.generation = this.log.generation;
@@ -106,7 +107,7 @@ export class CredentialWatch {
 
   private checkAgain(connection: Connection): void {
     this.handler?.hold(connection);
-    // A check that is under way starts anew by itself: the log has grown meanwhile.
+    // A check in progress repeats itself, because the log has grown.
     if (connection.isRechecking) return;
     connection.isRechecking = true;
     void this.checks.run(() => this.untilKnown(connection));
@@ -130,7 +131,7 @@ export class CredentialWatch {
         } else if (isCode(error, 'forbidden')) {
           this.handler?.close(connection, 4003);
         } else {
-          this.logger.debug({ err: error }, 'credentials of a connection cannot be checked now');
+          this.logger.debug({ err: error }, 'credentials of a connection cannot be checked now, trying again');
           await new Promise((resolve) => setTimeout(resolve, retryMs));
         }
       }
@@ -138,7 +139,7 @@ export class CredentialWatch {
   }
 }
 
-/** The same as for reading an order at the gateway (apps/gateway/src/access.ts). */
+/** Returns whether a principal may read orders, by the gateway's rule for reading one order (apps/gateway/src/access.ts). */
 const mayReadOrders = ({ permissions, shown }: Principal): boolean =>
   shown.includes('apiKey') || permissions.includes('write:orders') || permissions.includes('read:orders');
 

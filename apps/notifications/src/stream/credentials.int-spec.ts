@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { until } from '@plant-shop/testing/until';
 import { customer, type Replica, Shop, updates, userId } from './stream.spec.fixture.js';
 
-describe('what streams live on', () => {
+describe('credentials of open streams', () => {
   let shop: Shop;
   let left: Replica;
   let right: Replica;
@@ -31,13 +31,13 @@ describe('what streams live on', () => {
     const begun = performance.now();
     end();
     const closed = Promise.all(clients.map(async (client) => ({ ...(await client.closed), afterMs: performance.now() - begun })));
-    // A busy machine may close them later, and yet shows them nothing of what happens from then on.
+    // A busy machine may close them later, but they must not get events from now on.
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     shop.move([{}, { subject: userId(2) }]);
     await other.has(1);
     for (const { afterMs, ...how } of await closed) {
-      expect(how).toEqual({ code: 4001, reason: 'credential gone' });
-      // Replicas and clients share this process: the time for which the machine held it back is none of theirs.
+      expect(how).toEqual({ code: 4001, reason: 'credential revoked' });
+      // Replicas and clients share this process: delays of its event loop are not counted.
       expect(afterMs - heldBack.max / 1e6).toBeLessThan(1_000);
     }
     heldBack.disable();
@@ -45,12 +45,12 @@ describe('what streams live on', () => {
     expect(await left.ask(`${updates}?api_key=key`)).toMatchObject({ status: 401 });
   });
 
-  it('a permission that is taken away narrows what an open stream shows, and one that is given widens it', async () => {
+  it('revoking a permission narrows what an open stream shows, and granting one widens it', async () => {
     const client = await left.opened('api_key=admin');
     shop.move();
     await client.has(1);
     shop.identity.change(userId(3), { permissions: ['write:orders'] });
-    // Its next own event shows that what came before it was kept from it.
+    // Receiving its own event without the one before shows that that one was filtered.
     await until(async () => {
       shop.move([{}, { subject: userId(3), orderId: 77 }]);
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -68,10 +68,10 @@ describe('what streams live on', () => {
   it('a session that may no longer read orders is closed with 4003', async () => {
     const client = await left.opened('', [], { headers: { session_token: 'session' } });
     shop.identity.change(userId(4), { permissions: ['write:stock'] });
-    expect(await client.closed).toEqual({ code: 4003, reason: 'may not read orders any more' });
+    expect(await client.closed).toEqual({ code: 4003, reason: 'may no longer read orders' });
   });
 
-  it('a credential that expires is told so with 4201, also when its end was set while the stream was open', async () => {
+  it('a stream is closed with 4201 when its credential expires, also when the expiry was set while it was open', async () => {
     shop.identity.know('brief', { userId: userId(5), expiresAt: new Date(Date.now() + 2_500).toISOString() });
     const [brief, shortened] = await Promise.all([left.opened('api_key=brief'), left.opened('api_key=other')]);
     shop.identity.change(userId(2), { expiresAt: new Date(Date.now() + 2_000).toISOString() });
@@ -94,16 +94,16 @@ describe('what streams live on', () => {
     void long.closed.then(() => (isOver = true));
     expect(await brief.closed).toEqual({ code: 4201, reason: 'credential expires' });
     const lived = performance.now() - begun;
-    // It ends when its last second has begun, and is looked for each second.
+    // Credentials expire at the start of their last second, and are checked every second.
     expect(lived).toBeGreaterThan(1_500);
     expect(lived).toBeLessThan(4_700);
     expect(isOver).toBe(false);
-    // The clock steps: what is left of it is another time.
+    // The clock steps forward, beyond the expiry of the other credential.
     shop.identity.aheadMs += 300_000;
     expect(await long.closed).toEqual({ code: 4201, reason: 'credential expires' });
   });
 
-  it('nothing is sent while revocations cannot be followed, and all of it when they can again', async () => {
+  it('nothing is sent while revocations cannot be followed, and everything when they can again', async () => {
     const [client, revoked] = await Promise.all([left.opened(), left.opened('api_key=other')]);
     shop.identity.isSilent = true;
     await until(async () => (await left.ask(`${updates}?api_key=new`)).status === 503);
@@ -117,20 +117,20 @@ describe('what streams live on', () => {
     shop.identity.isSilent = false;
     await client.has(2);
     expect(client.frames).toEqual([events[0]?.body, events[2]?.body]);
-    // What had ended meanwhile got nothing.
+    // The revoked client got nothing.
     expect((await revoked.closed).code).toBe(4001);
     expect(revoked.frames).toEqual([]);
     expect(await left.metric('stream_held')).toBe(0);
   }, 15_000);
 
-  it('a revocation log that was set back has everything checked again', async () => {
+  it('all connections are checked again when the revocation log was restored from a backup', async () => {
     shop.identity.know('last');
     const [good, gone, last] = await Promise.all([left.opened(), left.opened('api_key=other'), left.opened('api_key=last')]);
     shop.identity.log.push({ position: shop.identity.log.length + 1, kind: 'apiKey', id: userId(500) });
     shop.identity.revoke('apiKey', shop.identity.idOf('last'));
     // The replica has followed the log to its end.
     expect((await last.closed).code).toBe(4001);
-    // Restored from a backup that is older than the key: no entry will ever tell of it.
+    // Restored from a backup that is older than the key: the log will never have an entry for it.
     shop.identity.log = shop.identity.log.slice(0, 1);
     shop.identity.forget('other');
     expect((await gone.closed).code).toBe(4001);

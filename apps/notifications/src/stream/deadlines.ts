@@ -1,11 +1,11 @@
 import type { Connection } from './connection.js';
 
-/** Connections by the second in which something ends for them: one look a second instead of a timer for each. */
+/** Deadlines of connections, grouped by second: one sweep a second instead of a timer for each. */
 export class Deadlines {
   private readonly bySecond = new Map<number, Set<Connection>>();
   private readonly secondOf = new Map<Connection, number>();
 
-  /** @param at milliseconds by the clock that `sweep` is given; Infinity: it has no end */
+  /** @param at milliseconds by the clock of `sweep`; Infinity for no deadline */
   add(connection: Connection, at: number): void {
     if (at === Infinity) return;
     const second = toSecond(at);
@@ -24,9 +24,8 @@ export class Deadlines {
   }
 
   /**
-   * Looks at every second that there is, which 10,000 connections make 10,000 at most: the clock may have been set back or
-   * forward since the last sweep.
-   * @returns those whose last second has begun
+   * Returns the connections whose deadline is in this second or earlier. Scans all seconds (at most one per connection), because
+   * the clock may have been set back or forward since the last sweep.
    */
   sweep(now: number): Connection[] {
     const last = toSecond(now);

@@ -2,7 +2,7 @@ import type { EventTypes } from '../log/event-types.js';
 import type { LogEntry } from '../log/log-entry.js';
 import { type FrameFormat, frameOf } from './frames.js';
 
-/** Bytes for one client, and how many events and gaps they are. */
+/** Encoded entries for one client, and the number of events and gap notices in them. */
 export interface Selection {
   readonly bytes: Buffer;
   readonly count: number;
@@ -10,13 +10,13 @@ export interface Selection {
 
 const nothing: Selection = { bytes: Buffer.alloc(0), count: 0 };
 
-/** Entries that go out together. Clients of one form that get the same of them share the same bytes. */
+/** Entries that are sent together. Clients that receive the same entries in the same format share the encoded bytes. */
 export class EntryBatch {
   private readonly joined = new Map<string, Selection>();
 
   constructor(readonly entries: readonly LogEntry[]) {}
 
-  /** All events of these types, and gaps. Looked up, not filtered, for each client after the first. */
+  /** Returns all events of these types, and gap notices. Only the first call for a format and types filters; later ones are look-ups. */
   ofTypes(format: FrameFormat, types: EventTypes): Selection {
     return this.cached(`${format}:${types.key}`, () => this.only(format, ({ fields }) => !fields || types.has(fields.type)));
   }

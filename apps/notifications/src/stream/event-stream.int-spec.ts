@@ -10,8 +10,8 @@ interface Message {
   readonly data: string;
 }
 
-/** A client of Server-Sent Events, as small as it can be. */
-class Listener {
+/** A minimal client of Server-Sent Events. */
+class SseClient {
   text = '';
   isEnded = false;
 
@@ -25,12 +25,12 @@ class Listener {
     response.on('error', () => undefined);
   }
 
-  static async open(replica: Replica, query = 'api_key=key', headers: Record<string, string> = {}): Promise<Listener> {
+  static async open(replica: Replica, query = 'api_key=key', headers: Record<string, string> = {}): Promise<SseClient> {
     const path = `${updates}?${query}`;
     const asked = request({ port: replica.port, path, headers: { accept: 'text/event-stream', ...headers }, agent: false }).end();
     asked.on('error', () => undefined);
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
-    return new Listener(asked, response);
+    return new SseClient(asked, response);
   }
 
   get messages(): Message[] {
@@ -51,9 +51,9 @@ describe('the stream by Server-Sent Events', () => {
   afterEach(() => shop.reset());
   afterAll(() => shop.close());
 
-  it('sends the bytes that the store has, and goes on after the last event that the client saw', async () => {
+  it('sends the bytes of the store, and resumes after the last event that the client saw', async () => {
     const replica = await shop.start();
-    const first = await Listener.open(replica);
+    const first = await SseClient.open(replica);
     expect(first.response.headers).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
@@ -65,28 +65,28 @@ describe('the stream by Server-Sent Events', () => {
     first.request.destroy();
     await until(async () => (await replica.metric('stream_connections')) === 0);
     shop.move(2);
-    // A browser comes back to the address that it was given, with an older cursor in it.
-    const again = await Listener.open(replica, 'api_key=key&cursor=earliest', { 'last-event-id': first.messages[2]?.id ?? '' });
+    // A browser reconnects to the original address, which has an older cursor.
+    const again = await SseClient.open(replica, 'api_key=key&cursor=earliest', { 'last-event-id': first.messages[2]?.id ?? '' });
     await again.has(4);
     expect(again.messages.map(({ data }) => data)).toEqual(shop.feed.slice(3).map(({ body }) => body));
   });
 
   it('filters, and pings with comments', async () => {
     const replica = await shop.start({ STREAM_PING_SECONDS: '2' });
-    const listener = await Listener.open(replica, 'api_key=key&plantId=8');
+    const client = await SseClient.open(replica, 'api_key=key&plantId=8');
     const [, wanted] = shop.move([{}, { plantId: 8 }]);
-    await listener.has(1);
-    await until(() => listener.text.includes(':\n\n'));
-    expect(listener.messages.map(({ data }) => data)).toEqual([wanted?.body]);
+    await client.has(1);
+    await until(() => client.text.includes(':\n\n'));
+    expect(client.messages.map(({ data }) => data)).toEqual([wanted?.body]);
   });
 
-  it('says why it ends', async () => {
+  it('sends the reason of its end', async () => {
     const replica = await shop.start();
     shop.identity.know('mine');
-    const listener = await Listener.open(replica, 'api_key=mine');
+    const client = await SseClient.open(replica, 'api_key=mine');
     shop.identity.revoke('apiKey', shop.identity.idOf('mine'));
-    await until(() => listener.isEnded);
-    expect(listener.messages).toEqual([{ event: 'close', data: '{"code":4001,"reason":"credential gone"}' }]);
+    await until(() => client.isEnded);
+    expect(client.messages).toEqual([{ event: 'close', data: '{"code":4001,"reason":"credential revoked"}' }]);
     expect(await replica.closes('4001')).toBe(1);
   });
 });

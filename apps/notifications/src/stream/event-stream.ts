@@ -7,11 +7,11 @@ import { retryLine, sseComment } from './frames.js';
 import { brokenRetryMs } from './reconnect.js';
 import type { StartingPosition } from './starting-positions.js';
 
-/** Server-Sent Events (HTML, 9.2): the same entries as by WebSocket, with the cursor as the id that browsers come back with. */
+/** Server-Sent Events (HTML, 9.2): the same entries as by WebSocket. The cursor is the id, which browsers send back as Last-Event-ID. */
 export const wantsEventStream = ({ headers }: IncomingMessage): boolean =>
   /(^|[\s,])text\/event-stream\s*(;|,|$)/i.test(headers.accept ?? '');
 
-/** Begins the answer, after which the client may rely on every event behind its position. */
+/** Starts the response. From then on the client receives every event after its position. */
 export function beginEventStream(
   response: ServerResponse,
   headers: Readonly<Record<string, string>>,
@@ -20,9 +20,9 @@ export function beginEventStream(
   const { socket } = response;
   if (!socket || socket.destroyed) return;
   socket.setNoDelay();
-  // Its connection ends with it: a request that came after it would meet the timer in `close`.
+  // The connection ends with the stream: the timer in `close` would destroy it under a later request.
   response.shouldKeepAlive = false;
-  // Proxies that gather answers before they pass them on are asked not to.
+  // Asks proxies not to buffer the response.
   response.writeHead(200, { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
   response.write(`${retryLine(brokenRetryMs(Math.random()))}\n`);
   connections.open(connection, new EventStreamTransport(response, socket), start);
@@ -42,13 +42,13 @@ class EventStreamTransport implements ClientTransport {
     if (!this.response.writableEnded) this.response.write(bytes);
   }
 
-  /** A comment: for proxies that end what is silent, and to find out whether the client is still there. */
+  /** Sends a comment: it keeps proxies from closing an idle connection, and reveals a client that is gone. Clients do not answer it. */
   ping(): boolean {
     this.send(sseComment);
     return false;
   }
 
-  /** A last message of the type `close`. An EventSource keeps to `retry` by itself. */
+  /** Sends a last message of type `close`. `retry` makes an EventSource wait before it reconnects. */
   close(code: CloseCode, reconnectAfterMs: number | undefined): void {
     const data = JSON.stringify({ code, reason: closeReasons[code], reconnectAfterMs });
     this.response.end(`event: close\ndata: ${data}\n${reconnectAfterMs === undefined ? '' : retryLine(reconnectAfterMs)}\n`);

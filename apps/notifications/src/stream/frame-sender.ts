@@ -5,10 +5,10 @@ import type { Selection } from './entry-batch.js';
 import { StreamMetrics } from './metrics.js';
 import { SlowClients } from './slow-clients.js';
 
-/** How long is waited before it is asked again whether anything may be sent. */
+/** How long to wait before `maySend` is asked again. */
 export const heldPauseMs = 50;
 
-/** The one position that writes events to sockets. While revocations cannot be followed, nothing is sent to anybody. */
+/** Writes entries to clients; nothing else does. While revocations cannot be followed, nothing may be sent. */
 @Injectable()
 export class FrameSender {
   readonly slowClients = new SlowClients();
@@ -19,7 +19,7 @@ export class FrameSender {
     private readonly metrics: StreamMetrics,
   ) {}
 
-  /** What to do with a client that left too much unread. */
+  /** Sets what to do with a client that has too much unread. */
   onSlowClient(slowClient: (connection: Connection) => void): void {
     this.slowClient = slowClient;
   }
@@ -30,12 +30,12 @@ export class FrameSender {
     return isFresh;
   }
 
-  /** Milliseconds since the epoch, by a database's clock: this host's may be minutes away from those that events were timed by. */
+  /** Milliseconds since 1970 by identity's clock, since this host's may differ by minutes from the clocks that timed the events. */
   get now(): number {
     return this.revocations.identityTime();
   }
 
-  /** @returns how many events and gaps were sent */
+  /** Returns the number of events and gap notices sent. */
   send(connection: Connection, { bytes, count }: Selection): number {
     const { transport } = connection;
     if (!transport || count === 0) return 0;

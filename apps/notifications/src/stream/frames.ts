@@ -1,9 +1,9 @@
 import type { LogEntry } from '../log/log-entry.js';
 
-/** How bytes of an event are wrapped for a kind of client. */
+/** `plain`: WebSocket frames of event bodies; `resumable`: WebSocket frames with id and cursor; `sse`: Server-Sent Events messages. */
 export type FrameFormat = 'plain' | 'resumable' | 'sse';
 
-/** A whole text message of a WebSocket, as servers send it: final, unmasked (RFC 6455, 5.2). */
+/** Returns an unfragmented, unmasked WebSocket text frame (RFC 6455, 5.2). */
 export function textFrame(text: string): Buffer {
   const length = Buffer.byteLength(text);
   const head = length < 126 ? 2 : length < 65_536 ? 4 : 10;
@@ -24,10 +24,10 @@ export function textFrame(text: string): Buffer {
 
 export const pingFrame = Buffer.from([0x89, 0]);
 
-/** One message of an event stream (HTML, 9.2.5); the id is what the client shows as Last-Event-ID. */
+/** Returns one SSE message (HTML, 9.2.5). Browsers send its id back as Last-Event-ID. */
 export const sseMessage = (cursor: string, data: string): Buffer => Buffer.from(`id: ${cursor}\ndata: ${data}\n\n`);
 
-/** Sets how long an EventSource waits after its connection ended. */
+/** Returns the line that sets how long an EventSource waits before it reconnects. */
 export const retryLine = (ms: number): string => `retry: ${ms}\n`;
 
 export const sseComment = Buffer.from(':\n\n');

@@ -6,9 +6,9 @@ import { TestCaller } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { type Replica, Shop, updates } from './stream.spec.fixture.js';
 
-// Why and how clients are sent from one replica to another.
+// When and how clients are moved from one replica to another.
 
-const adviceOf = (reason: string): number => Number(/; reconnect-after-ms=(\d+)$/.exec(reason)?.[1] ?? NaN);
+const delayOf = (reason: string): number => Number(/; reconnect-after-ms=(\d+)$/.exec(reason)?.[1] ?? NaN);
 
 describe('connections that can resume', () => {
   let shop: Shop;
@@ -18,7 +18,7 @@ describe('connections that can resume', () => {
   afterEach(() => shop.reset());
   afterAll(() => shop.close());
 
-  it('end at their age, each at a moment of its own, and lose nothing on the way to another replica', async () => {
+  it('end at random moments before their maximum age, and lose nothing when they resume at another replica', async () => {
     const replica = await shop.start({ STREAM_MAX_AGE_SECONDS: '6' });
     const clients = await replica.openedMany(40, 'api_key=key&cursor=latest');
     const begun = performance.now();
@@ -29,10 +29,10 @@ describe('connections that can resume', () => {
     expect(new Set(closed.map(({ code }) => code))).toEqual(new Set([4200]));
     const times = closed.map(({ afterMs }) => afterMs);
     expect(Math.max(...times)).toBeLessThan(9_000);
-    // Spread over about three seconds, which the clock of the replica sees in whole ones.
+    // Spread over about three seconds, in whole seconds of the replica's clock.
     expect(new Set(times.map((ms) => Math.round(ms / 500))).size).toBeGreaterThanOrEqual(3);
-    // They came one by one, so they may come back at once.
-    expect(Math.max(...closed.map(({ reason }) => adviceOf(reason)))).toBeLessThanOrEqual(40);
+    // They were closed one by one, so they may reconnect at once.
+    expect(Math.max(...closed.map(({ reason }) => delayOf(reason)))).toBeLessThanOrEqual(40);
     const other = await shop.start();
     for (const client of clients.slice(0, 10)) {
       const next = await other.opened(`api_key=key&cursor=${client.events.at(-1)?.cursor ?? 'earliest'}`);
@@ -41,14 +41,14 @@ describe('connections that can resume', () => {
     }
   }, 30_000);
 
-  it('end so by Server-Sent Events, too', async () => {
+  it('have a maximum age by Server-Sent Events, too', async () => {
     const replica = await shop.start({ STREAM_MAX_AGE_SECONDS: '2' });
-    const text = await listened(replica);
+    const text = await textOfStream(replica);
     expect(text).toMatch(/^retry: [1-5]\d{3}\n\n/);
     expect(text).toMatch(/event: close\ndata: \{"code":4200,"reason":"going away","reconnectAfterMs":[01]\}\nretry: [01]\n\n$/);
   }, 15_000);
 
-  it('are the only ones: a client without a cursor would lose what happens until it is back', async () => {
+  it('are the only ones with a maximum age: a client without a cursor would lose events until it has reconnected', async () => {
     const replica = await shop.start({ STREAM_MAX_AGE_SECONDS: '1' });
     const [plain, resumable] = [await replica.opened(), await replica.opened('api_key=key', ['orders.v1.resumable'])];
     expect(await resumable.closed).toMatchObject({ code: 4200 });
@@ -56,18 +56,18 @@ describe('connections that can resume', () => {
     expect(plain.socket.readyState).toBe(plain.socket.OPEN);
   }, 15_000);
 
-  it('are told by a replica that stops when to come back, each its own time', async () => {
+  it('get different reconnect delays from a replica that stops', async () => {
     const replica = await shop.start();
     const clients = await replica.openedMany(300, 'api_key=key&cursor=latest');
     const stopped = replica.stop();
-    const advised = (await Promise.all(clients.map(({ closed }) => closed))).map(({ reason }) => adviceOf(reason));
+    const delays = (await Promise.all(clients.map(({ closed }) => closed))).map(({ reason }) => delayOf(reason));
     await stopped;
-    expect(advised.every((ms) => ms >= 0 && ms <= 300)).toBe(true);
-    expect(Math.max(...advised) - Math.min(...advised)).toBeGreaterThan(200);
-    expect(new Set(advised).size).toBeGreaterThan(100);
+    expect(delays.every((ms) => ms >= 0 && ms <= 300)).toBe(true);
+    expect(Math.max(...delays) - Math.min(...delays)).toBeGreaterThan(200);
+    expect(new Set(delays).size).toBeGreaterThan(100);
   }, 15_000);
 
-  it('a replica that is full takes what comes all the same, and is not ready for more', async () => {
+  it('a full replica accepts clients up to its limit, but is not ready for more', async () => {
     const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '20' });
     const caller = await TestCaller.connect(shop.nats.url);
     const roomOf = async (): Promise<string | undefined> => (await replica.service.readiness.report({ includeCapacity: true })).checks['room'];
@@ -78,7 +78,7 @@ describe('connections that can resume', () => {
     expect(await roomOf()).toBe('full: 19 of 20 connections');
     expect(await replica.metric('stream_full')).toBe(1);
     expect(await replica.metric('stream_connections_limit')).toBe(20);
-    // Balancers are to send it nobody; whoever asks whether notifications work is told that they do.
+    // Balancers send it no more clients, but the service itself reports that it works.
     expect(await caller.call(readinessOf('notifications'), {})).toMatchObject({ ready: true });
     clients.push(await replica.opened());
     for (const client of clients.splice(0, 2)) await client.close();
@@ -89,14 +89,14 @@ describe('connections that can resume', () => {
     await caller.close();
   }, 15_000);
 
-  it('a replica that nobody has come to yet says so: without a value an autoscaler would take it for a busy one', async () => {
+  it('a replica without clients reports 0: without a value an autoscaler would count it as busy', async () => {
     const replica = await shop.start();
     expect(await replica.service.metrics.metrics()).toMatch(/^stream_connections\{transport="websocket",service="notifications"\} 0$/m);
   });
 });
 
-/** All that an event stream says until it ends. */
-async function listened(replica: Replica): Promise<string> {
+/** Returns the whole text of an event stream. */
+async function textOfStream(replica: Replica): Promise<string> {
   const asked = request({ port: replica.port, path: `${updates}?api_key=key`, headers: { accept: 'text/event-stream' }, agent: false }).end();
   const [response] = (await once(asked, 'response')) as [IncomingMessage];
   let text = '';

@@ -4,30 +4,30 @@ import type { Connection } from './connection.js';
 import type { EntryBatch, Selection } from './entry-batch.js';
 
 /**
- * The live connections, found by what they see and the types that they ask for: neither one customer's event nor each order that is
- * placed is held against 10,000 sockets.
+ * The live connections, indexed by visibility and requested event types, so that an event is matched against the connections that
+ * may receive it and not against all 10,000 sockets.
  */
 export class LiveConnections {
-  private readonly seeingAll = new Groups<EventTypes>();
+  private readonly ofAllOrders = new Groups<EventTypes>();
   private readonly bySubject = new Groups<string>();
 
   add(connection: Connection): void {
     const { all, subject } = connection.visibility;
-    if (all) this.seeingAll.add(connection.filter.types, connection);
+    if (all) this.ofAllOrders.add(connection.filter.types, connection);
     else this.bySubject.add(subject, connection);
   }
 
   delete(connection: Connection): void {
-    this.seeingAll.delete(connection.filter.types, connection);
+    this.ofAllOrders.delete(connection.filter.types, connection);
     this.bySubject.delete(connection.visibility.subject, connection);
   }
 
   *all(): Iterable<Connection> {
-    yield* this.seeingAll.all();
+    yield* this.ofAllOrders.all();
     yield* this.bySubject.all();
   }
 
-  /** Who sees something of a batch of a type that they ask for; another filter may leave nothing of it. */
+  /** Yields connections that may see an event of the batch and asked for its type. Their other filters may still exclude it. */
   *interestedIn({ entries }: EntryBatch): Iterable<Connection> {
     const typesBySubject = new Map<string, Set<string>>();
     for (const { event, fields } of entries) {
@@ -40,8 +40,8 @@ export class LiveConnections {
       else typesBySubject.set(event.subject, new Set([fields.type]));
     }
     const all = [...typesBySubject.values()];
-    for (const asked of this.seeingAll.keys()) {
-      if (all.some((types) => areAmong(asked, types))) yield* this.seeingAll.of(asked);
+    for (const asked of this.ofAllOrders.keys()) {
+      if (all.some((types) => areAmong(asked, types))) yield* this.ofAllOrders.of(asked);
     }
     for (const [subject, types] of typesBySubject) {
       for (const connection of this.bySubject.of(subject)) if (areAmong(connection.filter.types, types)) yield connection;
@@ -51,7 +51,7 @@ export class LiveConnections {
 
 const areAmong = (asked: EventTypes, types: ReadonlySet<string>): boolean => asked.types.some((type) => types.has(type));
 
-/** Connections that have something in common. */
+/** Sets of connections by key. */
 class Groups<Key> {
   private readonly groups = new Map<Key, Set<Connection>>();
 

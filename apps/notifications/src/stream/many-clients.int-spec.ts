@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { until } from '@plant-shop/testing/until';
 import { type Client, type FeedEvent, Shop, userId } from './stream.spec.fixture.js';
 
-/** So many that a batch of events reaches them in several slices, between which anything may happen. */
+/** Enough clients that a batch of events reaches them in several slices, between which other work runs. */
 const clients = 1_000;
-/** That begin at the same time. */
+/** Clients that connect at the same time. */
 const together = 50;
 const keys = 8;
 
-describe('a batch of events on its way to many clients', () => {
+describe('sending a batch of events to many clients', () => {
   let shop: Shop;
   beforeAll(async () => {
     shop = await Shop.open();
@@ -16,11 +16,11 @@ describe('a batch of events on its way to many clients', () => {
   afterEach(() => shop.reset());
   afterAll(() => shop.close());
 
-  const told = ({ events }: Client) => events.map(({ id }) => id);
+  const receivedIds = ({ events }: Client) => events.map(({ id }) => id);
   const idsOf = (events: readonly FeedEvent[]) => events.map(({ id }) => id);
   const key = (n: number): string => `key-${n % keys}`;
 
-  it('comes once to each that stays, that is checked again, that leaves and resumes, and that begins meanwhile', async () => {
+  it('reaches each client once: those that stay, are checked again, leave and resume, or connect meanwhile', async () => {
     for (let n = 0; n < keys; n++) shop.identity.know(key(n), { userId: userId(100 + n), permissions: ['read:orders'] });
     const replica = await shop.start();
     const begin = async (n: number, cursor = 'latest'): Promise<Client> => {
@@ -28,7 +28,7 @@ describe('a batch of events on its way to many clients', () => {
         try {
           return await replica.opened(`api_key=${key(n)}&cursor=${cursor}`);
         } catch (error) {
-          // 503: whoever has not heard of revocations for a second, as on a busy machine, lets nobody in.
+          // 503: a replica on a busy machine may not hear of revocations for a second, and then admits no clients.
           if (performance.now() > end) throw error;
           await new Promise((resolve) => setTimeout(resolve, 100));
         }
@@ -46,13 +46,13 @@ describe('a batch of events on its way to many clients', () => {
     for (let round = 0; round < 60; round++) {
       shop.move(2);
       await new Promise((resolve) => setTimeout(resolve, 7));
-      // Those with this key are held while they are checked, and go on where they stood.
+      // Clients with this key are held while they are checked, and then continue from their position.
       if (round % 3 === 0) shop.identity.change(userId(100 + (round % keys)), { permissions: ['read:orders'] });
       if (round % 5 === 0) late.push(await begin(round, 'earliest'));
       const leaver = leavers[round % leavers.length];
       if (leaver && leaver.client.frames.length > 0) {
         leaver.client.socket.terminate();
-        leaver.seen.push(...told(leaver.client));
+        leaver.seen.push(...receivedIds(leaver.client));
         leaver.client = await begin(round, leaver.client.events.at(-1)?.cursor);
       }
     }
@@ -60,14 +60,14 @@ describe('a batch of events on its way to many clients', () => {
     const all = idsOf(shop.feed);
     const since = all.slice(before);
     await until(() => staying.every(({ frames }) => frames.length >= since.length), 40_000);
-    for (const client of staying) expect(told(client)).toEqual(since);
+    for (const client of staying) expect(receivedIds(client)).toEqual(since);
     for (const client of late) {
       await client.has(all.length);
-      expect(told(client)).toEqual(all);
+      expect(receivedIds(client)).toEqual(all);
     }
     for (const { seen, client } of leavers) {
       await client.has(since.length - seen.length);
-      expect([...seen, ...told(client)]).toEqual(since);
+      expect([...seen, ...receivedIds(client)]).toEqual(since);
     }
   }, 90_000);
 });

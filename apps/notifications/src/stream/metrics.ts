@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-/** What operators see of the stream. */
+/** Metrics of the stream, except those of the ring. */
 @Injectable()
 export class StreamMetrics {
   readonly connections: Gauge<'transport'>;
@@ -22,7 +22,7 @@ export class StreamMetrics {
       labelNames: ['transport'],
       registers,
     });
-    // An autoscaler takes a replica without a value for one that carries its target.
+    // An autoscaler counts a replica without a value as one at its target, so the values start at 0.
     for (const transport of ['websocket', 'sse', 'page']) this.connections.set({ transport }, 0);
     this.frames = new Counter({ name: 'stream_frames_total', help: 'Events and gaps sent', labelNames: ['transport'], registers });
     this.closes = new Counter({
@@ -33,7 +33,7 @@ export class StreamMetrics {
     });
     this.refusals = new Counter({
       name: 'stream_refusals_total',
-      help: 'Requests that were refused, by code of the problem',
+      help: 'Refused requests, by problem code',
       labelNames: ['code'],
       registers,
     });
@@ -46,7 +46,7 @@ export class StreamMetrics {
     this.lag = new Histogram({ name: 'stream_lag_seconds', help: 'From the change of an order to its frame being written', buckets, registers });
     this.sendLag = new Histogram({
       name: 'stream_send_lag_seconds',
-      help: 'From an event reaching notifications to its frame being written: what the store took before it is left out',
+      help: 'From an event reaching notifications to its frame being written, without the time that the store took',
       buckets,
       registers,
     });
@@ -57,8 +57,8 @@ export class StreamMetrics {
     });
   }
 
-  watchCapacity(isFull: () => boolean, most: number): void {
+  watchCapacity(isFull: () => boolean, limit: number): void {
     gauge(this.registry, 'stream_full', '1 while the replica asks for no more clients', () => (isFull() ? 1 : 0));
-    gauge(this.registry, 'stream_connections_limit', 'Connections that the replica takes at most', () => most);
+    gauge(this.registry, 'stream_connections_limit', 'Maximum number of connections of the replica', () => limit);
   }
 }

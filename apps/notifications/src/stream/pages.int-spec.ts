@@ -25,7 +25,7 @@ describe('order events by page', () => {
     return JSON.parse(body) as Page;
   };
 
-  it('leads through all events, from the log and from memory, and then says that there is nothing more yet', async () => {
+  it('pages through all events, from the log and from memory, and ends with an empty page', async () => {
     shop.move(Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? {} : { subject: userId(9) })), { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '20' });
     await until(async () => (await replica.metric('stream_ring_end')) === 100);
@@ -40,12 +40,12 @@ describe('order events by page', () => {
     const own = shop.feed.filter(({ subject }) => subject !== userId(9));
     const cursor = expect.stringMatching(/^[\w-]{32}$/);
     expect(seen).toEqual(own.map(({ id, body }) => ({ id, cursor, ...(JSON.parse(body) as object) })));
-    // Each event's cursor leads on from it, as the page's does.
+    // An event's cursor continues after the event, as the page's does after the page.
     const { events } = await page(replica, `api_key=key&limit=1&cursor=${seen[20]?.cursor}`);
     expect(events).toEqual([seen[21]]);
   });
 
-  it('begins at the end without a cursor', async () => {
+  it('starts at the end of the log without a cursor', async () => {
     shop.move(3);
     const replica = await shop.start();
     await shop.isLogged();
@@ -58,7 +58,7 @@ describe('order events by page', () => {
     expect(next.events[0]?.id).toBe(more[0]?.id);
   });
 
-  it('waits for the first event that the client wants, and no longer than it was told to', async () => {
+  it('waits for the first matching event, and no longer than requested', async () => {
     const replica = await shop.start();
     const waiting = page(replica, 'api_key=key&wait=10&orderId=3');
     await until(async () => (await replica.metric('stream_connections')) === 1);
@@ -71,7 +71,7 @@ describe('order events by page', () => {
     expect(performance.now() - begun).toBeGreaterThan(950);
   });
 
-  it('is refused when the key ends while it waits', async () => {
+  it('is refused when the key is revoked while it waits', async () => {
     const replica = await shop.start();
     shop.identity.know('mine');
     const waiting = replica.ask(`${updates}?api_key=mine&wait=10`);
@@ -84,7 +84,7 @@ describe('order events by page', () => {
     expect(JSON.parse(body)).toMatchObject({ code: 'credential-refused' });
   });
 
-  it('shows gaps among the events', async () => {
+  it('includes gap notices among the events', async () => {
     shop.move(10, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
@@ -97,7 +97,7 @@ describe('order events by page', () => {
     expect(next.events.map(({ event, data }) => data.reason ?? event)).toEqual(['cursor-too-old', 'order.status_changed']);
   });
 
-  it('is read by pages of the origins that are allowed, and no others', async () => {
+  it('is readable for web pages of allowed origins only', async () => {
     const replica = await shop.start({ CORS_ORIGINS: 'https://plants.example' });
     const asked = { 'access-control-request-method': 'GET', 'access-control-request-headers': 'api_key' };
     const allowed = await replica.ask(updates, { origin: 'https://plants.example', ...asked }, 'OPTIONS');

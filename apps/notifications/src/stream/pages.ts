@@ -18,7 +18,7 @@ import { StartingPositions } from './starting-positions.js';
 const maxPageBytes = 1024 * 1024;
 const readsAtOnce = 2;
 
-/** Order events as JSON pages, for clients that ask instead of listening; with `wait`, by long poll. */
+/** Serves order events as JSON pages, with `wait` by long poll. */
 @Injectable()
 export class Pages {
   private readonly reads = new Semaphore(readsAtOnce);
@@ -37,9 +37,8 @@ export class Pages {
   }
 
   /**
-   * Waits for the first event as long as was asked for, unless the client goes.
-   * @returns JSON
-   * @throws CodedError
+   * Returns a page as JSON. Waits up to `waitSeconds` for the first event, unless the client disconnects or a drain begins.
+   * @throws CodedError when the client is refused
    */
   async read(asked: StreamRequest, requestId: string, client: { readonly isGone: boolean }): Promise<string> {
     this.connections.checkCapacity(this.waiting.size);
@@ -61,7 +60,7 @@ export class Pages {
       position = page.position;
       if (position < this.tail.ring.head) continue;
       await this.growth(end);
-      // Who asks, and what they may see, may have changed meanwhile.
+      // The credentials and their permissions may have changed during the wait.
       subscription = await check();
     }
   }
@@ -79,7 +78,7 @@ export class Pages {
     return bounded(entries, limit, reached);
   }
 
-  /** Resolves when there is more in the ring, at the end of the time, or at once when a drain begins. */
+  /** Resolves on `wake`, or at the time `end`. */
   private async growth(end: number): Promise<void> {
     const left = Math.max(0, end - performance.now());
     this.metrics.connections.inc({ transport: 'page' });
@@ -95,7 +94,7 @@ export class Pages {
     this.metrics.connections.dec({ transport: 'page' });
   }
 
-  /** Lets all waiting long polls look for new events. */
+  /** Ends the wait of all long polls, so that they look for new events. */
   wake(): void {
     for (const done of this.waiting) done();
   }
@@ -107,11 +106,11 @@ export class Pages {
   }
 }
 
-/** As many of the entries as a page may hold; `reached` when that is all of them. */
+/** Returns the entries that fit into a page, and the position after them: `reached` if all fit. */
 function bounded(entries: LogEntry[], limit: number, reached: Position): { entries: LogEntry[]; position: Position } {
   let bytes = 0;
   const end = entries.findIndex((entry, n) => n === limit || (bytes += entry.text.length) > maxPageBytes);
   if (end === -1) return { entries, position: reached };
-  const kept = entries.slice(0, Math.max(1, end));
-  return { entries: kept, position: kept.at(-1)?.position ?? reached };
+  const fitting = entries.slice(0, Math.max(1, end));
+  return { entries: fitting, position: fitting.at(-1)?.position ?? reached };
 }

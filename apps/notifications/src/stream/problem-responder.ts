@@ -6,7 +6,7 @@ import { NOTIFICATIONS_OPTIONS, type NotificationsOptions } from '../options.js'
 import { StreamMetrics } from './metrics.js';
 import { isDefect, pathOf, sendProblem } from './problems.js';
 
-/** Answers requests with problem documents, counts them, and logs defects. */
+/** Answers failed requests with problem documents, counts them, and logs defects. */
 @Injectable()
 export class ProblemResponder {
   constructor(

@@ -3,7 +3,7 @@ import { CredentialRefused } from '@plant-shop/credentials/credential-refused';
 import { CodedError } from '@plant-shop/platform/errors';
 import { retryAfterSeconds } from './reconnect.js';
 
-/** What the stream refuses with, and the same titles and statuses as at the gateway, where the pages of the types are. */
+/** Problem codes of the stream. Titles and statuses are those of the gateway, which serves the pages of the problem types. */
 const table: Readonly<Record<string, { readonly status: number; readonly title: string }>> = {
   'route-not-found': { status: 404, title: 'No such route' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
@@ -20,10 +20,10 @@ const table: Readonly<Record<string, { readonly status: number; readonly title: 
   internal: { status: 500, title: 'Internal error' },
 };
 
-/** The path without its query, which holds the key. */
+/** Returns the path without the query, which may hold an API key. */
 export const pathOf = (request: IncomingMessage): string => (request.url ?? '/').split(/[?#]/, 1)[0] ?? '/';
 
-/** An error whose answer has headers of its own. */
+/** An error whose response has additional headers. */
 export class HttpProblem extends CodedError {
   constructor(
     code: 'route-not-found' | 'method-not-allowed' | 'malformed-request',
@@ -40,10 +40,10 @@ export const badParameter = (parameter: string, must: string): CodedError =>
     errors: [{ parameter, detail: `${parameter} ${must}` }],
   });
 
-/** Whether an error is a defect of ours, to be logged. */
+/** Returns whether an error is a defect of this service, to be logged. */
 export const isDefect = (error: unknown): boolean => !(error instanceof CodedError) || (table[error.code]?.status ?? 500) === 500;
 
-/** What the answer says about the request, beside the error. */
+/** The request's part of a problem document. */
 export interface Occurrence {
   readonly publicUrl: string;
   readonly requestId: string;
@@ -51,7 +51,7 @@ export interface Occurrence {
   readonly instance: string;
 }
 
-/** RFC 9457. @returns the code that was answered */
+/** Sends a problem document (RFC 9457). Returns the code that was sent. */
 export function sendProblem(error: unknown, { publicUrl, requestId, instance }: Occurrence, response: ServerResponse): string {
   const coded = error instanceof CodedError && !isDefect(error) ? error : new CodedError('internal', '');
   const { status, title } = table[coded.code] ?? { status: 500, title: 'Internal error' };
@@ -82,7 +82,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'referrer-policy': 'no-referrer',
 };
 
-/** What every answer says, whoever made it, where clients come by TLS: the same year as at the gateway. */
+/** Returns the HSTS header of every response if clients connect by TLS: one year, as at the gateway. */
 export const transportSecurity = (streamUrl: string): Headers =>
   new Headers(streamUrl.startsWith('wss:') ? [['strict-transport-security', 'max-age=31536000']] : []);
 

@@ -12,7 +12,7 @@ const handshake = {
   'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==',
 };
 
-describe('what the stream refuses', () => {
+describe('refusals of the stream', () => {
   let shop: Shop;
   let replica: Replica;
   beforeAll(async () => {
@@ -34,14 +34,14 @@ describe('what the stream refuses', () => {
     ['a cursor with one character changed', `?api_key=key&cursor=B${good.slice(1)}`, {}, 400, 'invalid-cursor'],
     ['a cursor and something after it', `?api_key=key&cursor=${good}A`, {}, 400, 'invalid-cursor'],
     ['garbage for a last event', '?api_key=key', { 'last-event-id': 'x'.repeat(32) }, 400, 'invalid-cursor'],
-    ['an order that is no number', '?api_key=key&orderId=1e3', {}, 400, 'invalid-input'],
+    ['an order id that is not a number', '?api_key=key&orderId=1e3', {}, 400, 'invalid-input'],
     ['a plant below 1', '?api_key=key&plantId=0', {}, 400, 'invalid-input'],
-    ['a status that no order has', '?api_key=key&newStatus=lost', {}, 400, 'invalid-input'],
+    ['an unknown status', '?api_key=key&newStatus=lost', {}, 400, 'invalid-input'],
     ['a limit beyond 1,000', '?api_key=key&limit=1001', {}, 400, 'invalid-input'],
     ['broken percent-encoding', '?api_key=key&cursor=%E0%A4', {}, 400, 'malformed-request'],
   ];
 
-  it.each(cases)('%s: before the upgrade, and in answer to a plain request', async (_, query, headers, status, code) => {
+  it.each(cases)('%s is refused before the upgrade, and in answer to a plain request', async (_, query, headers, status, code) => {
     for (const more of [handshake, {}, { accept: 'text/event-stream' }]) {
       const answer = await replica.ask(`${updates}${query}`, { ...headers, ...more, 'x-request-id': 'mine' });
       expect(answer).toMatchObject({
@@ -70,29 +70,29 @@ describe('what the stream refuses', () => {
     }
   });
 
-  it.each(['POST', 'PUT', 'DELETE'])('answers %s with what is allowed', async (method) => {
+  it.each(['POST', 'PUT', 'DELETE'])('answers %s with 405 and the allowed method', async (method) => {
     const { status, headers, body } = await replica.ask(`${updates}?api_key=key`, {}, method);
     expect({ status, allow: headers.allow }).toEqual({ status: 405, allow: 'GET' });
     expect(JSON.parse(body)).toMatchObject({ code: 'method-not-allowed' });
   });
 
-  it('names a request by the same id to its client and to others, also when the client gave it none', async () => {
+  it('uses one request id towards client and identity, also when the client sent none', async () => {
     for (const headers of [handshake, {}, { accept: 'text/event-stream' }]) {
-      const answer = await replica.ask(`${updates}?api_key=nobody-has-this`, headers);
+      const answer = await replica.ask(`${updates}?api_key=unknown-key`, headers);
       expect(shop.identity.requestId).toMatch(/^[0-9a-f-]{36}$/);
       expect(answer.headers['x-request-id']).toBe(shop.identity.requestId);
       expect(JSON.parse(answer.body)).toMatchObject({ requestId: shop.identity.requestId });
     }
   });
 
-  it('says which handshake it wants', async () => {
+  it('names the handshake that it requires', async () => {
     const old = await replica.ask(`${updates}?api_key=key`, { ...handshake, 'sec-websocket-version': '8' });
     expect(old).toMatchObject({ status: 400, headers: { 'sec-websocket-version': '13' } });
     expect(await replica.ask(`${updates}?api_key=key`, { ...handshake, 'sec-websocket-key': 'short' })).toMatchObject({ status: 400 });
   });
 });
 
-describe('what browsers are told of the stream', () => {
+describe('Strict-Transport-Security of the stream', () => {
   const upgraded = async (replica: Replica): Promise<IncomingMessage['headers']> => {
     const asked = request({ port: replica.port, path: `${updates}?api_key=key`, headers: handshake, agent: false }).end();
     const [response, socket] = (await once(asked, 'upgrade')) as [IncomingMessage, Socket];
@@ -103,7 +103,7 @@ describe('what browsers are told of the stream', () => {
   it.each([
     ['wss://stream.example', 'max-age=31536000'],
     ['ws://127.0.0.1:8081', undefined],
-  ])('at %s every answer says how to come: %p', async (STREAM_PUBLIC_URL, told) => {
+  ])('at %s every response has the value %p', async (STREAM_PUBLIC_URL, expected) => {
     const shop = await Shop.open();
     try {
       const replica = await shop.start({ STREAM_PUBLIC_URL, CORS_ORIGINS: 'https://plants.example' });
@@ -118,7 +118,7 @@ describe('what browsers are told of the stream', () => {
       ];
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 204, 401, 401, 404]);
       const all = [...answers.map(({ headers }) => headers), await upgraded(replica)];
-      expect(all.map((headers) => headers['strict-transport-security'])).toEqual(Array(7).fill(told));
+      expect(all.map((headers) => headers['strict-transport-security'])).toEqual(Array(7).fill(expected));
     } finally {
       await shop.close();
     }

@@ -17,7 +17,7 @@ describe('replicas of the stream', () => {
   afterEach(() => shop.reset());
   afterAll(() => shop.close());
 
-  it('each sends every event to every socket, whichever of them took it in', async () => {
+  it('each sends every event to every socket, whichever replica logged it', async () => {
     const replicas = await Promise.all([shop.start(), shop.start(), shop.start()]);
     const clients = await Promise.all(replicas.flatMap((one) => [one.opened(), one.opened('api_key=admin&cursor=latest')]));
     for (let n = 0; n < 50; n++) {
@@ -31,10 +31,10 @@ describe('replicas of the stream', () => {
     }
   });
 
-  it('events whose message was lost are read from the log within a second or so', async () => {
+  it('read events whose message was lost from the log, within about a second', async () => {
     const replica = await shop.start();
     const client = await replica.opened();
-    // As another replica does it that dies before it tells anybody.
+    // Like a replica that crashes before it announces the events.
     await shop.sql.query(
       `INSERT INTO event_log (seq, event_id, subject, body, repeats)
        SELECT n, gen_random_uuid(), $1, format('{"event":"order.status_changed","data":{"orderId":%s}}', n), n = 2 FROM generate_series(1, 5) n`,
@@ -44,13 +44,13 @@ describe('replicas of the stream', () => {
     await shop.sql.query('UPDATE feed_watermark SET watermark = 3, epoch = $1', [shop.epoch]);
     await client.has(2);
     expect(performance.now() - begun).toBeLessThan(2_500);
-    // Nothing that is a repetition, and nothing beyond the watermark.
+    // Neither repetitions nor events beyond the watermark.
     await new Promise((resolve) => setTimeout(resolve, 1_200));
     expect(client.frames.map((frame) => (JSON.parse(frame) as { data: { orderId: number } }).data.orderId)).toEqual([1, 3]);
     expect(await replica.metric('stream_ring_misses_total')).toBe(1);
   });
 
-  it('more than a message takes is read from the log by the others', async () => {
+  it('read from the log what is too large for a message', async () => {
     const [left, right] = await Promise.all([shop.start(), shop.start()]);
     const clients = await Promise.all([left.opened(), right.opened()]);
     shop.move(Array.from({ length: 20 }, () => ({ newStatus: 'x'.repeat(40_000) })), { silently: true });
@@ -60,14 +60,14 @@ describe('replicas of the stream', () => {
     }
   });
 
-  it('one that is stopped tells its clients to come back elsewhere, lets nobody in, and cuts nobody off', async () => {
+  it('a stopping one closes its clients with 4200, refuses new ones, and aborts none', async () => {
     const [left, right] = await Promise.all([shop.start(), shop.start()]);
     const clients = await left.openedMany(200, 'api_key=key&cursor=latest');
     const waiting = left.ask(`${updates}?api_key=key&wait=20`);
     await until(async () => (await left.metric('stream_connections')) === 201);
     const events = shop.move(3);
     const stopped = left.stop();
-    // While clients are still being told, in parts.
+    // While other clients are still open: they are closed in parts.
     await until(() => clients.some(({ socket }) => socket.readyState === socket.CLOSED));
     const refused = await left.ask(`${updates}?api_key=key`, handshake);
     expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': expect.stringMatching(/^[1-5]$/) as unknown } });

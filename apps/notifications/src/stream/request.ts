@@ -11,14 +11,14 @@ import { badParameter, HttpProblem } from './problems.js';
 
 export const updatesPath = '/v1/orders/updates';
 
-/** Where a client wants to begin. */
+/** Where a client wants to start. */
 export type Start = 'latest' | 'earliest' | Cursor;
 
-/** What a request for order events says, checked as far as it can be without asking anybody. */
+/** A request for order events, validated as far as that needs no other service. */
 export interface StreamRequest {
   readonly credentials: PresentedCredentials;
   readonly filter: Filter;
-  /** Undefined: no cursor was given. */
+  /** Undefined if the request has no cursor. */
   readonly start: Start | undefined;
   readonly limit: number;
   readonly waitSeconds: number;
@@ -39,7 +39,7 @@ export function readRequest(request: IncomingMessage): StreamRequest {
   };
   const credentials = presentedCredentialsOf(request, one('api_key'));
   if (!credentials) {
-    throw new CredentialRefused('unauthorized', 'Show an API key as the parameter api_key or in the header api_key, or a token.');
+    throw new CredentialRefused('unauthorized', 'Send an API key as the parameter or header api_key, or a token.');
   }
   return {
     credentials,
@@ -55,7 +55,7 @@ export function readRequest(request: IncomingMessage): StreamRequest {
   };
 }
 
-/** Strictly: what a lenient parser would repair is a mistake of whoever sent it. */
+/** Parses the query strictly: refuses encoding errors instead of repairing them. */
 function queryOf(request: IncomingMessage): URLSearchParams {
   const [, query = ''] = /^[^?#]*\?([^#]*)/.exec(request.url ?? '') ?? [];
   try {
@@ -66,7 +66,7 @@ function queryOf(request: IncomingMessage): URLSearchParams {
   return new URLSearchParams(query);
 }
 
-/** What a browser's EventSource sends when it connects again, to the address that it was given: it is newer than that. */
+/** Returns the Last-Event-ID of a reconnecting EventSource. It is newer than the cursor in the URL, which stays the same. */
 function lastEventId(request: IncomingMessage): string | undefined {
   const id = request.headers['last-event-id'];
   return id === undefined || id === '' ? undefined : String(id);
@@ -76,7 +76,7 @@ function startOf(text: string | undefined): Start | undefined {
   if (text === undefined || text === 'latest' || text === 'earliest') return text;
   const cursor = decodeCursor(text);
   if (cursor) return cursor;
-  throw new CodedError('invalid-cursor', 'Give latest, earliest, or a cursor exactly as it came with an event.');
+  throw new CodedError('invalid-cursor', 'Use latest, earliest, or a cursor exactly as received with an event.');
 }
 
 function integerOf(name: string, text: string, min: number, max: number): number {
@@ -85,7 +85,7 @@ function integerOf(name: string, text: string, min: number, max: number): number
   return value;
 }
 
-/** A parameter that is a comma list, repeated, or both. */
+/** Returns the distinct values of a parameter that may be a comma-separated list, repeated, or both. */
 function listOf(query: URLSearchParams, name: string): readonly string[] | undefined {
   const given = query.getAll(name);
   if (given.length === 0) return undefined;

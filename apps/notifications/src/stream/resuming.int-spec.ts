@@ -12,10 +12,10 @@ describe('resuming', () => {
   afterAll(() => shop.close());
 
   const from = (cursor = ''): string => `api_key=key&cursor=${cursor}`;
-  const told = ({ events }: Client) => events.map(({ id, data }) => id ?? data.reason);
+  const received = ({ events }: Client) => events.map(({ id, data }) => id ?? data.reason);
   const idsOf = (events: readonly FeedEvent[]) => events.map(({ id }) => id);
 
-  it('is exact over restarts and other replicas, whatever happens meanwhile', async () => {
+  it('loses and repeats nothing across restarts and replicas, while events keep coming', async () => {
     const seen: (string | undefined)[] = [];
     let cursor: string | undefined = 'latest';
     let [left, right] = await Promise.all([shop.start(), shop.start()]);
@@ -23,10 +23,10 @@ describe('resuming', () => {
       const client = await (round % 2 === 0 ? left : right).opened(from(cursor));
       const before = shop.feed.length;
       shop.move(40, { silently: round % 3 === 2 });
-      // It goes in the middle of it.
+      // The client disconnects in the middle of them.
       await until(() => client.frames.length > (before - seen.length) / 2);
       client.socket.terminate();
-      seen.push(...told(client));
+      seen.push(...received(client));
       cursor = client.events.at(-1)?.cursor ?? cursor;
       if (round === 3) {
         await Promise.all([left.stop(), right.stop()]);
@@ -36,20 +36,20 @@ describe('resuming', () => {
     }
     const last = await left.opened(from(cursor));
     await until(() => seen.length + last.frames.length >= shop.feed.length);
-    expect([...seen, ...told(last)]).toEqual(idsOf(shop.feed));
+    expect([...seen, ...received(last)]).toEqual(idsOf(shop.feed));
   }, 20_000);
 
-  it('begins with the oldest event when asked for the earliest', async () => {
+  it('starts with the oldest event for `earliest`', async () => {
     const events = shop.move(1_200, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '100' });
     await shop.isLogged();
     const client = await replica.opened(from('earliest'));
     const more = shop.move(3);
     await client.has(1_203);
-    expect(told(client)).toEqual(idsOf([...events, ...more]));
+    expect(received(client)).toEqual(idsOf([...events, ...more]));
   });
 
-  it('goes on from the log to what comes meanwhile without a hole or a repetition', async () => {
+  it('continues from the log to new events without a gap or a repetition', async () => {
     shop.move(2_000, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
@@ -60,21 +60,21 @@ describe('resuming', () => {
     }
     for (const client of clients) {
       await client.has(2_100);
-      expect(told(client)).toEqual(idsOf(shop.feed));
+      expect(received(client)).toEqual(idsOf(shop.feed));
     }
   });
 
-  it('finds the own events among those of others', async () => {
+  it('finds own events among those of other customers', async () => {
     shop.move(Array.from({ length: 3_000 }, (_, n) => ({ subject: n % 1_000 === 7 ? customer : userId(9) })), { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
     const client = await replica.opened(from('earliest'));
     const last = shop.move();
     await client.has(4);
-    expect(told(client)).toEqual(idsOf([...shop.feed.filter(({ seq }) => [8, 1_008, 2_008].includes(seq)), ...last]));
+    expect(received(client)).toEqual(idsOf([...shop.feed.filter(({ seq }) => [8, 1_008, 2_008].includes(seq)), ...last]));
   });
 
-  it('shows one gap to a cursor that is older than what is kept, and goes on with the oldest', async () => {
+  it('sends one gap notice for a cursor older than the log, then the oldest events', async () => {
     shop.move(30, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
@@ -84,90 +84,90 @@ describe('resuming', () => {
     await shop.sql.query('UPDATE log_kept SET oldest = 15');
     const client = await replica.opened(from(first.events[3]?.cursor));
     await client.has(17);
-    expect(told(client)).toEqual(['cursor-too-old', ...idsOf(shop.feed.slice(14))]);
+    expect(received(client)).toEqual(['cursor-too-old', ...idsOf(shop.feed.slice(14))]);
     expect(client.events[0]).toEqual({
       event: 'stream.gap',
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT/),
       cursor: expect.stringMatching(/^[\w-]{32}$/),
       data: { reason: 'cursor-too-old' },
     });
-    // The gap was told, with a cursor of its own.
+    // The gap notice has its own cursor, so it is not sent again.
     const again = await replica.opened(from(client.events[0]?.cursor));
     await again.has(16);
-    expect(told(again)).toEqual(idsOf(shop.feed.slice(14)));
+    expect(received(again)).toEqual(idsOf(shop.feed.slice(14)));
     const earliest = await replica.opened(from('earliest'));
     await earliest.has(16);
-    expect(told(earliest)).toEqual(idsOf(shop.feed.slice(14)));
+    expect(received(earliest)).toEqual(idsOf(shop.feed.slice(14)));
   });
 
-  it('shows one gap to a cursor of a history that it never followed, and repeats rather than loses', async () => {
+  it('sends one gap notice for a cursor of an unknown epoch, then all events', async () => {
     shop.move(5, { silently: true });
     const replica = await shop.start();
     await shop.isLogged();
     const client = await replica.opened(from(encodeCursor({ epoch: userId(99), seq: 3 })));
     await client.has(6);
-    expect(told(client)).toEqual(['cursor-unknown', ...idsOf(shop.feed)]);
+    expect(received(client)).toEqual(['cursor-unknown', ...idsOf(shop.feed)]);
   });
 
-  it('shows one gap to a cursor beyond the log, which must have been set back, and goes on with all that comes', async () => {
+  it('sends one gap notice for a cursor beyond the log, which must have been restored, then all new events', async () => {
     shop.move(5, { silently: true });
     const replica = await shop.start();
     await shop.isLogged();
     const client = await replica.opened(from(encodeCursor({ epoch: shop.epoch, seq: 8 })));
     const more = shop.move(5);
     await client.has(6);
-    expect(told(client)).toEqual(['cursor-ahead', ...idsOf(more)]);
+    expect(received(client)).toEqual(['cursor-ahead', ...idsOf(more)]);
   });
 
-  it('misses nothing when the log is set back under replicas that run: who comes again is shown one gap', async () => {
-    // The log has them by no nudge: one that waits for its turn would bring the log's end back although the store is away.
+  it('loses nothing when the log is restored while replicas run: reconnecting clients get one gap notice', async () => {
+    // Without nudges: a pending one would restore the end of the log although the store is down.
     shop.move(10, { silently: true });
     const first = await shop.start();
     await shop.isLogged();
     const replicas = [first, await shop.start()];
     const clients = await Promise.all(replicas.map((one) => one.opened(from('earliest'))));
     for (const client of clients) await client.has(10);
-    shop.storeIsAway = true;
-    await shop.setLogBack(6);
-    // They are sent away, and what they come again with is beyond the log.
+    shop.storeIsDown = true;
+    await shop.restoreLog(6);
+    // They are closed, and their cursors are beyond the log when they reconnect.
     expect((await Promise.all(clients.map((one) => one.closed))).map(({ code }) => code)).toEqual([4200, 4200]);
     const again = await Promise.all(clients.map((one, n) => replicas[n]!.opened(from(one.events.at(-1)?.cursor))));
-    shop.storeIsAway = false;
+    shop.storeIsDown = false;
     shop.move(5);
     for (const client of again) {
       await client.has(10);
-      expect(told(client)).toEqual(['cursor-ahead', ...idsOf(shop.feed.slice(6))]);
+      expect(received(client)).toEqual(['cursor-ahead', ...idsOf(shop.feed.slice(6))]);
     }
     const all = await replicas[0]!.opened(from('earliest'));
     await all.has(15);
-    expect(told(all)).toEqual(idsOf(shop.feed));
+    expect(received(all)).toEqual(idsOf(shop.feed));
   });
 
-  it('misses nothing when the log is set back and has caught up before anybody looked', async () => {
+  it('loses nothing when the log was restored and has caught up before a replica noticed', async () => {
     const replica = await shop.start();
     shop.move(10);
     await shop.isLogged();
     const seen: (string | undefined)[] = [];
     let client = await replica.opened(from('earliest'));
     await client.has(10);
-    await shop.setLogBack(3);
+    await shop.restoreLog(3);
     shop.move(5);
-    // Some replicas notice and some do not: a client either goes on, or comes again.
+    // A replica may or may not notice: the client either continues or has to reconnect.
     await until(async () => {
       if (client.socket.readyState === client.socket.CLOSED) {
-        seen.push(...told(client));
+        seen.push(...received(client));
         client = await replica.opened(from(client.events.at(-1)?.cursor));
       }
-      return [...seen, ...told(client)].includes(shop.feed.at(-1)!.id);
+      return [...seen, ...received(client)].includes(shop.feed.at(-1)!.id);
     });
-    const own = [...seen, ...told(client)];
+    const own = [...seen, ...received(client)];
     const gaps = own.filter((one) => one === 'cursor-ahead').length;
     expect(gaps).toBeLessThanOrEqual(1);
     if (gaps === 0) expect(own).toEqual(idsOf(shop.feed));
     else expect(idsOf(shop.feed)).toEqual([...new Set(own)].filter((one) => one !== 'cursor-ahead'));
   });
 
-  it('tells clients once that the shop was restored, live and on their way', async () => {
+  it('sends one gap notice when the shop was restored, to live and to resuming clients', async () => {
     shop.move(5, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
@@ -178,15 +178,15 @@ describe('resuming', () => {
     shop.move(5, { silently: true });
     await live.has(11);
     const expected = [...idsOf(shop.feed.slice(0, 5)), 'restored', ...idsOf(shop.feed.slice(5))];
-    expect(told(live)).toEqual(expected);
-    // Its frames are events and nothing else.
+    expect(received(live)).toEqual(expected);
+    // Plain frames are events only.
     await plain.has(5);
     expect(plain.frames).toEqual(shop.feed.slice(5).map(({ body }) => body));
-    // From every position that was ever given out.
+    // From every cursor that was sent.
     for (const n of [0, 3, 4, 5, 6, 9]) {
       const again = await replica.opened(from(live.events[n]?.cursor));
       await again.has(10 - n);
-      expect(told(again)).toEqual(expected.slice(n + 1));
+      expect(received(again)).toEqual(expected.slice(n + 1));
       again.socket.terminate();
     }
     // From the log, too.
@@ -194,10 +194,10 @@ describe('resuming', () => {
     await shop.isLogged();
     const late = await replica.opened(from(live.events[2]?.cursor));
     await late.has(8 + 30);
-    expect(told(late).slice(0, 8)).toEqual(expected.slice(3));
+    expect(received(late).slice(0, 8)).toEqual(expected.slice(3));
   });
 
-  it('shows numbers that were lost as one gap, at its position', async () => {
+  it('sends one gap notice for lost numbers, between the events around them', async () => {
     shop.move(3, { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
@@ -207,11 +207,11 @@ describe('resuming', () => {
     shop.move(3, { silently: true });
     await live.has(7);
     const expected = [...idsOf(shop.feed.slice(0, 3)), 'lost', ...idsOf(shop.feed.slice(3))];
-    expect(told(live)).toEqual(expected);
+    expect(received(live)).toEqual(expected);
     for (const n of [1, 2, 3, 4]) {
       const again = await replica.opened(from(live.events[n]?.cursor));
       await again.has(6 - n);
-      expect(told(again)).toEqual(expected.slice(n + 1));
+      expect(received(again)).toEqual(expected.slice(n + 1));
     }
   });
 });

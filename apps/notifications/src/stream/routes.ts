@@ -9,7 +9,7 @@ export const isServed = (path: string): boolean => path === updatesPath || path 
 /** @throws HttpProblem `route-not-found`, `method-not-allowed` */
 export function checkRoute(request: IncomingMessage): void {
   if (!isServed(pathOf(request))) throw noRoute();
-  if (request.method !== 'GET') throw new HttpProblem('method-not-allowed', 'Order events are read with GET.', { allow: 'GET' });
+  if (request.method !== 'GET') throw new HttpProblem('method-not-allowed', 'Read order events with GET.', { allow: 'GET' });
 }
 
 export const noRoute = (): HttpProblem =>

@@ -1,4 +1,4 @@
-/** At most so many pieces of work at once; the others wait their turn. */
+/** Runs at most `count` pieces of work at once; the others wait in order of arrival. */
 export class Semaphore {
   private readonly waiting: (() => void)[] = [];
   private running = 0;

@@ -10,7 +10,7 @@ const MiB = 1024 * 1024;
 const principal = { subject: 'someone', permissions: [], shown: [] };
 const caller = { principal, credential: 'apiKey:one', revokedBy: [], expiresAt: Infinity };
 
-describe('clients that together leave too much unread', () => {
+describe('clients with too much unread data in total', () => {
   let server: Server;
   const ends: Socket[] = [];
   beforeEach(async () => {
@@ -23,7 +23,7 @@ describe('clients that together leave too much unread', () => {
     server.close();
   });
 
-  /** A client that reads nothing of what it is sent. */
+  /** Returns a client that reads nothing of the bytes sent to it. */
   async function unreadBy(bytes: number): Promise<Connection> {
     const accepted = once(server, 'connection');
     const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -38,7 +38,7 @@ describe('clients that together leave too much unread', () => {
     return connection;
   }
 
-  it('are closed with 4100, those with most first, until it is bearable', async () => {
+  it('are closed with 4100, those with most first, until the total is within the limit', async () => {
     const [some, most, more] = [await unreadBy(20 * MiB), await unreadBy(40 * MiB), await unreadBy(30 * MiB)];
     const slow = new SlowClients(50 * MiB);
     for (const connection of [some, most, more]) slow.note(connection, 0);
@@ -47,7 +47,7 @@ describe('clients that together leave too much unread', () => {
     expect(closed).toEqual([[most, 4100]]);
   });
 
-  it('are left alone below that', async () => {
+  it('stay open below the limit', async () => {
     const slow = new SlowClients(100 * MiB);
     slow.note(await unreadBy(40 * MiB), 0);
     const closed: number[] = [];

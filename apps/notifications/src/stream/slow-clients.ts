@@ -1,19 +1,19 @@
 import type { Socket } from 'node:net';
 import type { Connection } from './connection.js';
 
-/** What a client may leave unread before it is closed with 4101: it comes back with its cursor, and nothing is lost. */
+/** Limits of unread data per client, beyond which it is closed with 4101. It can resume with its cursor without loss. */
 const maxUnsentBytes = 1024 * 1024;
 const maxUnsentMs = 10_000;
-/** What all clients together may leave unread; beyond it, those with most are closed with 4100. */
-const maxUnsentInAll = 256 * 1024 * 1024;
+/** Limit of unread data of all clients together, beyond which those with most are closed with 4100. */
+const maxUnsentTotal = 256 * 1024 * 1024;
 
-/** Clients that do not take what is sent to them: the only ones whose buffers are looked at. */
+/** Tracks clients whose sockets have unsent data; only their buffers are examined. */
 export class SlowClients {
   private readonly behind = new Set<Connection>();
 
-  constructor(private readonly maxInAll = maxUnsentInAll) {}
+  constructor(private readonly maxTotal = maxUnsentTotal) {}
 
-  /** Something was just sent. */
+  /** Call after each write. */
   note(connection: Connection, now: number): void {
     const { socket } = connection.transport ?? {};
     if (!socket || socket.writableLength === 0 || connection.unsent) return;
@@ -25,12 +25,12 @@ export class SlowClients {
     this.behind.delete(connection);
   }
 
-  /** It may get more. */
+  /** Returns whether the client may be sent more. */
   static takesMore({ transport }: Connection): boolean {
     return (transport?.socket.writableLength ?? 0) <= maxUnsentBytes;
   }
 
-  /** Once a second. `close` is called for those that took nothing of what they were sent 10 s ago. */
+  /** Call once a second. Calls `close` for clients that have read nothing for 10 s of what was sent by then. */
   sweep(now: number, close: (connection: Connection, code: 4100 | 4101) => void): void {
     let total = 0;
     for (const connection of this.behind) {
@@ -38,7 +38,7 @@ export class SlowClients {
       if (!transport || !unsent) continue;
       const { writableLength, bytesWritten } = transport.socket;
       total += writableLength;
-      // bytesWritten counts what still waits in the buffer.
+      // bytesWritten includes what is still in the buffer.
       if (bytesWritten - writableLength >= unsent.bytes) {
         connection.unsent = undefined;
         this.behind.delete(connection);
@@ -47,20 +47,20 @@ export class SlowClients {
         close(connection, 4101);
       }
     }
-    if (total > this.maxInAll) this.relieve(total, close);
+    if (total > this.maxTotal) this.relieve(total, close);
   }
 
   private relieve(total: number, close: (connection: Connection, code: 4100) => void): void {
     const size = (connection: Connection): number => connection.transport?.socket.writableLength ?? 0;
     for (const connection of [...this.behind].sort((a, b) => size(b) - size(a))) {
-      if (total <= this.maxInAll) return;
+      if (total <= this.maxTotal) return;
       total -= size(connection);
       close(connection, 4100);
     }
   }
 }
 
-/** Resolves when the socket wants more, or is gone. */
+/** Resolves when the socket has drained or is closed. */
 export async function drained(socket: Socket): Promise<void> {
   if (!socket.writableNeedDrain || socket.destroyed) return;
   await new Promise<void>((resolve) => {

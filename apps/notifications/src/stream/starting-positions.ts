@@ -6,13 +6,13 @@ import type { GapReason } from '../log/log-entry.js';
 import { LogTail } from '../log/log-tail.js';
 import type { Start } from './request.js';
 
-/** Where a client begins, and what it must be told first. */
+/** Where a client starts, and the gap notice to send first. */
 export interface StartingPosition {
   readonly position: Position;
   readonly gap?: GapReason;
 }
 
-/** What `latest`, `earliest` and cursors mean at this moment. */
+/** Resolves `latest`, `earliest` and cursors to positions. */
 @Injectable()
 export class StartingPositions {
   constructor(
@@ -27,13 +27,13 @@ export class StartingPositions {
     if (start === 'earliest') return { position: await this.beginning() };
     const position = history.positionOf(start);
     if (position !== undefined && position <= ring.head) return { position };
-    // Another replica may know more than this one; the log knows all.
+    // Another replica may have seen more of the log than this one: read the log before judging the cursor.
     await this.tail.readToEnd();
-    return this.afterCatchUp(this.tail.history.positionOf(start));
+    return this.withGap(this.tail.history.positionOf(start));
   }
 
-  /** It is told of the gap, and goes on so that nothing is lost, though some of it may come again. */
-  private async afterCatchUp(position: Position | undefined): Promise<StartingPosition> {
+  /** Chooses a position from which nothing is lost, though events may be repeated. */
+  private async withGap(position: Position | undefined): Promise<StartingPosition> {
     if (position === undefined) return { position: await this.beginning(), gap: 'cursor-unknown' };
     const { head } = this.tail.ring;
     return position <= head ? { position } : { position: head, gap: 'cursor-ahead' };

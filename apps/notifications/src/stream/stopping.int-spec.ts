@@ -7,7 +7,7 @@ import { testSettings } from '../notifications.spec.fixture.js';
 import { startNotifications } from '../start.js';
 import { Replica, Shop, updates } from './stream.spec.fixture.js';
 
-describe('a replica of the stream that is stopped', () => {
+describe('a stopping replica of the stream', () => {
   let shop: Shop;
   let replica: Replica;
   beforeAll(async () => {
@@ -29,7 +29,7 @@ describe('a replica of the stream that is stopped', () => {
 
   const keeping = (): Agent => new Agent({ keepAlive: true, maxSockets: 1 });
 
-  it('serves pages and event streams on connections that are open, and refuses sockets, which come by new ones', async () => {
+  it('serves pages and event streams on open connections, and refuses WebSockets, which use new ones', async () => {
     const [pages, waiting, events] = [keeping(), keeping(), keeping()];
     for (const agent of [pages, waiting, events]) {
       const first = await ask(agent, '', 'application/json');
@@ -56,7 +56,7 @@ describe('a replica of the stream that is stopped', () => {
     expect(performance.now() - begun).toBeLessThan(10_000);
   });
 
-  it('ends the connection of an event stream with the stream, so that no client sends its next request there', async () => {
+  it('closes the connection of an event stream with the stream, so that no client sends another request on it', async () => {
     const another = await shop.start();
     replica = another;
     shop.identity.know('leaver', { userId: '00000000-0000-4000-8000-0000000000ee' });
@@ -69,7 +69,7 @@ describe('a replica of the stream that is stopped', () => {
   it.each(['both', 'stream'])('drains its WebSockets (4200) when Nest closes the app, with the role `%s`', async (NOTIFICATIONS_ROLE) => {
     let port = 0;
     const service = await startService('notifications', shop.nats.url, async (one) => {
-      // Without the drain that runs before the app is closed.
+      // Disables the drain that runs before the app is closed.
       jest.spyOn(one, 'beforeClose').mockReturnValue();
       port = (await startNotifications(one, testSettings(shop.database.serviceUrl, { NOTIFICATIONS_ROLE }))).streamPort ?? 0;
     });

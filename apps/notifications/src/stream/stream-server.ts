@@ -16,17 +16,17 @@ import { pathOf, securityHeaders, transportSecurity } from './problems.js';
 import { readRequest } from './request.js';
 import { asyncApiPath, checkRoute, isServed } from './routes.js';
 
-/** Against requests that never end: nothing of a stream counts, which goes on after its request. */
+/** Limits of receiving a request. They do not limit a stream, whose request has ended. */
 const limits = { headersTimeout: 5_000, requestTimeout: 10_000, connectionsCheckingInterval: 2_000, maxHeaderSize: 16_384 };
 
-/** How long a drain waits for the last connections to go. */
+/** How long a drain waits for the last connections to close. */
 const drainLimitMs = 1_300;
 
-/** The stream's port: event streams, pages and the AsyncAPI document. `StreamAdapter` takes its upgrades. */
+/** Serves the stream's port: SSE, pages and the AsyncAPI document. `StreamAdapter` handles its upgrades. */
 @Injectable()
 export class StreamServer implements OnModuleInit, OnApplicationShutdown {
   readonly server: Server;
-  /** Of every answer. */
+  /** Headers of every response. */
   readonly headers: Headers;
   private readonly drainer = new ConnectionDrain();
   private readonly document: string;
@@ -50,14 +50,14 @@ export class StreamServer implements OnModuleInit, OnApplicationShutdown {
     });
   }
 
-  /** A port that is taken ends the start here. */
+  /** Rejects if the port is in use, which ends the start of the service. */
   async onModuleInit(): Promise<void> {
     const { stream } = this.options;
     this.server.listen(stream.port, stream.host);
     await once(this.server, 'listening');
   }
 
-  /** Tells clients to connect elsewhere, serves what is still on its way, and waits for them to go. */
+  /** Tells clients to reconnect elsewhere, answers requests in progress, and waits for connections to close. */
   drain(): Promise<void> {
     return (this.drained ??= this.drainOnce());
   }

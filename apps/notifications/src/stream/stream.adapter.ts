@@ -15,10 +15,10 @@ import { StreamServer } from './stream-server.js';
 import { type AdmittedSocket, checkHandshake, offersResumable, resumableProtocol, StreamSocket } from './websocket.js';
 
 const maxInboundBytes = 4 * 1024;
-/** Newer than the types of `ws`. */
+/** An option that the types of `ws` do not have yet. */
 const closeTimeout = { closeTimeout: closeLimitMs };
 
-/** A handshake that has not been answered. */
+/** A handshake without a response so far. */
 interface Handshake {
   readonly request: IncomingMessage;
   readonly socket: Socket;
@@ -27,8 +27,8 @@ interface Handshake {
 }
 
 /**
- * Connects Nest's gateway to the stream's port. Nest calls a gateway only after the 101, so the adapter decides before it: a
- * refused client gets an HTTP problem, and only admitted ones reach the gateway.
+ * Connects Nest's gateway to the stream's port. Nest calls a gateway only after the 101, so the adapter admits or refuses clients
+ * before it: a refused client gets an HTTP problem.
  */
 @Injectable()
 export class StreamAdapter extends AbstractWsAdapter {
@@ -41,7 +41,7 @@ export class StreamAdapter extends AbstractWsAdapter {
     super(stream.server);
   }
 
-  /** @param path where the gateway is; it has no port of its own */
+  /** @param path the gateway's path; its port is ignored, because it shares the stream's */
   create(_port: number, { path }: { readonly path: string }): WebSocketServer {
     const server = new WebSocketServer({
       noServer: true,
@@ -60,11 +60,11 @@ export class StreamAdapter extends AbstractWsAdapter {
     return server;
   }
 
-  /** Called after `handleConnection`. Counts what clients send, which is otherwise ignored: `heartbeat.ts` closes those that flood. */
+  /** Runs after `handleConnection`. Counts what clients send and ignores it otherwise; `heartbeat.ts` closes clients that flood. */
   bindMessageHandlers(client: StreamSocket): void {
-    client.on('pong', answered);
-    client.on('ping', hear);
-    client.on('message', hear);
+    client.on('pong', notePong);
+    client.on('ping', countMessage);
+    client.on('message', countMessage);
     client.on('error', waitForClose);
   }
 
@@ -72,7 +72,7 @@ export class StreamAdapter extends AbstractWsAdapter {
     client.on('close', disconnected);
   }
 
-  /** Drains: clients are told to connect elsewhere (4200), and not cut off. */
+  /** Drains first, so that clients are told to reconnect elsewhere (4200). */
   override async close(server: WebSocketServer): Promise<void> {
     await this.stream.drain();
     await super.close(server);
@@ -91,7 +91,7 @@ export class StreamAdapter extends AbstractWsAdapter {
     });
   }
 
-  /** Sends a full HTTP answer on the socket that Node's server no longer handles. */
+  /** Sends a complete HTTP response on the socket, which Node's server no longer handles after an upgrade. */
   private refuse(error: unknown, { request, socket, requestId }: Handshake): void {
     const response = new ServerResponse(request);
     response.setHeaders(this.stream.headers);
@@ -102,17 +102,17 @@ export class StreamAdapter extends AbstractWsAdapter {
   }
 }
 
-/** Not an arrow in the handler of an upgrade: that would hold the request and its headers for as long as the socket lives. */
+/** A function and no closure in the upgrade handler: that would keep the request and its headers as long as the socket lives. */
 function destroy(this: Socket): void {
   this.destroy();
 }
 
-// All sockets share these listeners: a closure for each would cost memory.
-function answered(this: WebSocket): void {
+// All sockets share these handlers: a closure for each would cost memory.
+function notePong(this: WebSocket): void {
   (this as StreamSocket).connection.awaitsPong = false;
 }
-function hear(this: WebSocket): void {
+function countMessage(this: WebSocket): void {
   (this as StreamSocket).connection.messagesSincePing++;
 }
-/** After an error, `ws` reports the code with `close`. */
+/** `ws` emits `close` with the code after an error. */
 const waitForClose = (): void => undefined;

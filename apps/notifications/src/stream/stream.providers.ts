@@ -18,10 +18,10 @@ import { StartingPositions } from './starting-positions.js';
 import { StreamServer } from './stream-server.js';
 import { StreamAdapter } from './stream.adapter.js';
 
-/** How long identity may take to check a credential. */
+/** How long a check of a credential may take at identity. */
 const requestBudgetMs = 5_000;
 
-/** What the stream is made of. */
+/** The parts of a replica that serves the stream. */
 export const streamProviders = (publicUrl: string): Provider[] => [
   {
     provide: CredentialChecker,

@@ -21,7 +21,7 @@ import { migrationsFolder } from '../database.js';
 import { testSettings } from '../notifications.spec.fixture.js';
 import { startNotifications } from '../start.js';
 
-// Notifications over real NATS and Postgres; store and identity are made up, with the contract's payloads validated.
+// Notifications with real NATS and Postgres. Store and identity are fakes, which validate payloads by the contract.
 
 export type FeedEvent = FeedPage['events'][number];
 
@@ -38,15 +38,15 @@ interface KnownCredential {
   readonly expiresAt?: string;
 }
 
-/** Credentials by digest, and a numbered log of what was revoked. */
+/** A fake identity: credentials by digest, and a revocation log. */
 export class FakeIdentity {
   readonly credentials = new Map<string, KnownCredential>();
   log: Revocation[] = [];
-  /** While set, nothing is answered. */
+  /** While set, it answers no requests. */
   isSilent = false;
-  /** How far its clock is ahead of that of notifications. */
+  /** Milliseconds by which its clock is ahead of this host's. */
   aheadMs = 0;
-  /** Of the request that a credential was asked about for. */
+  /** Request id of the last check of a credential. */
   requestId = '';
 
   know(secret: string, credential: Partial<KnownCredential> = {}): void {
@@ -65,7 +65,7 @@ export class FakeIdentity {
     }
   }
 
-  /** It is gone without an entry in the log. */
+  /** Removes a credential without an entry in the log. */
   forget(secret: string): void {
     this.credentials.delete(digestOf(secret));
   }
@@ -109,21 +109,21 @@ export interface Move {
   readonly orderId?: number;
   readonly plantId?: number;
   readonly newStatus?: string;
-  /** Absent: a change of its status. */
+  /** Absent for a status change. */
   readonly type?: Exclude<EventType, 'order.status_changed'>;
 }
 
-/** What events of a type say beside the order and its plant. */
+/** Additional data of events by type. */
 const dataOf = {
   'order.placed': { quantity: 1 },
   'order.shipped': { carrier: 'Green Post', trackingNumber: 'GP-0042' },
   'refund.due': { refundId: 31 },
 } satisfies Record<NonNullable<Move['type']>, object>;
 
-/** Everything around the stream; replicas come and go. */
+/** The environment of the stream, and its replicas. */
 export class Shop {
   readonly identity = new FakeIdentity();
-  /** What the store has. */
+  /** The store's events. */
   readonly feed: FeedEvent[] = [];
   epoch = epochNo(1);
   private fakes: { stop: () => Promise<void> }[] = [];
@@ -147,7 +147,7 @@ export class Shop {
     shop.fakes = await Promise.all([
       startFake(nats.url, 'store', [
         fake(store.feedRead, ({ after, limit }) => {
-          if (shop.storeIsAway) throw unavailable('store');
+          if (shop.storeIsDown) throw unavailable('store');
           const events = shop.feed.filter(({ seq }) => seq > after).slice(0, limit);
           return { epoch: shop.epoch, head: shop.feed.at(-1)?.seq ?? 0, matches: true, next: events[0]?.seq ?? after + 1, events };
         }),
@@ -157,7 +157,7 @@ export class Shop {
     return shop;
   }
 
-  /** One more connection, to hear what is said over NATS. */
+  /** Opens another connection to NATS. */
   connect(): Promise<Nats> {
     return Nats.connect({ url: this.nats.url, name: 'test' }, createLogger('test', 'fatal'));
   }
@@ -172,13 +172,13 @@ export class Shop {
     await this.nats.stop();
   }
 
-  /** Ends all replicas, and empties log and feed. */
+  /** Stops all replicas, and empties log and feed. */
   async reset(): Promise<void> {
     this.identity.isSilent = false;
     this.identity.aheadMs = 0;
-    // Users and keys that are revoked there never come back, and the next test has those of the same ids again.
+    // Revoked ids stay revoked, and the next test uses the same ids again.
     this.identity.log = [];
-    this.storeIsAway = false;
+    this.storeIsDown = false;
     await Promise.all(this.replicas.splice(0).map((one) => one.stop()));
     this.feed.length = 0;
     this.epoch = epochNo(1);
@@ -198,7 +198,7 @@ export class Shop {
     return replica;
   }
 
-  /** Orders move; the store has numbered it and, if told to, says so. */
+  /** Adds events to the store's feed and, unless `silently`, publishes a nudge. */
   move(moves: readonly Move[] | number = 1, { silently = false } = {}): FeedEvent[] {
     const all = typeof moves === 'number' ? Array.from({ length: moves }, () => ({})) : moves;
     const events = all.map((move) => this.event(move));
@@ -210,17 +210,18 @@ export class Shop {
     return events;
   }
 
-  /** The database of notifications was restored from a backup while its replicas run. */
-  async setLogBack(watermark: number): Promise<void> {
+  /** Restores the database of notifications from a backup while its replicas run. */
+  async restoreLog(watermark: number): Promise<void> {
     await this.sql.query(`
       BEGIN;
       DELETE FROM event_log WHERE seq > ${watermark};
       UPDATE feed_watermark SET watermark = ${watermark};
       COMMIT`);
   }
-  storeIsAway = false;
+  /** While set, the store answers no requests. */
+  storeIsDown = false;
 
-  /** The store was restored from a backup: a new history begins after the numbers that it ever gave. */
+  /** Restores the store from a backup: a new epoch begins after the numbers used so far. */
   beginEpoch(n: number, numbersLost = 0): void {
     this.epoch = epochNo(n);
     this.lost += numbersLost;
@@ -256,7 +257,7 @@ export interface HttpAnswer {
   readonly body: string;
 }
 
-/** One process of notifications, seen from outside. */
+/** One replica of notifications, seen from outside. */
 export class Replica {
   private stopped: Promise<void> | undefined;
 
@@ -280,8 +281,8 @@ export class Replica {
   }
 
   /**
-   * Many at once, in parts. One that is refused tries again: a busy machine may not hear of revocations for a second, and then lets
-   * nobody in.
+   * Opens many clients, in parts. Retries refused ones: a replica on a busy machine may not hear of revocations for a second, and then
+   * admits no clients.
    */
   async openedMany(count: number, query: string): Promise<Client[]> {
     const end = performance.now() + 10_000;
@@ -309,20 +310,20 @@ export class Replica {
     return { status: response.statusCode ?? 0, headers: response.headers, body };
   }
 
-  /** Connections that ended with a code. */
+  /** Returns the number of connections that were closed with a code. */
   async closes(code: string): Promise<number> {
     const { values } = (await this.service.metrics.getSingleMetric('stream_closes_total')?.get()) ?? { values: [] };
     return values.find(({ labels }) => labels['code'] === code)?.value ?? 0;
   }
 
-  /** The sum of a metric over its labels. */
+  /** Returns the sum of a metric over its labels. */
   async metric(name: string): Promise<number> {
     const { values } = (await this.service.metrics.getSingleMetric(name)?.get()) ?? { values: [] };
     return values.reduce((sum, { value }) => sum + value, 0);
   }
 }
 
-/** A client of the stream by WebSocket. */
+/** A WebSocket client of the stream. */
 export class Client {
   readonly frames: string[] = [];
   readonly isOpen: Promise<void>;
@@ -342,7 +343,7 @@ export class Client {
     });
   }
 
-  /** What came, for resumable clients. */
+  /** The parsed frames of a resumable client. */
   get events(): { id?: string; cursor: string; event: string; data: { orderId?: number; reason?: string } }[] {
     return this.frames.map((frame) => JSON.parse(frame) as Client['events'][number]);
   }

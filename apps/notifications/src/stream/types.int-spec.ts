@@ -4,7 +4,7 @@ import { until } from '@plant-shop/testing/until';
 import { customer, type FeedEvent, type HttpAnswer, type Move, type Replica, Shop, updates, userId } from './stream.spec.fixture.js';
 
 const all = 'order.status_changed,order.placed,order.shipped,refund.due';
-/** An order's life, and one of somebody else. */
+/** The events of an order, and of an order of another customer. */
 const life: readonly Move[] = [
   { orderId: 1, type: 'order.placed' },
   { orderId: 2, subject: userId(2), type: 'order.placed' },
@@ -34,7 +34,7 @@ describe('event types of the stream', () => {
   const ask = (replica: Replica, query: string): Promise<HttpAnswer> => replica.ask(`${updates}?api_key=key&${query}`);
   const page = async (replica: Replica, query: string): Promise<Page> => JSON.parse((await ask(replica, query)).body) as Page;
 
-  it('come as they are asked for, in one order with the others, live and from the log', async () => {
+  it('are sent as requested, in one sequence, live and from the log', async () => {
     const replica = await shop.start();
     const [live, liveOfAll, placed] = await Promise.all([
       replica.opened(`api_key=key&types=${all}`),
@@ -52,9 +52,9 @@ describe('event types of the stream', () => {
     expect((await page(replica, `cursor=earliest&types=${all}`)).events.map(({ id }) => id)).toEqual(own.map(({ id }) => id));
   });
 
-  it('are read from the log, by each set of types', async () => {
+  it('are read from the log for each set of types', async () => {
     shop.move(life, { silently: true });
-    // The ring holds these alone.
+    // The ring holds only these.
     shop.move(Array.from({ length: 10 }, () => ({ subject: userId(2) })), { silently: true });
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     await shop.isLogged();
@@ -63,12 +63,12 @@ describe('event types of the stream', () => {
     expect(await typesOf('types=order.placed')).toEqual(['order.placed']);
     expect(await typesOf('types=order.placed,order.status_changed')).toEqual(['order.placed', 'order.status_changed', 'order.status_changed']);
     expect(await typesOf('')).toEqual(['order.status_changed', 'order.status_changed']);
-    // A status is asked of what has one.
+    // newStatus filters only events that have a status.
     expect(await typesOf(`types=${all}&newStatus=delivered`)).toEqual(['order.placed', 'order.shipped', 'order.status_changed', 'refund.due']);
     expect(await replica.metric('stream_pages_read_total')).toBeGreaterThan(0);
   });
 
-  it('do not change what a cursor means: it goes on with other types where it was', async () => {
+  it('do not change the meaning of a cursor: a client can resume with other types', async () => {
     const replica = await shop.start();
     const client = await replica.opened(`api_key=key&cursor=latest&types=${all}`);
     const own = shop.move(life).filter(({ subject }) => subject === customer);
@@ -81,7 +81,7 @@ describe('event types of the stream', () => {
     expect((await page(replica, `cursor=${cursor}`)).cursor).toBe((await page(replica, 'cursor=latest')).cursor);
   });
 
-  it('that are not asked for end no long poll', async () => {
+  it('that are not requested do not end a long poll', async () => {
     const replica = await shop.start();
     const waiting = page(replica, 'cursor=latest&wait=20');
     await until(async () => (await replica.metric('stream_connections')) === 1);
@@ -102,43 +102,43 @@ describe('event types of the stream', () => {
     });
   });
 
-  describe('beside a replica of the release before', () => {
+  describe('beside a replica of the previous release', () => {
     let nats: Nats;
-    const told: { readonly upTo: number; readonly events?: readonly FeedEvent[]; readonly mixedEvents?: readonly FeedEvent[] }[] = [];
+    const published: { readonly upTo: number; readonly events?: readonly FeedEvent[]; readonly mixedEvents?: readonly FeedEvent[] }[] = [];
     beforeAll(async () => {
       nats = await shop.connect();
-      nats.listen('notifications.fanout', (message) => told.push(message.json()));
+      nats.listen('notifications.fanout', (message) => published.push(message.json()));
       await nats.connection.flush();
     });
     beforeEach(() => {
-      told.length = 0;
+      published.length = 0;
     });
     afterAll(() => nats.close(1_000));
 
-    /** What such a replica shows of the log: all that is no repetition. */
-    const shown = async (): Promise<string[]> =>
+    /** Returns what such a replica sends from the log: all rows without `repeats`. */
+    const sentByPrevious = async (): Promise<string[]> =>
       (await shop.sql.query<{ body: string }>('SELECT body FROM event_log WHERE NOT repeats ORDER BY seq')).rows.map(({ body }) => body);
 
-    it('tells it nothing of other types, and shows it none in the log', async () => {
+    it('hides other types from it, in messages and in the log', async () => {
       const replica = await shop.start();
       const client = await replica.opened(`api_key=key&types=${all}`);
       const events = shop.move(life);
       await client.has(5);
-      await until(() => told.at(-1)?.upTo === 7);
-      expect(told.flatMap((one) => one.events ?? []).map(typeOf)).not.toContain('order.placed');
-      expect(await shown()).toEqual(bodies(events.filter((one) => typeOf(one) === 'order.status_changed')));
+      await until(() => published.at(-1)?.upTo === 7);
+      expect(published.flatMap((one) => one.events ?? []).map(typeOf)).not.toContain('order.placed');
+      expect(await sentByPrevious()).toEqual(bodies(events.filter((one) => typeOf(one) === 'order.status_changed')));
     });
 
-    it('tells the replicas of today of all types, which do not read the log for them', async () => {
+    it('publishes all types to current replicas, which do not read the log for them', async () => {
       const replica = await shop.start();
       const client = await replica.opened(`api_key=key&types=${all}`);
       shop.move(1);
       await client.has(1);
       const events = shop.move(life);
-      await until(() => told.at(-1)?.upTo === 8);
-      const message = told.find(({ mixedEvents }) => mixedEvents);
+      await until(() => published.at(-1)?.upTo === 8);
+      const message = published.find(({ mixedEvents }) => mixedEvents);
       expect(message?.mixedEvents).toEqual(events);
-      // The same of events that are not in the log: it is shown as it was told.
+      // An event that is only in a message is sent, too: the replica did not read the log.
       await client.has(6);
       const next = shop.move([{ orderId: 9, type: 'order.placed' }], { silently: true });
       shop.feed.pop();
@@ -147,11 +147,11 @@ describe('event types of the stream', () => {
       expect(client.frames.at(-1)).toBe(next[0]?.body);
     });
 
-    it('shows what that one has logged, once also where it came under two numbers', async () => {
+    it('sends what that one has logged, and events with two numbers once', async () => {
       const events = shop.move([...life, { orderId: 1, type: 'order.shipped' }], { silently: true });
       const again = { ...events[0]!, seq: events.length + 1 };
       shop.feed.push(again);
-      // As that release logs. A number that an event gets after a restore comes later than the first one.
+      // Logs like that release. After a restore an event may get a second, higher number.
       for (const rows of [shop.feed.slice(0, -1), [again]]) {
         await shop.sql.query(
           `INSERT INTO event_log (seq, event_id, subject, body, repeats)
@@ -168,10 +168,10 @@ describe('event types of the stream', () => {
       await until(async () => (await ids(`types=${all}`)).length > 0);
       expect(await ids(`types=${all}`)).toEqual(own.map(({ id }) => id));
       expect(await ids('')).toEqual(own.filter((one) => typeOf(one) === 'order.status_changed').map(({ id }) => id));
-      expect(await shown()).toEqual(bodies(events.filter((one) => typeOf(one) === 'order.status_changed')));
+      expect(await sentByPrevious()).toEqual(bodies(events.filter((one) => typeOf(one) === 'order.status_changed')));
     });
 
-    it('gives way to what is logged under the same number, of whatever type', async () => {
+    it('overwrites rows with the same number, of any type', async () => {
       const log = (seq: number, event: FeedEvent) =>
         shop.sql.query(
           `INSERT INTO event_log (seq, event_id, subject, body, repeats) VALUES ($1, $2, $3, $4, false)

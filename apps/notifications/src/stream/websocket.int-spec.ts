@@ -13,7 +13,7 @@ describe('the stream by WebSocket', () => {
   afterEach(() => shop.reset());
   afterAll(() => shop.close());
 
-  it('sends what happens as the bytes that the store has, and nothing else', async () => {
+  it('sends exactly the bytes of the store', async () => {
     const replica = await shop.start();
     const client = await replica.opened();
     const events = shop.move(3);
@@ -21,7 +21,7 @@ describe('the stream by WebSocket', () => {
     expect(client.frames).toEqual(events.map(({ body }) => body));
   });
 
-  it('shows customers their own events and staff those of everybody', async () => {
+  it('sends customers their own events, and staff all events', async () => {
     const replica = await shop.start();
     const [own, other, admin] = await Promise.all(['key', 'other', 'admin'].map((key) => replica.opened(`api_key=${key}`)));
     const events = shop.move([{}, { subject: userId(2) }, {}, { subject: userId(9) }]);
@@ -33,7 +33,7 @@ describe('the stream by WebSocket', () => {
     expect(other?.frames).toEqual([bodies[1]]);
   });
 
-  it('takes the key from the header, and tokens, as the API does', async () => {
+  it('accepts a key in the header, and tokens, like the API', async () => {
     shop.identity.know('session', { kind: 'session' });
     const replica = await shop.start();
     const ways = [{ api_key: 'key' }, { authorization: 'Bearer session' }, { session_token: 'session' }];
@@ -53,18 +53,18 @@ describe('the stream by WebSocket', () => {
     const replica = await shop.start({ STREAM_RING_EVENTS: '10' });
     const live = await replica.opened(`api_key=key&cursor=latest&${filter}`);
     shop.move([{}, { newStatus: 'delivered' }, { plantId: 8 }, { plantId: 8, newStatus: 'delivered' }]);
-    // They push the first out of the ring.
+    // These push the first events out of the ring.
     shop.move(Array.from({ length: 20 }, (_, n) => ({ subject: userId(9), orderId: 100 + n })));
     await shop.isLogged();
     const resumed = await replica.opened(`api_key=key&cursor=earliest&${filter}`);
-    // The last one that both get, if any, has come when this one has.
+    // Once this client has everything, the other two have what they will get.
     const end = await replica.opened('api_key=admin&cursor=earliest');
     await end.has(24);
     await Promise.all([live.has(orders.length), resumed.has(orders.length)]);
     for (const client of [live, resumed]) expect(client.events.map(({ data }) => data.orderId)).toEqual(orders);
   });
 
-  it('adds id and cursor to what it sends when the subprotocol is spoken', async () => {
+  it('adds id and cursor to frames with the subprotocol', async () => {
     const replica = await shop.start();
     const client = await replica.opened('api_key=key', [resumableProtocol]);
     expect(client.socket.protocol).toBe(resumableProtocol);
@@ -75,7 +75,7 @@ describe('the stream by WebSocket', () => {
     expect(client.frames[0]?.endsWith(String(event?.body.slice(1)))).toBe(true);
   });
 
-  it('misses no order that moves right after a connection opens', async () => {
+  it('sends an event that happens right after a connection opens', async () => {
     const replica = await shop.start();
     for (let n = 0; n < 500; n += 10) {
       const clients = Array.from({ length: 10 }, () => replica.connect());
@@ -102,7 +102,7 @@ describe('the stream by WebSocket', () => {
     socket.destroy();
   });
 
-  it('closes a client that sends more than 4 KiB with 1009, and one that never stops with 1008', async () => {
+  it('closes a client with 1009 for a message over 4 KiB, and with 1008 for too many messages', async () => {
     const replica = await shop.start({ STREAM_PING_SECONDS: '2' });
     const [large, many, silent] = await Promise.all([replica.opened(), replica.opened(), replica.opened()]);
     large.socket.send(Buffer.alloc(5 * 1024 * 1024));
@@ -113,7 +113,7 @@ describe('the stream by WebSocket', () => {
     await silent.has(1);
   });
 
-  it('ends a client that does not answer pings, and keeps those that do', async () => {
+  it('disconnects a client that does not answer pings, and no other', async () => {
     const replica = await shop.start({ STREAM_PING_SECONDS: '2' });
     const dead = await replica.opened('api_key=key', [], { autoPong: false });
     const living = await replica.opened();
@@ -123,7 +123,7 @@ describe('the stream by WebSocket', () => {
     expect(await replica.metric('stream_connections')).toBe(1);
   }, 10_000);
 
-  it('closes a client that never reads with 4101, and the others get everything meanwhile', async () => {
+  it('closes a client that never reads with 4101, while others get everything', async () => {
     const replica = await shop.start();
     const reading = await replica.opened('api_key=key&cursor=latest');
     const lazy = await replica.opened('api_key=key&cursor=latest');
@@ -141,7 +141,7 @@ describe('the stream by WebSocket', () => {
     expect([...lazy.events, ...again.events].map(({ id }) => id)).toEqual(shop.feed.map(({ id }) => id));
   }, 20_000);
 
-  it('takes no more clients than it is told to, in all and with one credential', async () => {
+  it('limits clients in total and per credential', async () => {
     const replica = await shop.start({ STREAM_MAX_CONNECTIONS: '3', STREAM_MAX_CONNECTIONS_PER_CREDENTIAL: '2' });
     const clients = await Promise.all([replica.opened(), replica.opened()]);
     const wanted = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' };
@@ -155,7 +155,7 @@ describe('the stream by WebSocket', () => {
     await replica.opened();
   });
 
-  it('counts what happens', async () => {
+  it('has metrics', async () => {
     const replica = await shop.start();
     const client = await replica.opened();
     shop.move(3);
@@ -169,7 +169,7 @@ describe('the stream by WebSocket', () => {
   });
 });
 
-/** A socket behind its handshake, to see what is written. */
+/** Returns a raw socket after its handshake, to see each write. */
 async function upgraded(replica: Replica) {
   const socket = connect(replica.port, '127.0.0.1');
   const head = ['GET /v1/orders/updates?api_key=key HTTP/1.1', 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket'];

@@ -7,15 +7,15 @@ import { type FrameFormat, pingFrame } from './frames.js';
 import { HttpProblem } from './problems.js';
 import type { StartingPosition } from './starting-positions.js';
 
-/** With it, frames carry id and cursor although the client gave no cursor. */
+/** Subprotocol that requests frames with id and cursor without giving a cursor. */
 export const resumableProtocol = 'orders.v1.resumable';
 const keyForm = /^[+/0-9A-Za-z]{22}==$/;
 
-/** @throws HttpProblem when the request is no WebSocket handshake (RFC 6455, 4.2.1) */
+/** Throws `malformed-request` when the request is no valid WebSocket handshake (RFC 6455, 4.2.1). */
 export function checkHandshake({ headers }: IncomingMessage): void {
   const version = headers['sec-websocket-version'];
   if (version !== '13') {
-    throw new HttpProblem('malformed-request', 'The handshake must be that of WebSocket version 13.', { 'sec-websocket-version': '13' });
+    throw new HttpProblem('malformed-request', 'The handshake must use WebSocket version 13.', { 'sec-websocket-version': '13' });
   }
   if (!keyForm.test(headers['sec-websocket-key'] ?? '')) {
     throw new HttpProblem('malformed-request', 'The handshake must have a Sec-WebSocket-Key of 16 bytes in base64.');
@@ -27,11 +27,11 @@ export const offersResumable = ({ headers }: IncomingMessage): boolean =>
 
 /** The client object that Nest passes to the gateway's methods. */
 export class StreamSocket extends WebSocket {
-  /** Set by `handleConnection`, the first of them. */
+  /** Set by `handleConnection`, the first of these methods to run. */
   connection!: Connection;
 }
 
-/** What the gateway gets with an admitted client. */
+/** What `StreamAdapter` passes to the gateway with an admitted client. */
 export interface AdmittedSocket {
   readonly connection: Connection;
   readonly socket: Socket;
@@ -39,7 +39,7 @@ export interface AdmittedSocket {
   readonly start: StartingPosition;
 }
 
-/** `ws` does the handshake and parses what clients send; frames of events go to the network socket preformatted. */
+/** Writes preformatted frames to the network socket. `ws` does the handshake and parses what clients send. */
 export class WebSocketTransport implements ClientTransport {
   readonly kind = 'websocket';
 
@@ -58,7 +58,7 @@ export class WebSocketTransport implements ClientTransport {
     return true;
   }
 
-  /** The advice is part of the reason, which is all that a close frame can carry. */
+  /** Puts the delay into the reason, because a close frame has only code and reason. */
   close(code: CloseCode, reconnectAfterMs: number | undefined): void {
     this.client.close(code, reconnectAfterMs === undefined ? closeReasons[code] : `${closeReasons[code]}; reconnect-after-ms=${reconnectAfterMs}`);
   }

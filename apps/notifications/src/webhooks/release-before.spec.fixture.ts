@@ -4,7 +4,7 @@ import { epoch } from './webhooks.spec.fixture.js';
 
 type Event = { readonly seq: number; readonly id: string; readonly subject: string; readonly body: string };
 
-/** What the release before did in the transaction that logged events, word for word. */
+/** The statement of the previous release in the transaction that logged events, unchanged. */
 const enqueue = `
   WITH wanted AS MATERIALIZED (
     SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, false AS of_others, l.body, l.traceparent
@@ -41,16 +41,16 @@ const enqueue = `
   )
   SELECT count(*) AS count FROM inserted`;
 
-/** A process of the release before logs what follows on the log, at most `limit` events of the feed. @returns how many */
-export function logAsBefore(sql: pg.Pool, feed: readonly Event[], limit: number): Promise<number> {
+/** Logs the next events of the feed, at most `limit`, like the previous release. Returns their number. */
+export function logAsPreviousRelease(sql: pg.Pool, feed: readonly Event[], limit: number): Promise<number> {
   return inTransaction(sql, feed, limit, async (client, after, upTo) => {
     await client.query('UPDATE feed_watermark SET watermark = $1, epoch = $2', [upTo, epoch]);
     await client.query(enqueue, [after, upTo]);
   });
 }
 
-/** One of today logs it, and dies. */
-export function logAndDie(sql: pg.Pool, feed: readonly Event[], limit = Infinity): Promise<number> {
+/** Logs the next events of the feed like a current replica that crashes before it makes deliveries. Returns their number. */
+export function logAndCrash(sql: pg.Pool, feed: readonly Event[], limit = Infinity): Promise<number> {
   return inTransaction(sql, feed, limit, async (client, _after, upTo) => {
     await client.query(`SELECT set_config('notifications.deliveries', 'follow', true)`);
     await client.query('UPDATE feed_watermark SET watermark = $1, epoch = $2', [upTo, epoch]);

@@ -15,13 +15,13 @@ import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
 import { type Change, customer, Receiver, TestWebhooks } from './webhooks.spec.fixture.js';
 
-/** In each test another customer, who has no webhook yet and a receiver; in a shop a million times as fast. */
+/** A new customer for each test, with a receiver and without webhooks. Times are scaled down by a million. */
 export class WebhookOwner {
   shop!: TestWebhooks;
   receiver!: Receiver;
   no = 0;
 
-  /** For all tests of the file or the `describe` that it is called in. */
+  /** Sets up all tests of the file or `describe` that it is called in. */
   static ofEachTest(): WebhookOwner {
     const owner = new WebhookOwner();
     beforeAll(async () => {
@@ -72,7 +72,7 @@ export class WebhookOwner {
     return this.shop.call(operation, payload, this.principal);
   }
 
-  /** Both answers to a call that is made twice with the same Idempotency-Key. */
+  /** Calls an operation twice with the same Idempotency-Key. Returns both answers. */
   async twice<Payload, Answer>(operation: Operation<Payload, Answer>, payload: Payload): Promise<Answer[]> {
     const key = `key of ${this.no}`;
     const answers = [];
@@ -84,7 +84,7 @@ export class WebhookOwner {
     return answers;
   }
 
-  /** To orders of this customer, when nobody else is said. */
+  /** Adds events, of this customer's orders by default. */
   happen(...changes: readonly Change[]): ReturnType<TestWebhooks['happen']> {
     return this.shop.happen(...changes.map((one) => ({ owner: this.no, ...one })));
   }

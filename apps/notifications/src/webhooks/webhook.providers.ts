@@ -16,7 +16,7 @@ import { slotsFor } from './queue/fair-queue.js';
 import { DeliveryWorker } from './sending/delivery-worker.js';
 import { WebhookSender } from './sending/webhook-sender.js';
 
-/** What webhooks are made of. */
+/** The parts of a replica with webhooks. */
 export const webhookProviders: Provider[] = [
   {
     provide: TargetGuard,
@@ -28,7 +28,7 @@ export const webhookProviders: Provider[] = [
     provide: WebhookSender,
     inject: [TargetGuard, NOTIFICATIONS_OPTIONS],
     useFactory: (guard: TargetGuard, { webhooks: { attemptLimitMs, bodyLimitMs, inFlight, ca } }: NotificationsOptions) =>
-      // Owners may share an origin: nobody waits for a connection there because of another one.
+      // Owners may share an origin: enough connections that none waits because of another owner.
       new WebhookSender(guard, { attemptLimitMs, bodyLimitMs, maxConnectionsPerOrigin: slotsFor(inFlight), ...(ca !== undefined && { ca }) }),
   },
   {

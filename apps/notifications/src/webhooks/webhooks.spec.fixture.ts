@@ -29,7 +29,7 @@ type Event = FeedPage['events'][number];
 
 export const epoch = '00000000-0000-4000-8000-0000000000e0';
 
-/** The same number is the same user. */
+/** Returns the id of a numbered user. */
 export const userNo = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 export const customer = (n: number): Principal => ({
   subject: userNo(n),
@@ -42,26 +42,26 @@ export const staff = (n: number): Principal => ({ subject: userNo(n), permission
 export interface Change {
   readonly orderId: number;
   readonly plantId?: number;
-  /** Customer 1 when nobody else is said. */
+  /** Customer 1 by default. */
   readonly owner?: number;
   readonly newStatus?: string;
   readonly type?: EventType;
 }
 
-/** Between a replica and its servers. */
+/** Proxies between a replica and its servers. */
 export interface Network {
   readonly postgres: TestProxy;
   readonly nats: TestProxy;
 }
 
-/** Notifications (one replica, or several) with a store whose feed a test writes, and an identity that it decides. */
+/** Replicas of notifications, with fakes of store and identity that a test controls. */
 export class TestWebhooks {
-  /** The store's, in the order of their numbers. */
+  /** The store's events, by number. */
   readonly feed: Event[] = [];
   private readonly replicas: Service[] = [];
-  /** What identity says of users; undefined: gone. */
+  /** Permissions of users; undefined for deleted users. */
   readonly users = new Map<string, readonly Permission[] | undefined>();
-  /** By how much the clock of identity's database is ahead of this host's. */
+  /** Milliseconds by which identity's clock is ahead of this host's. */
   identityAheadMs = 0;
   readonly revocations: { position: number; kind: 'user' | 'userChanged'; id: string }[] = [];
 
@@ -76,7 +76,7 @@ export class TestWebhooks {
   static async start({ replicas = 1, ...options }: Partial<WebhooksOptions> & { replicas?: number } = {}): Promise<TestWebhooks> {
     const [nats, database] = await Promise.all([startNats(), createDatabase(migrationsFolder)]);
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
-    // The pool counts as ended before its sockets are; dropping the database then ends them for good.
+    // The pool ends before its sockets do; dropping the database then terminates them.
     sql.on('error', (error: Error & { code?: string }) => {
       if (error.code !== '57P01') throw error;
     });
@@ -98,17 +98,17 @@ export class TestWebhooks {
     return shop;
   }
 
-  /** What the store says of its feed: the head, and what was numbered just now. */
+  /** Publishes the store's nudge: the head of the feed, and new events. */
   nudge!: (events: readonly Event[]) => void;
 
-  /** One more process, as far as a test can have one. */
+  /** Starts another replica, in this process. */
   async addReplica(options: Partial<WebhooksOptions> = {}, variables: Record<string, string> = {}): Promise<Service> {
     const service = await startService('notifications', this.nats.url, (one) => this.startOn(one, options, variables));
     this.replicas.push(service);
     return service;
   }
 
-  /** One more replica, whose network to Postgres and NATS a test can cut. */
+  /** Starts another replica, whose network to Postgres and NATS a test can cut. */
   async addDistantReplica(options: Partial<WebhooksOptions> = {}): Promise<Network> {
     const relay = async (url: URL) => startProxy({ host: url.hostname, port: Number(url.port) });
     const [toPostgres, toNats] = [new URL(this.database.serviceUrl), new URL(this.nats.url)];
@@ -121,7 +121,7 @@ export class TestWebhooks {
     return { postgres, nats };
   }
 
-  /** For tests that let replicas die; to be stopped by the test. */
+  /** For tests that crash replicas; the test must stop it. */
   crashStage(options: Partial<WebhooksOptions>, variables: Record<string, string> = {}): Promise<CrashTestbed> {
     return CrashTestbed.start('notifications', this.nats.url, (one) => this.startOn(one, options, variables));
   }
@@ -141,13 +141,13 @@ export class TestWebhooks {
   }
 
   happen(...changes: readonly Change[]): Event[] {
-    const events = this.happenUnheard(...changes);
+    const events = this.happenSilently(...changes);
     this.nudge(events);
     return events;
   }
 
-  /** The store's nudge is lost. */
-  happenUnheard(...changes: readonly Change[]): Event[] {
+  /** Adds events to the feed without a nudge. */
+  happenSilently(...changes: readonly Change[]): Event[] {
     const events = changes.map((one, n) => this.eventNo(this.feed.length + n + 1, one));
     this.feed.push(...events);
     return events;
@@ -163,14 +163,14 @@ export class TestWebhooks {
     };
   }
 
-  /** The store gives a known event another number: it was restored from a backup. */
+  /** Gives an event a second number, like a store that was restored from a backup. */
   happenAgain(event: Event): void {
     const again = { ...event, seq: this.feed.length + 1 };
     this.feed.push(again);
     this.nudge([again]);
   }
 
-  /** Many events of one customer, straight into the log and whole, as if they had happened long ago. */
+  /** Writes many events of one customer straight into the log. */
   async log(count: number, owner: number): Promise<void> {
     const after = this.feed.length;
     const events = Array.from({ length: count }, (_, n) => this.eventNo(after + n + 1, { orderId: n + 1, owner }));
@@ -185,7 +185,7 @@ export class TestWebhooks {
     await until(async () => (await this.sql.query('SELECT 1 FROM feed_watermark WHERE watermark = $1', [after + count])).rowCount === 1, 20_000);
   }
 
-  /** Deliveries of all that is in the log are made. */
+  /** Waits until the deliveries of all logged events are made. */
   webhooksHaveFollowed(): Promise<void> {
     const same = `SELECT 1 FROM webhook_watermark w JOIN feed_watermark f USING (watermark)
       WHERE NOT EXISTS (SELECT 1 FROM webhook_cursors c JOIN webhooks e ON e.id = c.webhook_id WHERE c.watermark < f.watermark AND e.state <> 'deleted')`;
@@ -237,7 +237,7 @@ export class TestWebhooks {
   }
 }
 
-/** What came to a receiver. */
+/** A request that a receiver got. */
 export interface Received {
   readonly at: number;
   readonly path: string;
@@ -247,7 +247,7 @@ export interface Received {
 
 type Answer = (received: Received, response: ServerResponse) => void;
 
-/** A real HTTP server that keeps what it gets, and answers as a test says. */
+/** An HTTP server that records requests, and responds as a test defines. */
 export class Receiver {
   readonly received: Received[] = [];
   connections = 0;

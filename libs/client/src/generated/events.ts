@@ -156,13 +156,13 @@ export interface components {
             timestamp: string;
             data: components["schemas"]["RefundOfOrder"];
         };
-        /** @description Only with cursors: what came before and what follows are not neighbours. Read the orders anew. */
+        /** @description Sent only with cursors: events may be missing here. Read the orders again. */
         StreamGap: {
             /** @enum {string} */
             event: "stream.gap";
             /** Format: date-time */
             timestamp: string;
-            /** @description Opaque. Connect with the last one, and every later event follows once. */
+            /** @description Opaque. Connect with the last one to receive every later event once. */
             cursor: string;
             data: components["schemas"]["StreamGapData"];
         };

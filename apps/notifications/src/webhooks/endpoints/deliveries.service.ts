@@ -14,6 +14,7 @@ import type { WebhookEntity } from './webhook.entity.js';
 import { assertEnabled, assertMayUseWebhooks, existingWebhook } from './webhook.js';
 import { findWebhook, lockWebhook } from './webhooks.repository.js';
 
+/** The operations on deliveries of the caller's own endpoints. */
 @Injectable()
 export class DeliveriesService {
   constructor(
@@ -29,7 +30,7 @@ export class DeliveriesService {
     });
   }
 
-  /** Newest first. */
+  /** Returns a page, newest first. */
   async list({ caller }: RpcContext, { webhookId, state, ...requested }: ListDeliveries): Promise<Page<Delivery>> {
     assertMayUseWebhooks(caller);
     const { id } = existingWebhook(await findWebhook(this.database, caller.subject, webhookId));
@@ -39,7 +40,7 @@ export class DeliveriesService {
     return paging.page(rows, bounds, { entry: toDelivery, position: (row) => row.id });
   }
 
-  /** As a delivery of its own, at once: it waits for none of the same order, and none waits for it. */
+  /** Sends an event again at once, as a new delivery outside the order's lane: it waits for none, and none waits for it. */
   resend(context: RpcContext, webhookId: string, deliveryId: number): Promise<Delivery | Replayed> {
     return this.schedule(context, webhookId, async (tx, webhook) => {
       const original = existingDelivery(await findDelivery(tx, webhook.id, deliveryId));
@@ -52,7 +53,7 @@ export class DeliveriesService {
     return this.schedule(context, webhookId, (tx, webhook) => replayEvents(tx, webhook.id, range));
   }
 
-  /** What makes deliveries for one's own endpoint, once for an Idempotency-Key. */
+  /** Runs work that makes deliveries for the caller's own endpoint, once per Idempotency-Key. */
   private async schedule<T extends object>(
     { caller, idempotency }: RpcContext,
     webhookId: string,

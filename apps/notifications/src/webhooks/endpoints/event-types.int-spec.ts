@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type EventType, eventTypes } from '@plant-shop/contracts/events';
 import { notifications } from '@plant-shop/contracts/notifications';
 import { until } from '@plant-shop/testing/until';
-import { logAndDie, logAsBefore } from '../release-before.spec.fixture.js';
+import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
 import { type Change, customer, Receiver, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 const life = (orderId: number, owner = 1): Change[] => [
@@ -37,7 +37,7 @@ describe('event types of webhooks', () => {
     expect([...receiver.ids].sort()).toEqual(expected.map(({ id }) => id));
   };
 
-  it('are those that the endpoint asks for, each order’s events in their order', async () => {
+  it('are those that the endpoint subscribes to, in order per order', async () => {
     await shop.addReplica();
     const [placed, everything, ofAll] = [
       await receiverOf(['order.placed']),
@@ -56,7 +56,7 @@ describe('event types of webhooks', () => {
     expect(everything.received.map(({ body }) => body).sort()).toEqual(own.map(({ body }) => body).sort());
   });
 
-  it('can be changed, and a replay brings what is asked for now', async () => {
+  it('can be changed, and a replay uses the current types', async () => {
     await shop.addReplica();
     const receiver = await Receiver.start();
     receivers.push(receiver);
@@ -68,7 +68,7 @@ describe('event types of webhooks', () => {
     const replay = await shop.call(notifications.replayEvents, { webhookId: webhook.id, replay: {} }, customer(1));
     expect(replay).toEqual({ scheduled: 2 });
     await got(receiver, events.filter((one) => ['order.shipped', 'order.placed'].includes(typeOf(one))));
-    // Without types it is an endpoint of the default type again.
+    // Without types the endpoint gets the default type again.
     const replaced = await shop.call(notifications.replaceWebhook, { webhookId: webhook.id, webhook: { url: receiver.url } }, customer(1));
     expect(replaced.eventTypes).toEqual(['order.status_changed']);
   });
@@ -82,19 +82,19 @@ describe('event types of webhooks', () => {
     });
   });
 
-  it('come once where a process of the release before logs some of the events', async () => {
+  it('are sent once when a replica of the previous release logs some of the events', async () => {
     const first = await shop.addReplica();
     const [everything, changes] = [await receiverOf([...eventTypes]), await receiverOf(['order.status_changed'])];
     await first.stop();
-    const events = shop.happenUnheard(...life(1), ...life(2), ...life(3));
-    expect(await logAndDie(shop.sql, shop.feed, 4)).toBe(4);
-    expect(await logAsBefore(shop.sql, shop.feed, 6)).toBe(6);
+    const events = shop.happenSilently(...life(1), ...life(2), ...life(3));
+    expect(await logAndCrash(shop.sql, shop.feed, 4)).toBe(4);
+    expect(await logAsPreviousRelease(shop.sql, shop.feed, 6)).toBe(6);
     await shop.addReplica();
     await got(everything, events);
     await got(changes, events.filter((one) => typeOf(one) === 'order.status_changed'));
   });
 
-  it('come once where the feed gives an event another number', async () => {
+  it('are sent once when the feed gives an event another number', async () => {
     await shop.addReplica();
     const everything = await receiverOf([...eventTypes]);
     const [placed, ...others] = shop.happen(...life(1));

@@ -4,34 +4,38 @@ import type { webhookSettings } from './settings.js';
 
 const dayMs = 86_400_000;
 
-/** What webhooks need of the settings, in their own terms. */
+/** Options of webhooks, derived from the settings. */
 export interface WebhooksOptions {
   readonly secrets: readonly string[];
   readonly perUser: number;
   readonly httpsOnly: boolean;
   readonly allowedTargets: readonly string[];
-  /** Attempts of one owner under way on this replica while no other owner has any. */
+  /** Concurrent attempts of one owner on this replica while no other owner has any. */
   readonly inFlight: number;
   readonly limits: QueueLimits;
   readonly timeScale: number;
+  /** Time limit of an attempt. */
   readonly attemptLimitMs: number;
-  /** Of those, for the body of the answer. */
+  /** Part of that limit for the body of the response. */
   readonly bodyLimitMs: number;
-  /** After which another worker may claim a delivery whose lease was not renewed: its worker is gone, or has lost the database. */
+  /** Length of a lease. After it, another worker may claim a delivery whose worker crashed or lost the database. */
   readonly leaseMs: number;
-  /** Pause between two looks for work that nobody told of. */
+  /** Pause between two polls for work that was not announced. */
   readonly pollMs: number;
+  /** An endpoint without a success for this long is disabled. */
   readonly failingMs: number;
+  /** How long deliveries of a disabled endpoint are held. */
   readonly holdMs: number;
+  /** How long ended deliveries are kept. */
   readonly keepEndedMs: number;
-  /** Pause between two looks for what has ended. */
+  /** Pause between two sweeps. */
   readonly sweepMs: number;
-  /** Deliveries that a step makes at most, and the time limit of each of its statements. */
+  /** Maximum number of deliveries of a step, and the time limit of each of its statements. */
   readonly stepRows: number;
   readonly stepLimitMs: number;
-  /** Pause between two looks at whether owners are still there and may see what they get. */
+  /** Pause between two checks of all owners. */
   readonly ownersMs: number;
-  /** Certificate authorities beside the system's. */
+  /** Certificate authorities in addition to the system's. */
   readonly ca?: string;
 }
 

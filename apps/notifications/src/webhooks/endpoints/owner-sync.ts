@@ -17,9 +17,9 @@ const budgetMs = 5_000;
 const page = 500;
 
 /**
- * Keeps endpoints in step with their owners: gone with them, and blind to the orders of others as soon as an owner may no
- * longer see them. Hears of changes by the revocation log, and asks for all owners now and then, since it hears nothing of
- * what happened while no replica ran.
+ * Keeps endpoints in step with their owners: deletes endpoints of deleted users, and hides other users' orders from endpoints whose
+ * owners may no longer see them. Follows the revocation log, and regularly checks all owners, because no replica sees entries that
+ * were made while none ran.
  */
 @Injectable()
 export class OwnerSync implements RevocationListener, OnApplicationBootstrap, OnApplicationShutdown {
@@ -54,7 +54,7 @@ export class OwnerSync implements RevocationListener, OnApplicationBootstrap, On
   }
 
   forget(): void {
-    // No answers are kept here; what the log cannot tell any more, the next look at all owners finds.
+    // Nothing is cached here; the next check of all owners finds what the log has lost.
   }
 
   private async check(): Promise<boolean> {
@@ -88,10 +88,10 @@ export class OwnerSync implements RevocationListener, OnApplicationBootstrap, On
     }
     const seesAll = permissions.includes('read:orders');
     const changed = await this.database.transaction((tx) => updateVisibility(tx, ownerId, seesAll));
-    if (changed > 0) this.logger.info({ owner: ownerId, seesAll, webhooks: changed }, 'what webhooks may see has changed');
+    if (changed > 0) this.logger.info({ owner: ownerId, seesAll, webhooks: changed }, 'visibility of webhooks changed');
   }
 
-  /** Undefined: there is no such user. */
+  /** Returns undefined if the user does not exist. */
   private async permissionsOf(userId: string): Promise<readonly string[] | undefined> {
     try {
       return (await this.rpc.call(identity.resolveSubject, { userId }, new RpcContext('owners', Deadline.in(budgetMs)))).permissions;

@@ -3,7 +3,7 @@ import { deleteWebhooks } from './webhooks.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** Those of these users that have webhooks. */
+/** Returns those of these users that have webhooks. */
 export async function ownersAmong(db: Reader, userIds: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     `SELECT DISTINCT owner_id AS id FROM webhooks WHERE owner_id = ANY($1) AND state <> 'deleted'`,
@@ -12,7 +12,7 @@ export async function ownersAmong(db: Reader, userIds: readonly string[]): Promi
   return rows.map((row) => row.id);
 }
 
-/** All owners, in the order of their ids. */
+/** Returns a page of owners, by ascending id. */
 export async function findOwners(db: Reader, after: string | undefined, limit: number): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     `SELECT DISTINCT owner_id AS id FROM webhooks
@@ -22,7 +22,7 @@ export async function findOwners(db: Reader, after: string | undefined, limit: n
   return rows.map((row) => row.id);
 }
 
-/** @returns how many webhooks see more or less than before */
+/** Sets whether the owner's webhooks of all orders see all orders. Returns the number of webhooks that changed. */
 export function updateVisibility(tx: Transaction, ownerId: string, mayReadAll: boolean): Promise<number> {
   return tx.execute(
     `UPDATE webhooks SET sees_all = made_for_all AND $2

@@ -3,8 +3,8 @@ import { Resolver } from 'node:dns/promises';
 const noAddress = new Set(['ENODATA', 'ENOTFOUND']);
 
 /**
- * Looks names up by DNS alone, A and AAAA together. Not by the system's `getaddrinfo`: its four threads serve the whole
- * process, and a few names whose servers do not answer would hold them all.
+ * Resolves names by DNS only, A and AAAA together. It avoids the system's `getaddrinfo`, whose four threads serve the whole process:
+ * a few names whose servers do not respond would block them all.
  */
 export async function resolveByDns(hostname: string): Promise<readonly string[]> {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });

@@ -4,7 +4,7 @@ import { SecretBox } from './secret-box.js';
 const [old, present] = ['an old secret of more than 32 characters', 'the present secret, 32 characters and more'];
 
 describe('the secret box', () => {
-  it('opens what it sealed, for whom it was sealed', () => {
+  it('opens what it sealed, for the same owner only', () => {
     const box = new SecretBox([present]);
     const sealed = box.seal('whsec_x', 'webhook 1');
     expect(box.open(sealed, 'webhook 1')).toBe('whsec_x');
@@ -13,7 +13,7 @@ describe('the secret box', () => {
     expect(box.seal('whsec_x', 'webhook 1').encrypted).not.toEqual(sealed.encrypted);
   });
 
-  it('notices every changed bit', () => {
+  it('detects every changed byte', () => {
     const box = new SecretBox([present]);
     const { keyId, encrypted } = box.seal('whsec_x', 'webhook 1');
     for (let at = 0; at < encrypted.length; at++) {

@@ -3,7 +3,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** A text that only we can read, and which of our keys reads it. */
+/** An encrypted text, and the id of the key that decrypts it. */
 export interface EncryptedSecret {
   readonly keyId: string;
   readonly encrypted: Buffer;
@@ -15,9 +15,9 @@ interface Key {
 }
 
 /**
- * AES-256-GCM under keys derived from the secrets of the setting: the first one seals, each of them opens what it sealed.
- * A key's id is derived as well, so nobody has to name keys. What a text belongs to goes in as associated data: moved to
- * another row it cannot be read there.
+ * Encrypts with AES-256-GCM under keys derived from the configured secrets: the first key seals, each opens what it sealed. Key ids
+ * are derived too, so keys need no names. The owner of a text is authenticated as associated data: a text moved to another row
+ * cannot be opened there.
  */
 export class SecretBox {
   private readonly keys: readonly Key[];
@@ -26,16 +26,16 @@ export class SecretBox {
   constructor(secrets: readonly string[]) {
     this.keys = secrets.map(keyFrom);
     const [first] = this.keys;
-    if (!first) throw new Error('a box without a key');
+    if (!first) throw new Error('no secret to derive a key from');
     this.first = first;
   }
 
-  /** What new texts are sealed with. */
+  /** Id of the key that seals new texts. */
   get keyId(): string {
     return this.first.id;
   }
 
-  /** Of all that can be opened. */
+  /** Ids of all keys. */
   get keyIds(): string[] {
     return this.keys.map(({ id }) => id);
   }
@@ -47,7 +47,7 @@ export class SecretBox {
     return { keyId: this.first.id, encrypted: Buffer.concat([iv, cipher.getAuthTag(), encrypted]) };
   }
 
-  /** @throws Error when none of the keys sealed it, it belongs to something else, or was changed since */
+  /** Throws if no key sealed the text, it belongs to another owner, or it was altered. */
   open({ keyId, encrypted }: EncryptedSecret, owner: string): string {
     const key = this.keys.find(({ id }) => id === keyId);
     if (!key) throw new Error(`a secret was sealed with key ${keyId}, which NOTIFICATIONS_SECRET no longer holds`);

@@ -16,7 +16,7 @@ describe('secrets', () => {
     }
   };
 
-  it('both sign for the time of grace after a rotation, and then the new one alone', async () => {
+  it('both sign during the grace period after a rotation, and then the new one alone', async () => {
     const { receiver } = owner;
     const { id, secret: old } = await owner.create();
     const { secret, previousUntil } = await owner.rotate(id, 3_600);
@@ -30,7 +30,7 @@ describe('secrets', () => {
     expect([old, secret].map((one) => signedBy(receiver.received[1], one))).toEqual([false, true]);
   });
 
-  it('end at once without grace, and at most two sign', async () => {
+  it('end at once without a grace period, and at most two sign', async () => {
     const { receiver } = owner;
     const { id, secret: first } = await owner.create();
     const second = await owner.rotate(id, 3_600);
@@ -44,14 +44,14 @@ describe('secrets', () => {
     expect([second.secret, third.secret, fourth.secret].map((one) => signedBy(receiver.received[1], one))).toEqual([false, false, true]);
   });
 
-  it('have a day of grace when none is said, and are rotated once for an Idempotency-Key', async () => {
+  it('have a grace period of a day by default, and are rotated once per Idempotency-Key', async () => {
     const { id } = await owner.create();
     const [rotated, again] = await owner.twice(notifications.rotateWebhookSecret, { webhookId: id, rotation: {} });
     expect(again).toEqual(rotated);
     expect(Math.abs(Date.parse(rotated!.previousUntil) - Date.now() - 86_400_000)).toBeLessThan(10_000);
   });
 
-  it('are nowhere in the database', async () => {
+  it('are stored nowhere in plain text', async () => {
     const { id, secret } = await owner.create();
     const { secret: second } = await owner.rotate(id);
     const tables = ['webhooks', 'webhook_secrets', 'webhook_queues', 'webhook_deliveries', 'idempotency_keys'];
@@ -68,7 +68,7 @@ describe('secrets', () => {
 });
 
 describe('secrets under a new key', () => {
-  it('are sealed anew, and then the former key can go', async () => {
+  it('are re-encrypted, and then the former key can be removed', async () => {
     const [former, present] = ['the former secret of 32 characters and more', 'the present secret of 32 characters and more'];
     const shop = await TestWebhooks.start({ replicas: 0 });
     const receiver = await Receiver.start();

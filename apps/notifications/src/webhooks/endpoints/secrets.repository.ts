@@ -4,7 +4,7 @@ import type { EncryptedSecret, SecretBox } from './secret-box.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** The newest signs from now on, and the one before it for as long as is said; older ones end at once. */
+/** Adds a signing secret. The previous one also signs for `graceSeconds`, until the returned time; older ones end at once. */
 export async function addSecret(tx: Transaction, webhookId: string, secret: EncryptedSecret, graceSeconds: number): Promise<Date> {
   await tx.execute(`DELETE FROM webhook_secrets WHERE webhook_id = $1 AND ends_at <> 'infinity'`, [webhookId]);
   await tx.execute(`UPDATE webhook_secrets SET ends_at = now() + $2 * interval '1 second' WHERE webhook_id = $1`, [
@@ -26,7 +26,7 @@ export interface SecretRecord extends EncryptedSecret {
   readonly webhookId: string;
 }
 
-/** Those that sign now, newest first. */
+/** Returns the secrets that sign now, newest first. */
 export function findSecrets(db: Reader, webhookIds: readonly string[]): Promise<SecretRecord[]> {
   return db.query<SecretRecord>(
     {
@@ -38,7 +38,7 @@ export function findSecrets(db: Reader, webhookIds: readonly string[]): Promise<
   );
 }
 
-/** Secrets that a former key encrypted are encrypted with the present one. @returns how many there were */
+/** Re-encrypts secrets of former keys with the current key. Returns their number. */
 export async function reencryptSecrets(tx: Transaction, box: SecretBox, limit: number): Promise<number> {
   const former = await tx.query<SecretRecord>(
     `SELECT id, webhook_id AS "webhookId", key_id AS "keyId", encrypted FROM webhook_secrets
@@ -58,7 +58,7 @@ export function deleteEndedSecrets(tx: Transaction): Promise<number> {
   return tx.execute('DELETE FROM webhook_secrets WHERE ends_at <= now()');
 }
 
-/** Those that the present key cannot read. */
+/** Returns the number of secrets that are not encrypted with the current key. */
 export async function countOutdatedSecrets(db: Pick<Transaction, 'query'>, keyId: string): Promise<number> {
   const text = 'SELECT count(*) AS count FROM webhook_secrets WHERE key_id <> $1';
   return onlyRow(await db.query<{ count: number }>(text, [keyId])).count;

@@ -2,11 +2,11 @@ import type { EventType } from '@plant-shop/contracts/events';
 import type { WebhookState } from '@plant-shop/contracts/notifications';
 import { Column, CreateDateColumn, Entity, PrimaryColumn, VersionColumn } from 'typeorm';
 
-/** An endpoint. */
+/** A webhook endpoint. */
 @Entity('webhooks')
 export class WebhookEntity {
   @PrimaryColumn('uuid') readonly id: string;
-  /** Orders lists. */
+  /** Sort key of lists. */
   @Column('bigint') readonly position: number;
   @Column('uuid') readonly ownerId: string;
   @Column('text') readonly url: string;
@@ -14,7 +14,7 @@ export class WebhookEntity {
   @Column('bigint', { nullable: true }) readonly orderId: number | null;
   @Column('bigint', { nullable: true }) readonly plantId: number | null;
   @Column('text', { nullable: true }) readonly description: string | null;
-  /** The table also holds `deleted` ones, until the sweeper removes them. */
+  /** The table also has `deleted` rows until the sweeper removes them. */
   @Column('text') readonly state: WebhookState;
   @Column('text', { nullable: true }) readonly disabledReason: 'gone' | 'failing' | null;
   @Column('timestamptz') readonly stateSince: Date;

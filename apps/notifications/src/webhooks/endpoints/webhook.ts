@@ -4,13 +4,13 @@ import type { NewWebhook, Webhook } from '@plant-shop/contracts/notifications';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import type { WebhookEntity } from './webhook.entity.js';
 
-/** How long the former secret goes on signing where nothing else is asked: time to carry the new one to each receiver. */
+/** How long the previous secret also signs after a rotation, by default: time to deploy the new one to each receiver. */
 export const defaultGraceSeconds = 86_400;
 
-/** What its owner decides. */
+/** The fields that the owner sets. */
 export type WebhookInput = Pick<WebhookEntity, 'url' | 'eventTypes' | 'orderId' | 'plantId' | 'description'>;
 
-/** Absent filters and description are none; absent types are the default one. */
+/** Applies defaults: no filters, no description, and the default event type. */
 export const toInput = ({ url, eventTypes = [defaultEventType], orderId, plantId, description }: NewWebhook): WebhookInput => ({
   url,
   eventTypes,
@@ -31,31 +31,31 @@ export const toWebhook = (record: WebhookEntity): Webhook => ({
   createdAt: record.createdAt.toISOString(),
 });
 
-/** @throws DomainError `forbidden` */
+/** Throws `forbidden` without the permission `webhooks`. */
 export function assertMayUseWebhooks({ permissions }: Principal): void {
   if (permissions.includes('webhooks')) return;
   throw new DomainError('forbidden', 'Webhooks need the permission webhooks.');
 }
 
-/** @throws DomainError `too-many-webhooks` */
+/** Throws `too-many-webhooks` at the limit per user. */
 export function assertRoomForOneMore(count: number, max: number): void {
   if (count < max) return;
   throw new DomainError('too-many-webhooks', `Delete a webhook first: a user has at most ${max}.`);
 }
 
-/** @throws DomainError `webhook-not-found` */
+/** Throws `webhook-not-found` if there is no webhook. */
 export function existingWebhook(webhook: WebhookEntity | null): WebhookEntity {
-  if (!webhook) throw new DomainError('webhook-not-found', 'You have no such webhook, or it is deleted already.');
+  if (!webhook) throw new DomainError('webhook-not-found', 'You have no such webhook, or it has been deleted.');
   return webhook;
 }
 
-/** @throws DomainError `precondition-failed` */
+/** Throws `precondition-failed` if the webhook has another version. */
 export function assertVersion({ version }: WebhookEntity, ifVersion: number | undefined): void {
   if (ifVersion === undefined || ifVersion === version) return;
-  throw new DomainError('precondition-failed', `The webhook is at version ${version} by now. Read it again.`);
+  throw new DomainError('precondition-failed', `The webhook is now at version ${version}. Read it again.`);
 }
 
-/** @throws DomainError `webhook-disabled` */
+/** Throws `webhook-disabled` unless the webhook is enabled. */
 export function assertEnabled({ state }: WebhookEntity): void {
   if (state === 'enabled') return;
   throw new DomainError('webhook-disabled', 'The webhook is disabled: enable it first.');

@@ -21,11 +21,11 @@ const batch = 500;
 const heldTooLong = 'Held for too long: the webhook was disabled.';
 const noLongerVisible = 'The owner may no longer see this order.';
 
-/** Ends and removes what nobody waits for any more, in small batches, and encrypts secrets anew when the key changes. */
+/** Ends deliveries that are obsolete, deletes old rows, in small batches, and re-encrypts secrets after a change of the key. */
 @Injectable()
 export class WebhooksSweeper extends BackgroundLoop {
   private readonly limits: Pick<WebhooksOptions, 'holdMs' | 'keepEndedMs'>;
-  private readonly foreignSecrets: Gauge;
+  private readonly outdatedSecrets: Gauge;
 
   constructor(
     private readonly database: Database,
@@ -36,14 +36,14 @@ export class WebhooksSweeper extends BackgroundLoop {
   ) {
     super({ name: 'sweep webhooks', intervalMs: webhooks.sweepMs }, () => this.sweep(), logger);
     this.limits = webhooks;
-    this.foreignSecrets = new Gauge({
+    this.outdatedSecrets = new Gauge({
       name: 'webhook_secrets_to_seal_anew',
       help: 'Secrets of webhooks that are encrypted with a former key',
       registers: [metrics],
     });
   }
 
-  /** @returns whether there may be more */
+  /** Returns whether there may be more to sweep. */
   async sweep(): Promise<boolean> {
     const { holdMs, keepEndedMs } = this.limits;
     const { database, box } = this;
@@ -55,7 +55,7 @@ export class WebhooksSweeper extends BackgroundLoop {
       await database.transaction((tx) => reencryptSecrets(tx, box, batch)),
     ];
     await database.transaction((tx) => deleteEndedSecrets(tx));
-    this.foreignSecrets.set(await countOutdatedSecrets(database, box.keyId));
+    this.outdatedSecrets.set(await countOutdatedSecrets(database, box.keyId));
     return counts.some((count) => count === batch);
   }
 }

@@ -19,7 +19,7 @@ describe('endpoints', () => {
     expect(await owner.call(notifications.listWebhooks, { limit: 1 })).toEqual([second]);
   });
 
-  it('are replaced whole, and only as they were read', async () => {
+  it('are replaced completely, and only at the version that was read', async () => {
     const webhook = await owner.create({ orderId: 5, plantId: 7, description: 'Old' });
     const replaced = await owner.replace(webhook, { plantId: 8 });
     expect(replaced).toEqual({ id: webhook.id, url: webhook.url, eventTypes: webhook.eventTypes, plantId: 8, state: 'enabled', createdAt: webhook.createdAt });
@@ -31,7 +31,7 @@ describe('endpoints', () => {
     expect(await owner.call(notifications.deleteWebhook, { webhookId: webhook.id, ifVersion: 2 })).toEqual({ id: webhook.id });
   });
 
-  it('are refused where they may not lead, with what is wrong', async () => {
+  it('are refused with forbidden URLs, and the reason', async () => {
     const urls = ['http://10.0.0.1/', 'https://metadata.google.internal/', 'http://user:secret@127.0.0.1/', 'http://169.254.169.254/latest'];
     const webhook = await owner.create();
     for (const url of urls) {
@@ -41,7 +41,7 @@ describe('endpoints', () => {
     }
   });
 
-  it('are their owner’s alone', async () => {
+  it('are accessible to their owner only', async () => {
     const { shop } = owner;
     const { id: webhookId } = await owner.create();
     const stranger = staff(997);
@@ -78,7 +78,7 @@ describe('endpoints', () => {
     await Promise.all(calls.map((one) => expect(one).rejects.toMatchObject({ code: 'forbidden' })));
   });
 
-  it('are at most as many as a user may have, also when they are made at once', async () => {
+  it('are limited per user, also when they are created concurrently', async () => {
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => owner.create()));
     const codes = results.map((one) => (one.status === 'fulfilled' ? 'ok' : (one.reason as { code: string }).code));
     expect(codes.sort()).toEqual(['ok', 'ok', 'ok', ...Array<string>(5).fill('too-many-webhooks')]);
@@ -87,14 +87,14 @@ describe('endpoints', () => {
     await owner.create();
   });
 
-  it('are made once for an Idempotency-Key, and the answer has the secret again', async () => {
+  it('are created once per Idempotency-Key, and the repeated answer has the secret', async () => {
     const webhook = { url: owner.receiver.url, eventTypes: ['order.status_changed' as const] };
     const [made, again] = await owner.twice(notifications.createWebhook, { webhook });
     expect(again).toEqual(made);
     expect(await owner.call(notifications.listWebhooks, {})).toHaveLength(1);
   });
 
-  it('answer in the shapes of the contract’s samples', async () => {
+  it('have answers in the shapes of the contract’s samples', async () => {
     const same = <Payload, Answer>(operation: Operation<Payload, Answer>, answer: Answer): void => {
       expect([operation.name, shapeOf(answer)]).toEqual([operation.name, shapeOf(sampleOf(operation).answer)]);
     };

@@ -8,17 +8,17 @@ import type { WebhookInput } from './webhook.js';
 type Endpoints = Pick<Transaction, 'repository'>;
 
 const now = (): string => 'now()';
-/** Leaves out those that are deleted and not yet swept. */
+/** Excludes deleted webhooks that are not swept yet. */
 const notDeleted = In<WebhookState>(webhookStates);
 
 export const findWebhook = (db: Endpoints, ownerId: string, id: string): Promise<WebhookEntity | null> =>
   db.repository(WebhookEntity).findOneBy({ id, ownerId, state: notDeleted });
 
-/** Nobody changes it until the transaction ends. */
+/** Finds a webhook and locks it until the transaction ends. */
 export const lockWebhook = (tx: Transaction, ownerId: string, id: string): Promise<WebhookEntity | null> =>
   tx.repository(WebhookEntity).findOne({ where: { id, ownerId, state: notDeleted }, lock: { mode: 'for_no_key_update' } });
 
-/** Newest first, one more than the page holds. */
+/** Returns webhooks, newest first, and one more than the page holds. */
 export const listWebhooksOf = (db: Endpoints, ownerId: string, { before, limit }: PageBounds): Promise<WebhookEntity[]> =>
   db.repository(WebhookEntity).find({
     where: { ownerId, state: notDeleted, position: LessThan(before) },
@@ -26,7 +26,7 @@ export const listWebhooksOf = (db: Endpoints, ownerId: string, { before, limit }
     take: limit + 1,
   });
 
-/** How many a user has; nobody adds one for that user until the transaction ends. */
+/** Returns the number of a user's webhooks. Until the transaction ends, other callers of this wait for the same user. */
 export async function lockAndCount(tx: Transaction, ownerId: string): Promise<number> {
   await tx.query(`SELECT pg_advisory_xact_lock(hashtext('webhooks of'), hashtext($1))`, [ownerId]);
   return tx.repository(WebhookEntity).countBy({ ownerId, state: notDeleted });
@@ -42,7 +42,7 @@ export async function insertWebhook(
   return tx.repository(WebhookEntity).findOneByOrFail({ id });
 }
 
-/** Changes everything that its owner decides, of an endpoint that is locked. Another state begins now. */
+/** Sets the owner's fields and the state of a locked endpoint. A change of state begins now. */
 export async function updateWebhook(
   tx: Transaction,
   { id, state }: WebhookEntity,
@@ -53,7 +53,7 @@ export async function updateWebhook(
   return webhooks.findOneByOrFail({ id });
 }
 
-/** Hides them and forgets their secrets; the sweeper removes the rest. @returns how many there were */
+/** Marks webhooks as deleted, and deletes their secrets and queues; the sweeper deletes the rest. Returns their number. */
 export async function deleteWebhooks(tx: Transaction, ids: readonly string[]): Promise<number> {
   const deleted = await tx.execute(
     `UPDATE webhooks SET state = 'deleted', state_since = now(), version = version + 1
@@ -65,16 +65,13 @@ export async function deleteWebhooks(tx: Transaction, ids: readonly string[]): P
   return deleted;
 }
 
-/**
- * Disables an endpoint that answered 410, or that has failed for so long.
- * @returns whether it was enabled until now
- */
+/** Disables an endpoint that responded 410 or has failed for too long. Returns whether it was enabled. */
 export async function disableWebhook(tx: Transaction, id: string, disabledReason: 'gone' | 'failing'): Promise<boolean> {
   const changes = { state: 'disabled', stateSince: now, disabledReason } as const;
   return (await tx.repository(WebhookEntity).update({ id, state: 'enabled' }, changes)).affected === 1;
 }
 
-/** Of an endpoint that was enabled again: what failed before is not kept waiting, but for what is beyond 10,000 of them. */
+/** Ends the pauses of a re-enabled endpoint: makes up to 10,000 waiting retries due, and resets its health. */
 export async function retryAtOnce(tx: Transaction, webhookId: string): Promise<void> {
   await tx.execute(
     `UPDATE webhook_deliveries SET due_at = now() WHERE id IN (

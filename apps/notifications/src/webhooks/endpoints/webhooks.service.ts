@@ -44,7 +44,7 @@ import {
   updateWebhook,
 } from './webhooks.repository.js';
 
-/** Long enough for a name that exists. One that cannot be looked up in time is judged when something is sent to it. */
+/** Long enough for names that exist. A name that is not resolved in time is checked when a delivery is sent. */
 const lookUpLimitMs = 2_000;
 
 @Injectable()
@@ -73,7 +73,7 @@ export class WebhooksService {
     );
   }
 
-  /** One's own, newest first. */
+  /** Returns a page of the caller's webhooks, newest first. */
   async list({ caller }: RpcContext, requested: ListWebhooks): Promise<Page<Webhook>> {
     assertMayUseWebhooks(caller);
     const paging = new Paging('webhooks', [caller.subject]);
@@ -87,7 +87,7 @@ export class WebhooksService {
     return versioned(existingWebhook(await findWebhook(this.database, caller.subject, id)));
   }
 
-  /** An endpoint that is enabled again begins with what was held, each order's events in their order. */
+  /** Replaces a webhook. A re-enabled endpoint first gets the held deliveries, in order per order. */
   async replace({ caller }: RpcContext, { webhookId, webhook, ifVersion }: ReplaceWebhook): Promise<Versioned<Webhook>> {
     assertMayUseWebhooks(caller);
     await this.assertReachable(webhook.url);
@@ -130,7 +130,7 @@ export class WebhooksService {
     );
   }
 
-  /** @throws CodedError `invalid-input` for a URL that may not be called. A name that nobody knows yet is no fault. */
+  /** Throws `invalid-input` for a URL that may not be called. Accepts names that do not resolve yet. */
   private async assertReachable(text: string): Promise<void> {
     const fault = this.guard.faultOf(text);
     if (fault !== undefined) throw invalidUrl(fault);

@@ -13,20 +13,19 @@ import { DueSignal } from './due-signal.js';
 import { StepSize, wasTooLarge, windowOf } from './step-size.js';
 import { findNextLook, lockCursors, postpone } from './webhook-cursors.repository.js';
 
-/** How often the log is looked at although nobody said that it has grown. */
+/** How often the log is read without an announcement. */
 const intervalMs = 2_000;
-/** Endpoints of one step. */
+/** Maximum number of endpoints in a step. */
 const maxEndpoints = 64;
 const scannedPerRow = 10;
-/** How soon cursors are looked at again that another replica has locked. */
+/** How soon to look again at cursors that another replica has locked. */
 const lockedMs = 20;
-const longestRestMs = 500;
+const maxRestMs = 500;
 
 /**
- * Makes deliveries to endpoints of all orders. Each follows the log with a cursor, and only so many of its deliveries are made
- * that are due at the same time: how far an endpoint is behind costs a number, not a row for each event. Endpoints take
- * turns, and any number of replicas share them. A large step is followed by a rest of its own length, which leaves the
- * database to everybody else.
+ * Makes deliveries to endpoints of all orders. Each endpoint follows the log with a cursor and has a limited number of deliveries
+ * made ahead, so an endpoint that is far behind costs one row and not a row for each event. Endpoints take turns, and any number
+ * of replicas share the work. A large step is followed by a rest of the same length, to leave the database to other work.
  */
 @Injectable()
 export class AllOrdersDeliveryMaker extends BackgroundLoop {
@@ -47,7 +46,7 @@ export class AllOrdersDeliveryMaker extends BackgroundLoop {
     this.largeStep = webhooks.stepRows / 4;
   }
 
-  /** @returns whether to go on at once, or in how many milliseconds */
+  /** Returns whether to continue at once, or in how many milliseconds. */
   private async make(): Promise<boolean | number> {
     const begun = performance.now();
     const locked: string[] = [];
@@ -56,7 +55,7 @@ export class AllOrdersDeliveryMaker extends BackgroundLoop {
       if (locked.length > 0) this.size.grow();
       this.metrics.made('all', count);
       if (count > 0) this.due.raise();
-      if (count >= this.largeStep) await pause(Math.min(performance.now() - begun, longestRestMs));
+      if (count >= this.largeStep) await pause(Math.min(performance.now() - begun, maxRestMs));
       if (nextLookMs === null) return false;
       return nextLookMs > 0 ? nextLookMs : locked.length > 0 || lockedMs;
     } catch (error) {
@@ -65,14 +64,14 @@ export class AllOrdersDeliveryMaker extends BackgroundLoop {
       this.logger.warn({ err: error, deliveries: this.size.rows, endpoints: locked.length }, 'making deliveries failed, trying with half as many');
       this.size.halve();
       this.metrics.halved('all');
-      // Others go first, and halving finds the endpoint at fault, if it is one.
+      // Other endpoints go first. Repeated halving isolates an endpoint that makes steps fail.
       await this.database.transaction((tx) => postpone(tx, locked));
       if (!tooLarge) throw error;
       return true;
     }
   }
 
-  /** @param locked takes the endpoints of the step */
+  /** @param locked is filled with the endpoints of the step */
   private async step(locked: string[]): Promise<{ count: number; nextLookMs: number | null }> {
     const { rows } = this.size;
     const { count, nextLook } = await this.database.transaction(async (tx) => {

@@ -8,7 +8,7 @@ import { readBacklog } from './backlog.repository.js';
 
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 5, pauseMs: 50, longestPauseMs: 400 };
 
-describe('the deliveries that wait for a replica', () => {
+describe('deliveries that wait for a replica', () => {
   let shop: TestWebhooks;
   let database: Database;
   let webhookId: string;
@@ -33,14 +33,14 @@ describe('the deliveries that wait for a replica', () => {
     );
   const waiting = async (): Promise<number> => (await readBacklog(database, limits)).waiting;
 
-  it('are those that are due, not those that are tried again later or come behind another one', async () => {
+  it('are those that are due, without later retries and deliveries behind a predecessor', async () => {
     await add(5, '-1 second');
     await add(100, '1 hour');
     await add(100, null);
     expect(await readBacklog(database, limits)).toMatchObject({ waiting: 5, pending: 205 });
   });
 
-  it('are no more than the limits of their endpoint let through: more replicas would not send the rest', async () => {
+  it('are limited by their endpoint: more replicas would not send the rest', async () => {
     await add(1_000, '-1 second');
     expect(await waiting()).toBe(16);
     await add(10, '5 seconds', 'gen_random_uuid()');
@@ -50,12 +50,12 @@ describe('the deliveries that wait for a replica', () => {
     await shop.sql.query('UPDATE webhook_queues SET silent_attempts = 0');
   });
 
-  it('count those of a lost replica when their lease has ended', async () => {
+  it('include those of a lost replica after their leases', async () => {
     await add(3, '-1 second', 'gen_random_uuid()');
     expect(await waiting()).toBe(3);
   });
 
-  it('are none of an endpoint that is paused or disabled', async () => {
+  it('exclude those of a paused or disabled endpoint', async () => {
     await add(5, '-1 second');
     await shop.sql.query(`UPDATE webhook_queues SET paused_until = now() + interval '1 minute'`);
     expect(await waiting()).toBe(0);
@@ -67,7 +67,7 @@ describe('the deliveries that wait for a replica', () => {
   });
 });
 
-it('a replica shows how many attempts it has under way and may have, and how many deliveries wait', async () => {
+it('a replica has metrics of its concurrent attempts, their limit, and waiting deliveries', async () => {
   const shop = await TestWebhooks.start({ replicas: 0 });
   const receiver = await Receiver.start();
   try {
@@ -75,11 +75,11 @@ it('a replica shows how many attempts it has under way and may have, and how man
     const replica = await shop.addReplica();
     await shop.create(receiver.url);
     shop.happen(...Array.from({ length: 5 }, (_, n) => ({ orderId: n + 1 })));
-    const shown = async (name: string): Promise<number | undefined> => (await replica.metrics.getSingleMetric(name)?.get())?.values[0]?.value;
-    // An owner of whose receivers nothing is known begins with two.
-    await until(async () => (await shown('webhook_attempts_in_flight')) === 2, 15_000);
-    expect(await shown('webhook_attempts_limit')).toBe(512);
-    expect(await shown('webhook_deliveries_waiting')).toBe(0);
+    const metric = async (name: string): Promise<number | undefined> => (await replica.metrics.getSingleMetric(name)?.get())?.values[0]?.value;
+    // A new owner starts with two slots.
+    await until(async () => (await metric('webhook_attempts_in_flight')) === 2, 15_000);
+    expect(await metric('webhook_attempts_limit')).toBe(512);
+    expect(await metric('webhook_deliveries_waiting')).toBe(0);
   } finally {
     await shop.stop();
     await receiver.stop();

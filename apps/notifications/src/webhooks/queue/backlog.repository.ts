@@ -2,11 +2,11 @@ import type { Database } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import type { QueueLimits } from './queue.js';
 
-/** What all replicas together have to do. */
+/** The pending work of all replicas together. */
 export interface Backlog {
   readonly pending: number;
   readonly held: number;
-  /** Due, not claimed, and within the limits of their endpoints: what more replicas would send now. */
+  /** Deliveries that more replicas would send now: due, unclaimed, and within the limits of their endpoints. */
   readonly waiting: number;
   readonly oldestSeconds: number;
   readonly silentEndpoints: number;
@@ -26,11 +26,11 @@ export const noBacklog: Backlog = {
   allBehindEvents: 0,
 };
 
-/** Seconds since the first event after this number was logged; 0: there is none. */
+/** SQL: seconds since the first event after this number was logged; 0 if there is none. */
 const ageAfter = (seq: string): string => `coalesce(extract(epoch FROM now() - (
       SELECT l.logged_at FROM event_log l, feed_watermark f WHERE l.seq > ${seq} AND l.seq <= f.watermark ORDER BY l.seq LIMIT 1)), 0)::float8`;
 
-// Of a claimed delivery, due_at is the end of its lease. Retries are due later, and successors in a lane are not due at all.
+// due_at of a claimed delivery is the end of its lease. Retries are due later; successors in a lane have no due time yet.
 const backlogSql = `
   SELECT coalesce(sum(b.count) FILTER (WHERE w.state = 'enabled'), 0)::bigint AS pending,
     coalesce(sum(b.count) FILTER (WHERE w.state = 'disabled'), 0)::bigint AS held,

@@ -9,7 +9,7 @@ const fiveDays = 5 * 86_400_000;
 
 let shop: TestWebhooks;
 let receiver: Receiver;
-/** A customer for each test. */
+/** Each test has its own customer. */
 let owner = 0;
 let principal: Principal;
 let webhook: Endpoint;
@@ -44,10 +44,10 @@ const allEnded = (count: number): Promise<void> =>
     const now = await states();
     return now.length === count && now.every((state) => state === 'delivered' || state === 'failed');
   });
-/** Ids of an order's events, as they came. */
+/** Returns the ids of an order's events, in order of receipt. */
 const idsOf = (orderId: number): string[] =>
   receiver.received.filter(({ body }) => body.includes(`"orderId":${orderId},`)).map(({ headers }) => headers['webhook-id'] ?? '');
-/** As if all that it did had been 6 days ago. */
+/** Moves the endpoint's first failure 6 days back. */
 const sixDaysPass = (): Promise<unknown> =>
   shop.sql.query(`UPDATE webhook_queues SET failing_since = failing_since - interval '6 days' WHERE webhook_id = $1`, [webhook.id]);
 
@@ -55,7 +55,7 @@ describe('deliveries, 250 times as fast', () => {
   // 5 s become 20 ms, 5 min 1.2 s.
   running(0.004);
 
-  it('are tried again by the schedule, with the same id and bytes, until there is a 2xx', async () => {
+  it('are retried by the schedule, with the same id and bytes, until a 2xx', async () => {
     receiver.answer = (_received, response) => response.writeHead(receiver.received.length < 3 ? 500 : 200).end();
     const [event] = happen({ orderId: 1 });
     await allDelivered(1);
@@ -69,7 +69,7 @@ describe('deliveries, 250 times as fast', () => {
     expect(third - second).toBeGreaterThanOrEqual(1_080);
   });
 
-  it('tell when they are tried next', async () => {
+  it('show when they are retried', async () => {
     answer(500);
     happen({ orderId: 1 });
     await until(async () => (await deliveries())[0]?.attempts.length === 2);
@@ -79,7 +79,7 @@ describe('deliveries, 250 times as fast', () => {
     expect(pause).toBeGreaterThanOrEqual(1_080);
   });
 
-  it('come first in, first out of one order, while other orders go on', async () => {
+  it('are sent in order per order, while other orders proceed', async () => {
     let isUp = false;
     receiver.answer = ({ body }, response) => response.writeHead(isUp || !body.includes('"orderId":1,') ? 200 : 500).end();
     const first = happen({ orderId: 1, newStatus: 'approved' }, { orderId: 2, newStatus: 'approved' });
@@ -93,7 +93,7 @@ describe('deliveries, 250 times as fast', () => {
     expect((await shop.sql.query('SELECT 1 FROM webhook_lanes WHERE webhook_id = $1', [webhook.id])).rowCount).toBe(0);
   });
 
-  it('wait as long as Retry-After asks for, and so does everything else for the receiver', async () => {
+  it('wait for Retry-After, like all other deliveries to the receiver', async () => {
     receiver.answer = (_received, response) => {
       if (receiver.received.length === 1) response.writeHead(429, { 'retry-after': '1' }).end();
       else response.writeHead(200).end();
@@ -106,9 +106,9 @@ describe('deliveries, 250 times as fast', () => {
     expect(second - first).toBeGreaterThanOrEqual(990);
   });
 
-  it('end with a 410: the endpoint is disabled, and what it was told is held until it is enabled, in order', async () => {
+  it('are held after a 410, which disables the endpoint, and sent in order when it is enabled again', async () => {
     answer(410);
-    const [told] = happen({ orderId: 1 });
+    const [first] = happen({ orderId: 1 });
     await until(async () => (await endpoint()).state === 'disabled');
     expect(await endpoint()).toMatchObject({ disabledReason: 'gone' });
     const later = happen({ orderId: 1 }, { orderId: 1 }, { orderId: 2 });
@@ -119,10 +119,10 @@ describe('deliveries, 250 times as fast', () => {
     answer(200);
     expect(await shop.replace(webhook, { state: 'enabled' }, principal)).not.toHaveProperty('disabledReason');
     await allDelivered(4);
-    expect(idsOf(1)).toEqual([told!.id, told!.id, later[0]!.id, later[1]!.id]);
+    expect(idsOf(1)).toEqual([first!.id, first!.id, later[0]!.id, later[1]!.id]);
   });
 
-  it('are held while their owner has disabled the endpoint', async () => {
+  it('are held while the owner has disabled the endpoint', async () => {
     await shop.replace(webhook, { state: 'disabled' }, principal);
     const events = happen(...Array.from({ length: 20 }, (_, n) => ({ orderId: 1 + (n % 2) })));
     await until(async () => (await states()).filter((state) => state === 'held').length === 20);
@@ -132,7 +132,7 @@ describe('deliveries, 250 times as fast', () => {
     for (const order of [1, 2]) expect(idsOf(order)).toEqual(events.filter((_event, n) => 1 + (n % 2) === order).map(({ id }) => id));
   });
 
-  it('fail when they are held for 30 days', async () => {
+  it('fail after they were held for 30 days', async () => {
     await shop.replace(webhook, { state: 'disabled' }, principal);
     happen({ orderId: 1 }, { orderId: 1 });
     await until(async () => (await states()).length === 2);
@@ -142,13 +142,13 @@ describe('deliveries, 250 times as fast', () => {
         [webhook.id, days],
       );
     await passed(40);
-    // As a worker leaves one that was killed while it had it.
+    // Like a delivery of a worker that was killed.
     await shop.sql.query(
       `UPDATE webhook_deliveries SET lease = gen_random_uuid(), due_at = now()
        WHERE id = (SELECT min(id) FROM webhook_deliveries WHERE webhook_id = $1)`,
       [webhook.id],
     );
-    // They are old, and held for a moment only.
+    // They are old, but have been held for a moment only.
     await new Promise((resolve) => setTimeout(resolve, 400));
     expect(await states()).toEqual(['held', 'held']);
     await shop.sql.query(`UPDATE webhooks SET state_since = state_since - interval '31 days' WHERE id = $1`, [webhook.id]);
@@ -161,7 +161,7 @@ describe('deliveries, 250 times as fast', () => {
 describe('deliveries, a million times as fast', () => {
   running(0.000_001);
 
-  it('fail after ten attempts, and the next of the order goes on', async () => {
+  it('fail after ten attempts, and the next of the order is sent', async () => {
     const [bad, good] = happen({ orderId: 1 }, { orderId: 1, newStatus: 'delivered' });
     receiver.answer = ({ headers }, response) => response.writeHead(headers['webhook-id'] === bad!.id ? 400 : 200).end();
     await until(async () => (await states()).join() === 'delivered,failed');
@@ -170,7 +170,7 @@ describe('deliveries, a million times as fast', () => {
     expect([attempts.length, nextAttemptAt]).toEqual([10, undefined]);
   });
 
-  it('disable an endpoint that has failed for days when one of them is used up', async () => {
+  it('disable an endpoint that has failed for days when one has used up its attempts', async () => {
     answer(500);
     happen({ orderId: 1 });
     await until(async () => (await states()).includes('failed'));
@@ -181,7 +181,7 @@ describe('deliveries, a million times as fast', () => {
     expect(await endpoint()).toMatchObject({ disabledReason: 'failing' });
   });
 
-  it('do not find an endpoint failing that had a success in between', async () => {
+  it('do not disable an endpoint that had a success in between', async () => {
     receiver.answer = ({ body }, response) => response.writeHead(body.includes('"orderId":2,') ? 200 : 500).end();
     happen({ orderId: 1 });
     await until(async () => (await states()).includes('failed'));
@@ -211,7 +211,7 @@ describe('deliveries, a million times as fast', () => {
     ).rejects.toMatchObject({ code: 'invalid-cursor' });
   });
 
-  it('are kept as long as the setting says after their end', async () => {
+  it('are deleted after the retention period', async () => {
     happen({ orderId: 1 }, { orderId: 2 });
     await allEnded(2);
     await shop.sql.query(`UPDATE webhook_deliveries SET ended_at = ended_at - interval '31 days' WHERE webhook_id = $1 AND order_id = 1`, [webhook.id]);

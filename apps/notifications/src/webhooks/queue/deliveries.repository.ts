@@ -10,15 +10,16 @@ import type { OwnRange } from './webhook-watermark.repository.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** Events `l` that an endpoint `w` asked for. */
+/** SQL: endpoint `w` subscribes to event `l`. */
 export const isSubscribed = `${typeOfRow} = ANY (w.event_types) AND w.state <> 'deleted'
   AND (w.order_id IS NULL OR w.order_id = l.order_id) AND (w.plant_id IS NULL OR w.plant_id = l.plant_id)`;
 
 /**
- * Puts rows of the CTE `wanted` (webhook_id, seq, event_id, order_id, of_others, body, traceparent, created_at) at the end of their
- * lanes. Adding to a lane waits for whoever holds it: a lane that is new after that wait has nothing to wait for. One statement, since what
- * its parts need of each other goes by RETURNING and not by what they see. Its parts are not joined: the planner takes them
- * for small, loops over both, and 10,000 rows took 10 s; an IN in the select list is hashed whatever it thinks.
+ * SQL: appends rows of the CTE `wanted` (webhook_id, seq, event_id, order_id, of_others, body, traceparent, created_at) to their
+ * lanes. Appending waits for the lock of the lane; if the lane is new after that wait, its first delivery has no predecessor and is
+ * due at once. It is one statement, because its parts see one snapshot and pass rows to each other by RETURNING. Its parts are not
+ * joined: the planner underestimates them and chooses a nested loop, and 10,000 rows took 10 s. An IN in the select list is always
+ * hashed.
  */
 export const enqueueWanted = `
   , lanes AS (
@@ -42,7 +43,7 @@ export const enqueueWanted = `
     UPDATE webhook_queues SET turn_at = least(turn_at, now()) WHERE webhook_id = ANY (ARRAY(SELECT webhook_id FROM turns))
   )`;
 
-/** For each of the statements that follow in this transaction: a step holds what workers wait for. */
+/** Limits the statements that follow in this transaction, because workers wait for the locks of a step. */
 export function limitStatements(tx: Transaction, limitMs: number): void {
   tx.send(
     { name: 'webhooks-limit-step', text: `SELECT set_config('statement_timeout', $1, true), set_config('lock_timeout', $2, true)` },
@@ -50,7 +51,7 @@ export function limitStatements(tx: Transaction, limitMs: number): void {
   );
 }
 
-/** The event came under an earlier number already, and the endpoint has it, or gets it now. @param after where its position was */
+/** SQL: the event repeats one with an earlier number, and the endpoint has that one or gets it now. @param after the position before the step */
 const isKnown = (after: string): string => `${isRepetition} AND EXISTS (
         SELECT 1 FROM webhook_deliveries d WHERE d.event_id = l.event_id AND d.webhook_id = w.id
         UNION ALL
@@ -79,24 +80,24 @@ const enqueueOwnRange: Statement = {
     SELECT c.count::integer, passed.watermark < (SELECT watermark FROM feed_watermark) AS "hasMore" FROM counted c, passed`,
 };
 
-/** What came of a step. */
+/** The result of a step. */
 export interface StepResult {
-  /** Deliveries. */
+  /** Number of deliveries made. */
   readonly count: number;
-  /** The log goes on where the step ended. */
+  /** Whether the log has more events after the step. */
   readonly hasMore: boolean;
 }
 
 /**
- * Makes at most `rows` deliveries to endpoints that see their owner's orders, and moves the watermark of webhooks over them. An
- * event that came a second time under another number is not sent again to who has it. @returns what tells after the commit
+ * Makes at most `rows` deliveries to endpoints that see their owner's orders, and advances the watermark of webhooks. Endpoints do
+ * not get a repeated event again. Returns a function that gives the result after the commit.
  */
 export function enqueueOwn(tx: Transaction, { after, upTo, partSeq, partWebhookId }: OwnRange, rows: number): () => StepResult {
   const made = tx.later<StepResult>(enqueueOwnRange, [after, upTo, partSeq, partWebhookId, rows]);
   return () => onlyRow(made());
 }
 
-/** An endpoint has room when less than half of its window is due; then it is filled up, as far as the step's share goes. */
+/** An endpoint gets deliveries when less than half of its window is due; then the window is filled, up to the step's share. */
 const enqueueByCursor: Statement = {
   name: 'webhooks-enqueue-by-cursor',
   text: `
@@ -131,16 +132,17 @@ const enqueueByCursor: Statement = {
     SELECT count(*)::integer AS count, array_agg(DISTINCT traceparent) AS causes FROM wanted`,
 };
 
-/** What one step makes at most, shared among the endpoints of the step. */
+/** Limits of one step. */
 export interface StepLimits {
+  /** Deliveries, shared among the endpoints of the step. */
   readonly rows: number;
-  /** Events that are looked at for each endpoint and each delivery that it may get, since filters pass over some. */
+  /** Events scanned per delivery of an endpoint's share, since its filters may exclude some. */
   readonly scannedPerRow: number;
-  /** Deliveries of one endpoint that are due. */
+  /** Deliveries of one endpoint that may be due. */
   readonly window: number;
 }
 
-/** Makes deliveries to endpoints of all orders, and moves their locked cursors over them. */
+/** Makes deliveries to endpoints of all orders, and advances their cursors, which must be locked. */
 export async function enqueueForAll(
   tx: Transaction,
   cursors: readonly WebhookCursor[],
@@ -160,7 +162,7 @@ export async function enqueueForAll(
   return { count, causes: causes ?? [] };
 }
 
-/** A `webhook.test`, outside the lanes and due at once. */
+/** Inserts a `webhook.test` delivery, outside the lanes and due at once. Returns its id. */
 export async function insertTest(tx: Transaction, webhookId: string, eventId: string, body: string): Promise<number> {
   const inserted = await tx.query<{ id: number }>(
     `INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, body, due_at)
@@ -171,7 +173,7 @@ export async function insertTest(tx: Transaction, webhookId: string, eventId: st
   return onlyRow(inserted).id;
 }
 
-/** The same event once more, outside the lanes and due at once. */
+/** Inserts a copy of a delivery, outside the lanes and due at once. Returns its id. */
 export async function insertCopy(tx: Transaction, webhookId: string, deliveryId: number): Promise<number> {
   const inserted = await tx.query<{ id: number }>(
     `INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, traceparent, due_at)
@@ -183,22 +185,22 @@ export async function insertCopy(tx: Transaction, webhookId: string, deliveryId:
   return onlyRow(inserted).id;
 }
 
-const shown = `d.id, d.event_id AS "eventId", d.order_id AS "orderId", d.attempts,
+const publicColumns = `d.id, d.event_id AS "eventId", d.order_id AS "orderId", d.attempts,
   CASE WHEN d.state = 'pending' AND w.state = 'disabled' THEN 'held' ELSE d.state END AS state,
   CASE WHEN w.state = 'enabled' AND d.lease IS NULL THEN d.due_at END AS "nextAttemptAt"`;
 
 export async function findDelivery(db: Reader, webhookId: string, id: number): Promise<DeliveryRecord | undefined> {
   const [delivery] = await db.query<DeliveryRecord>(
-    `SELECT ${shown} FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+    `SELECT ${publicColumns} FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
      WHERE d.id = $2 AND d.webhook_id = $1 AND (w.sees_all OR NOT d.of_others)`,
     [webhookId, id],
   );
   return delivery;
 }
 
-// For each state by itself, so that the few failed ones among millions are found by the index as well.
+// Reads each state separately, so that the index also finds a few failed deliveries among millions.
 const listed = `
-  SELECT ${shown} FROM webhooks w
+  SELECT ${publicColumns} FROM webhooks w
   CROSS JOIN LATERAL unnest(CASE
     WHEN $2::text IS NULL THEN ARRAY['pending', 'delivered', 'failed']
     WHEN $2 = 'held' THEN CASE WHEN w.state = 'disabled' THEN ARRAY['pending'] ELSE '{}'::text[] END
@@ -211,7 +213,7 @@ const listed = `
   ) d
   WHERE w.id = $1 ORDER BY d.id DESC LIMIT $4`;
 
-/** Newest first, one more than the page holds. */
+/** Returns deliveries, newest first, and one more than the page holds. */
 export function listDeliveriesOf(
   db: Reader,
   webhookId: string,

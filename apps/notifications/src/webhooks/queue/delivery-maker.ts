@@ -11,13 +11,14 @@ import { DueSignal } from './due-signal.js';
 import { StepSize, wasTooLarge } from './step-size.js';
 import { findCauses, lockWebhookWatermark } from './webhook-watermark.repository.js';
 
-/** How often the log is looked at although nobody said that it has grown: whoever logged events may have died of it. */
+/** How often the log is read without an announcement: the process that logged events may have crashed before it announced them. */
 const intervalMs = 2_000;
 
 /**
- * Makes the deliveries of events that are in the log to endpoints that see their owner's orders, behind the stream: what waits
- * for an endpoint's queue keeps no frame back. The replica that has logged events pokes its own; any number of replicas may do
- * it, one at a time. Each step is bounded by deliveries, not by events; one that takes too long is halved.
+ * Makes deliveries of logged events to endpoints that see their owner's orders. It runs after logging, in its own transactions, so
+ * that a wait for an endpoint's queue delays no frame of the stream. The replica that has logged events pokes its own maker; any
+ * number of replicas share the work, one at a time. The number of deliveries bounds a step, and a step that takes too long is
+ * halved.
  */
 @Injectable()
 export class DeliveryMaker extends BackgroundLoop {
@@ -36,7 +37,7 @@ export class DeliveryMaker extends BackgroundLoop {
     this.limitMs = webhooks.stepLimitMs;
   }
 
-  /** @returns whether there is more to do at once */
+  /** Returns whether there is more to do at once. */
   private async make(): Promise<boolean> {
     let made: StepResult | undefined;
     try {

@@ -13,17 +13,17 @@ import type { Outcome } from './queue.repository.js';
 
 const intervalMs = 15_000;
 
-/** Endpoints that see their owner's orders, or that were made to see all. */
+/** Endpoints that see their owner's orders, or that were created for all orders. */
 export type Endpoints = 'own' | 'all';
 
-/** What this replica does, and every 15 s what all of them have to do. */
+/** Metrics of webhooks: attempts and deliveries of this replica, and every 15 s the backlog of all replicas. */
 @Injectable()
 export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly attempts: Counter<'status'>;
   private readonly deliveries: Counter<'outcome'>;
   private readonly madeDeliveries: Counter<'endpoints'>;
   private readonly halvedSteps: Counter<'endpoints'>;
-  /** Told of each batch of outcomes that are written down together. */
+  /** Observes the size of each batch of outcomes that is recorded. */
   readonly recorded: (count: number) => void;
   private readonly loop: BackgroundLoop;
   private readonly limits: QueueLimits;
@@ -38,7 +38,7 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
     this.limits = webhooks.limits;
     this.attempts = new Counter({
       name: 'webhook_attempts_total',
-      help: 'POSTs to endpoints, by the class of the answer; none: there was no answer',
+      help: 'POSTs to endpoints, by class of the response; none: no response',
       labelNames: ['status'],
       registers: [registry],
     });
@@ -48,31 +48,31 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
       labelNames: ['outcome'],
       registers: [registry],
     });
-    this.recorded = sizeHistogram(registry, 'webhook_batch_outcomes', 'Outcomes of attempts that were written down together');
+    this.recorded = sizeHistogram(registry, 'webhook_batch_outcomes', 'Outcomes of attempts that were recorded together');
     gauge(registry, 'webhook_deliveries_pending', 'Deliveries to enabled endpoints that have not ended', () => this.backlog.pending);
-    gauge(registry, 'webhook_deliveries_waiting', 'Deliveries that would be under way if there were more replicas: due now, and within the limits of their endpoint', () => this.backlog.waiting);
-    gauge(registry, 'webhook_attempts_limit', 'POSTs that the replica has under way at most', () => slotsFor(webhooks.inFlight));
+    gauge(registry, 'webhook_deliveries_waiting', 'Deliveries that more replicas would send now: due, unclaimed and within the limits of their endpoint', () => this.backlog.waiting);
+    gauge(registry, 'webhook_attempts_limit', 'Maximum number of concurrent POSTs of the replica', () => slotsFor(webhooks.inFlight));
     gauge(registry, 'webhook_deliveries_held', 'Deliveries that wait for a disabled endpoint', () => this.backlog.held);
-    gauge(registry, 'webhook_oldest_undelivered_seconds', 'Age of the oldest delivery to an enabled endpoint, or of the oldest event whose deliveries are not made', () => {
+    gauge(registry, 'webhook_oldest_undelivered_seconds', 'Age of the oldest delivery to an enabled endpoint, or of the oldest event whose deliveries are not made yet', () => {
       const { oldestSeconds, ownBehindSeconds, allBehindSeconds } = this.backlog;
       return Math.max(oldestSeconds, ownBehindSeconds, allBehindSeconds);
     });
-    gauge(registry, 'webhook_endpoints_paused', 'Endpoints that nothing is sent to for now: they do not answer, or asked for it', () => this.backlog.silentEndpoints);
+    gauge(registry, 'webhook_endpoints_paused', 'Endpoints that nothing is sent to for now: they do not respond, or asked for a pause', () => this.backlog.silentEndpoints);
     this.madeDeliveries = new Counter({
       name: 'webhook_deliveries_made_total',
-      help: "Deliveries made of the log's events, by what their endpoints see: own: their owner's orders; all: all orders",
+      help: "Deliveries made, by what their endpoints see: own: their owner's orders; all: all orders",
       labelNames: ['endpoints'],
       registers: [registry],
     });
     this.halvedSteps = new Counter({
       name: 'webhook_making_halved_total',
-      help: 'Steps that made deliveries, took too long and were halved',
+      help: 'Steps of making deliveries that took too long and were halved',
       labelNames: ['endpoints'],
       registers: [registry],
     });
-    gauge(registry, 'webhook_log_behind_seconds', "Age of the oldest event of the log whose deliveries to endpoints of their owner's orders are not made", () => this.backlog.ownBehindSeconds);
-    gauge(registry, 'webhook_cursors_behind_seconds', 'Age of the oldest event of the log that an enabled endpoint of all orders has not come to', () => this.backlog.allBehindSeconds);
-    gauge(registry, 'webhook_cursors_behind_events', 'Events that enabled endpoints of all orders have not come to in the log, added up over the endpoints', () => this.backlog.allBehindEvents);
+    gauge(registry, 'webhook_log_behind_seconds', "Age of the oldest event whose deliveries to endpoints of their owner's orders are not made yet", () => this.backlog.ownBehindSeconds);
+    gauge(registry, 'webhook_cursors_behind_seconds', 'Age of the oldest event that the cursor of an enabled endpoint of all orders has not reached', () => this.backlog.allBehindSeconds);
+    gauge(registry, 'webhook_cursors_behind_events', 'Events that the cursors of enabled endpoints of all orders have not reached, summed over the endpoints', () => this.backlog.allBehindEvents);
     this.loop = new BackgroundLoop({ name: 'count deliveries', intervalMs }, () => this.count(), logger);
   }
 
@@ -85,7 +85,7 @@ export class DeliveryMetrics implements OnApplicationBootstrap, OnApplicationShu
   }
 
   watchInFlight(read: () => number): void {
-    gauge(this.registry, 'webhook_attempts_in_flight', 'POSTs under way', read);
+    gauge(this.registry, 'webhook_attempts_in_flight', 'POSTs in progress', read);
   }
 
   attempted({ status }: { readonly status?: number }): void {

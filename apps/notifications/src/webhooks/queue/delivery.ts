@@ -2,14 +2,14 @@ import type { WebhookTest } from '@plant-shop/contracts/events';
 import { DomainError } from '@plant-shop/contracts/errors';
 import type { Delivery, DeliveryAttempt, DeliveryState } from '@plant-shop/contracts/notifications';
 
-/** A delivery as clients may see it; `held` is a pending one of a disabled endpoint. */
+/** The public fields of a delivery. `held` is a pending delivery of a disabled endpoint. */
 export interface DeliveryRecord {
   readonly id: number;
   readonly eventId: string;
   readonly orderId: number | null;
   readonly state: DeliveryState;
   readonly attempts: readonly DeliveryAttempt[];
-  /** Null when it is not waiting for its time: under way, behind a predecessor, held or ended. */
+  /** Null unless the delivery waits for this time: it is being sent, waits for a predecessor, is held, or has ended. */
   readonly nextAttemptAt: Date | null;
 }
 
@@ -22,12 +22,12 @@ export const toDelivery = (record: DeliveryRecord): Delivery => ({
   ...(record.nextAttemptAt !== null && { nextAttemptAt: record.nextAttemptAt.toISOString() }),
 });
 
-/** @throws DomainError `delivery-not-found` */
+/** Throws `delivery-not-found` if there is no delivery. */
 export function existingDelivery(delivery: DeliveryRecord | undefined): DeliveryRecord {
-  if (!delivery) throw new DomainError('delivery-not-found', 'The webhook has no such delivery, or it is too old to be kept.');
+  if (!delivery) throw new DomainError('delivery-not-found', 'The webhook has no such delivery, or it has been deleted because of its age.');
   return delivery;
 }
 
-/** Serialised once, like every event. */
+/** Returns the body of a `webhook.test` event, serialised once like every event's. */
 export const testBody = (webhookId: string, now: Date): string =>
   JSON.stringify({ event: 'webhook.test', timestamp: now.toISOString(), data: { webhookId } } satisfies WebhookTest);

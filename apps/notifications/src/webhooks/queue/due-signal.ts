@@ -5,10 +5,12 @@ import { Injectable } from '@nestjs/common';
 export class DueSignal {
   private raised: () => void = () => undefined;
 
+  /** Sets what to do when the signal is raised. */
   onRaised(raised: () => void): void {
     this.raised = raised;
   }
 
+  /** Call after the commit that made deliveries due. */
   raise(): void {
     this.raised();
   }

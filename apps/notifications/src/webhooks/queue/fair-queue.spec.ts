@@ -3,7 +3,7 @@ import { FairQueue, type Queued, shareOf } from './fair-queue.js';
 
 const jobsOf = (ownerId: string, count: number, webhookId = `${ownerId}'s`): Queued[] =>
   Array.from({ length: count }, () => ({ ownerId, webhookId }));
-/** All that may begin now, in its order. */
+/** Takes all jobs that may begin now, in order. */
 const begin = (queue: FairQueue<Queued>): Queued[] => {
   const begun: Queued[] = [];
   for (let job; (job = queue.next()); ) begun.push(job);
@@ -12,8 +12,8 @@ const begin = (queue: FairQueue<Queued>): Queued[] => {
 const count = (jobs: readonly Queued[], by: keyof Queued): Record<string, number> =>
   Object.fromEntries([...Map.groupBy(jobs, (job) => job[by])].map(([key, group]) => [key, group.length]));
 
-/** As many places as may be, for owners whose receivers have answered well. */
-const learned = (queue: FairQueue<Queued>, ...owners: readonly string[]): FairQueue<Queued> => {
+/** Grows the windows of owners to the maximum, by quick attempts. */
+const withFullWindows = (queue: FairQueue<Queued>, ...owners: readonly string[]): FairQueue<Queued> => {
   for (const owner of owners) {
     for (let n = 0; n < 64; n++) {
       queue.add(jobsOf(owner, 1));
@@ -24,24 +24,24 @@ const learned = (queue: FairQueue<Queued>, ...owners: readonly string[]): FairQu
 };
 const named = (owners: number): string[] => Array.from({ length: owners }, (_, n) => `owner ${n}`);
 
-describe('places', () => {
+describe('slots', () => {
   it.each([
     [512, 0, 64],
     [512, 64, 56],
     [512, 511, 1],
     [512, 512, 0],
-  ])('of %i, with %i taken by others, one owner gets at most %i', (places, taken, share) => {
-    expect(shareOf(places, taken)).toBe(share);
+  ])('of %i, with %i used by others, one owner gets at most %i', (slots, used, share) => {
+    expect(shareOf(slots, used)).toBe(share);
   });
 
-  it('go to a lone owner up to its limit', () => {
-    const queue = learned(new FairQueue(64, 2), 'a');
+  it('go to a single owner up to its limit', () => {
+    const queue = withFullWindows(new FairQueue(64, 2), 'a');
     queue.add(jobsOf('a', 100));
     expect(begin(queue)).toHaveLength(64);
   });
 
-  it.each([4, 16, 64])('are equal for %i owners that want all, and some stay free for the next', (owners) => {
-    const queue = learned(new FairQueue(64, 2), ...named(owners));
+  it.each([4, 16, 64])('are shared equally by %i owners, and some stay free for the next', (owners) => {
+    const queue = withFullWindows(new FairQueue(64, 2), ...named(owners));
     for (const owner of named(owners)) queue.add(jobsOf(owner, 100));
     const counts = Object.values(count(begin(queue), 'ownerId'));
     expect(counts).toHaveLength(owners);
@@ -50,7 +50,7 @@ describe('places', () => {
     expect(begin(queue)).toEqual(jobsOf('next', 1));
   });
 
-  it('are free for the next owner when 200 owners came one after the other whose receivers hang', () => {
+  it('stay free for the next owner after 200 owners whose receivers hang', () => {
     const queue = new FairQueue(64, 2);
     for (const owner of named(200)) {
       queue.add(jobsOf(owner, 32));
@@ -60,7 +60,7 @@ describe('places', () => {
     expect(begin(queue)).toEqual(jobsOf('next', 2));
   });
 
-  it('come one by one with attempts that end soon, and go by halves with those that do not', () => {
+  it('of an owner grow by one with each quick attempt, and halve with each slow one', () => {
     const queue = new FairQueue(64, 2);
     queue.add(jobsOf('a', 100));
     const [first, second] = begin(queue);
@@ -73,21 +73,21 @@ describe('places', () => {
     expect(begin(queue)).toHaveLength(2);
   });
 
-  it('go first to the owner that has the fewest, however many endpoints another one has', () => {
-    const queue = learned(new FairQueue(2, 2), 'many', 'one');
+  it('go first to the owner that has the fewest, independent of the number of endpoints', () => {
+    const queue = withFullWindows(new FairQueue(2, 2), 'many', 'one');
     for (let n = 0; n < 20; n++) queue.add(jobsOf('many', 5, `webhook ${n}`));
     queue.add(jobsOf('one', 5));
     expect(count(begin(queue), 'ownerId')).toEqual({ many: 2, one: 2 });
   });
 
   it('go first to the endpoint that has the fewest among those of one owner', () => {
-    const queue = learned(new FairQueue(4, 2), 'a');
+    const queue = withFullWindows(new FairQueue(4, 2), 'a');
     queue.add(jobsOf('a', 10, 'slow'));
     queue.add(jobsOf('a', 2, 'quick'));
     expect(count(begin(queue), 'webhookId')).toEqual({ slow: 2, quick: 2 });
   });
 
-  it('are given on as they become free', () => {
+  it('are reused when they become free', () => {
     const queue = new FairQueue(2, 2);
     queue.add(jobsOf('a', 3));
     const [first] = begin(queue);
@@ -102,34 +102,34 @@ describe('claims', () => {
   const turns = (ownerId: string, endpoints: number): Queued[] =>
     Array.from({ length: endpoints }, (_, n) => ({ ownerId, webhookId: `${ownerId} ${n}` }));
 
-  it('are for what may be under way and twice as many that wait, when one owner is alone', () => {
-    expect(learned(new FairQueue(64, 2), 'a').sharesOf(turns('a', 1))).toEqual([192]);
+  it('of a single owner are its concurrent attempts and twice as many waiting', () => {
+    expect(withFullWindows(new FairQueue(64, 2), 'a').sharesOf(turns('a', 1))).toEqual([192]);
     expect(new FairQueue(64, 2).sharesOf(turns('new', 1))).toEqual([6]);
   });
 
   it('are shared by owner, and within an owner by endpoint', () => {
-    const shares = learned(new FairQueue(64, 2), 'many', 'one').sharesOf([...turns('many', 20), ...turns('one', 1)]);
-    // 1,536 in all: two owners get a ninth each, and seven ninths stay free.
+    const shares = withFullWindows(new FairQueue(64, 2), 'many', 'one').sharesOf([...turns('many', 20), ...turns('one', 1)]);
+    // 1,536 in total: two owners get a ninth each, and seven ninths stay free.
     expect(shares.slice(0, 20).reduce((sum, share) => sum + share)).toBe(171);
     expect(Math.max(...shares.slice(0, 20))).toBe(9);
     expect(shares[20]).toBe(171);
   });
 
-  it('leave room for the next owner, whatever the others have claimed', () => {
-    const queue = learned(new FairQueue(4, 2), ...named(20));
+  it('always leave room for the next owner', () => {
+    const queue = withFullWindows(new FairQueue(4, 2), ...named(20));
     for (const owner of named(20)) queue.add(jobsOf(owner, queue.sharesOf(turns(owner, 1))[0]!));
     expect(queue.sharesOf(turns('next', 1))[0]).toBeGreaterThanOrEqual(1);
   });
 
   it('are not made for an owner that still has half of its share waiting', () => {
-    const queue = learned(new FairQueue(4, 2), 'a', 'b');
+    const queue = withFullWindows(new FairQueue(4, 2), 'a', 'b');
     queue.add(jobsOf('a', 12));
     queue.add(jobsOf('b', 1));
     expect(queue.fullOwners()).toEqual(['a']);
     expect(queue.isFull('c')).toBe(false);
   });
 
-  it('are forgotten with the jobs that are taken back', () => {
+  it('end with the jobs that are removed', () => {
     const queue = new FairQueue(2, 2);
     queue.add(jobsOf('a', 6));
     const [job] = begin(queue);

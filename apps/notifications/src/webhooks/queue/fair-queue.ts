@@ -1,4 +1,4 @@
-/** What a delivery needs to be queued fairly. */
+/** Identifies the owner and endpoint of a queued delivery. */
 export interface Queued {
   readonly ownerId: string;
   readonly webhookId: string;
@@ -19,49 +19,49 @@ class Owner<Job> {
   }
 }
 
-/** A replica has so many times the places that one owner may take. */
+/** A replica has this many times the slots that one owner may take. */
 const reserve = 8;
-/** Places of an owner of whose receivers nothing is known yet. */
+/** Slots of an owner whose receivers were not observed yet. */
 const firstWindow = 2;
-/** OwnerSync whose windows are remembered while nothing of theirs is claimed. */
+/** Maximum number of owners whose windows are remembered. */
 const maxWindows = 10_000;
 
-/** Attempts that may be under way on a replica at the same time. */
+/** Returns the number of concurrent attempts of a replica. */
 export const slotsFor = (perOwner: number): number => perOwner * reserve;
 
 /**
- * Most places that one owner may take: an eighth of those that the others leave. An owner alone gets an eighth of all, n
- * owners that want more get 1/(n+7) each, and seven such shares stay free for owners that come later. Known from switches as
- * a dynamic threshold (Choudhury and Hahne, 1998).
+ * Returns the maximum number of slots of one owner: an eighth of those that the others leave. A single owner gets an eighth of all,
+ * n owners that want more get 1/(n+7) each, and seven such shares stay free for owners that come later. In switches this is
+ * called a dynamic threshold (Choudhury and Hahne, 1998).
  */
-export const shareOf = (places: number, takenByOthers: number): number => Math.ceil((places - takenByOthers) / reserve);
+export const shareOf = (slots: number, usedByOthers: number): number => Math.ceil((slots - usedByOthers) / reserve);
 
 /**
- * ClaimedDelivery deliveries of one replica, waiting and under way. Places go to the owner with the fewest attempts under way, and
- * within an owner to the endpoint with the fewest: many endpoints bring an owner no more than its share.
+ * Claimed deliveries of one replica, waiting and in progress. A free slot goes to the owner with the fewest attempts in progress, and
+ * within an owner to the endpoint with the fewest, so that many endpoints do not increase an owner's share.
  *
- * An attempt that has begun is not taken back, so an owner gets its share step by step, like a TCP sender: two places at
- * first, one more for each attempt that ended soon, half as many after one that did not. Otherwise owners of receivers that
- * hang would hold most places before the first of their attempts has timed out.
+ * An attempt in progress cannot be revoked, so an owner's share grows step by step, like a TCP sender's window: two slots at first,
+ * one more for each quick attempt, half as many after a slow one. Otherwise owners of receivers that hang would hold most slots
+ * before the first of their attempts has timed out.
  */
 export class FairQueue<Job extends Queued> {
   private readonly owners = new Map<string, Owner<Job>>();
   private readonly windows = new Map<string, number>();
-  private readonly places: number;
+  private readonly slots: number;
   private readonly claims: number;
   private waitingCount = 0;
   private underWayCount = 0;
 
   /**
-   * @param perOwner attempts of one owner under way while nobody else has any
-   * @param waitingPerAttempt claimed and not begun, for each attempt that may be under way
+   * @param perOwner concurrent attempts of one owner while no other owner has any
+   * @param waitingPerAttempt claimed deliveries that may wait, for each concurrent attempt
    */
   constructor(
     private readonly perOwner: number,
     private readonly waitingPerAttempt: number,
   ) {
-    this.places = slotsFor(perOwner);
-    this.claims = this.places * (1 + waitingPerAttempt);
+    this.slots = slotsFor(perOwner);
+    this.claims = this.slots * (1 + waitingPerAttempt);
   }
 
   get underWay(): number {
@@ -77,7 +77,7 @@ export class FairQueue<Job extends Queued> {
     }
   }
 
-  /** Takes the job whose turn it is to begin. Undefined: none waits, or the owners of all that wait have their share. */
+  /** Takes the job that is to begin next. Undefined if none waits, or if the owners of all waiting jobs have used up their shares. */
   next(): Job | undefined {
     const owner = leastBusy([...this.owners].flatMap(([id, one]) => (one.waiting > 0 && this.mayBegin(id, one) ? [one] : [])));
     const endpoint = owner && leastBusy([...owner.endpoints.values()].filter(({ waiting }) => waiting.length > 0));
@@ -92,8 +92,8 @@ export class FairQueue<Job extends Queued> {
   }
 
   /**
-   * A job that `next` gave is over.
-   * @param wasQuick how it bears on what its owner gets next; undefined for one that was not attempted
+   * Frees the slot of a job that `next` returned.
+   * @param wasQuick whether the owner's window grows or shrinks; undefined for a job that was not attempted
    */
   end(job: Job, wasQuick?: boolean): void {
     if (wasQuick !== undefined) this.learn(job.ownerId, wasQuick);
@@ -118,7 +118,7 @@ export class FairQueue<Job extends Queued> {
     return jobs;
   }
 
-  /** Whether nothing is claimed for this owner now. A claim is worth its transaction when half of the owner's share is free. */
+  /** Returns whether nothing should be claimed for this owner now. A claim is worth its transaction when half of the owner's share is free. */
   isFull(ownerId: string): boolean {
     const owner = this.owners.get(ownerId);
     if (!owner) return this.freeClaims < 1;
@@ -130,7 +130,7 @@ export class FairQueue<Job extends Queued> {
     return [...this.owners.keys()].filter((ownerId) => this.isFull(ownerId));
   }
 
-  /** How many deliveries may be claimed for each of these endpoints, in their order. */
+  /** Returns how many deliveries may be claimed for each of these endpoints, in the same order. */
   sharesOf(turns: readonly Queued[]): number[] {
     const byOwner = Map.groupBy(turns, ({ ownerId }) => ownerId);
     const each = Math.ceil(this.freeClaims / (byOwner.size + reserve - 1));
@@ -160,7 +160,7 @@ export class FairQueue<Job extends Queued> {
   }
 
   private mayBegin(ownerId: string, owner: Owner<Job>): boolean {
-    return owner.underWay < Math.min(this.windowOf(ownerId), shareOf(this.places, this.underWayCount - owner.underWay));
+    return owner.underWay < Math.min(this.windowOf(ownerId), shareOf(this.slots, this.underWayCount - owner.underWay));
   }
 
   private windowOf(ownerId: string): number {
@@ -169,7 +169,7 @@ export class FairQueue<Job extends Queued> {
 
   private learn(ownerId: string, wasQuick: boolean): void {
     const window = this.windowOf(ownerId);
-    // Those that were heard of last are at the end.
+    // The map keeps insertion order: reinserting moves the owner to the end, and the least recently updated is first.
     this.windows.delete(ownerId);
     this.windows.set(ownerId, wasQuick ? Math.min(window + 1, this.perOwner) : Math.max(1, Math.floor(window / 2)));
     const [oldest] = this.windows.size > maxWindows ? this.windows.keys() : [];

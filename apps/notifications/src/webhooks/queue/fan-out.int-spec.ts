@@ -8,7 +8,7 @@ import { Registry } from 'prom-client';
 import { EventLogRetention } from '../../log/event-log-retention.js';
 import type { NotificationsOptions } from '../../options.js';
 import { undeliveredEvents } from '../../wiring.js';
-import { logAndDie, logAsBefore } from '../release-before.spec.fixture.js';
+import { logAndCrash, logAsPreviousRelease } from '../release-before.spec.fixture.js';
 import { customer, Receiver, staff, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 const endpoints = 20;
@@ -22,7 +22,7 @@ describe('a wide fan-out', () => {
     shop = await TestWebhooks.start({ replicas: 0 });
   });
   afterEach(async () => {
-    // Of a test that failed before it let go.
+    // Releases locks of a failed test.
     for (const one of blockers.splice(0)) one.release(true);
     await shop.stop();
     await receiver.stop();
@@ -33,7 +33,7 @@ describe('a wide fan-out', () => {
   const createMany = (count: number, principal: Principal): Promise<{ id: string; url: string }[]> =>
     Promise.all(Array.from({ length: count }, (_, n) => shop.create(receiver.url.replace('/hook', pathOf(n)), {}, principal)));
 
-  /** The statement limit of a step is reached after about this many deliveries. */
+  /** Slows inserts down, so that a step reaches its statement limit after about this many deliveries. */
   const slowDown = async (rows: number, limitMs: number, which = 'true'): Promise<void> => {
     await shop.sql.query(`
       CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(${limitMs / rows / 1_000}); RETURN NULL; END $$`);
@@ -46,7 +46,7 @@ describe('a wide fan-out', () => {
       .filter((one) => one.path === path)
       .map(({ headers, body }) => ({ id: headers['webhook-id'] ?? '', orderId: /"orderId":(\d+)/.exec(body)?.[1] }));
 
-  /** Every endpoint has every event once, and those of each order in their order. */
+  /** Waits until every endpoint has every event once, in order per order. */
   const everyEndpointHasAll = async (count: number): Promise<void> => {
     await until(() => receiver.received.length >= count * shop.feed.length, 25_000);
     for (let n = 0; n < count; n++) {
@@ -62,7 +62,7 @@ describe('a wide fan-out', () => {
   };
 
   const happenInOrders = (count: number, owner = 1): unknown =>
-    shop.happenUnheard(...Array.from({ length: count }, (_, n) => ({ orderId: 1 + (n % 7), owner })));
+    shop.happenSilently(...Array.from({ length: count }, (_, n) => ({ orderId: 1 + (n % 7), owner })));
 
   const lock = async (table: string, webhookId: string): Promise<() => Promise<void>> => {
     const blocker: pg.PoolClient = await shop.sql.connect();
@@ -78,31 +78,31 @@ describe('a wide fan-out', () => {
   describe.each([
     ['of all orders', clerk, 1],
     ['of all orders, with two replicas', clerk, 2],
-    ['of one’s own orders', customer(1), 1],
-    ['of one’s own orders, with two replicas', customer(1), 2],
+    ['of own orders', customer(1), 1],
+    ['of own orders, with two replicas', customer(1), 2],
   ])('to endpoints %s', (_which, principal, replicas) => {
-    it('takes several steps where one would take too long: nothing is left out, doubled or out of order', async () => {
+    it('takes several steps when one would take too long: nothing is lost, repeated or out of order', async () => {
       await shop.addReplica();
       await createMany(endpoints, principal);
       await shop.stopReplicas();
       happenInOrders(15);
-      await logAndDie(shop.sql, shop.feed);
+      await logAndCrash(shop.sql, shop.feed);
       await slowDown(100, 200);
       await Promise.all(Array.from({ length: replicas }, () => shop.addReplica({ stepLimitMs: 200 })));
       await everyEndpointHasAll(endpoints);
     });
 
-    it('takes several steps where one event has more deliveries than a step makes', async () => {
+    it('takes several steps when one event has more deliveries than a step makes', async () => {
       const options = { stepRows: 7 };
       await Promise.all(Array.from({ length: replicas }, () => shop.addReplica(options)));
       await createMany(endpoints, principal);
       happenInOrders(20);
       shop.nudge(shop.feed);
       await everyEndpointHasAll(endpoints);
-      // A process that dies in the middle of an event leaves where it was.
+      // A process that stops in the middle of an event has stored its position.
       await shop.stopReplicas();
       happenInOrders(5);
-      await logAndDie(shop.sql, shop.feed);
+      await logAndCrash(shop.sql, shop.feed);
       await shop.addReplica({ stepRows: 3 });
       await shop.stopReplicas();
       await shop.addReplica(options);
@@ -110,14 +110,14 @@ describe('a wide fan-out', () => {
     });
   });
 
-  it('to endpoints of all orders keeps nobody waiting who gets only the own', async () => {
+  it('to endpoints of all orders does not delay endpoints of own orders', async () => {
     await shop.addReplica();
     await createMany(endpoints, clerk);
     const own = await Receiver.start();
     const mine = await shop.create(own.url, {}, customer(1));
     await shop.stopReplicas();
-    shop.happenUnheard(...Array.from({ length: 200 }, (_, n) => ({ orderId: n + 10, owner: 2 })));
-    await logAndDie(shop.sql, shop.feed);
+    shop.happenSilently(...Array.from({ length: 200 }, (_, n) => ({ orderId: n + 10, owner: 2 })));
+    await logAndCrash(shop.sql, shop.feed);
     // 4,000 deliveries would take at least 20 s.
     await slowDown(200, 1_000, 'NEW.of_others');
     await shop.addReplica();
@@ -129,20 +129,20 @@ describe('a wide fan-out', () => {
     await own.stop();
   });
 
-  it('goes on without an endpoint whose rows are locked, which gets all of it in the end', async () => {
+  it('continues without an endpoint whose rows are locked, which gets everything later', async () => {
     await shop.addReplica({ stepLimitMs: 200 });
     const webhooks = await createMany(endpoints, clerk);
     const stuck = webhooks[4]!;
-    const letGo = await lock('webhook_queues', stuck.id);
+    const unlock = await lock('webhook_queues', stuck.id);
     shop.happen(...Array.from({ length: 5 }, (_, n) => ({ orderId: n + 1, owner: 2 })));
     await until(() => new Set(receiver.received.map(({ path }) => path)).size === endpoints - 1, 20_000);
     await until(() => receiver.received.length === (endpoints - 1) * 5);
     expect(seenAt('/hook/4')).toEqual([]);
-    await letGo();
+    await unlock();
     await everyEndpointHasAll(endpoints);
   });
 
-  describe('to an endpoint that takes nothing', () => {
+  describe('to a disabled endpoint', () => {
     let webhook: Awaited<ReturnType<TestWebhooks['create']>>;
     const rows = async (): Promise<number | undefined> =>
       (await shop.sql.query<{ count: number }>('SELECT count(*) AS count FROM webhook_deliveries')).rows[0]?.count;
@@ -152,7 +152,7 @@ describe('a wide fan-out', () => {
       await shop.replace(webhook, { state: 'disabled' }, clerk);
     });
 
-    it('makes no more deliveries than its window; the log keeps the rest until it takes them', async () => {
+    it('makes no more deliveries than its window; the log keeps the other events until the endpoint is enabled', async () => {
       await shop.log(1_600, 2);
       await until(async () => (await rows()) === 1_000);
       const { database } = await shop.addReplica();
@@ -169,7 +169,7 @@ describe('a wide fan-out', () => {
       expect(await rows()).toBe(1_600);
     });
 
-    it('makes room again when what was held for too long has ended', async () => {
+    it('makes more deliveries when those held for too long have failed', async () => {
       await shop.stopReplicas();
       await shop.addReplica({ holdMs: 0 });
       await shop.log(1_600, 2);
@@ -177,47 +177,47 @@ describe('a wide fan-out', () => {
     });
   });
 
-  it('is measured, and replayed to an endpoint of all orders up to where that one is: what is still to come comes once', async () => {
+  it('has metrics of its lag, and a replay covers only events whose deliveries are made: later ones are sent once', async () => {
     await shop.addReplica();
     const [webhook] = await createMany(1, clerk);
     shop.happen({ orderId: 1 });
     await until(() => receiver.received.length === 1);
-    const letGo = await lock('webhook_cursors', webhook!.id);
+    const unlock = await lock('webhook_cursors', webhook!.id);
     shop.happen({ orderId: 1 }, { orderId: 2 });
     await until(async () => (await shop.sql.query('SELECT 1 FROM webhook_watermark WHERE watermark = 3')).rowCount === 1);
     const replay = await shop.call(notifications.replayEvents, { webhookId: webhook!.id, replay: {} }, clerk);
     expect(replay).toEqual({ scheduled: 1 });
-    // A replica measures as it starts.
+    // A replica reads the backlog when it starts.
     const { metrics } = await shop.addReplica();
     await until(async () => (await metrics.metrics()).includes('webhook_cursors_behind_events{service="notifications"} 2\n'));
     expect(await metrics.metrics()).toMatch(/webhook_cursors_behind_seconds{service="notifications"} (0\.\d*[1-9]\d*|[1-9])/);
     expect(await metrics.metrics()).toContain('webhook_log_behind_seconds{service="notifications"} 0\n');
-    await letGo();
+    await unlock();
     await until(() => receiver.received.length === 4);
     const made = await shop.sql.query<{ seq: number }>('SELECT seq FROM webhook_deliveries ORDER BY id');
     expect(made.rows.map(({ seq }) => seq)).toEqual([1, 1, 2, 3]);
   });
 
-  it('is made once beside a process of the release before, to endpoints of all orders and in the middle of an event', async () => {
+  it('makes each delivery once beside the previous release, to endpoints of all orders and in the middle of an event', async () => {
     await shop.addReplica();
     await createMany(3, clerk);
     await createMany(3, customer(1));
     await shop.stopReplicas();
-    shop.happenUnheard({ orderId: 1 }, { orderId: 2 }, { orderId: 1 });
-    await logAndDie(shop.sql, shop.feed);
-    // Two endpoints of the first event have it, and one of all orders has two events.
+    shop.happenSilently({ orderId: 1 }, { orderId: 2 }, { orderId: 1 });
+    await logAndCrash(shop.sql, shop.feed);
+    // The deliveries of the first event are half made: two endpoints have it.
     const made = await shop.sql.query<{ id: string }>(`
       INSERT INTO webhook_deliveries (webhook_id, event_id, seq, order_id, of_others, in_lane, body, due_at)
       SELECT w.id, l.event_id, l.seq, l.order_id, w.made_for_all, true, l.body, now()
       FROM webhooks w JOIN event_log l ON l.seq = 1 WHERE NOT w.made_for_all ORDER BY w.id LIMIT 2 RETURNING webhook_id AS id`);
     await shop.sql.query('UPDATE webhook_watermark SET part_seq = 1, part_webhook_id = $1', [made.rows[1]?.id]);
     await shop.sql.query(`INSERT INTO webhook_lanes SELECT webhook_id, order_id FROM webhook_deliveries`);
-    shop.happenUnheard({ orderId: 1 }, { orderId: 3 });
-    await logAsBefore(shop.sql, shop.feed, 10);
+    shop.happenSilently({ orderId: 1 }, { orderId: 3 });
+    await logAsPreviousRelease(shop.sql, shop.feed, 10);
     const { rows } = await shop.sql.query<{ seqs: number[] }>('SELECT array_agg(seq::integer ORDER BY id) AS seqs FROM webhook_deliveries GROUP BY webhook_id');
     expect(rows.map(({ seqs }) => seqs)).toEqual(Array.from({ length: 6 }, () => [1, 2, 3, 4, 5]));
-    const places = await shop.sql.query('SELECT watermark, part_seq FROM webhook_watermark UNION SELECT watermark, NULL FROM webhook_cursors');
-    expect(places.rows).toEqual([{ watermark: 5, part_seq: null }]);
+    const positions = await shop.sql.query('SELECT watermark, part_seq FROM webhook_watermark UNION SELECT watermark, NULL FROM webhook_cursors');
+    expect(positions.rows).toEqual([{ watermark: 5, part_seq: null }]);
     await shop.addReplica();
     await until(() => receiver.received.length === 30);
   });

@@ -27,7 +27,7 @@ describe('the turn of an endpoint', () => {
   const isDue = async (): Promise<boolean> =>
     (await shop.sql.query('SELECT 1 FROM webhook_queues WHERE turn_at <= now()')).rowCount === 1;
 
-  it('is had by one, and the others go on without it', async () => {
+  it('is taken by one worker, and others skip it', async () => {
     await database.transaction(async (tx) => {
       const [turn] = await takeTurns(tx, 1, limits);
       expect(await database.transaction((other) => takeTurns(other, 1, limits))).toEqual([]);
@@ -37,7 +37,7 @@ describe('the turn of an endpoint', () => {
     expect(await database.transaction((tx) => takeTurns(tx, 1, limits))).toEqual([]);
   });
 
-  it('keeps nobody waiting who makes a delivery meanwhile, and the delivery is not overlooked', async () => {
+  it('does not block making a delivery, and does not overlook that delivery', async () => {
     const maker = await shop.sql.connect();
     await database.transaction(async (tx) => {
       const [turn] = await takeTurns(tx, 1, limits);

@@ -3,12 +3,12 @@ import type { Statement, Transaction } from '@plant-shop/platform/postgres/datab
 import type { QueueLimits } from './queue.js';
 import type { Turn } from './queue.js';
 
-// Claiming and ending deliveries, in batches. Locks are taken in one order everywhere: lanes, deliveries, queues; claiming
-// waits for nobody before it ends its turns.
+// Claims and ends deliveries, in batches. Locks are always taken in the same order: lanes, deliveries, queues. Claiming waits for
+// no lock before it ends its turns.
 
 /**
- * Not by the queues' rows: whoever makes deliveries or writes outcomes down would wait for a claim, which goes to and fro
- * between database and process. Of those that others have, as many are passed over as there may be replicas.
+ * Takes advisory locks instead of locking the queues' rows: making deliveries and recording outcomes would otherwise wait for a
+ * claim, which takes several round trips. Over-fetches eightfold, so that queues locked by other replicas do not starve this one.
  */
 const lockTurns: Statement = {
   name: 'webhooks-lock-turns',
@@ -35,17 +35,18 @@ const readTurns: Statement = {
 };
 
 /**
- * Endpoints whose turn it is, those that have waited longest first. Nobody else claims for them meanwhile.
- * @param without owners whose endpoints keep their turns for later
+ * Returns endpoints whose turn it is, those that have waited longest first. Until the transaction ends, no other worker claims for
+ * them.
+ * @param without owners whose endpoints are left out and keep their turns
  */
 export async function takeTurns(tx: Transaction, limit: number, limits: QueueLimits, without: readonly string[] = []): Promise<Turn[]> {
   const locked = await tx.query<{ id: string }>(lockTurns, [limit, without]);
   if (locked.length === 0) return [];
-  // A new statement: what was changed by whoever had the turns before must be seen.
+  // A second statement, with a new snapshot: it must see the changes of the worker that had the turns before.
   return tx.query<Turn>(readTurns, [locked.map((row) => row.id), limits.perSecond]);
 }
 
-/** A delivery that this worker has until its lease ends. */
+/** A delivery that this worker holds until the lease ends. */
 export interface ClaimedDelivery {
   readonly id: number;
   readonly webhookId: string;
@@ -53,9 +54,9 @@ export interface ClaimedDelivery {
   readonly orderId: number | null;
   readonly inLane: boolean;
   readonly body: string;
-  /** Attempts that were recorded. */
+  /** Number of recorded attempts. */
   readonly made: number;
-  /** What caused the event, when that was traced. */
+  /** The trace that caused the event, if it was traced. */
   readonly traceparent: string | null;
 }
 
@@ -76,7 +77,7 @@ const claim: Statement = {
       d.body, d.traceparent, jsonb_array_length(d.attempts) AS made`,
 };
 
-/** The oldest due ones of each endpoint. */
+/** Claims the oldest due deliveries of each endpoint. */
 export async function claimDue(
   tx: Transaction,
   rooms: readonly { readonly webhookId: string; readonly room: number }[],
@@ -90,8 +91,8 @@ export async function claimDue(
 }
 
 /**
- * The next delivery is what comes due first, be it a claimed one whose worker dies. Of a queue that was written to since its
- * turn began, it is not known what this statement sees of the deliveries that were made: it is looked at again at once.
+ * The next turn is when the first delivery is due, which may be a claimed one whose worker crashed. If a queue's row has changed
+ * since its turn began, this statement may not see the deliveries that were made, so the queue gets another turn at once.
  */
 const endTurn: Statement = {
   name: 'webhooks-end-turns',
@@ -107,7 +108,7 @@ const endTurn: Statement = {
     WHERE q.webhook_id = t.webhook_id AND q.webhook_id IN (SELECT webhook_id FROM held)`,
 };
 
-/** @param pauseMs Infinity: until somebody brings the turn forward */
+/** @param turns with the pause before the next turn in `pauseMs`; Infinity: until `bringForward` */
 export function endTurns(
   tx: Transaction,
   turns: readonly { readonly turn: Turn; readonly tokens: number; readonly pauseMs: number }[],
@@ -120,12 +121,12 @@ export function endTurns(
   ]);
 }
 
-/** What came of a claimed delivery. */
+/** The outcome of an attempt to send a claimed delivery. */
 export interface Outcome {
   readonly delivery: Pick<ClaimedDelivery, 'id' | 'webhookId' | 'orderId' | 'inLane'>;
   readonly lease: string;
   readonly attempt: DeliveryAttempt;
-  /** `pending`: it is due again after `pauseMs`. */
+  /** A `pending` delivery is due again after `pauseMs`. */
   readonly state: 'delivered' | 'failed' | 'pending';
   readonly pauseMs: number;
 }
@@ -169,8 +170,9 @@ const moveLanes: Statement = {
 };
 
 /**
- * Writes outcomes down, as far as their leases last, and starts the successors of what has ended. Nothing is waited for: what
- * follows holds the queues' rows. @returns what gives the ids written after the commit
+ * Records outcomes of deliveries whose leases are still held, and makes the successors of ended deliveries due. Sends its statements
+ * without awaiting results, because the statements that follow lock the queues' rows. Returns a function that gives the recorded ids
+ * after the commit.
  */
 export function recordOutcomes(tx: Transaction, outcomes: readonly Outcome[]): () => Set<number> {
   const lanes = lanesOf(outcomes.flatMap(({ delivery, state }) => (state === 'pending' ? [] : [delivery])));
@@ -186,7 +188,7 @@ export function recordOutcomes(tx: Transaction, outcomes: readonly Outcome[]): (
   return () => new Set(written().map((row) => row.id));
 }
 
-/** Each lane once. */
+/** Returns the distinct lanes of deliveries. */
 export const lanesOf = (ended: readonly Pick<ClaimedDelivery, 'webhookId' | 'orderId' | 'inLane'>[]): Lane[] => [
   ...new Map(
     ended.flatMap(({ webhookId, orderId, inLane }) =>
@@ -195,12 +197,12 @@ export const lanesOf = (ended: readonly Pick<ClaimedDelivery, 'webhookId' | 'ord
   ).values(),
 ];
 
-/** Before anything in them is ended. */
+/** Locks lanes. Call before deliveries in them are ended. */
 export function holdLanes(tx: Transaction, lanes: readonly Lane[]): void {
   if (lanes.length > 0) tx.send(lockLanes, columnsOf(lanes));
 }
 
-/** After something in them has ended: the next one is due, and a lane without a next one is gone. */
+/** Makes the next delivery of each lane due, and deletes lanes without one. Call after deliveries in them have ended. */
 export function advanceLanes(tx: Transaction, lanes: readonly Lane[]): void {
   if (lanes.length > 0) tx.send(moveLanes, columnsOf(lanes));
 }
@@ -210,17 +212,18 @@ const columnsOf = (lanes: readonly Lane[]): [string[], number[]] => [
   lanes.map((lane) => lane.orderId),
 ];
 
-/** How an endpoint has answered in a batch of attempts. */
+/** How an endpoint responded to a batch of attempts. */
 export interface Health {
   readonly webhookId: string;
+  /** At least one attempt succeeded. */
   readonly delivered: boolean;
-  /** It said something at least once, be it no. */
+  /** At least one attempt got a response, of any status. */
   readonly answered: boolean;
-  /** And at least once in good time. */
+  /** At least one attempt got a prompt response. */
   readonly prompt: boolean;
-  /** Without a prompt answer. */
+  /** Number of attempts without a prompt response. */
   readonly silentAttempts: number;
-  /** For how long it asked to be left alone. */
+  /** The pause that the endpoint asked for. */
   readonly pauseMs: number;
 }
 
@@ -229,7 +232,7 @@ const noteHealthOf: Statement = {
   text: `
     WITH health AS (
       SELECT t.*, q.silent_attempts AS before,
-        -- A batch in flight when it fell silent counts once: the pauses are to grow by time and not by traffic.
+        -- A batch in flight when the endpoint fell silent counts once: pauses grow with time, not with traffic.
         CASE WHEN t.prompt THEN 0 ELSE least(q.silent_attempts + t.silent, greatest(q.silent_attempts, $7::integer - 1) + 1) END AS silent_now
       FROM webhook_queues q JOIN unnest($1::uuid[], $2::boolean[], $3::boolean[], $4::boolean[], $5::integer[], $6::float8[])
         AS t (webhook_id, delivered, answered, prompt, silent, pause_ms) USING (webhook_id)
@@ -238,7 +241,7 @@ const noteHealthOf: Statement = {
     UPDATE webhook_queues q SET turn_at = least(q.turn_at, now()), silent_attempts = h.silent_now,
       failing_since = CASE WHEN h.delivered THEN NULL ELSE coalesce(q.failing_since, now()) END,
       paused_until = CASE
-        -- A receiver that answers, though slowly, is not left alone for longer and longer.
+        -- Pauses do not grow for a receiver that responds, though slowly.
         WHEN h.silent_now >= $7 THEN greatest(q.paused_until, now() + interval '1 millisecond' *
           CASE WHEN h.answered THEN $8::float8 ELSE least($9::float8, $8::float8 * 2 ^ least(h.silent_now - $7, 20)) END)
         WHEN h.pause_ms > 0 THEN greatest(q.paused_until, now() + h.pause_ms * interval '1 millisecond')
@@ -260,7 +263,7 @@ export function noteHealth(tx: Transaction, health: readonly Health[], limits: Q
   ]);
 }
 
-/** Endpoints among these that have had no success for so long. */
+/** Returns those of these endpoints that have had no success for `forMs`. */
 export async function findFailing(tx: Transaction, webhookIds: readonly string[], forMs: number): Promise<string[]> {
   const rows = await tx.query<{ id: string }>(
     `SELECT webhook_id AS id FROM webhook_queues
@@ -280,7 +283,7 @@ const renew: Statement = {
     UPDATE webhook_deliveries d SET due_at = now() + $3 * interval '1 millisecond' FROM held WHERE d.id = held.id RETURNING d.id`,
 };
 
-/** Moves the ends of leases on. Skips rows that are locked: their outcomes are being written. @returns the ids of the others that are still held */
+/** Extends leases. Skips locked rows: their outcomes are being recorded. Returns the ids of deliveries that are still held. */
 export async function renewLeases(
   tx: Transaction,
   claims: readonly { readonly id: number; readonly lease: string }[],
@@ -290,7 +293,7 @@ export async function renewLeases(
   return new Set(rows.map((row) => row.id));
 }
 
-/** Of a worker that stops: what it has not sent is due at once, for others. */
+/** Releases claims of a worker that stops: what it has not sent is due at once, for other workers. */
 export async function giveBack(tx: Transaction, claims: readonly { readonly id: number; readonly lease: string }[]): Promise<void> {
   const returned = await tx.query<{ id: string }>(
     `UPDATE webhook_deliveries d SET lease = NULL, due_at = now() FROM unnest($1::bigint[], $2::uuid[]) AS t (id, lease)
@@ -300,7 +303,7 @@ export async function giveBack(tx: Transaction, claims: readonly { readonly id: 
   await bringForward(tx, [...new Set(returned.map((row) => row.id))]);
 }
 
-/** It may have work at once. */
+/** Gives endpoints a turn now, because they may have due deliveries. */
 export async function bringForward(tx: Transaction, webhookIds: readonly string[]): Promise<void> {
   await tx.execute(
     `WITH turns AS (SELECT webhook_id FROM webhook_queues WHERE webhook_id = ANY($1) ORDER BY webhook_id FOR NO KEY UPDATE)

@@ -1,45 +1,48 @@
-// How much of an endpoint's backlog is claimed, and when it is looked at again.
+// Decides how much of an endpoint's backlog is claimed, and when its next turn is.
 
-/** What one endpoint may take of everybody's time. */
+/** Limits of one endpoint, across replicas. */
 export interface QueueLimits {
+  /** Concurrent attempts. */
   readonly inFlight: number;
+  /** Attempts per second. */
   readonly perSecond: number;
-  /** Attempts in a row without a prompt answer after which it gets one at a time. */
+  /** Consecutive attempts without a prompt response after which the endpoint gets one at a time. */
   readonly silentAttempts: number;
-  /** Then nothing is sent for this long after each attempt; twice as long each time, and at most for the second, if it does not answer at all. */
+  /** The pause after each of those attempts. While there is no response at all, it doubles up to `longestPauseMs`. */
   readonly pauseMs: number;
   readonly longestPauseMs: number;
 }
 
-/** An endpoint whose turn it is, as it stands now. */
+/** An endpoint whose turn it is, with its current state. */
 export interface Turn {
   readonly webhookId: string;
   readonly ownerId: string;
-  /** Of its queue's row. */
+  /** Version (`xmin`) of the queue's row. */
   readonly version: string;
   readonly isEnabled: boolean;
   readonly url: string;
-  /** Attempts that its rate allows now. */
+  /** Attempts that the rate limit allows now. */
   readonly tokens: number;
+  /** Deliveries that are claimed. */
   readonly leased: number;
   readonly silentAttempts: number;
-  /** For how long nothing is sent; 0 or less: it may go on. */
+  /** Rest of the endpoint's pause; 0 or less if there is none. */
   readonly pausedForMs: number;
 }
 
-/** How many deliveries may be claimed for it: of `share`, what its limits leave. */
+/** Returns how many deliveries may be claimed: `share`, reduced to what the endpoint's limits allow. */
 export function roomOf(turn: Turn, share: number, limits: QueueLimits): number {
   if (!turn.isEnabled || turn.pausedForMs > 0) return 0;
   const inFlight = turn.silentAttempts < limits.silentAttempts ? limits.inFlight : 1;
   return Math.max(0, Math.min(share, inFlight - turn.leased, Math.floor(turn.tokens)));
 }
 
-/** How often an endpoint is looked at that waits for its own deliveries to end; an end brings its turn forward anyway. */
+/** Pause of an endpoint with its maximum of claimed deliveries. The end of one brings the turn forward. */
 const fullMs = 250;
 
 /**
- * When it is its turn again at the earliest: at once if only its share was used up, later if its limits were. Infinity: not
- * before somebody says so.
+ * Returns the minimum pause before the next turn: none if only the share was used up, longer if a limit was reached, Infinity for a
+ * disabled endpoint.
  */
 export function pauseBeforeNextTurn(turn: Turn, room: number, claimed: number, share: number, limits: QueueLimits): number {
   if (!turn.isEnabled) return Infinity;

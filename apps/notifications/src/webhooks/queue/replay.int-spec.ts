@@ -7,7 +7,7 @@ import { epoch } from '../webhooks.spec.fixture.js';
 const owner = WebhookOwner.ofEachTest();
 
 describe('resending', () => {
-  it('sends the same id and bytes once more, as a delivery of its own', async () => {
+  it('sends the same id and bytes again, as a new delivery', async () => {
     const webhook = await owner.create();
     const [event] = owner.happen({ orderId: 1 });
     await owner.allEnded(webhook, 1);
@@ -20,7 +20,7 @@ describe('resending', () => {
     expect(owner.receiver.received[1]!.body).toBe(event!.body);
   });
 
-  it('is refused for what is not there, of another endpoint, or disabled', async () => {
+  it('is refused for unknown deliveries, those of another endpoint, and disabled endpoints', async () => {
     const [webhook, other] = await Promise.all([owner.create(), owner.create()]);
     owner.happen({ orderId: 1 });
     await Promise.all([owner.allEnded(webhook, 1), owner.allEnded(other, 1)]);
@@ -33,7 +33,7 @@ describe('resending', () => {
 });
 
 describe('a replay', () => {
-  it('brings everything again, in order, to an endpoint that was not there when it happened', async () => {
+  it('sends all past events, in order, to an endpoint that was created later', async () => {
     const { receiver } = owner;
     const before = await owner.create();
     const events = owner.happen(...Array.from({ length: 12 }, (_, n) => ({ orderId: 1 + (n % 3) })));
@@ -50,7 +50,7 @@ describe('a replay', () => {
     expect(new Set(receiver.received.map(({ body }) => body))).toEqual(new Set(events.map(({ body }) => body)));
   });
 
-  it('begins after a cursor or at a time, and ends before one', async () => {
+  it('starts after a cursor or at a time, and ends before a time', async () => {
     const webhook = await owner.create();
     const events = owner.happen({ orderId: 1 }, { orderId: 2 });
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -66,7 +66,7 @@ describe('a replay', () => {
     for (const one of wrong) await expect(owner.replay(webhook.id, { fromCursor: one })).rejects.toMatchObject({ code: 'invalid-cursor' });
   });
 
-  it('brings only what has failed, and what did not arrive otherwise', async () => {
+  it('can be limited to failed events that were not delivered otherwise', async () => {
     const { receiver } = owner;
     const webhook = await owner.create();
     receiver.answer = ({ body }, response) => response.writeHead(/"orderId":[12],/.test(body) ? 500 : 200).end();
@@ -83,8 +83,8 @@ describe('a replay', () => {
     expect(await owner.replay(webhook.id, { onlyFailed: true })).toEqual({ scheduled: 0 });
   });
 
-  it('schedules at most 10,000 in one call, and says where to go on', async () => {
-    // Nothing is to be sent: only what is scheduled matters.
+  it('schedules at most 10,000 in one call, and returns a cursor to continue', async () => {
+    // Disabled, because only scheduling matters here.
     const webhook = await owner.create();
     await owner.replace(webhook, { state: 'disabled' });
     await owner.shop.log(10_500, owner.no);

@@ -5,7 +5,7 @@ import { isSubscribed, enqueueWanted } from './deliveries.repository.js';
 
 export interface ReplayWindow {
   readonly webhookId: string;
-  /** Events (after, upTo] */
+  /** The range of events is (after, upTo]. */
   readonly after: number;
   readonly upTo: number;
   readonly since: string | null;
@@ -15,7 +15,7 @@ export interface ReplayWindow {
 
 export interface ReplayCount {
   readonly scheduled: number;
-  /** The number of the last event; 0 for none. */
+  /** The number of the last scheduled event; 0 for none. */
   readonly last: number;
 }
 
@@ -25,7 +25,7 @@ const inTime = (event: string): string => `($4::timestamptz IS NULL OR ${happene
 
 const counted = 'SELECT count(*) AS scheduled, coalesce((SELECT max(seq) FROM wanted), 0) AS last FROM inserted';
 
-/** Everything that the endpoint asks for now and may see. An event that came under two numbers is sent under its first. */
+/** Events of the log that the endpoint subscribes to and may see now. A repeated event is sent once, with its first number. */
 const logged = `
   WITH wanted AS MATERIALIZED (
     SELECT w.id AS webhook_id, l.seq, l.event_id, l.order_id, l.subject <> w.owner_id AS of_others, l.body, l.traceparent,
@@ -35,7 +35,7 @@ const logged = `
     ORDER BY l.seq LIMIT $6
   ) ${enqueueWanted} ${counted}`;
 
-/** What has failed at this endpoint, and neither arrived nor was scheduled otherwise. */
+/** Events whose deliveries to this endpoint failed, without another delivery that succeeded or is pending. */
 const failed = `
   WITH wanted AS MATERIALIZED (
     SELECT DISTINCT ON (d.seq) d.webhook_id, d.seq, d.event_id, d.order_id, d.of_others, d.body, d.traceparent,
@@ -57,8 +57,8 @@ async function run(tx: Transaction, text: string, range: ReplayWindow): Promise<
 }
 
 /**
- * The first event that was logged at this time or later, found by halving: numbers and times go up together, so the log
- * needs no index on its times.
+ * Returns the number of the first event that was logged at this time or later. Binary search: numbers and times ascend together, so
+ * the log needs no index on its times.
  */
 export async function findLoggedSince(tx: Transaction, time: Date, oldest: number, head: number): Promise<number> {
   let [low, high] = [oldest, head + 1];

@@ -7,19 +7,19 @@ import { decodeCursor, encodeCursor, noEpoch } from '../../log/cursor.js';
 import { findLoggedSince, replayFailed, replayLogged, type ReplayWindow } from './replay.repository.js';
 import { findMadeUpTo } from './webhook-watermark.repository.js';
 
-/** Deliveries that one call makes, and events that it looks at: so that it answers in time, whatever the filter leaves. */
+/** Limits of one call, deliveries made and events scanned, so that it responds in time with any filter. */
 const maxScheduled = 10_000;
-const maxLookedAt = 100_000;
-/** Replicas that log events may differ in their clocks. */
+const maxScanned = 100_000;
+/** Tolerance for differing clocks of the replicas that log events. */
 const clockSlackMs = 60_000;
 
 /**
- * Schedules events of the past once more, each order's at the end of what is still to come of it. Those whose deliveries are
- * not made yet are not of the past: they come by themselves, if the endpoint is enabled by then.
+ * Schedules past events again, each behind its order's pending deliveries. Leaves out events whose deliveries are not made yet: they
+ * are delivered anyway, if the endpoint is enabled by then.
  * @throws CodedError `invalid-cursor`
  */
 export async function replayEvents(tx: Transaction, webhookId: string, range: ReplayRange): Promise<Replay> {
-  // Nothing of the log is deleted meanwhile.
+  // The lock keeps retention from deleting events until the transaction ends.
   const oldest = await lockLogForShare(tx);
   const { seq: head, epoch } = await findWatermark(tx);
   const made = await findMadeUpTo(tx, webhookId);
@@ -27,7 +27,7 @@ export async function replayEvents(tx: Transaction, webhookId: string, range: Re
   const window: ReplayWindow = {
     webhookId,
     after,
-    upTo: Math.max(after, Math.min(made, after + maxLookedAt)),
+    upTo: Math.max(after, Math.min(made, after + maxScanned)),
     since: range.since ?? null,
     until: range.until ?? null,
     limit: maxScheduled,
@@ -46,7 +46,7 @@ async function afterOf(
   if (fromCursor !== undefined) {
     const cursor = decodeCursor(fromCursor);
     if (cursor?.epoch === epoch && cursor.seq <= head) return cursor.seq;
-    throw new CodedError('invalid-cursor', 'The cursor is none of this stream, or of a history that it no longer has. Use since.');
+    throw new CodedError('invalid-cursor', 'The cursor is not of this stream, or of an epoch that it no longer has. Use since.');
   }
   return since === undefined ? 0 : (await findLoggedSince(tx, new Date(Date.parse(since) - clockSlackMs), oldest, head)) - 1;
 }

@@ -5,7 +5,7 @@ import { StepSize, wasTooLarge, windowOf } from './step-size.js';
 const sqlError = (code: string): Error => Object.assign(new Error(code), { code });
 
 describe('the size of a step', () => {
-  it('halves down to a single delivery and grows back to where it was, not beyond', () => {
+  it('halves down to one delivery, and doubles up to its initial value', () => {
     const size = new StepSize(10);
     const sizeAfter = (change: () => void): number => {
       change();
@@ -17,7 +17,7 @@ describe('the size of a step', () => {
     expect(grown).toEqual([2, 4, 8, 10, 10]);
   });
 
-  it('is shared by half as many endpoints after halving, by one at last, and never by more than there are deliveries', () => {
+  it('is shared by half as many endpoints after halving, at least one, and never more than there are deliveries', () => {
     const size = new StepSize(200);
     const shared = Array.from({ length: 8 }, () => {
       const both = [size.rows, size.endpoints(64)];
@@ -37,7 +37,7 @@ describe('the size of a step', () => {
     expect(wasTooLarge(unavailable('The database', sqlError(code)))).toBe(expected);
   });
 
-  it.each([undefined, null, 'text', new Error('another one')])('is not judged by an error that is not of the database: %s', (error) => {
+  it.each([undefined, null, 'text', new Error('another one')])('is not too large after other errors: %s', (error) => {
     expect(wasTooLarge(error)).toBe(false);
   });
 });
@@ -50,7 +50,7 @@ describe('the window of an endpoint', () => {
     [400, 500],
     [2_000, 100],
     [1_000_000, 20],
-  ])('beside others, %d in all, is %d', (endpoints, window) => {
+  ])('with %d endpoints in total is %d', (endpoints, window) => {
     expect(windowOf(endpoints)).toBe(window);
   });
 });

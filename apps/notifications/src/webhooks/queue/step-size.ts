@@ -1,6 +1,6 @@
 import { sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
 
-/** How many deliveries a step makes: half as many after one that took too long, twice as many after one that was full. */
+/** The number of deliveries of a step: halved after a step that took too long, doubled after one that succeeded. */
 export class StepSize {
   private size: number;
 
@@ -12,7 +12,7 @@ export class StepSize {
     return this.size;
   }
 
-  /** How many of `max` endpoints share the step: fewer of them after halving, rather than fewer deliveries for each. */
+  /** Returns how many of `max` endpoints share a step. Halving reduces the number of endpoints rather than the share of each. */
   endpoints(max: number): number {
     return Math.max(1, Math.min(this.size, Math.floor((max * this.size) / this.max)));
   }
@@ -29,15 +29,15 @@ export class StepSize {
 const statementTimeout = '57014';
 const lockTimeout = '55P03';
 
-/** The step ran into a time limit of Postgres and was undone whole: a smaller one may succeed. */
+/** Returns whether a step was rolled back by a time limit of Postgres, so that a smaller one may succeed. */
 export const wasTooLarge = (error: unknown): boolean =>
   [statementTimeout, lockTimeout].includes(sqlStateOf((error as { readonly cause?: unknown } | null)?.cause) ?? '');
 
-/** Deliveries that are due and made ahead for endpoints of all orders, together. About 100 MB of rows and indexes. */
-const dueInAll = 200_000;
-const mostDue = 1_000;
-const leastDue = 20;
+/** Maximum number of due deliveries made ahead, over all endpoints of all orders. About 100 MB of rows and indexes. */
+const maxDueTotal = 200_000;
+const maxDue = 1_000;
+const minDue = 20;
 
-/** How many due deliveries of one endpoint are made ahead. The more endpoints there are, the fewer each has. */
+/** Returns how many due deliveries of one endpoint are made ahead: the fewer, the more endpoints of all orders there are. */
 export const windowOf = (endpoints: number): number =>
-  Math.max(leastDue, Math.min(mostDue, Math.floor(dueInAll / Math.max(1, endpoints))));
+  Math.max(minDue, Math.min(maxDue, Math.floor(maxDueTotal / Math.max(1, endpoints))));

@@ -5,10 +5,10 @@ type Pending = Pick<ClaimedDelivery, 'id' | 'webhookId' | 'orderId' | 'inLane'>;
 
 const columns = `d.id, d.webhook_id AS "webhookId", d.order_id AS "orderId", d.in_lane AS "inLane"`;
 
-/** No worker has it: the lease of one that was killed ends, and nobody takes it from the row. */
+/** SQL: no worker holds the delivery. The lease of a crashed worker stays in the row after it has ended. */
 const isFree = '(d.lease IS NULL OR d.due_at <= now())';
 
-/** Of disabled endpoints: what has waited for so long, counted from when it began to be held. */
+/** Returns deliveries of disabled endpoints that have been held for `holdMs`. */
 export function findHeldTooLong(tx: Transaction, holdMs: number, limit: number): Promise<Pending[]> {
   return tx.query<Pending>(
     `SELECT ${columns} FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id AND d.ended_at IS NULL
@@ -18,7 +18,7 @@ export function findHeldTooLong(tx: Transaction, holdMs: number, limit: number):
   );
 }
 
-/** Of others' orders, for endpoints that saw all orders once. */
+/** Returns deliveries of other users' orders to endpoints that may no longer see them. */
 export function findNoLongerVisible(tx: Transaction, limit: number): Promise<Pending[]> {
   return tx.query<Pending>(
     `SELECT ${columns} FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id AND d.ended_at IS NULL
@@ -27,7 +27,7 @@ export function findNoLongerVisible(tx: Transaction, limit: number): Promise<Pen
   );
 }
 
-/** They have failed without another attempt, and what waited behind them goes on. @returns how many were found */
+/** Fails deliveries without another attempt, and makes their successors due. Returns the length of `found`. */
 export async function endDeliveries(tx: Transaction, found: readonly Pending[], error: string): Promise<number> {
   if (found.length === 0) return 0;
   const lanes = lanesOf(found);
@@ -52,7 +52,7 @@ export function deleteEnded(tx: Transaction, keepMs: number, limit: number): Pro
   );
 }
 
-/** Of deleted endpoints. The rows themselves go last, and not before whoever still saw them has committed. */
+/** Deletes deliveries, lanes and at last the rows of deleted endpoints: a minute later, when transactions that still saw them have ended. */
 export async function deleteRemains(tx: Transaction, limit: number): Promise<number> {
   const deliveries = await tx.execute(
     `DELETE FROM webhook_deliveries WHERE id IN (

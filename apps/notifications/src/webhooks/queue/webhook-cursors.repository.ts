@@ -1,15 +1,15 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
-// How far each endpoint of all orders has come in the log.
+// Cursors: how far deliveries to each endpoint of all orders are made.
 
 export interface WebhookCursor {
   readonly webhookId: string;
-  /** Its deliveries of events up to this number are made. */
+  /** Deliveries of events up to this number are made. */
   readonly after: number;
-  /** Up to where the log was whole. */
+  /** The watermark of the log. */
   readonly head: number;
-  /** How many endpoints of all orders there are. */
+  /** Total number of endpoints of all orders. */
   readonly endpoints: number;
 }
 
@@ -22,7 +22,7 @@ const lockBehind: Statement = {
     ORDER BY c.look_at, c.webhook_id LIMIT $1 FOR UPDATE OF c SKIP LOCKED`,
 };
 
-/** Cursors that are behind the log, those that have waited longest first. Other replicas pass over them until the transaction ends. */
+/** Locks cursors that are behind the log, those that have waited longest first. Other replicas skip them until the transaction ends. */
 export function lockCursors(tx: Transaction, limit: number): Promise<WebhookCursor[]> {
   return tx.query<WebhookCursor>(lockBehind, [limit]);
 }
@@ -35,7 +35,7 @@ const nextLook: Statement = {
     WHERE c.watermark < f.watermark AND w.state <> 'deleted'`,
 };
 
-/** @returns what gives, after the commit, the milliseconds until a cursor that is behind is to be looked at; null: none is behind */
+/** Returns a function that gives, after the commit, the milliseconds until the next cursor is due; null if none is behind. */
 export function findNextLook(tx: Transaction): () => number | null {
   const rows = tx.later<{ inMs: number | null }>(nextLook);
   return () => onlyRow(rows()).inMs;
@@ -44,10 +44,10 @@ export function findNextLook(tx: Transaction): () => number | null {
 const firstPauseMs = 50;
 const longestPauseMs = 5_000;
 
-/** The pause after this one of a cursor `c`. */
+/** SQL: the next pause of cursor `c`, twice the last one within bounds. */
 export const longerPause = `least(${longestPauseMs}, greatest(${firstPauseMs}, 2 * c.pause_ms))`;
 
-/** After a step that failed: other endpoints go first. One that failed alone is left alone for a second, then twice as long each time. */
+/** Postpones endpoints after a failed step, so that others go first. An endpoint that failed alone pauses for 1 s, then twice as long each time, up to 60 s. */
 export async function postpone(tx: Transaction, webhookIds: readonly string[]): Promise<void> {
   await tx.execute(
     `UPDATE webhook_cursors c SET look_at = now() + p.pause_ms * interval '1 millisecond', pause_ms = p.pause_ms

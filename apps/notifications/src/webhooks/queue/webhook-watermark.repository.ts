@@ -1,7 +1,7 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
-// How far the endpoints that see their owner's orders have come in the log. Those of all orders have cursors.
+// The watermark: how far deliveries to endpoints that see their owner's orders are made. Endpoints of all orders have cursors.
 
 /** Events (after, upTo] of the log. */
 export interface LogRange {
@@ -9,9 +9,9 @@ export interface LogRange {
   readonly upTo: number;
 }
 
-/** The next range of the log, of which a part may have its deliveries. */
+/** The next range of the log, of which a part may have its deliveries already. */
 export interface OwnRange extends LogRange {
-  /** The last delivery that is made: of this event, to this endpoint. Null: none of the range is. */
+  /** Event and endpoint of the last delivery made in the range. Null if none is made. */
   readonly partSeq: number | null;
   readonly partWebhookId: string | null;
 }
@@ -25,15 +25,15 @@ const lockRange: Statement = {
 };
 
 /**
- * At most so many numbers from the next event on, which nobody else moves until the transaction ends. Who waited for
- * another one gets what that one left; undefined when it left nothing. The log's own watermark is read and not locked:
- * logging waits for nobody here.
+ * Locks the watermark until the transaction ends and returns the next range, of at most `events` numbers from the next event on. A
+ * caller that waited for another one gets what that one left; undefined if there is nothing. The log's own watermark is read without
+ * a lock, so that logging never waits for this.
  */
 export async function lockWebhookWatermark(tx: Transaction, events: number): Promise<OwnRange | undefined> {
   return (await tx.query<OwnRange>(lockRange, [events]))[0];
 }
 
-/** Up to where the deliveries to this endpoint are made. */
+/** Returns the number up to which deliveries to this endpoint are made. */
 export async function findMadeUpTo(tx: Transaction, webhookId: string): Promise<number> {
   const text = `SELECT coalesce((SELECT watermark FROM webhook_cursors WHERE webhook_id = $1),
     (SELECT watermark FROM webhook_watermark)) AS watermark`;
@@ -41,8 +41,8 @@ export async function findMadeUpTo(tx: Transaction, webhookId: string): Promise<
 }
 
 /**
- * Up to where the deliveries to all endpoints are made. Undefined: there is no endpoint, and where no replica has the role `webhooks` nobody
- * moves the watermark then.
+ * Returns the number up to which deliveries to all endpoints are made. Undefined if there is no endpoint: then the watermark may never
+ * advance, if no replica has the role `webhooks`.
  */
 export async function findMadeForAllUpTo(tx: Transaction): Promise<number | undefined> {
   const text = `SELECT CASE WHEN EXISTS (SELECT 1 FROM webhooks WHERE state <> 'deleted') THEN least((SELECT watermark FROM webhook_watermark), (
@@ -50,7 +50,7 @@ export async function findMadeForAllUpTo(tx: Transaction): Promise<number | unde
   return onlyRow(await tx.query<{ watermark: number | null }>(text)).watermark ?? undefined;
 }
 
-/** What the events of a range were caused by, as far as that was traced. */
+/** Returns the traces that caused the events of a range. */
 export async function findCauses(tx: Transaction, { after, upTo }: LogRange): Promise<(string | null)[]> {
   const rows = await tx.query<{ traceparent: string | null }>(
     'SELECT DISTINCT traceparent FROM event_log WHERE seq > $1 AND seq <= $2',
@@ -60,8 +60,8 @@ export async function findCauses(tx: Transaction, { after, upTo }: LogRange): Pr
 }
 
 /**
- * In a transaction that logs events: their deliveries come later, by the watermark. Whoever does not say so is of the
- * release before, and makes them in that transaction (the trigger of migration 1764000000030).
+ * Call in each transaction that logs events: their deliveries are made later, by the watermark. Without this setting, as in the
+ * previous release, a trigger makes them in that transaction (migration 1764000000030).
  */
 export function letWebhooksFollow(tx: Transaction): void {
   tx.send({ name: 'webhooks-follow', text: `SELECT set_config('notifications.deliveries', 'follow', true)` });

@@ -4,15 +4,15 @@ import type { buildConnector } from 'undici';
 import { hostOf, type TargetGuard } from '../endpoints/target-guard.js';
 
 export interface ConnectorOptions {
-  /** For look-up, connection and TLS together. */
+  /** Time limit of look-up, connection and TLS together. */
   readonly limitMs: number;
-  /** Trusted beside the system's certificate authorities. */
+  /** Trusted in addition to the system's certificate authorities. */
   readonly ca?: string;
 }
 
 /**
- * Opens connections for undici: the name is resolved and judged here, the connection goes to just those addresses, and the
- * address that answered is judged again before the first byte is written.
+ * Opens connections for undici. Resolves the name and checks its addresses, connects to exactly those, and checks the connected
+ * address before the first byte is written.
  */
 export const guardedConnector =
   (guard: TargetGuard, options: ConnectorOptions): buildConnector.connector =>
@@ -48,7 +48,7 @@ async function open(guard: TargetGuard, url: URL, { limitMs, ca }: ConnectorOpti
   return ready(secure, 'secureConnect', end);
 }
 
-/** Answers every look-up with addresses that were judged already. */
+/** Answers every look-up with the addresses that were checked. */
 const pinnedTo =
   (addresses: readonly string[]): LookupFunction =>
   (_hostname, { all }, callback) => {
@@ -67,7 +67,7 @@ function ready<S extends Socket>(socket: S, event: 'connect' | 'secureConnect', 
         resolve(socket);
         return;
       }
-      // Whatever it still has to say, nobody listens.
+      // Ignores later errors of the socket.
       socket.on('error', () => undefined).destroy();
       reject(error);
     };

@@ -14,15 +14,15 @@ import { customer, Receiver, staff, TestWebhooks } from '../webhooks.spec.fixtur
 import { DeliveryWorker } from './delivery-worker.js';
 
 const attemptLimitMs = 300;
-/** What fails is tried again after 20 ms. */
+/** Retries follow after 20 ms. */
 const timeScale = 0.004;
 const limits = { inFlight: 16, perSecond: 10_000, silentAttempts: 1_000, pauseMs: 20, longestPauseMs: 20 };
 
 describe.each([
-  { sees: 'the own orders', role: 'both', principal: customer(1), maker: DeliveryMaker },
+  { sees: 'own orders', role: 'both', principal: customer(1), maker: DeliveryMaker },
   { sees: 'all orders', role: 'both', principal: staff(1), maker: AllOrdersDeliveryMaker },
-  { sees: 'the own orders', role: 'webhooks', principal: customer(1), maker: DeliveryMaker },
-])('whatever replicas of the role $role lose while they work, and whenever they die, with an endpoint that sees $sees', ({ role, principal, maker }) => {
+  { sees: 'own orders', role: 'webhooks', principal: customer(1), maker: DeliveryMaker },
+])('when replicas of the role $role crash or lose connections at any point, with an endpoint that sees $sees', ({ role, principal, maker }) => {
   let shop: TestWebhooks;
   let stage: CrashTestbed;
   let receiver: Receiver;
@@ -46,9 +46,9 @@ describe.each([
     expect([rows.rowCount, (await shop.sql.query('SELECT 1 FROM webhook_lanes')).rowCount]).toEqual([0, 0]);
   });
 
-  /** The log is the feed: every event once, in its place, with its bytes; one delivery of each; all of it was sent, unchanged. */
+  /** Expects the log to equal the feed, one delivery for each event, and all of them sent unchanged. */
   async function expectAllDelivered(): Promise<void> {
-    // Leases and pauses are over, as they would be in a while.
+    // Ends leases and pauses, as time would.
     await shop.sql.query(`UPDATE webhook_deliveries SET due_at = now() WHERE due_at IS NOT NULL`);
     await shop.sql.query('UPDATE webhook_queues SET turn_at = now(), paused_until = now()');
     shop.nudge([]);
@@ -70,23 +70,23 @@ describe.each([
     for (const { id, body } of shop.feed) expect(sent.get(id)).toBe(body);
   }
 
-  /** Two events of one order: the second is sent after the first. */
+  /** Adds two events of one order: the second is sent after the first. */
   const happen = (): Promise<unknown> => {
     const orderId = ++orders;
-    return Promise.resolve(shop.happenUnheard({ orderId }, { orderId, newStatus: 'delivered' }));
+    return Promise.resolve(shop.happenSilently({ orderId }, { orderId, newStatus: 'delivered' }));
   };
   const nothing = (): Promise<void> => Promise.resolve();
   const logged = ({ app }: CrashableReplica): Promise<unknown> => new Run().within(() => app.get(FeedFollower).follower.run());
 
-  // Logging does not depend on what an endpoint sees.
-  if (maker === DeliveryMaker) it('an event is logged once, in its place', async () => {
+  // Logging does not depend on what the endpoint sees.
+  if (maker === DeliveryMaker) it('an event is logged once, in sequence', async () => {
     await atEveryPoint(stage, {
       name: 'ingest events',
       minCalls: 9,
       given: nothing,
       makeDue: happen,
       when: async ({ app }) => {
-        // It tells the other replicas of what follows on the events that it has.
+        // A replica publishes only events that adjoin its ring.
         if (role === 'both') await new Run().within(() => app.get(LogTail).readToEnd());
         await app.get(FeedFollower).follower.run();
       },
@@ -94,7 +94,7 @@ describe.each([
     });
   }, crashTestTimeoutMs);
 
-  it('an event of the log makes one delivery, in its place', async () => {
+  it('a logged event gets one delivery, in sequence', async () => {
     await atEveryPoint(stage, {
       name: 'make deliveries',
       minCalls: 6,
@@ -108,7 +108,7 @@ describe.each([
     });
   }, crashTestTimeoutMs);
 
-  // Nor does sending.
+  // Sending does not either.
   if (maker === DeliveryMaker) it('a webhook is sent at least once, with the same id and bytes', async () => {
     await atEveryPoint(stage, {
       name: 'deliver a webhook',

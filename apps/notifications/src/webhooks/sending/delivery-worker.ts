@@ -33,23 +33,23 @@ import { healthOf, isGone, isQuick, outcomeOf } from './outcome.js';
 import { signedHeaders } from './signature.js';
 import { WebhookSender, type SendResult } from './webhook-sender.js';
 
-/** Claimed and not sent yet, for each attempt that may be under way: so that claims come in batches. */
+/** Claimed deliveries that may wait, for each concurrent attempt, so that claims come in batches. */
 const waitingPerAttempt = 2;
-/** Endpoints of one claim. */
+/** Maximum number of endpoints in a claim. */
 const maxTurns = 64;
 const maxOutcomes = 500;
-/** Of the lease, in which an attempt may begin: the clocks of two hosts do not run alike. */
+/** Part of the lease within which an attempt may begin: clocks of two hosts run at different speeds. */
 const usable = 0.9;
-/** Of the lease: how often it is renewed. */
+/** Interval of renewals, as part of the lease. */
 const renewal = 0.25;
-/** Between two attempts to write outcomes down while the database is away. */
-const writeAgainMs = 250;
-/** Of the limit of an attempt: 5 s. */
+/** Pause between two tries to record outcomes while the database is down. */
+const recordRetryMs = 250;
+/** Part of the limit of an attempt within which a response is prompt: 5 s. */
 const prompt = 1 / 3;
-/** For what is under way when the service stops; the rest of its shutdown has to fit as well. */
+/** How long a stopping service waits for attempts in progress, so that the rest of the shutdown still fits its limit. */
 const finishMs = 1_500;
 
-/** A claimed delivery with what it takes to send it. */
+/** A claimed delivery with what is needed to send it. */
 interface Job {
   readonly claimed: ClaimedDelivery;
   readonly lease: string;
@@ -59,25 +59,25 @@ interface Job {
   readonly secrets: readonly string[];
 }
 
-interface Attempted {
+interface AttemptRecord {
   readonly job: Job;
   readonly sent: SendResult;
   readonly outcome: Outcome;
 }
 
-/** Claims deliveries, sends them and writes down what came of it. Any number of replicas share the work. */
+/** Claims deliveries, sends them and records the outcomes. Any number of replicas share the work. */
 @Injectable()
 export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly options: WebhooksOptions;
   private readonly loop: BackgroundLoop;
   private readonly renewing: BackgroundLoop;
-  private readonly results: Batcher<Attempted, boolean>;
+  private readonly results: Batcher<AttemptRecord, boolean>;
   private readonly queue: FairQueue<Job>;
   private readonly underWay = new Set<Job>();
-  /** Until when the lease of each claimed delivery lasts for sure, as `performance.now()`; until its outcome is written. */
+  /** Claimed deliveries whose outcomes are not recorded, with the time by `performance.now` until which their leases surely last. */
   private readonly held = new Map<Job, number>();
-  /** What came of attempts and is not written down yet. */
-  private readonly unwritten = new Set<Promise<void>>();
+  /** Outcomes that are being recorded. */
+  private readonly recording = new Set<Promise<void>>();
   private isStopping = false;
   private onIdle: (() => void) | undefined;
 
@@ -94,7 +94,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     this.loop = new BackgroundLoop({ name: 'send webhooks', intervalMs: webhooks.pollMs }, () => this.fetch(), logger);
     this.renewing = new BackgroundLoop({ name: 'renew leases of webhooks', intervalMs: webhooks.leaseMs * renewal }, () => this.renew(), logger);
     this.queue = new FairQueue(webhooks.inFlight, waitingPerAttempt);
-    this.results = new Batcher<Attempted, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.recordSurely(batch));
+    this.results = new Batcher<AttemptRecord, boolean>({ name: 'record webhook outcomes', lanes: 1, maxBatch: maxOutcomes, onBatch: (count) => metrics.recorded(count) }, (batch) => this.recordWithRetry(batch));
     metrics.watchInFlight(() => this.underWay.size);
   }
 
@@ -103,7 +103,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     this.renewing.start();
   }
 
-  /** No new claims; what is under way may end; the rest goes back to be sent by others, or by us after the restart. */
+  /** Stops claiming, lets attempts in progress finish for a while, and releases the other claims to other workers. */
   async onApplicationShutdown(): Promise<void> {
     this.isStopping = true;
     await this.loop.stop();
@@ -112,28 +112,28 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const cut = [...this.underWay];
     await this.sender.close();
     await this.giveBack(cut);
-    await Promise.all(this.unwritten);
+    await Promise.all(this.recording);
     await this.renewing.stop();
   }
 
-  /** Nothing is being sent, and what came of all that was sent is written down or given up. */
+  /** Whether nothing is being sent, and all outcomes are recorded or given up. */
   get isIdle(): boolean {
-    return this.underWay.size === 0 && this.unwritten.size === 0;
+    return this.underWay.size === 0 && this.recording.size === 0;
   }
 
-  /** There may be something due. */
+  /** Looks for due deliveries now. */
   poke(): void {
     this.loop.poke();
   }
 
   /**
-   * Claims for owners who have used up at least half of what may wait for them. While identity's revocations cannot be
-   * followed, claims nothing and gives back what has not begun. @returns whether there may be more to do at once
+   * Claims deliveries for owners of whose share at least half is free. While identity's revocations cannot be followed, claims
+   * nothing and releases claims that have not begun. Returns whether there may be more to do at once.
    */
   async fetch(): Promise<boolean> {
     if (this.isStopping) return false;
     if (!this.revocations.isFresh) {
-      // Whether their owners may still have them is not known here. Another replica may know it.
+      // Owners may have lost their permissions. Another replica may be able to follow the revocations.
       await this.giveBack(this.queue.takeWaiting());
       return false;
     }
@@ -150,13 +150,13 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     const { turns, claimed, secrets } = await this.database.transaction(async (tx) => {
       const due = await takeTurns(tx, maxTurns, limits, this.queue.fullOwners());
       const shares = this.queue.sharesOf(due);
-      // Without a share an endpoint keeps its turn, and is the first of its owner's when there is room again.
+      // An endpoint without a share keeps its turn, and is its owner's first when there is room again.
       const turns = due.flatMap((turn, n) => {
         const share = shares[n] ?? 0;
         return share < 1 ? [] : [{ turn, webhookId: turn.webhookId, share, room: roomOf(turn, share, limits) }];
       });
       if (turns.length === 0) return { turns, claimed: [], secrets: [] };
-      // Together, since whoever makes deliveries waits for these rows: of some that get nothing the secrets are read for nothing.
+      // In parallel, because makers of deliveries wait for these rows. Secrets of endpoints that get nothing are read in vain.
       const [claimed, secrets] = await Promise.all([
         claimDue(tx, turns, lease, leaseMs),
         findSecrets(tx, turns.map(({ webhookId }) => webhookId)),
@@ -181,7 +181,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     return jobs;
   }
 
-  /** One whose secrets cannot be read is left out: its deliveries wait for their lease to end, and others go on. */
+  /** Leaves out endpoints whose secrets cannot be decrypted: their deliveries wait until the lease ends. */
   private endpointsOf(
     turns: readonly Turn[],
     secrets: readonly SecretRecord[],
@@ -192,7 +192,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
         const own = secrets.filter((one) => one.webhookId === webhookId).map((one) => this.box.open(one, webhookId));
         if (own.length > 0) endpoints.set(webhookId, { ownerId, url: new URL(url), secrets: own });
       } catch (error) {
-        this.logger.error({ err: error, webhook: webhookId }, 'the secrets of a webhook cannot be read');
+        this.logger.error({ err: error, webhook: webhookId }, 'the secrets of a webhook cannot be decrypted');
       }
     }
     return endpoints;
@@ -207,17 +207,17 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     }
   }
 
-  /** Its lease was not renewed in time: another worker may have claimed it. */
+  /** Drops a job whose lease was not renewed in time: another worker may have claimed it. */
   private drop(job: Job): void {
     this.held.delete(job);
     this.queue.end(job);
   }
 
-  /** A worker that is gone renews nothing, and one that has lost the database cannot: others have its deliveries within `leaseMs`. */
+  /** Renews leases. A worker that crashed or lost the database does not, so others take over its deliveries within `leaseMs`. */
   private async renew(): Promise<boolean> {
     const { leaseMs } = this.options;
     const now = performance.now();
-    // Most claims end before their first renewal, and cost none.
+    // Most claims end before they need a renewal.
     const due = [...this.held].filter(([, until]) => until - now < leaseMs * (usable - renewal / 2)).map(([job]) => job);
     if (due.length === 0) return false;
     const claims = due.map(({ claimed, lease }) => ({ id: claimed.id, lease }));
@@ -237,23 +237,23 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   private async deliver(job: Job): Promise<void> {
     this.underWay.add(job);
     const sent = await this.attempt(job);
-    // Cut off and given back meanwhile.
+    // It was aborted and released during the attempt.
     if (!this.underWay.has(job)) return;
     const writing = this.conclude(job, sent);
-    this.unwritten.add(writing);
+    this.recording.add(writing);
     this.underWay.delete(job);
     this.queue.end(job, isQuick(sent, this.options.attemptLimitMs * prompt));
     this.pump();
     if (!this.queue.isFull(job.ownerId)) this.loop.poke();
     if (this.underWay.size === 0) this.onIdle?.();
     await writing;
-    this.unwritten.delete(writing);
+    this.recording.delete(writing);
   }
 
-  /** Its `traceparent` stays here: a receiver is somebody else, and one run may have moved many customers' orders. */
+  /** Sends no `traceparent`: receivers are third parties, and one trace may cover orders of many customers. */
   private async attempt({ claimed, url, secrets }: Job): Promise<SendResult> {
     const span = tracing?.begin({ name: 'POST', kind: 'client', attributes: { 'http.request.method': 'POST' } });
-    // Receivers refuse what was signed minutes ago or ahead: a host whose clock is wrong must not decide that.
+    // Receivers refuse timestamps that are minutes off, so this host's clock is not trusted.
     const at = new Date(this.revocations.identityTime());
     const headers = signedHeaders(claimed.eventId, at, claimed.body, secrets);
     const sent = await this.sender.send({ url, at, headers, body: claimed.body });
@@ -267,30 +267,30 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     try {
       if (await this.results.submit(0, { job, sent, outcome })) this.metrics.ended(outcome.state);
     } catch (error) {
-      // Its lease ends, and it is sent once more.
-      this.logger.warn({ err: error, delivery: job.claimed.id }, 'the outcome of a delivery was not written down');
+      // When its lease ends, the delivery is sent once more.
+      this.logger.warn({ err: error, delivery: job.claimed.id }, 'the outcome of a delivery was not recorded');
     } finally {
       this.held.delete(job);
     }
   }
 
   /**
-   * Tries again until the database is back or this worker stops. Giving an outcome up would send its delivery once more; one
-   * that comes too late changes nothing, since another worker has the lease.
+   * Records outcomes, and retries until the database is back or this worker stops. Giving up would send the deliveries once more.
+   * An outcome that is recorded too late changes nothing, because another worker holds the lease.
    */
-  private async recordSurely(batch: readonly Attempted[]): Promise<boolean[]> {
+  private async recordWithRetry(batch: readonly AttemptRecord[]): Promise<boolean[]> {
     for (;;) {
       try {
         return await this.record(batch);
       } catch (error) {
         if (this.isStopping || !isTransient(error)) throw error;
-        this.logger.warn({ err: error, outcomes: batch.length }, 'outcomes of deliveries are not written down yet, trying again');
-        await pause(writeAgainMs);
+        this.logger.warn({ err: error, outcomes: batch.length }, 'recording outcomes of deliveries failed, trying again');
+        await pause(recordRetryMs);
       }
     }
   }
 
-  private async record(batch: readonly Attempted[]): Promise<boolean[]> {
+  private async record(batch: readonly AttemptRecord[]): Promise<boolean[]> {
     const { limits, failingMs, attemptLimitMs } = this.options;
     const exhausted = [...new Set(batch.flatMap(({ outcome }) => (outcome.state === 'failed' ? [outcome.delivery.webhookId] : [])))];
     const attempts = batch.map(({ job, sent }) => ({ webhookId: job.claimed.webhookId, sent }));
@@ -308,7 +308,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     return batch.map(({ job }) => ids.has(job.claimed.id));
   }
 
-  /** In a transaction of its own: the endpoint's row comes before all others. Lost, the next failure repeats it. */
+  /** Runs in a separate transaction, because endpoints' rows are locked before all others. If it is lost, the next failure repeats it. */
   private async disable(webhookIds: readonly string[], reason: 'gone' | 'failing'): Promise<void> {
     for (const id of new Set(webhookIds)) {
       if (await this.database.transaction((tx) => disableWebhook(tx, id, reason))) {
@@ -326,8 +326,8 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
     try {
       await this.database.transaction((tx) => giveBack(tx, jobs.map(({ claimed, lease }) => ({ id: claimed.id, lease }))));
     } catch (error) {
-      // Their leases end, and the rest of the shutdown goes on.
-      this.logger.warn({ err: error, deliveries: jobs.length }, 'claimed deliveries were not given back');
+      // Their leases end anyway; continue with the shutdown.
+      this.logger.warn({ err: error, deliveries: jobs.length }, 'claimed deliveries were not released');
     }
   }
 
@@ -343,7 +343,7 @@ export class DeliveryWorker implements OnApplicationBootstrap, OnApplicationShut
   }
 }
 
-/** One delivery's turn: the attempt, and what is written down of it. Linked with what caused the event. */
+/** Begins the span of one delivery: the attempt and its record. Linked with the trace that caused the event. */
 const beginDelivery = (on: Tracing, { webhookId, eventId, made, traceparent }: ClaimedDelivery): OpenSpan =>
   on.begin({
     name: 'deliver webhook',
@@ -358,7 +358,7 @@ const beginDelivery = (on: Tracing, { webhookId, eventId, made, traceparent }: C
     },
   });
 
-/** Where to is not said: an endpoint's URL may hold a secret of its owner. */
+/** Ends the span of an attempt. It has no URL, which may contain a secret of the endpoint's owner. */
 function endAttempt(span: OpenSpan, { status }: SendResult): void {
   if (status !== undefined) span.set({ 'http.response.status_code': status });
   span.end(status === undefined ? 'no answer' : status >= 300 ? String(status) : undefined);

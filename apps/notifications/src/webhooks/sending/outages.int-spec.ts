@@ -9,8 +9,8 @@ const changes: Change[] = ['approved', 'delivered', 'cancelled'].flatMap((newSta
   Array.from({ length: 10 }, (_, n) => ({ orderId: n + 1, newStatus })),
 );
 
-// With the leases and the pauses of production.
-describe('a replica that loses its servers while it has claimed deliveries', () => {
+// With leases and pauses of production.
+describe('a replica that loses Postgres and NATS while it has claimed deliveries', () => {
   let shop: TestWebhooks;
   let receiver: Receiver;
   let network: Network;
@@ -33,7 +33,7 @@ describe('a replica that loses its servers while it has claimed deliveries', () 
     await until(async () => (await shop.sql.query(`SELECT 1 FROM webhook_deliveries WHERE state = 'delivered'`)).rowCount === count, 60_000);
     expect(performance.now() - begun).toBeLessThan(withinMs);
   };
-  /** Ids of each order's events, without repetitions. */
+  /** Returns the distinct ids of each order's events. */
   const idsByOrder = (): string[][] => {
     const byOrder = Map.groupBy(receiver.received, ({ body }) => (JSON.parse(body) as { data: { orderId: number } }).data.orderId);
     return [...byOrder.values()].map((received) => [...new Set(received.map(({ headers }) => headers['webhook-id'] ?? ''))]);
@@ -44,7 +44,7 @@ describe('a replica that loses its servers while it has claimed deliveries', () 
   const attempts = async (): Promise<{ status: number }[][]> =>
     (await shop.sql.query<{ attempts: { status: number }[] }>('SELECT attempts FROM webhook_deliveries')).rows.map((row) => row.attempts);
 
-  it('goes on within seconds of their return, writes down what it has sent meanwhile, and sends nothing twice', async () => {
+  it('continues within seconds of their return, records what it has sent, and sends nothing twice', async () => {
     shop.happen(...changes);
     await until(() => receiver.received.length >= 2);
     await cut();
@@ -53,11 +53,11 @@ describe('a replica that loses its servers while it has claimed deliveries', () 
     await haveArrived(30, 10_000);
     expectInOrder();
     expect(new Set(receiver.ids).size).toBe(receiver.ids.length);
-    // The outage is no fault of the receiver: one attempt each.
+    // The outage does not count as an attempt: one attempt each.
     for (const made of await attempts()) expect(made.map(({ status }) => status)).toEqual([204]);
   }, 90_000);
 
-  it('goes on within seconds of their return when they were away for longer than its leases', async () => {
+  it('continues within seconds of their return after an outage longer than its leases', async () => {
     shop.happen(...changes);
     await until(() => receiver.received.length >= 2);
     await cut();
@@ -68,16 +68,16 @@ describe('a replica that loses its servers while it has claimed deliveries', () 
     for (const made of await attempts()) expect(made.map(({ status }) => status)).toEqual([204]);
   }, 90_000);
 
-  it('sends what happened while it was away, in order', async () => {
+  it('sends events of the outage, in order', async () => {
     await cut();
-    shop.happenUnheard(...changes);
+    shop.happenSilently(...changes);
     await pause(1_000);
     await restore();
     await haveArrived(30, 15_000);
     expectInOrder();
   }, 90_000);
 
-  it('has its deliveries taken over within seconds when it does not come back', async () => {
+  it('loses its deliveries to another replica within seconds when it does not return', async () => {
     receiver.answer = () => undefined;
     shop.happen(...changes);
     await until(() => receiver.received.length >= 2);
@@ -88,10 +88,10 @@ describe('a replica that loses its servers while it has claimed deliveries', () 
     expectInOrder();
   }, 90_000);
 
-  it('sends nothing while it cannot know what identity has revoked, and leaves it to replicas that do', async () => {
+  it('sends nothing while it cannot follow revocations, and leaves deliveries to replicas that can', async () => {
     shop.users.set(customer(1).subject, undefined);
     await network.nats.cut();
-    // Longer than what it knows counts.
+    // Longer than its knowledge of revocations is valid.
     await pause(1_500);
     await shop.sql.query(
       `INSERT INTO webhook_deliveries (webhook_id, event_id, of_others, in_lane, body, due_at)
@@ -106,7 +106,7 @@ describe('a replica that loses its servers while it has claimed deliveries', () 
   }, 60_000);
 });
 
-describe('a worker whose lease another one has taken', () => {
+describe('a worker that has lost its lease to another one', () => {
   let shop: TestWebhooks;
   let receiver: Receiver;
   let worker: Service;
@@ -120,7 +120,7 @@ describe('a worker whose lease another one has taken', () => {
     await receiver.stop();
   });
 
-  it.each([200, 500])('writes nothing of what came of its attempt (%i): neither the attempt nor its consequences', async (status) => {
+  it.each([200, 500])('records nothing of its attempt (%i): neither the attempt nor its consequences', async (status) => {
     const answers: (() => void)[] = [];
     receiver.answer = ({ body }, response) => {
       const isFirst = body.includes('"orderId":1,');
@@ -138,7 +138,7 @@ describe('a worker whose lease another one has taken', () => {
     answers[0]!();
     const attempted = `webhook_attempts_total{status="${status / 100}xx",service="notifications"} 1`;
     await until(async () => (await worker.metrics.metrics()).includes(attempted));
-    // Outcomes are written in their order: when that of a later attempt is there, this one was dealt with.
+    // Outcomes are recorded in order: once a later one is recorded, this one was processed.
     shop.happen({ orderId: 2 });
     await until(async () => (await shop.deliveries(webhook))[0]?.state === 'delivered');
     const { rows } = await shop.sql.query(

@@ -8,29 +8,29 @@ const sent = (given: Partial<SendResult> = {}): SendResult => ({ at, durationMs:
 const outcome = (of: SendResult, made = 0) => outcomeOf(claimed(made), 'lease', of, 1, 0.5);
 
 describe('the outcome of an attempt', () => {
-  it('is a delivery with any 2xx', () => {
+  it('is `delivered` with any 2xx', () => {
     expect(outcome(sent({ status: 204 }))).toMatchObject({ state: 'delivered', attempt: { at: '2027-03-01T08:00:00.000Z', status: 204, durationMs: 5 } });
   });
 
-  it('is another attempt later, and after the tenth none', () => {
+  it('is a retry, and `failed` after the tenth attempt', () => {
     expect(outcome(sent({ status: 500, error: 'No.' }))).toMatchObject({ state: 'pending', pauseMs: 5_000, attempt: { error: 'No.' } });
     expect(outcome(sent(), 8)).toMatchObject({ state: 'pending', pauseMs: 86_400_000 });
     expect(outcome(sent(), 9)).toMatchObject({ state: 'failed' });
   });
 
-  it('waits for Retry-After where that is longer, and only when the receiver is busy', () => {
+  it('waits for Retry-After if that is longer, and only with 429 and 503', () => {
     expect(outcome(sent({ status: 429, retryAfterMs: 60_000 }))).toMatchObject({ pauseMs: 60_000 });
     expect(outcome(sent({ status: 503, retryAfterMs: 1_000 }))).toMatchObject({ pauseMs: 5_000 });
     expect(outcome(sent({ status: 500, retryAfterMs: 60_000 }))).toMatchObject({ pauseMs: 5_000 });
   });
 
-  it('is kept for later with a 410, even with the last attempt', () => {
+  it('stays pending after a 410, even after the last attempt', () => {
     expect(outcome(sent({ status: 410 }), 9)).toMatchObject({ state: 'pending' });
   });
 });
 
 describe('the health of endpoints', () => {
-  it('is what the attempts of a batch say together, for each', () => {
+  it('summarises the attempts of a batch per endpoint', () => {
     const attempts = [
       { webhookId: 'dead', sent: sent() },
       { webhookId: 'dead', sent: sent() },

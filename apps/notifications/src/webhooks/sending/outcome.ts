@@ -3,12 +3,12 @@ import type { ClaimedDelivery, Health, Outcome } from '../queue/queue.repository
 import { pauseAfter } from './schedule.js';
 import type { SendResult } from './webhook-sender.js';
 
-/** The receiver wants no more of it, ever. */
+/** The receiver wants no more deliveries. */
 const goneStatus = 410;
-/** With these, Retry-After is about the receiver and not about the one event. */
+/** With these statuses, Retry-After concerns the receiver and not one event. */
 const busyStatuses = [429, 503];
-/** However long a receiver asks for: its other events wait as well, and may be for nothing. */
-const longestPauseMs = 3_600_000;
+/** Maximum pause of an endpoint that its receiver may ask for: all its events wait meanwhile. */
+const maxPauseMs = 3_600_000;
 
 const isDelivered = ({ status }: SendResult): boolean => status !== undefined && status >= 200 && status < 300;
 const isSilent = ({ status }: SendResult): boolean => status === undefined;
@@ -22,7 +22,7 @@ export function outcomeOf(delivery: ClaimedDelivery, lease: string, sent: SendRe
   const base = { delivery, lease, attempt: toAttempt(sent) };
   if (isDelivered(sent)) return { ...base, state: 'delivered', pauseMs: 0 };
   const pauseMs = pauseAfter(delivery.made + 1, timeScale, random);
-  // What the receiver was gone for is held like what comes later: the endpoint is disabled.
+  // After a 410 the endpoint is disabled, and the delivery is held like later ones.
   if (pauseMs === undefined) return { ...base, state: isGone(sent) ? 'pending' : 'failed', pauseMs: 0 };
   return { ...base, state: 'pending', pauseMs: Math.max(pauseMs, askedPauseMs(sent)) };
 }
@@ -34,12 +34,12 @@ const toAttempt = ({ at, status, durationMs, error }: SendResult): DeliveryAttem
   ...(error !== undefined && { error }),
 });
 
-/** Whether an attempt gave its place back soon, whatever came of it. A success that did not is a slow one. */
+/** Returns whether an attempt freed its slot soon, with any result. */
 export const isQuick = ({ durationMs, isUnfinished }: SendResult, promptMs: number): boolean => durationMs <= promptMs && !isUnfinished;
 
 /**
- * What a batch of attempts says of each endpoint.
- * @param promptMs an answer that takes longer is not prompt
+ * Summarises a batch of attempts per endpoint.
+ * @param promptMs a response that takes longer is not prompt
  */
 export function healthOf(attempts: readonly { readonly webhookId: string; readonly sent: SendResult }[], promptMs: number): Health[] {
   const health = new Map<string, Health>();
@@ -52,7 +52,7 @@ export function healthOf(attempts: readonly { readonly webhookId: string; readon
       answered: !isSilent(sent) || (before?.answered ?? false),
       prompt: wasPrompt || (before?.prompt ?? false),
       silentAttempts: (before?.silentAttempts ?? 0) + (wasPrompt ? 0 : 1),
-      pauseMs: Math.max(Math.min(askedPauseMs(sent), longestPauseMs), before?.pauseMs ?? 0),
+      pauseMs: Math.max(Math.min(askedPauseMs(sent), maxPauseMs), before?.pauseMs ?? 0),
     });
   }
   return [...health.values()];

@@ -1,19 +1,19 @@
 /**
- * Pauses before each attempt, in milliseconds: at once, then after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and
- * 24 h, three days in all. Source: the example schedule of Standard Webhooks 1.0.
+ * Pauses before each attempt, in milliseconds: none, then 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, three days in
+ * total. Source: the example schedule of Standard Webhooks 1.0.
  */
 const pauses = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map((seconds) => seconds * 1_000);
-/** So that what failed together is not tried again together. */
+/** Random part of a pause, so that deliveries that failed together are not retried together. */
 const jitter = 0.1;
 
 export const maxAttempts = pauses.length;
 
-/** However long a receiver asks us to stay away. */
-export const longestRetryAfterMs = 86_400_000;
+/** Maximum Retry-After that is honoured. */
+export const maxRetryAfterMs = 86_400_000;
 
 /**
- * How long after an attempt the next one is due, undefined when it was the last.
- * @param made attempts so far, that one included
+ * Returns the pause after an attempt in milliseconds, undefined if it was the last.
+ * @param made number of attempts, that one included
  * @param random from 0 to 1
  */
 export function pauseAfter(made: number, timeScale: number, random: number): number | undefined {
@@ -21,11 +21,11 @@ export function pauseAfter(made: number, timeScale: number, random: number): num
   return pause === undefined ? undefined : pause * timeScale * (1 + jitter * (2 * random - 1));
 }
 
-/** RFC 9110, 10.2.3: seconds, or a date. Undefined for anything else. */
+/** Parses Retry-After (RFC 9110, 10.2.3): seconds or a date. Returns undefined for anything else. */
 export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   if (header === undefined) return undefined;
-  if (/^\d{1,12}$/.test(header)) return Math.min(Number(header) * 1_000, longestRetryAfterMs);
+  if (/^\d{1,12}$/.test(header)) return Math.min(Number(header) * 1_000, maxRetryAfterMs);
   // All three forms of an HTTP date begin with the day of the week.
   const date = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(header) ? Date.parse(header) : NaN;
-  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - now.getTime()), longestRetryAfterMs);
+  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - now.getTime()), maxRetryAfterMs);
 }

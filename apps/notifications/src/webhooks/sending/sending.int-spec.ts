@@ -9,7 +9,7 @@ import { type Received, staff } from '../webhooks.spec.fixture.js';
 const owner = WebhookOwner.ofEachTest();
 
 describe('sending to webhooks', () => {
-  it('brings an event to its receiver, signed, with the bytes of the stream', async () => {
+  it('sends an event to its receiver, signed, with the bytes of the stream', async () => {
     const { secret, ...webhook } = await owner.create({ description: 'To the warehouse' });
     expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     const [event] = owner.happen({ orderId: 11 });
@@ -30,10 +30,10 @@ describe('sending to webhooks', () => {
     ]);
   });
 
-  it.each([-10, 10])('is signed with the time of the shop, when this host is %i minutes away from it', async (minutes) => {
+  it.each([-10, 10])('signs with identity’s time when this host is off by %i minutes', async (minutes) => {
     const setClock = async (aheadMs: number): Promise<void> => {
       owner.shop.identityAheadMs = aheadMs;
-      // The next pull of the revocation log brings it.
+      // The next read of the revocation log has the new time.
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     };
     await setClock(minutes * 60_000);
@@ -46,14 +46,14 @@ describe('sending to webhooks', () => {
     expect(Math.abs(aheadMs - minutes * 60_000)).toBeLessThan(5_000);
   });
 
-  it('is of what the endpoint asks for, and of the owner’s orders only', async () => {
+  it('covers the events that match the endpoint’s filters, of the owner’s orders only', async () => {
     const [all, order, plant] = await Promise.all([owner.create(), owner.create({ orderId: 5 }), owner.create({ plantId: 8 })]);
     owner.happen({ orderId: 5, plantId: 7 }, { orderId: 6, plantId: 8 }, { orderId: 5, plantId: 8 }, { orderId: 7, plantId: 7 });
     owner.shop.happen({ orderId: 5, plantId: 8, owner: 999 });
     await Promise.all([owner.allEnded(all, 4), owner.allEnded(order, 2), owner.allEnded(plant, 2)]);
   });
 
-  it('is of all orders for whoever may see them, and when that ends, so does it', async () => {
+  it('covers all orders while the owner may see them', async () => {
     const { shop, receiver } = owner;
     const clerk = staff(owner.no);
     shop.users.set(clerk.subject, permissionsOfRole.staff);
@@ -68,14 +68,14 @@ describe('sending to webhooks', () => {
     shop.happen({ orderId: 3, owner: 998 }, { orderId: 4, owner: owner.no });
     await until(() => receiver.received.length === 3);
     expect(receiver.received.map(({ body }) => /"orderId":(\d+)/.exec(body)?.[1])).toEqual(['1', '2', '4']);
-    // What is listed are one's own orders as well, and they cannot be sent again.
+    // Lists show deliveries of own orders only, too.
     expect((await shop.deliveries(webhook, clerk)).map(({ orderId }) => orderId)).toEqual([4, 1]);
-    // It comes back with the permission, also when nobody tells.
+    // It resumes with the permission, also without an entry in the revocation log.
     shop.users.set(clerk.subject, permissionsOfRole.staff);
     await until(async () => (await shop.sql.query('SELECT 1 FROM webhooks WHERE id = $1 AND sees_all', [webhook.id])).rowCount === 1);
   });
 
-  it('does not send what waits of the orders of others any more', async () => {
+  it('drops waiting deliveries of other users’ orders when the owner may no longer see them', async () => {
     const { shop } = owner;
     const clerk = staff(owner.no);
     shop.users.set(clerk.subject, permissionsOfRole.staff);
@@ -86,14 +86,14 @@ describe('sending to webhooks', () => {
     shop.users.set(clerk.subject, permissionsOfRole.customer);
     await until(async () => (await shop.sql.query('SELECT 1 FROM webhooks WHERE id = $1 AND NOT sees_all', [webhook.id])).rowCount === 1);
     await shop.replace(webhook, { state: 'enabled' }, clerk);
-    // The order was handed over: the owner's own event does not wait for the other's.
+    // The order changed hands: the owner's event does not wait for the other user's.
     await until(() => owner.receiver.received.length === 1);
     expect((await shop.deliveries(webhook, clerk)).length).toBe(1);
     const { rows } = await shop.sql.query<{ state: string }>('SELECT state FROM webhook_deliveries WHERE webhook_id = $1 AND of_others', [webhook.id]);
     expect(rows).toEqual([{ state: 'failed' }]);
   });
 
-  it('is never of an event that came a second time under another number', async () => {
+  it('does not repeat an event that gets a second number', async () => {
     const webhook = await owner.create();
     const [event] = owner.happen({ orderId: 1 });
     await owner.allEnded(webhook, 1);
@@ -125,7 +125,7 @@ describe('sending to webhooks', () => {
 });
 
 describe('a test event', () => {
-  it('comes signed and at once, whatever waits', async () => {
+  it('is signed and sent at once', async () => {
     const { id, secret } = await owner.create();
     const delivery = await owner.call(notifications.testWebhook, { webhookId: id });
     expect(delivery).toEqual({ id: expect.any(Number), eventId: expect.any(String), state: 'pending', attempts: [], nextAttemptAt: expect.any(String) });

@@ -7,7 +7,7 @@ const body = '{"event":"order.status_changed","data":{"trackingNumber":"grÃ¼n â˜
 const id = '0190b6a2-9c31-7b52-8f10-1a2b3c4d5e6f';
 
 describe('a signature', () => {
-  it('is one that the library of Standard Webhooks accepts, and only for these bytes', () => {
+  it('is accepted by the library of Standard Webhooks, for exactly these bytes', () => {
     const secret = newSecret();
     const headers = signedHeaders(id, new Date(), body, [secret]);
     expect(new Webhook(secret).verify(body, headers)).toEqual(JSON.parse(body));
@@ -23,7 +23,7 @@ describe('a signature', () => {
     for (const secret of secrets) new Webhook(secret).verify(body, headers);
   });
 
-  it('has the second of the attempt, and a secret 32 random bytes', () => {
+  it('has the time of the attempt in seconds; a secret has 32 random bytes', () => {
     expect(signedHeaders(id, new Date(1_800_000_000_999), body, [])['webhook-timestamp']).toBe('1800000000');
     const secrets = Array.from({ length: 10 }, newSecret);
     expect(new Set(secrets).size).toBe(10);

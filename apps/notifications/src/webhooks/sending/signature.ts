@@ -3,7 +3,10 @@ import { signingKeyOf } from '../endpoints/signing-secret.js';
 
 // Standard Webhooks 1.0 (standardwebhooks.com), symmetric signatures.
 
-/** @param at when this attempt begins: receivers refuse what is old */
+/**
+ * Returns the headers that sign an attempt, with one signature for each secret.
+ * @param at when this attempt begins: receivers refuse old timestamps
+ */
 export function signedHeaders(eventId: string, at: Date, body: string, secrets: readonly string[]): Record<string, string> {
   const timestamp = String(Math.floor(at.getTime() / 1_000));
   const signatures = secrets.map((secret) => {

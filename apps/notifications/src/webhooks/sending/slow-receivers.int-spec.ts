@@ -6,7 +6,7 @@ import { customer, Receiver, TestWebhooks } from '../webhooks.spec.fixture.js';
 
 type Slowness = 'drips its body' | 'drips its headers' | 'never answers' | 'never answers the TLS handshake';
 
-/** A TCP server that takes connections and keeps them as long as it can. */
+/** A TCP server that keeps connections open as long as it can. */
 class SlowReceiver {
   private readonly sockets = new Set<Socket>();
 
@@ -58,12 +58,12 @@ class SlowReceiver {
 const slownesses: Slowness[] = ['drips its body', 'drips its headers', 'never answers', 'never answers the TLS handshake'];
 const slowOwner = (n: number): number => 100 + n;
 
-describe('receivers that keep connections as long as they can', () => {
+describe('receivers that keep connections open as long as they can', () => {
   let shop: TestWebhooks;
   let healthy: Receiver;
   let slow: SlowReceiver[];
   beforeEach(async () => {
-    // Limits are those of production.
+    // With the limits of production.
     shop = await TestWebhooks.start();
     healthy = await Receiver.start();
     slow = await Promise.all(slownesses.map((one) => SlowReceiver.start(one)));
@@ -74,23 +74,23 @@ describe('receivers that keep connections as long as they can', () => {
     for (const one of slow) one.stop();
   });
 
-  it('delay nobody else: four accounts with twenty endpoints each', async () => {
+  it('do not delay other owners: four owners with twenty endpoints each', async () => {
     for (const [n, { url }] of slow.entries()) {
       for (let endpoint = 0; endpoint < 20; endpoint++) await shop.create(url, {}, customer(slowOwner(n)));
     }
     await shop.create(healthy.url);
     for (let orderId = 1; orderId <= 20; orderId++) shop.happen(...slow.map((_one, n) => ({ orderId, owner: slowOwner(n) })));
-    // They have what they can get.
+    // They have used up their shares.
     await until(() => slow.every(({ open }) => open > 0));
     await new Promise((resolve) => setTimeout(resolve, 500));
     const begun = performance.now();
     shop.happen(...Array.from({ length: 40 }, (_, n) => ({ orderId: 1_000 + n })));
     await until(() => healthy.received.length === 40, 30_000);
-    // A third of what one slow attempt may take.
+    // A third of the limit of an attempt.
     expect(performance.now() - begun).toBeLessThan(5_000);
   }, 60_000);
 
-  it('are given pauses: by slow successes as by silence', async () => {
+  it('get pauses for slow successes, as for silence', async () => {
     const [dripping] = slow;
     const webhook = await shop.create(dripping!.url);
     shop.happen(...Array.from({ length: 20 }, (_, n) => ({ orderId: n + 1 })));
@@ -100,7 +100,7 @@ describe('receivers that keep connections as long as they can', () => {
     }, 20_000);
     const delivered = (await shop.deliveries(webhook)).filter(({ state }) => state === 'delivered');
     expect(delivered.length).toBeGreaterThanOrEqual(5);
-    // A success, as the owner sees it: that it was slow is told by its duration.
+    // The owner sees a success, with its duration.
     for (const { attempts } of delivered) {
       expect(attempts).toEqual([{ at: expect.any(String), status: 200, durationMs: expect.any(Number) }]);
       expect(attempts[0]!.durationMs).toBeGreaterThanOrEqual(990);

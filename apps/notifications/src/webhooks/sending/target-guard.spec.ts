@@ -5,7 +5,7 @@ import { WebhookSender } from './webhook-sender.js';
 
 const post = { at: new Date(), headers: {}, body: '{}' };
 
-/** What names resolve to, where a test has names. `%` is the sentinel's port. */
+/** Addresses of test names. In the URLs below, `%` is the sentinel's port. */
 const names: Record<string, string[]> = {
   'private.attacker.test': ['10.0.0.1'],
   'loopback.attacker.test': ['127.0.0.1'],
@@ -27,20 +27,20 @@ const refused = [
   'http://127.0.0.1:%#@93.184.215.14/', 'http://127.0.0.1:%?@93.184.215.14/', 'ht\ntp://127.0.0.1:%/',
   'http://[::1]:%/', 'http://[0:0:0:0:0:0:0:1]:%/', 'http://[0000::0001]:%/', 'http://[::ffff:127.0.0.1]:%/',
   'http://[::ffff:7f00:1]:%/', 'http://[::127.0.0.1]:%/', 'http://[::ffff:0:127.0.0.1]:%/',
-  // this machine without a number
+  // this machine by name or unspecified address
   'http://0:%/', 'http://0.0.0.0:%/', 'http://[::]:%/', 'http://localhost:%/', 'http://LOCALHOST:%/', 'http://localhost.:%/',
   'http://a.localhost:%/', 'http://ip6-localhost:%/',
-  // networks of one's own
+  // private networks
   'http://10.0.0.1:%/', 'http://172.16.0.1:%/', 'http://172.31.255.255:%/', 'http://192.168.0.1:%/', 'http://100.64.0.1:%/',
   'http://100.127.255.255:%/', 'http://[fc00::1]:%/', 'http://[fd12:3456::1]:%/', 'http://[fec0::1]:%/',
-  // the link, and clouds' metadata
+  // link-local, and clouds' metadata
   'http://169.254.0.1:%/', 'http://169.254.169.254/', 'http://2852039166/', 'http://0xa9fea9fe/', 'http://[fe80::1]:%/',
   'http://[fd00:ec2::254]/', 'http://[::ffff:a9fe:a9fe]/', 'http://100.100.100.200/', 'http://192.0.0.192/', 'http://168.63.129.16/',
   'http://metadata.google.internal/', 'http://metadata/', 'http://printer.local/',
   // IPv4 inside IPv6
   'http://[64:ff9b::7f00:1]:%/', 'http://[64:ff9b::a9fe:a9fe]/', 'http://[64:ff9b:1::7f00:1]:%/', 'http://[2002:7f00:1::]:%/',
   'http://[2002:a9fe:a9fe::1]/', 'http://[2001:0:4136:e378:8000:63bf:3fff:fdd2]/',
-  // given out for other uses
+  // ranges with other uses
   'http://224.0.0.1:%/', 'http://239.255.255.250:1900/', 'http://255.255.255.255:%/', 'http://240.0.0.1:%/',
   'http://192.0.2.1:%/', 'http://198.51.100.1:%/', 'http://203.0.113.1:%/', 'http://198.18.0.1:%/', 'http://192.88.99.1:%/',
   'http://[ff02::1]:%/', 'http://[2001:db8::1]:%/', 'http://[3fff::1]:%/', 'http://[2001:2::1]:%/', 'http://[100::1]:%/',
@@ -52,7 +52,7 @@ const refused = [
 describe('the target guard', () => {
   let sentinel: Receiver;
   beforeAll(async () => {
-    // Whatever address of this machine is tried, it would answer.
+    // It would answer at any address of this machine.
     sentinel = await Receiver.start(undefined, '::');
   });
   afterAll(() => sentinel.stop());
@@ -68,7 +68,7 @@ describe('the target guard', () => {
     }
   };
 
-  it(`refuses ${refused.length} targets: nothing that listens here is ever connected to`, async () => {
+  it(`refuses ${refused.length} targets, and never connects to a server of this machine`, async () => {
     expect(refused.length).toBeGreaterThanOrEqual(60);
     const before = sentinel.connections;
     for (const target of refused) {
@@ -99,19 +99,19 @@ describe('the target guard', () => {
     ['example.com/hook', 'must be a URL'],
     ['http://', 'must be a URL'],
     ['http://127.0.0.1.256/', 'must be a URL'],
-  ])('says what is wrong with %s, and sends nothing there', async (url, fault) => {
+  ])('reports what is wrong with %s, and sends nothing there', async (url, fault) => {
     expect(strict().faultOf(url)).toBe(fault);
     if (URL.canParse(url)) expect(await send(strict(), url)).toMatchObject({ error: `The URL ${fault}.` });
   });
 
-  it('connects where it is allowed to, so that the sentinel is one', async () => {
+  it('connects to an allowed target, which proves that the sentinel works', async () => {
     const before = sentinel.connections;
     const allowing = new TargetGuard({ httpsOnly: true, allowed: ['127.0.0.1:*'] }, resolve);
     expect(await send(allowing, `http://127.0.0.1:${sentinel.port}/`)).toMatchObject({ status: 204 });
     expect(sentinel.connections).toBe(before + 1);
   });
 
-  it('allows a host and port as they are written, and nothing beside them', () => {
+  it('allows exactly the listed hosts and ports', () => {
     const guard = new TargetGuard({ httpsOnly: true, allowed: ['localhost:9000', '10.0.0.1:*'] }, resolve);
     expect(guard.faultOf('http://localhost:9000/')).toBeUndefined();
     expect(guard.faultOf('http://10.0.0.1:22/')).toBeUndefined();
@@ -120,19 +120,19 @@ describe('the target guard', () => {
     }
   });
 
-  it('takes what is on the internet', () => {
+  it('allows public addresses', () => {
     const urls = ['https://example.com/hook', 'https://example.com:8443/a?b=c', 'http://93.184.215.14/', 'https://[2606:2800:21f:cb07::1]/'];
     for (const url of urls) expect([url, strict().faultOf(url)]).toEqual([url, undefined]);
     for (const address of ['8.8.8.8', '93.184.215.14', '2606:4700:4700::1111']) expect([address, isPublic(address)]).toEqual([address, true]);
   });
 
-  it('takes only https where it should', () => {
+  it('requires https if configured', () => {
     const guard = new TargetGuard({ httpsOnly: true, allowed: [] }, resolve);
     expect(guard.faultOf('http://example.com/')).toBe('must be an https URL');
     expect(guard.faultOf('https://example.com/')).toBeUndefined();
   });
 
-  it('is not deceived by a name that leads elsewhere the second time', async () => {
+  it('is not deceived by a name that resolves differently the second time', async () => {
     const before = sentinel.connections;
     const answers = [['93.184.215.14'], ['127.0.0.1'], ['127.0.0.1']];
     let asked = 0;
@@ -140,12 +140,12 @@ describe('the target guard', () => {
     const url = `http://rebinding.attacker.test:${sentinel.port}/`;
     expect(await guard.addressesOf(new URL(url))).toEqual(['93.184.215.14']);
     expect(await send(guard, url)).toMatchObject({ error: 'The URL leads to an address that is not public.' });
-    // It is looked up once for an attempt, and the connection goes to that answer.
+    // An attempt resolves the name once, and connects to that address.
     expect(asked).toBe(2);
     expect(sentinel.connections).toBe(before);
   });
 
-  it('judges the address that was connected to before a byte is written', async () => {
+  it('checks the connected address before a byte is written', async () => {
     class Deceived extends TargetGuard {
       override addressesOf = async (): Promise<string[]> => ['127.0.0.1'];
     }
@@ -157,10 +157,10 @@ describe('the target guard', () => {
     expect(sentinel.received).toHaveLength(before);
   });
 
-  it('sends past no proxy of the environment', async () => {
+  it('ignores proxies of the environment', async () => {
     const before = sentinel.connections;
     const proxy = `http://127.0.0.1:${sentinel.port}`;
-    const kept = { ...process.env };
+    const original = { ...process.env };
     Object.assign(process.env, { HTTP_PROXY: proxy, http_proxy: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy, NODE_USE_ENV_PROXY: '1' });
     const receiver = await Receiver.start();
     try {
@@ -168,7 +168,7 @@ describe('the target guard', () => {
       expect(await send(allowing, receiver.url)).toMatchObject({ status: 204 });
       expect(sentinel.connections).toBe(before);
     } finally {
-      process.env = kept;
+      process.env = original;
       await receiver.stop();
     }
   });

@@ -13,7 +13,7 @@ import { WebhookSender, type WebhookSenderOptions } from './webhook-sender.js';
 
 const post = { at: new Date(), headers: { 'webhook-id': 'one' }, body: '{"event":"grün"}' };
 
-describe('the sender', () => {
+describe('the webhook sender', () => {
   let receiver: Receiver;
   let senders: WebhookSender[];
   beforeEach(async () => {
@@ -33,10 +33,10 @@ describe('the sender', () => {
   };
   const send = (url = receiver.url, options: Partial<WebhookSenderOptions> = {}) => sender(options).send({ ...post, url: new URL(url) });
 
-  it('posts the bytes as they are, and uses its connection again', async () => {
+  it('posts the exact bytes, and reuses its connection', async () => {
     const one = sender();
     for (let n = 0; n < 5; n++) expect(await one.send({ ...post, url: new URL(receiver.url) })).toMatchObject({ status: 204 });
-    // The first one is still being given back when the second request begins.
+    // The first connection is still being released when the second request begins.
     expect(receiver.connections).toBeLessThanOrEqual(2);
     expect(receiver.received[0]).toMatchObject({
       body: post.body,
@@ -44,12 +44,12 @@ describe('the sender', () => {
     });
   });
 
-  it.each([200, 201, 202, 204, 299])('takes %i for a success', async (status) => {
+  it.each([200, 201, 202, 204, 299])('counts %i as a success', async (status) => {
     receiver.answer = (_received, response) => response.writeHead(status).end();
     expect(await send()).toEqual({ at: expect.any(Date), durationMs: expect.any(Number), status });
   });
 
-  it.each([400, 401, 404, 410, 429, 500, 503])('takes %i for a failure, without what the receiver says', async (status) => {
+  it.each([400, 401, 404, 410, 429, 500, 503])('counts %i as a failure, without the text of the receiver', async (status) => {
     receiver.answer = (_received, response) => response.writeHead(status, 'secret reason').end('secret of the receiver');
     const sent = await send();
     expect(sent).toMatchObject({ status, error: `The receiver answered ${status}.` });
@@ -64,7 +64,7 @@ describe('the sender', () => {
     await elsewhere.stop();
   });
 
-  it('waits for the answer and not for what comes before it', async () => {
+  it('ignores informational responses', async () => {
     receiver.answer = (_received, response) => {
       response.writeProcessing();
       response.writeEarlyHints({ link: '</a>; rel=preload' });
@@ -76,7 +76,7 @@ describe('the sender', () => {
   it.each([
     [200, undefined],
     [500, 'The receiver answered 500.'],
-  ])('reads at most 64 KiB of an endless answer with %i, cuts it off, and takes the status as it is', async (status, error) => {
+  ])('reads at most 64 KiB of an endless response with %i, closes the connection, and keeps the status', async (status, error) => {
     let written = 0;
     let isOpen = true;
     receiver.answer = (_received, response) => {
@@ -94,7 +94,7 @@ describe('the sender', () => {
     expect(written).toBeLessThan(16 * 1024 * 1024);
   });
 
-  it('ends an attempt whose headers drip, and one that hangs, when its time is up', async () => {
+  it('ends an attempt at its time limit when headers arrive slowly, and when nothing arrives', async () => {
     const timers: NodeJS.Timeout[] = [];
     receiver.answer = ({ path }, response) => {
       if (path === '/hang') return;
@@ -112,7 +112,7 @@ describe('the sender', () => {
     }
   });
 
-  it('ends an attempt whose TLS handshake never answers, and closes its connection', async () => {
+  it('ends an attempt without an answer to its TLS handshake, and closes the connection', async () => {
     let open = 0;
     const silent = createTcpServer((socket) => {
       open++;
@@ -121,7 +121,7 @@ describe('the sender', () => {
     await once(silent, 'listening');
     const url = `https://127.0.0.1:${(silent.address() as { port: number }).port}/`;
     expect(await send(url, { attemptLimitMs: 400 })).toMatchObject({ error: expect.stringMatching(/^(No answer within 0.4 seconds|The connection could not be made in time)/) });
-    // The look-up, the connection and the handshake have one limit together.
+    // Look-up, connection and handshake share one limit.
     await until(() => open === 0, 1_000);
     silent.close();
   });
@@ -129,7 +129,7 @@ describe('the sender', () => {
   it.each([
     [200, undefined],
     [500, 'The receiver answered 500.'],
-  ])('gives the body of a %i a moment, closes the connection, and takes the status as it is', async (status, error) => {
+  ])('reads the body of a %i for a limited time, closes the connection, and keeps the status', async (status, error) => {
     let isOpen = true;
     receiver.answer = (_received, response) => {
       const timer = setInterval(() => response.write('.'), 20);
@@ -146,26 +146,26 @@ describe('the sender', () => {
     await until(() => !isOpen);
   });
 
-  it('gives the body no more than what is left of the attempt', async () => {
+  it('reads the body no longer than the rest of the attempt', async () => {
     receiver.answer = (_received, response) => void setTimeout(() => response.writeHead(200).flushHeaders(), 300);
     const sent = await send(receiver.url, { attemptLimitMs: 600, bodyLimitMs: 60_000 });
     expect(sent).toMatchObject({ status: 200, isUnfinished: true });
     expect(sent.durationMs).toBeLessThan(4_000);
   });
 
-  it('gives what waits behind hanging ones its own time, and never sends what was given up', async () => {
+  it('applies the time limit while waiting for a connection, and never sends an attempt that has timed out', async () => {
     receiver.answer = () => undefined;
     const one = sender({ attemptLimitMs: 600, maxConnectionsPerOrigin: 1 });
     const sent = await Promise.all([1, 2, 3].map(() => one.send({ ...post, url: new URL(receiver.url) })));
     for (const each of sent) expect(each).toMatchObject({ error: 'No answer within 0.6 seconds.' });
     const before = receiver.received.length;
     receiver.answer = (_received, response) => response.writeHead(204).end();
-    // The one that opens a new connection may need more than its time here.
+    // Opening a new connection may take longer than the limit here.
     await until(async () => (await one.send({ ...post, headers: { 'webhook-id': 'another' }, url: new URL(receiver.url) })).status === 204);
     expect(receiver.ids.slice(before)).not.toContain('one');
   });
 
-  it('says what is wrong with a connection', async () => {
+  it('reports what is wrong with a connection', async () => {
     const closing = createTcpServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1');
     // A socket that is never read does not notice its end, and stays open.
     const talking = createTcpServer((socket) => socket.resume().end('220 mail.test ESMTP\r\n')).listen(0, '127.0.0.1');
@@ -173,13 +173,13 @@ describe('the sender', () => {
     const urlOf = (server: typeof closing): string => `http://127.0.0.1:${(server.address() as { port: number }).port}/`;
     const gone = urlOf(closing);
     expect(await send(gone)).toMatchObject({ error: 'The receiver closed the connection.' });
-    expect(await send(urlOf(talking))).toMatchObject({ error: 'The answer is no HTTP.' });
+    expect(await send(urlOf(talking))).toMatchObject({ error: 'The response is not HTTP.' });
     closing.close();
     talking.close();
     await Promise.all([once(closing, 'close'), once(talking, 'close')]);
     expect(await send(gone)).toMatchObject({ error: 'The connection was refused.' });
     receiver.answer = (_received, response) => response.writeHead(200, { 'x-long': 'x'.repeat(20_000) }).end();
-    expect(await send()).toMatchObject({ error: 'The headers of the answer are too long.' });
+    expect(await send()).toMatchObject({ error: 'The headers of the response are too long.' });
   });
 
   it.each([
@@ -187,7 +187,7 @@ describe('the sender', () => {
     ['ENODATA', 'The name of the receiver has no address.'],
     ['ECONNREFUSED', 'The name of the receiver could not be looked up.'],
     ['ETIMEOUT', 'The name of the receiver could not be looked up.'],
-  ])('says that a name was not found: %s', async (code, error) => {
+  ])('reports a failed look-up: %s', async (code, error) => {
     const guard = new TargetGuard({ httpsOnly: false, allowed: [] }, async () => {
       throw Object.assign(new Error(`queryA ${code} private.attacker.test`), { code, syscall: 'queryA' });
     });
@@ -196,18 +196,18 @@ describe('the sender', () => {
     expect(await one.send({ ...post, url: new URL('https://receiver.test/') })).toMatchObject({ error });
   });
 
-  it('tells what Retry-After asks for', async () => {
+  it('returns the value of Retry-After', async () => {
     receiver.answer = (_received, response) => response.writeHead(503, { 'retry-after': '7' }).end();
     expect(await send()).toMatchObject({ status: 503, retryAfterMs: 7_000 });
   });
 
-  it('sends over TLS to whom it can trust, and to nobody else', async () => {
+  it('sends over TLS to trusted receivers only', async () => {
     const { key, cert } = certificateFor('localhost');
     const secure = await Receiver.start(createSecureServer({ key, cert }));
     const url = `https://localhost:${secure.port}/hook`;
     expect(await send(url, { ca: cert })).toMatchObject({ status: 204 });
     expect(secure.received[0]?.body).toBe(post.body);
-    // Nobody vouches for it; it is another one's; it speaks no TLS.
+    // Untrusted; a certificate of another name; no TLS.
     expect(await send(url)).toMatchObject({ error: expect.stringMatching(/^The certificate.*SELF_SIGNED/) });
     expect(await send(`https://127.0.0.1:${secure.port}/`, { ca: cert })).toMatchObject({ error: expect.stringContaining('ERR_TLS_CERT_ALTNAME_INVALID') });
     expect(await send(receiver.url.replace('http:', 'https:'))).toMatchObject({ error: expect.stringMatching(/^The (certificate|connection|receiver)/) });

@@ -5,44 +5,44 @@ import { guardedConnector } from './connector.js';
 import { retryAfterMs } from './schedule.js';
 
 export interface WebhookSenderOptions {
-  /** For all of an attempt: DNS, connection, TLS, headers and body. */
+  /** Time limit of an attempt: DNS, connection, TLS, headers and body. */
   readonly attemptLimitMs: number;
-  /** Of those, for the body of the answer. */
+  /** Part of that limit for the body of the response. */
   readonly bodyLimitMs: number;
   readonly maxConnectionsPerOrigin: number;
-  /** Certificate authorities beside the system's. */
+  /** Certificate authorities in addition to the system's. */
   readonly ca?: string;
 }
 
-/** One POST and what came of it. */
+/** The result of one POST. */
 export interface SendResult {
   readonly at: Date;
   readonly durationMs: number;
-  /** Undefined: no answer. */
+  /** Undefined without a response. */
   readonly status?: number;
-  /** For people, undefined for a success. Nothing of what the receiver said. */
+  /** A text for people, undefined for a success. Contains nothing that the receiver sent. */
   readonly error?: string;
   readonly retryAfterMs?: number;
-  /** The body of the answer had not ended when its time was up. */
+  /** Set if the body of the response had not ended within its time limit. */
   readonly isUnfinished?: true;
 }
 
 export interface Post {
   readonly url: URL;
-  /** When this attempt begins, by a clock that receivers may hold their own against. */
+  /** When this attempt begins, by identity's clock: receivers compare it with theirs. */
   readonly at: Date;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** The answer is of no use to us, but read to its end the connection can be used again. */
-const maxAnswerBytes = 64 * 1024;
+/** The response body is discarded; reading it to the end lets the connection be reused. */
+const maxResponseBytes = 64 * 1024;
 const userAgent = 'plant-shop-webhooks/1';
 
 const timedOut = new Error('time limit');
-const cut = new Error('answer too long');
+const cut = new Error('response too long');
 
-/** Sends by undici's dispatcher: `fetch` costs ten times as much, and follows proxies of the environment. */
+/** Sends POSTs by undici's dispatcher: `fetch` costs ten times as much, and uses the environment's proxies. */
 export class WebhookSender {
   private readonly agent: Agent;
 
@@ -56,26 +56,26 @@ export class WebhookSender {
       pipelining: 1,
       keepAliveTimeout: 4_000,
       keepAliveMaxTimeout: 30_000,
-      // One limit for all of it is ours.
+      // `Attempt` has one limit for all of it.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
   }
 
   send(post: Post): Promise<SendResult> {
-    // Whatever was allowed when the URL was given, and whatever connection there is.
+    // Checked again at each attempt: the rules may have changed since the URL was set, and a connection may be reused.
     const fault = this.guard.faultOf(post.url.href);
     if (fault !== undefined) return Promise.resolve({ at: post.at, durationMs: 0, error: `The URL ${fault}.` });
     return new Promise((resolve) => new Attempt(post, this.agent, this.options, resolve).begin());
   }
 
-  /** Cuts off what is under way. */
+  /** Aborts attempts in progress. */
   close(): Promise<void> {
     return this.agent.destroy();
   }
 }
 
-/** Settles once: with the answer, an error, or the end of its time, whichever comes first. */
+/** One POST. Settles once: with the response, an error or the time limit, whichever comes first. */
 class Attempt implements Dispatcher.DispatchHandler {
   private readonly startedAt = performance.now();
   private readonly limitMs: number;
@@ -110,14 +110,14 @@ class Attempt implements Dispatcher.DispatchHandler {
     try {
       this.agent.dispatch(options, this);
     } catch (error) {
-      // What undici finds wrong with a request before it is one.
+      // undici throws for requests that it refuses to send.
       this.settle(error as Error);
     }
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
-    // It waited for a connection until its time was up: nothing of it is written.
+    // The time limit passed while it waited for a connection: send nothing.
     if (this.isSettled) controller.abort(timedOut);
   }
 
@@ -125,7 +125,8 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (status < 200) return;
     this.status = status;
     this.retryAfterMs = retryAfterMs(headers['retry-after'], new Date(this.post.at.getTime() + performance.now() - this.startedAt));
-    // The status decides. The body is read for the connection's sake alone: a receiver that drips it must not keep the place.
+    // The status decides. The body is read only to reuse the connection, within its own limit: a receiver that sends it slowly must not
+    // occupy the slot.
     const leftMs = this.limitMs - (performance.now() - this.startedAt);
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.stop(timedOut), Math.max(0, Math.min(this.bodyLimitMs, leftMs)));
@@ -133,7 +134,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.bytes += chunk.length;
-    if (this.bytes > maxAnswerBytes) this.stop(cut);
+    if (this.bytes > maxResponseBytes) this.stop(cut);
   }
 
   onResponseEnd(): void {
@@ -154,7 +155,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.isSettled = true;
     clearTimeout(this.timer);
     const { status } = this;
-    // What comes after the status changes nothing: it was said that the event has arrived, or that it has not.
+    // Errors after the status change nothing: the receiver has already accepted or refused the event.
     const text = status === undefined ? textOf(error, this.limitMs) : statusText(status);
     this.done({
       at: this.post.at,
@@ -181,7 +182,7 @@ const texts: Readonly<Record<string, string>> = {
   EHOSTUNREACH: 'The receiver cannot be reached.',
   ENETUNREACH: 'The receiver cannot be reached.',
   ETIMEDOUT: 'The connection could not be made in time.',
-  UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer are too long.',
+  UND_ERR_HEADERS_OVERFLOW: 'The headers of the response are too long.',
 };
 
 const lookUpTexts: Readonly<Record<string, string>> = {
@@ -189,7 +190,7 @@ const lookUpTexts: Readonly<Record<string, string>> = {
   ENODATA: 'The name of the receiver has no address.',
 };
 
-/** Of `dns`: its codes are partly those of connections. */
+/** Returns whether an error is of a look-up: some codes of `dns` are also codes of connections. */
 const isLookUp = (syscall: string): boolean => syscall.startsWith('query') || syscall === 'getaddrinfo';
 
 function textOf(error: Error | undefined, limitMs: number): string {
@@ -200,7 +201,7 @@ function textOf(error: Error | undefined, limitMs: number): string {
   if (/^(CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_SSL|EPROTO)/.test(code)) {
     return `The certificate or the TLS handshake is not valid (${code}).`;
   }
-  if (error instanceof errors.HTTPParserError) return 'The answer is no HTTP.';
+  if (error instanceof errors.HTTPParserError) return 'The response is not HTTP.';
   if (isLookUp(syscall) && !(code in lookUpTexts)) return 'The name of the receiver could not be looked up.';
   return lookUpTexts[code] ?? texts[code] ?? `The attempt failed${/^[A-Z][A-Z0-9_]{2,40}$/.test(code) ? ` (${code})` : ''}.`;
 }

@@ -33,11 +33,11 @@ describe('workers', () => {
       return states.length === count && states.every((state) => state === 'delivered');
     }, 20_000);
 
-  it('take over what a dead one had claimed, or had sent and not written down', async () => {
+  it('take over what a crashed one had claimed, or had sent and not recorded', async () => {
     await start({ replicas: 0 });
     const dying = await shop.addReplica({ timeScale, leaseMs: 1_000, attemptLimitMs: 300 });
     const webhook = await shop.create(receiver.url);
-    // After the 2xx: what it would have written down never arrives.
+    // Crashed after the 2xx: its record is never written.
     await shop.sql.query(`
       CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'killed'; END $$;
       CREATE TRIGGER dies BEFORE UPDATE ON webhook_deliveries FOR EACH ROW
@@ -47,7 +47,7 @@ describe('workers', () => {
     await until(async () => (await only(webhook)).nextAttemptAt === undefined);
     await dying.database?.close();
     await shop.sql.query('DROP TRIGGER dies ON webhook_deliveries');
-    // Before the POST: it had claimed them and was gone.
+    // Crashed before the POST: it had claimed the delivery.
     const claimed = `UPDATE webhook_deliveries SET lease = gen_random_uuid(), due_at = now() + interval '700 milliseconds'`;
     await shop.sql.query(claimed);
     await shop.addReplica({ timeScale });
@@ -56,7 +56,7 @@ describe('workers', () => {
     expect(receiver.received[0]!.body).toBe(receiver.received[1]!.body);
   });
 
-  it.each([2, 3])('of %i replicas share the deliveries: each is sent once, and in its place in its order', async (replicas) => {
+  it.each([2, 3])('of %i replicas share the deliveries: each is sent once, in order per order', async (replicas) => {
     await start({ replicas, limits });
     const webhook = await shop.create(receiver.url);
     const count = 900;
@@ -77,12 +77,12 @@ describe('workers', () => {
     expect(await shop.deliveries(webhook)).toHaveLength(count);
   });
 
-  it('have no more under way at an endpoint than it may get, all of them together', async () => {
+  it('together respect an endpoint’s limit of concurrent attempts', async () => {
     await start({ replicas: 2, limits: { ...limits, inFlight: 3 } });
     await shop.create(receiver.url);
-    let [now, most] = [0, 0];
+    let [now, max] = [0, 0];
     receiver.answer = (_received, response) => {
-      most = Math.max(most, ++now);
+      max = Math.max(max, ++now);
       setTimeout(() => {
         now--;
         response.writeHead(200).end();
@@ -90,20 +90,20 @@ describe('workers', () => {
     };
     shop.happen(...Array.from({ length: 60 }, (_, n) => ({ orderId: n + 1 })));
     await until(() => receiver.received.length === 60 && now === 0);
-    expect(most).toBeLessThanOrEqual(3);
+    expect(max).toBeLessThanOrEqual(3);
   });
 
-  it('keep to the rate of an endpoint', async () => {
+  it('respect the rate limit of an endpoint', async () => {
     await start({ limits: { ...limits, perSecond: 20 } });
     await shop.create(receiver.url);
     shop.happen(...Array.from({ length: 50 }, (_, n) => ({ orderId: n + 1 })));
     await until(() => receiver.received.length === 50);
     const times = receiver.received.map(({ at }) => at);
-    // A second's worth at once, and then 30 at 20 a second.
+    // 20 at once, and then 30 at 20 a second.
     expect(times.at(-1)! - times[0]!).toBeGreaterThanOrEqual(1_300);
   });
 
-  it('let the deliveries of a dead receiver wait instead of failing one by one, and lose no time for others', async () => {
+  it('let deliveries to a dead receiver wait instead of failing one by one, and do not delay others', async () => {
     await start({ inFlight: 4, attemptLimitMs: 400, limits: { ...limits, inFlight: 4, silentAttempts: 3 } });
     const dead = await Receiver.start();
     dead.answer = () => undefined;
@@ -114,24 +114,24 @@ describe('workers', () => {
     const begun = performance.now();
     shop.happen(...Array.from({ length: 40 }, (_, n) => ({ orderId: n + 101 })));
     await until(() => receiver.received.length === 40);
-    // Its four hold the places for one attempt's time.
+    // Its four attempts occupy slots until their time limit.
     expect(performance.now() - begun).toBeLessThan(3_000);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const attempts = (await shop.deliveries(broken, customer(2))).map((one) => one.attempts.length);
     expect(attempts.filter((count) => count > 0).length).toBeLessThan(15);
-    // It comes back, and all of it arrives.
+    // When it is back, everything arrives.
     dead.answer = (_received, response) => response.writeHead(200).end();
     await until(async () => (await shop.deliveries(broken, customer(2))).every(({ state }) => state === 'delivered'), 20_000);
     await dead.stop();
   });
 
-  it('give a receiver that is slow one place, and no more while it is', async () => {
+  it('give a slow receiver one slot while it is slow', async () => {
     await start({ inFlight: 8, attemptLimitMs: 900, limits: { ...limits, silentAttempts: 3 } });
     const webhook = await shop.create(receiver.url);
-    let [now, most] = [0, 0];
-    // Two begin together. When the first of them turns out to be slow, the other one is still under way.
+    let [now, max] = [0, 0];
+    // Two attempts begin together: when the first turns out to be slow, the second is still in progress.
     receiver.answer = (_received, response) => {
-      if (receiver.received.length > 3) most = Math.max(most, now + 1);
+      if (receiver.received.length > 3) max = Math.max(max, now + 1);
       now++;
       setTimeout(() => {
         now--;
@@ -140,11 +140,11 @@ describe('workers', () => {
     };
     shop.happen(...Array.from({ length: 40 }, (_, n) => ({ orderId: n + 1 })));
     await until(() => receiver.received.length >= 10);
-    expect(most).toBe(1);
+    expect(max).toBe(1);
     await allDelivered(webhook, 40);
   });
 
-  it('that stop end what is under way, and give the rest to others at once', async () => {
+  it('that stop finish attempts in progress, and release the rest at once', async () => {
     await start({ inFlight: 2, leaseMs: 60_000 });
     const webhook = await shop.create(receiver.url);
     receiver.answer = (_received, response) => {
@@ -163,11 +163,11 @@ describe('workers', () => {
     expect(rows.filter(({ lease }) => lease !== null)).toEqual([]);
     await shop.addReplica();
     await allDelivered(webhook, 6);
-    // What was cut off came twice, with the same id.
+    // The aborted attempt was repeated with the same id.
     expect(receiver.received).toHaveLength(7);
   });
 
-  it('tell how it goes', async () => {
+  it('have metrics', async () => {
     await start({ replicas: 0 });
     const first = await shop.addReplica({ timeScale: 0.000_001 });
     const [webhook, disabled] = [await shop.create(receiver.url), await shop.create(receiver.url)];
@@ -185,7 +185,7 @@ describe('workers', () => {
       'webhook_deliveries_total{outcome="failed",service="notifications"} 1',
       'webhook_attempts_in_flight{service="notifications"} 0',
     ]) {
-      // What is counted is what was written down, a moment later.
+      // Counters follow the records with a short delay.
       await until(async () => (await first.metrics.metrics()).includes(line));
     }
     const backlog = (await shop.addReplica()).metrics;
