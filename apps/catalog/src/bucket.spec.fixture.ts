@@ -2,12 +2,12 @@ import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { startProxy, type TestProxy } from '@plant-shop/testing/proxy';
 import { startFauxqs } from 'fauxqs';
 
-/** A bucket of a server that speaks like S3, behind a network that can fail. */
+/** A bucket of an S3-compatible server, behind a proxy that can cut the connection. */
 export interface TestBucket {
-  /** The settings of a catalog that keeps its images in it. */
+  /** The settings of a catalog that stores its images in the bucket. */
   readonly environment: Readonly<Record<string, string>>;
   readonly network: TestProxy;
-  /** Keys of all its objects. */
+  /** Returns the keys of all objects. */
   keys(): Promise<string[]>;
   stop(): Promise<void>;
 }

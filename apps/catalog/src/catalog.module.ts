@@ -1,6 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { AuditController } from './audit/audit.controller.js';
+import { CatalogVersionsController } from './catalog-versions/catalog-versions.controller.js';
+import { CatalogVersionsService } from './catalog-versions/catalog-versions.service.js';
 import { ImageStores } from './images/image-stores.js';
 import { ImageSweeper } from './images/image-sweeper.js';
 import { ImagesController } from './images/images.controller.js';
@@ -12,8 +14,6 @@ import { ReconcileController } from './reconcile/reconcile.controller.js';
 import { ReconcileService } from './reconcile/reconcile.service.js';
 import { SearchController } from './search/search.controller.js';
 import { SearchService } from './search/search.service.js';
-import { StampsController } from './stamps/stamps.controller.js';
-import { StampsService } from './stamps/stamps.service.js';
 import { StockIntentsLoop } from './stock/stock-intents.loop.js';
 import { StockIntentsService } from './stock/stock-intents.service.js';
 import { ExportService } from './transfer/export.service.js';
@@ -25,12 +25,12 @@ export class CatalogModule {
   static with(options: CatalogOptions): DynamicModule {
     return {
       module: CatalogModule,
-      controllers: [PlantsController, SearchController, StampsController, ImagesController, ReconcileController, AuditController, TransferController],
+      controllers: [PlantsController, SearchController, CatalogVersionsController, ImagesController, ReconcileController, AuditController, TransferController],
       providers: [
         { provide: CATALOG_OPTIONS, useValue: options },
         PlantsService,
         SearchService,
-        StampsService,
+        CatalogVersionsService,
         StockIntentsService,
         StockIntentsLoop,
         ImagesService,

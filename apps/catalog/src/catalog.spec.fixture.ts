@@ -19,14 +19,14 @@ import { catalogDatabase, migrationsFolder } from './database.js';
 import { startCatalog } from './start.js';
 import { FakeStore } from './store.fake.js';
 
-export interface HarnessOptions {
+export interface FixtureOptions {
   readonly replicas?: number;
   /** Settings that differ from the defaults. */
   readonly environment?: NodeJS.ProcessEnv;
 }
 
-/** The catalog on real Postgres and NATS, beside a store of which only the inside is made up. */
-export class CatalogHarness {
+/** The catalog on real Postgres and NATS, with a fake store that answers over real NATS. */
+export class CatalogFixture {
   private readonly services: Service[] = [];
   private readonly processes: ChildProcess[] = [];
 
@@ -39,11 +39,11 @@ export class CatalogHarness {
     readonly caller: TestCaller,
   ) {}
 
-  static async start({ replicas = 1, environment = {} }: HarnessOptions = {}): Promise<CatalogHarness> {
+  static async start({ replicas = 1, environment = {} }: FixtureOptions = {}): Promise<CatalogFixture> {
     const [nats, testDatabase] = await Promise.all([startNats(), createDatabase(migrationsFolder)]);
     const store = new FakeStore(nats.url);
     await store.start();
-    const shop = new CatalogHarness(
+    const shop = new CatalogFixture(
       nats,
       testDatabase,
       {
@@ -63,24 +63,24 @@ export class CatalogHarness {
     return shop;
   }
 
-  /** One more replica inside the test's process, with its own settings. */
+  /** Adds a replica inside the test's process. */
   async startReplica(environment: NodeJS.ProcessEnv = {}): Promise<void> {
     const config = this.configFor(environment);
     this.services.push(await startService('catalog', this.nats.url, (service) => startCatalog(service, config)));
   }
 
-  /** One replica with other settings in the place of all others. */
+  /** Replaces all replicas by one with other settings. */
   async restart(environment: NodeJS.ProcessEnv): Promise<void> {
     await Promise.all(this.services.splice(0).map((service) => service.stop()));
     await this.startReplica(environment);
   }
 
-  /** For tests that let replicas die; to be stopped by the test. */
-  crashStage(): Promise<CrashTestbed> {
+  /** For tests that crash replicas. The test must stop the testbed. */
+  crashTestbed(): Promise<CrashTestbed> {
     return CrashTestbed.start('catalog', this.nats.url, (service) => startCatalog(service, this.configFor()));
   }
 
-  /** One more replica in a process of its own, which can be killed. */
+  /** Adds a replica in a separate process, which can be killed. */
   async startProcess(): Promise<ChildProcess> {
     const main = fileURLToPath(new URL('../dist/main.js', import.meta.url));
     const started = spawn(process.execPath, [main], { env: this.environment, stdio: 'inherit' });
@@ -104,29 +104,29 @@ export class CatalogHarness {
     await this.nats.stop();
   }
 
-  /** A plant with only what the test cares about. */
+  /** Creates a plant with defaults for what the test does not set. */
   create(plant: Partial<NewPlant> = {}): Promise<Plant> {
     return this.caller.call(catalog.createPlant, { plant: { name: 'Monstera', ...plant } });
   }
 
-  /** Plants of which catalog and store think differently, once nothing is left to be told. */
+  /** Returns the plants on which catalog and store differ. Call it when no intents are pending. */
   async disagreements(): Promise<unknown[]> {
     const plants = await this.database.query<{ id: number; incarnation: number; status: string }>(
       'SELECT id, incarnation, status FROM plants',
     );
     const known = new Map(plants.map((plant) => [plant.id, plant]));
-    const missing = plants.filter(({ id }) => !this.store.shelves.has(id));
-    const different = [...this.store.shelves].flatMap(([id, shelf]) => {
+    const missing = plants.filter(({ id }) => !this.store.stock.has(id));
+    const different = [...this.store.stock].flatMap(([id, row]) => {
       const plant = known.get(id);
       const agrees = plant
-        ? plant.incarnation === shelf.incarnation && plant.status === shelf.listing
-        : shelf.listing === 'retired';
-      return agrees ? [] : [{ id, plant, shelf }];
+        ? plant.incarnation === row.incarnation && plant.status === row.listing
+        : row.listing === 'retired';
+      return agrees ? [] : [{ id, plant, row }];
     });
     return [...missing, ...different];
   }
 
-  /** A call with an Idempotency-Key, and whether its answer was given before. */
+  /** Calls an operation with an Idempotency-Key. The result says whether the answer is a replay. */
   async keyed<Payload, Answer>(
     operation: Operation<Payload, Answer>,
     payload: Payload,
@@ -138,7 +138,7 @@ export class CatalogHarness {
     return { answer: JSON.parse(Buffer.from(answer.payload).toString()) as Answer, replayed, version };
   }
 
-  /** The plant with its version, or one page of a list with its cursor: what travels beside an answer. */
+  /** Calls an operation and returns the raw answer, with its version, cursor or catalogue version. */
   raw(operation: Operation<unknown, unknown>, payload: unknown): Promise<RawAnswer> {
     return this.caller.client.callRaw(operation, payload, contextFor());
   }
@@ -150,7 +150,7 @@ export interface Keyed<Answer> {
   readonly version: number | undefined;
 }
 
-/** Ends a process at once, as a crash does. */
+/** Kills a process, as a crash does, and waits for its exit. */
 export async function kill(running: ChildProcess): Promise<void> {
   if (running.exitCode !== null || running.signalCode !== null) return;
   const gone = once(running, 'exit');
@@ -158,7 +158,7 @@ export async function kill(running: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** The answer's value, or the code of its error: what a caller can tell apart. */
+/** Returns the answer, or the code of its error. */
 export async function outcomeOf(answer: Promise<unknown>): Promise<unknown> {
   try {
     return await answer;

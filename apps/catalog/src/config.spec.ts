@@ -29,7 +29,7 @@ const faultsOf = (environment: NodeJS.ProcessEnv): readonly string[] => {
 };
 
 describe('the image store', () => {
-  it('is the database unless a bucket is chosen, and needs no settings then', () => {
+  it('is the database by default, and then needs no settings', () => {
     expect(optionsOf({})).toEqual({ publicUrl: 'https://shop.test', imageStore: 'postgres', s3: undefined });
   });
 
@@ -46,11 +46,11 @@ describe('the image store', () => {
     expect(optionsOf({ IMAGE_STORE: 's3', ...bucket, S3_PATH_STYLE: 'false' }).s3?.pathStyle).toBe(false);
   });
 
-  it('keeps a bucket within reach from which new images have moved back', () => {
+  it('still reaches a configured bucket if new images go to the database', () => {
     expect(optionsOf(bucket)).toMatchObject({ imageStore: 'postgres', s3: { bucket: 'images' } });
   });
 
-  it('is refused with everything that misses, beside all other faults', () => {
+  it('is refused with all missing settings and all other faults', () => {
     const wrong = { CATALOG_DATABASE_URL: '', IMAGE_STORE: 's3', S3_ENDPOINT: 'localhost:9000', S3_PATH_STYLE: 'maybe' };
     const faults = faultsOf({ ...usable, ...wrong });
     expect(faults.map((fault) => fault.replace(/ \(.*/, ''))).toEqual([

@@ -7,7 +7,7 @@ export const databaseSetting = {
   databaseCa,
 };
 
-/** What `migrate.ts` reads. */
+/** The settings of `migrate.ts`. */
 export const migrationSettings = {
   ...databaseSetting,
   ownerUrl: ownerUrl('CATALOG_MIGRATION_DATABASE_URL'),

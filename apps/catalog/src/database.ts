@@ -3,7 +3,7 @@ import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
-/** No entities: a plant is one row that is read and written whole, and the rest is locks and pages. */
+/** Without entities: a plant is one row, read and written as a whole; the rest is locks and pages. */
 export const catalogDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
   url: databaseUrl,
   ca: databaseCa,

@@ -3,13 +3,13 @@ import type { CatalogConfig } from './config.js';
 import type { ImageStoreName } from './images/image-store.js';
 import type { S3Settings } from './images/s3-image-store.js';
 
-/** What the catalog's parts need of its settings, in their own terms. */
+/** The settings as the catalog's modules use them. */
 export interface CatalogOptions {
-  /** Address of the API as clients know it, without a slash at its end. */
+  /** Public address of the API, without a trailing slash. */
   readonly publicUrl: string;
-  /** Where the content of new images goes. */
+  /** The store for new images. */
   readonly imageStore: ImageStoreName;
-  /** The bucket, if there is one: images that are in it can be read whatever is chosen for new ones. */
+  /** The bucket, if one is configured: its images stay readable even if new images go to Postgres. */
   readonly s3: S3Settings | undefined;
 }
 

@@ -4,7 +4,8 @@ import { type ListStock, type OpenOrders, type OpenStock, type RetirePlant, stor
 import { unavailable } from '@plant-shop/platform/errors';
 import { fake, startFake } from '@plant-shop/testing/service';
 
-export interface Shelf {
+/** A plant's stock as the fake store records it. */
+export interface StockRow {
   incarnation: number;
   listing: PlantStatus | 'retired';
   listingVersion: number;
@@ -14,53 +15,54 @@ export interface Shelf {
 
 type Operation = 'openStock' | 'openStocks' | 'listStock' | 'retirePlant';
 
-/** What happens to one call: it may wait, fail, or carry it out and keep the answer. */
-export type Fate = (carryOut: () => unknown) => unknown;
+/** Replaces the handling of one call: may delay it, fail it, or carry it out and withhold the answer. */
+export type CallInterceptor = (carryOut: () => unknown) => unknown;
 
-export const fails: Fate = () => {
+/** Fails the call without carrying it out. */
+export const fail: CallInterceptor = () => {
   throw unavailable('store');
 };
-/** Carried out, but the answer never comes. */
-export const losesItsAnswer: Fate = (carryOut) => {
+/** Carries the call out, but never answers. */
+export const loseAnswer: CallInterceptor = (carryOut) => {
   carryOut();
   return new Promise(() => undefined);
 };
 
-/** A call that waits where a test wants it: `arrived` says that it is there, `go` lets it be carried out. */
-export function gate(): { readonly fate: Fate; readonly arrived: Promise<void>; readonly go: () => void } {
-  let go = (): void => undefined;
+/** Holds a call back: `arrived` resolves when it reaches the store, `release` lets it be carried out. */
+export function gate(): { readonly interceptor: CallInterceptor; readonly arrived: Promise<void>; readonly release: () => void } {
+  let release = (): void => undefined;
   let arrive = (): void => undefined;
-  const opened = new Promise<void>((resolve) => (go = resolve));
+  const opened = new Promise<void>((resolve) => (release = resolve));
   const arrived = new Promise<void>((resolve) => (arrive = resolve));
-  const fate: Fate = async (carryOut) => {
+  const interceptor: CallInterceptor = async (carryOut) => {
     arrive();
     await opened;
     return carryOut();
   };
-  return { fate, arrived, go };
+  return { interceptor, arrived, release };
 }
 
-/** The store as the catalog sees it: its rules about incarnations, versions and attempts, and nothing else of it. */
+/** The store as the catalog sees it: implements only the rules about incarnations, versions and attempts. */
 export class FakeStore {
-  readonly shelves = new Map<number, Shelf>();
+  readonly stock = new Map<number, StockRow>();
   readonly openOrders = new Map<number, number[]>();
   readonly calls: string[] = [];
-  private readonly fates = new Map<Operation, Fate[]>();
+  private readonly interceptors = new Map<Operation, CallInterceptor[]>();
   private running: { stop: () => Promise<void> } | undefined;
 
   constructor(private readonly natsUrl: string) {}
 
   async start(): Promise<void> {
     this.running = await startFake(this.natsUrl, 'store', [
-      fake(store.openStock, (call) => this.take('openStock', call, () => this.open(call))),
+      fake(store.openStock, (call) => this.receive('openStock', call, () => this.open(call))),
       fake(store.openStocks, (call) =>
-        this.take('openStocks', { plantId: call.plants[0]?.plantId ?? 0 }, () => {
+        this.receive('openStocks', { plantId: call.plants[0]?.plantId ?? 0 }, () => {
           for (const one of call.plants) this.open(one);
           return { plants: call.plants.length };
         }),
       ),
-      fake(store.listStock, (call) => this.take('listStock', call, () => this.list(call))),
-      fake(store.retirePlant, (call) => this.take('retirePlant', call, () => this.retire(call))),
+      fake(store.listStock, (call) => this.receive('listStock', call, () => this.list(call))),
+      fake(store.retirePlant, (call) => this.receive('retirePlant', call, () => this.retire(call))),
       fake(store.listAllStock, (page) => this.listAll(page)),
       fake(store.readHighestNumbers, () => this.highestNumbers()),
     ]);
@@ -71,51 +73,51 @@ export class FakeStore {
     this.running = undefined;
   }
 
-  /** The fate of the next call of an operation that has none yet. */
-  next(operation: Operation, fate: Fate): void {
-    this.fates.set(operation, [...(this.fates.get(operation) ?? []), fate]);
+  /** Intercepts the next call of the operation. Several interceptors apply to successive calls. */
+  interceptNext(operation: Operation, interceptor: CallInterceptor): void {
+    this.interceptors.set(operation, [...(this.interceptors.get(operation) ?? []), interceptor]);
   }
 
-  forgetFates(): void {
-    this.fates.clear();
+  clearInterceptors(): void {
+    this.interceptors.clear();
   }
 
-  private async take<T>(operation: Operation, { plantId }: { plantId: number }, carryOut: () => T): Promise<T> {
+  private async receive<T>(operation: Operation, { plantId }: { plantId: number }, carryOut: () => T): Promise<T> {
     this.calls.push(`${operation} ${plantId}`);
-    const fate = this.fates.get(operation)?.shift();
-    return fate ? ((await fate(carryOut)) as T) : carryOut();
+    const interceptor = this.interceptors.get(operation)?.shift();
+    return interceptor ? ((await interceptor(carryOut)) as T) : carryOut();
   }
 
-  private shelf(plantId: number): Shelf {
-    const shelf = this.shelves.get(plantId) ?? {
+  private rowOf(plantId: number): StockRow {
+    const row = this.stock.get(plantId) ?? {
       incarnation: 0,
       listing: 'retired',
       listingVersion: 0,
       units: undefined,
       refusedAttempt: 0,
     };
-    this.shelves.set(plantId, shelf);
-    return shelf;
+    this.stock.set(plantId, row);
+    return row;
   }
 
   private open({ plantId, incarnation, status, version, units }: OpenStock): { plantId: number } {
-    const shelf = this.shelf(plantId);
-    if (incarnation > shelf.incarnation) {
-      Object.assign(shelf, { incarnation, listing: status, listingVersion: version, units });
+    const row = this.rowOf(plantId);
+    if (incarnation > row.incarnation) {
+      Object.assign(row, { incarnation, listing: status, listingVersion: version, units });
     }
     return { plantId };
   }
 
   private list({ plantId, incarnation, status, version }: ListStock): { plantId: number } {
-    const shelf = this.shelf(plantId);
-    if (shelf.incarnation < incarnation) throw new Error(`the stock of plant ${plantId} is not open`);
-    const isNews = shelf.incarnation === incarnation && version > shelf.listingVersion && shelf.listing !== 'retired';
-    if (isNews) Object.assign(shelf, { listing: status, listingVersion: version });
+    const row = this.rowOf(plantId);
+    if (row.incarnation < incarnation) throw new Error(`the stock of plant ${plantId} is not open`);
+    const isNewer = row.incarnation === incarnation && version > row.listingVersion && row.listing !== 'retired';
+    if (isNewer) Object.assign(row, { listing: status, listingVersion: version });
     return { plantId };
   }
 
   private listAll({ after = 0, limit = 1_000 }: ListAllStock): KnownStock[] {
-    return [...this.shelves]
+    return [...this.stock]
       .map(([plantId, { incarnation, listing, listingVersion }]) => ({ plantId, incarnation, listing, listingVersion }))
       .filter(({ plantId }) => plantId > after)
       .sort((a, b) => a.plantId - b.plantId)
@@ -123,26 +125,26 @@ export class FakeStore {
   }
 
   private highestNumbers(): HighestNumbers {
-    const shelves = [...this.shelves.values()];
+    const rows = [...this.stock.values()];
     return {
-      plantVersion: Math.max(0, ...shelves.flatMap(({ incarnation, listingVersion }) => [incarnation, listingVersion])),
-      assignedPlantId: Math.max(0, ...this.shelves.keys()),
-      retireAttempt: Math.max(0, ...shelves.map(({ refusedAttempt }) => refusedAttempt)),
+      plantVersion: Math.max(0, ...rows.flatMap(({ incarnation, listingVersion }) => [incarnation, listingVersion])),
+      assignedPlantId: Math.max(0, ...this.stock.keys()),
+      retireAttempt: Math.max(0, ...rows.map(({ refusedAttempt }) => refusedAttempt)),
       closeAttempt: 0,
     };
   }
 
   private retire({ plantId, incarnation, attempt = 0 }: RetirePlant): OpenOrders {
-    const shelf = this.shelf(plantId);
-    if (shelf.incarnation > incarnation) return { openOrders: [] };
-    if (attempt < shelf.refusedAttempt) throw unavailable('store');
-    // Nobody can order what is retired, whatever a test says about its orders.
-    const openOrders = shelf.listing === 'retired' ? [] : (this.openOrders.get(plantId) ?? []);
+    const row = this.rowOf(plantId);
+    if (row.incarnation > incarnation) return { openOrders: [] };
+    if (attempt < row.refusedAttempt) throw unavailable('store');
+    // A retired plant has no open orders, even if the test set some.
+    const openOrders = row.listing === 'retired' ? [] : (this.openOrders.get(plantId) ?? []);
     if (openOrders.length > 0) {
-      shelf.refusedAttempt = attempt;
+      row.refusedAttempt = attempt;
       return { openOrders };
     }
-    Object.assign(shelf, { incarnation, listing: 'retired' });
+    Object.assign(row, { incarnation, listing: 'retired' });
     return { openOrders: [] };
   }
 }

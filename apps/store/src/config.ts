@@ -6,7 +6,7 @@ export const databaseSetting = {
   databaseCa,
 };
 
-/** What `migrate.ts` reads. */
+/** The settings of `migrate.ts`. */
 export const migrationSettings = {
   ...databaseSetting,
   ownerUrl: ownerUrl('STORE_MIGRATION_DATABASE_URL'),
@@ -48,11 +48,11 @@ export const storeSettings = {
 
 export type StoreConfig = Config<typeof storeSettings>;
 
-/** Connections that everything but the lanes needs at least: reads, the feed, expiry and payments. */
-const besideLanes = 3;
+/** Minimum number of connections for everything but the lanes: reads, the feed, expiry and payments. */
+const connectionsBesideLanes = 3;
 
-/** What is wrong with settings that are each usable, but not together. */
+/** Returns the faults of settings that are valid one by one, but not in combination. */
 export const faultsOf = ({ placingLanes, databasePoolSize }: Pick<StoreConfig, 'placingLanes' | 'databasePoolSize'>): string[] =>
-  databasePoolSize < placingLanes + besideLanes
-    ? [`STORE_DATABASE_POOL_SIZE must be at least PLACING_LANES + ${besideLanes}: each lane has its own database connection`]
+  databasePoolSize < placingLanes + connectionsBesideLanes
+    ? [`STORE_DATABASE_POOL_SIZE must be at least PLACING_LANES + ${connectionsBesideLanes}: each lane has its own database connection`]
     : [];

@@ -3,7 +3,7 @@ import type { DatabaseSettings } from '@plant-shop/platform/postgres/database';
 
 export const migrationsFolder = new URL('../migrations/', import.meta.url);
 
-/** The store's hot paths are SQL, so it has no entities. */
+/** Without entities: the hot paths are hand-written SQL. */
 export const storeDatabase = ({ databaseUrl, databaseCa }: DatabaseConfig, poolSize: number): DatabaseSettings => ({
   url: databaseUrl,
   ca: databaseCa,

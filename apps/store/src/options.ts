@@ -3,7 +3,7 @@ import type { FeedRetentionOptions } from '@plant-shop/events/feed-retention';
 import type { ServiceConfig } from '@plant-shop/platform/service/service';
 import type { StoreConfig } from './config.js';
 
-/** What the store's parts need of its settings, in their own terms. */
+/** The settings as the store's modules use them. */
 export interface StoreOptions {
   readonly initialStock: number;
   readonly placingLanes: number;

@@ -5,20 +5,20 @@ import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs, type Outcome } from '@plant-shop/testing/crash/every-point';
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
-import { DueOrders } from './checkout/due-orders.js';
+import { DueOrdersLoop } from './checkout/due-orders.loop.js';
 import { OrderFeed } from './feed/order-feed.js';
-import { customer, staff, StoreHarness } from './store.spec.fixture.js';
+import { customer, staff, StoreFixture } from './store.spec.fixture.js';
 
-describe('whatever the store loses while it works, and whenever it dies', () => {
-  let shop: StoreHarness;
-  let stage: CrashTestbed;
+describe('wherever the store crashes or loses a connection', () => {
+  let shop: StoreFixture;
+  let testbed: CrashTestbed;
   beforeAll(async () => {
-    shop = await StoreHarness.start({ replicas: 0 });
-    stage = await shop.crashStage();
+    shop = await StoreFixture.start({ replicas: 0 });
+    testbed = await shop.crashTestbed();
   });
   afterAll(async () => {
     expect(await shop.violations()).toEqual([]);
-    await stage.stop();
+    await testbed.stop();
     await shop.stop();
   });
 
@@ -43,11 +43,11 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
     return { plantId, orderId };
   };
 
-  /** One move after placing, told once: in the timeline, and in the feed after all that was told before. */
+  /** Expects one transition after placing, once in the timeline and once in a feed without gaps. */
   async function expectMovedOnce(orderId: number, status: string): Promise<void> {
-    // It looks by itself too; this only saves the wait.
-    stage.survivor.app.get(DueOrders).poke();
-    stage.survivor.app.get(OrderFeed).appended();
+    // The loops would run anyway; this saves the wait.
+    testbed.survivor.app.get(DueOrdersLoop).poke();
+    testbed.survivor.app.get(OrderFeed).announce();
     await until(async () => {
       const [order] = await shop.rows<{ status: string }>('SELECT status FROM orders WHERE id = $1', [orderId]);
       const waiting = await shop.rows('SELECT 1 FROM order_transitions WHERE event_id IS NOT NULL AND feed_seq IS NULL');
@@ -67,7 +67,7 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
     expect(await shop.violations()).toEqual([]);
   }
 
-  /** What was answered is so, and what "did not happen" did not. */
+  /** An answer means that it happened, and `unavailable` that it did not. */
   const expectTruth = (outcome: Outcome<unknown>, happened: boolean): void => {
     if (outcome.kind === 'answered') expect(happened).toBe(true);
     if (outcome.kind !== 'refused') return;
@@ -75,8 +75,8 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
     if (outcome.code === 'unavailable') expect(happened).toBe(false);
   };
 
-  it('an order is placed once, and the same Idempotency-Key tells which', async () => {
-    await atEveryPoint(stage, {
+  it('an order is placed once, and repeating the Idempotency-Key returns it', async () => {
+    await atEveryPoint(testbed, {
       name: 'place an order',
       minCalls: 8,
       given: async () => ({ plantId: await shop.plant(10), key: randomUUID() }),
@@ -104,7 +104,7 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
         { orderId, payment: { outcome: 'succeeded' as const, reference: `pay-${orderId}` } },
         contextFor(staff, withinMs),
       );
-    await atEveryPoint(stage, {
+    await atEveryPoint(testbed, {
       name: 'approve an order',
       minCalls: 8,
       given: placed,
@@ -119,10 +119,10 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
     });
   }, crashTestTimeoutMs);
 
-  it('a cancelled order gives its units back once', async () => {
+  it('a cancelled order frees its units once', async () => {
     const cancel = (client: RpcClient, orderId: number, withinMs = 10_000) =>
       client.call(store.cancelOrder, { orderId }, contextFor(customer(1), withinMs));
-    await atEveryPoint(stage, {
+    await atEveryPoint(testbed, {
       name: 'cancel an order',
       minCalls: 7,
       given: placed,
@@ -136,14 +136,14 @@ describe('whatever the store loses while it works, and whenever it dies', () => 
     });
   }, crashTestTimeoutMs);
 
-  it('an order expires once, by whichever replica is left, and its event gets one number in a feed without holes', async () => {
-    await atEveryPoint(stage, {
-      name: 'expire an order and tell of it',
+  it('an order expires once, on whichever replica survives, and its event gets one number in a feed without gaps', async () => {
+    await atEveryPoint(testbed, {
+      name: 'expire an order and announce it',
       minCalls: 14,
       given: placed,
       makeDue: ({ orderId }) => shop.rows('UPDATE orders SET due_at = now() WHERE id = $1', [orderId]),
       when: async ({ app }) => {
-        await app.get(DueOrders).run();
+        await app.get(DueOrdersLoop).run();
         await app.get(OrderFeed).numberer.run();
       },
       eventually: async ({ plantId, orderId }) => {

@@ -2,8 +2,8 @@ import { type DynamicModule, Module } from '@nestjs/common';
 import { AnswersSweeper } from '@plant-shop/platform/idempotency/answers-sweeper';
 import { AuditController } from './audit/audit.controller.js';
 import { DueOrderMover } from './checkout/due-order-mover.js';
-import { DueOrders } from './checkout/due-orders.js';
-import { SetAsideCount } from './checkout/set-aside-count.js';
+import { DueOrdersLoop } from './checkout/due-orders.loop.js';
+import { SetAsideGauge } from './checkout/set-aside.gauge.js';
 import { CustomersController } from './customers/customers.controller.js';
 import { CustomersService } from './customers/customers.service.js';
 import { FeedController } from './feed/feed.controller.js';
@@ -16,11 +16,11 @@ import { PaymentsService } from './payments/payments.service.js';
 import { ReconcileController } from './reconcile/reconcile.controller.js';
 import { ReconcileService } from './reconcile/reconcile.service.js';
 import { RefundsController } from './refunds/refunds.controller.js';
-import { RefundsDue } from './refunds/refunds-due.js';
+import { RefundsDueGauge } from './refunds/refunds-due.gauge.js';
 import { RefundsService } from './refunds/refunds.service.js';
 import { ShipmentsController } from './shipments/shipments.controller.js';
 import { ShipmentsService } from './shipments/shipments.service.js';
-import { InventoryFolder } from './stock/inventory-folder.js';
+import { InventoryCompactor } from './stock/inventory-compactor.js';
 import { StockController } from './stock/stock.controller.js';
 import { StockService } from './stock/stock.service.js';
 
@@ -36,15 +36,15 @@ export class StoreModule {
         OrdersService,
         PaymentsService,
         RefundsService,
-        RefundsDue,
+        RefundsDueGauge,
         ShipmentsService,
         StockService,
         CustomersService,
         ReconcileService,
         DueOrderMover,
-        DueOrders,
-        SetAsideCount,
-        InventoryFolder,
+        DueOrdersLoop,
+        SetAsideGauge,
+        InventoryCompactor,
         AnswersSweeper,
       ],
     };

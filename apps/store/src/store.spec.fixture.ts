@@ -19,12 +19,12 @@ const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_dat
 
 const user = (n: number): string => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`;
 
-/** A customer with the permissions of one; the same number is the same user. */
+/** Returns a principal with a customer's permissions. Equal numbers are the same user. */
 export const customer = (n: number): Principal => ({ subject: user(n), permissions: ['write:orders'], shown: ['session'] });
 export const staff: Principal = { subject: user(999_999), permissions: [...permissions], shown: ['session'] };
 
-/** The store (one replica, or several) on real Postgres and NATS. Test code only. */
-export class StoreHarness {
+/** The store, with one or more replicas, on real Postgres and NATS, and a fake identity service. */
+export class StoreFixture {
   private plants = 0;
 
   private constructor(
@@ -37,7 +37,7 @@ export class StoreHarness {
     private readonly config: StoreConfig,
   ) {}
 
-  static async start({ replicas = 1, ...given }: Partial<StoreConfig> & { replicas?: number } = {}): Promise<StoreHarness> {
+  static async start({ replicas = 1, ...given }: Partial<StoreConfig> & { replicas?: number } = {}): Promise<StoreFixture> {
     const nats = await startNats();
     const database = await createDatabase(migrationsFolder);
     const config: StoreConfig = {
@@ -59,32 +59,32 @@ export class StoreHarness {
     const services = await Promise.all(
       Array.from({ length: replicas }, () => startService('store', nats.url, (service) => startStore(service, config))),
     );
-    // Identity knows customer 7 as `user-7`.
+    // The username of customer 7 is `user-7`.
     const fakeIdentity = await startFake(nats.url, 'identity', [
       fake(identity.resolveUsername, ({ username }) => ({ userId: user(Number(/^user-(\d+)$/.exec(username)?.[1] ?? 0)) })),
       fake(identity.resolveUserIds, ({ userIds }) => userIds.map((userId) => ({ userId, username: `user-${Number(userId.slice(-12))}` }))),
     ]);
     const sql = new pg.Pool({ connectionString: database.url, max: 4 });
-    // The pool says that it has ended before its connections have, and then the drop of the database ends them.
+    // `end` resolves before the pool's connections have closed; dropping the database then terminates them with an error.
     sql.on('error', () => undefined);
-    return new StoreHarness(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, config);
+    return new StoreFixture(nats, database, services, await TestCaller.connect(nats.url), sql, fakeIdentity, config);
   }
 
   async addReplica(): Promise<void> {
     this.replicas.push(await startService('store', this.nats.url, (service) => startStore(service, this.config)));
   }
 
-  /** For tests that let replicas die; to be stopped by the test. */
-  crashStage(): Promise<CrashTestbed> {
+  /** For tests that crash replicas. The test must stop the testbed. */
+  crashTestbed(): Promise<CrashTestbed> {
     return CrashTestbed.start('store', this.nats.url, (service) => startStore(service, this.config));
   }
 
-  /** For tests that look at the steps of one transaction; to be closed by the test. */
+  /** A connection for tests that call functions with a transaction. The test must close it. */
   database(): Promise<Database> {
     return Database.connect(storeDatabase(this.config, 1), createLogger('store', 'warn'));
   }
 
-  /** A plant listed available that nobody else in the file uses. */
+  /** Creates a plant that is listed available. */
   async plant(units = 100): Promise<number> {
     const plantId = ++this.plants;
     await this.caller.call(store.openStock, { plantId, incarnation: 1, version: 1, status: 'available', units });
@@ -96,8 +96,8 @@ export class StoreHarness {
   }
 
   /**
-   * Holds one row for as long as `work` takes: what the store does with it waits.
-   * @param work gets a function that resolves when so many of the store's connections wait for a lock
+   * Locks a row while `work` runs, so that the store waits for it.
+   * @param work its argument resolves when at least so many of the store's connections wait for a lock
    */
   async holding<T>(row: string, values: unknown[], work: (waiting: (connections: number) => Promise<void>) => Promise<T>): Promise<T> {
     const holder = await this.sql.connect();
@@ -111,7 +111,7 @@ export class StoreHarness {
     }
   }
 
-  /** What must hold at any instant; each entry is a violation. */
+  /** Returns violations of the invariants that must hold at any instant. */
   violations(): Promise<Record<string, unknown>[]> {
     return this.rows(`
       SELECT 'reserved is not the sum of placed orders' AS what, s.plant_id FROM stock s
@@ -121,7 +121,7 @@ export class StoreHarness {
       WHERE s.sold <> (SELECT coalesce(sum(quantity), 0) FROM orders o
                        WHERE o.plant_id = s.plant_id AND o.status IN ('approved', 'delivered'))
       UNION ALL
-      SELECT 'units were lost or invented', plant_id FROM stock WHERE free + reserved + sold <> supplied
+      SELECT 'units were lost or created', plant_id FROM stock WHERE free + reserved + sold <> supplied
       UNION ALL
       SELECT 'an order without all of its transitions', id FROM orders o
       WHERE version <> (SELECT count(*) FROM order_transitions t WHERE t.order_id = o.id)
@@ -147,7 +147,7 @@ export class StoreHarness {
   }
 }
 
-/** `placed`, or the code of the refusal. */
+/** Returns `placed`, or the error code. */
 export async function outcomeOf(placing: Promise<unknown>): Promise<string> {
   try {
     await placing;

@@ -1,19 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type FinishImage, imageChunkBytes, type StoredImage } from '@plant-shop/contracts/catalog';
-import { CatalogHarness, type Keyed, outcomeOf } from '../catalog.spec.fixture.js';
+import { CatalogFixture, type Keyed, outcomeOf } from '../catalog.spec.fixture.js';
 
 const png = (bytes: number): Buffer =>
   Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), randomBytes(bytes - 8)]);
 
 describe('an upload with an Idempotency-Key', () => {
-  let shop: CatalogHarness;
+  let shop: CatalogFixture;
   beforeAll(async () => {
-    shop = await CatalogHarness.start({ replicas: 2 });
+    shop = await CatalogFixture.start({ replicas: 2 });
   });
   afterAll(() => shop.stop());
 
-  /** Everything but the end: that is what a client repeats too. */
+  /** Uploads the chunks without finishing; a client that repeats an upload repeats this part too. */
   const send = async (plantId: number, content: Buffer): Promise<string> => {
     const { uploadId } = await shop.caller.call(catalog.beginImage, { plantId });
     for (let index = 0; index * imageChunkBytes < content.length; index++) {
@@ -30,7 +30,7 @@ describe('an upload with an Idempotency-Key', () => {
   };
   const photosOf = async (plantId: number) => (await shop.caller.call(catalog.getPlant, { plantId })).photoUrls;
 
-  it('that is repeated as a whole appends no second image and gets the first answer', async () => {
+  it('that is repeated completely adds no second image and gets the first answer', async () => {
     const { id } = await shop.create();
     const content = png(imageChunkBytes + 9);
     const first = await upload('whole', id, content, 'a fern');
@@ -39,14 +39,14 @@ describe('an upload with an Idempotency-Key', () => {
     expect(await photosOf(id)).toEqual([first.answer.url]);
   });
 
-  it('of which only the end is repeated gets the first answer too', async () => {
+  it('whose last call alone is repeated gets the first answer too', async () => {
     const { id } = await shop.create();
     const end = { uploadId: await send(id, png(50)) };
     const first = await finish('end', end);
     expect(await finish('end', end)).toEqual({ ...first, replayed: true });
   });
 
-  it('that has other bytes, other metadata, or is for another plant is refused and appends nothing', async () => {
+  it('with other bytes, other metadata or another plant is refused and adds nothing', async () => {
     const [one, other] = [await shop.create(), await shop.create()];
     const content = png(50);
     const { answer } = await upload('used', one.id, content, 'a fern');
@@ -60,7 +60,7 @@ describe('an upload with an Idempotency-Key', () => {
     expect({ one: await photosOf(one.id), other: await photosOf(other.id) }).toEqual({ one: [answer.url], other: [] });
   });
 
-  it('of another principal, or with another key, is another image', async () => {
+  it('is a separate image for another principal or another key', async () => {
     const { id } = await shop.create();
     const content = png(50);
     for (const [key, user] of [['a', 'user-1'], ['a', 'user-2'], ['b', 'user-1']] as const) {
@@ -69,7 +69,7 @@ describe('an upload with an Idempotency-Key', () => {
     expect(await photosOf(id)).toHaveLength(3);
   });
 
-  it('that comes many times at once, each under its own id and in two replicas, is one image', async () => {
+  it('that is repeated concurrently, under different ids and on two replicas, is one image', async () => {
     const { id } = await shop.create();
     const content = png(2_000);
     const uploads = await Promise.all(Array.from({ length: 12 }, () => send(id, content)));
@@ -79,7 +79,7 @@ describe('an upload with an Idempotency-Key', () => {
     expect(await photosOf(id)).toEqual([answers[0]!.answer.url]);
   });
 
-  it('is judged anew when it was refused, and repeated when it took the last place', async () => {
+  it('is evaluated again after a refusal, and replayed even after it filled the last place', async () => {
     const photoUrls = Array.from({ length: 64 }, (_, n) => `${n}.jpg`);
     const { id } = await shop.create({ photoUrls });
     const content = png(50);
@@ -91,7 +91,7 @@ describe('an upload with an Idempotency-Key', () => {
     expect(await photosOf(id)).toHaveLength(64);
   });
 
-  it('whose plant is gone finds no plant, also when it is repeated', async () => {
+  it('of a deleted plant answers plant-not-found, also when repeated', async () => {
     const { id } = await shop.create();
     const end = { uploadId: await send(id, png(50)) };
     await finish('gone', end);

@@ -3,20 +3,20 @@ import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 export const imageStoreNames = ['postgres', 's3'] as const;
 export type ImageStoreName = (typeof imageStoreNames)[number];
 
-/** Where the content of images is, in the chunks that it came in. What there should be is known by the table `images`. */
+/** Storage for the content of images, in the chunks in which it was uploaded. The table `images` records which chunks must exist. */
 export interface ImageStore {
   /**
-   * A repeated chunk replaces itself. One that fails may arrive later all the same.
-   * @throws CodedError `unavailable`; DomainError `upload-not-found` when the upload is gone
+   * Writes a chunk, replacing an earlier one with the same index. A failed write may still take effect later.
+   * @throws CodedError `unavailable`; DomainError `upload-not-found` if the upload no longer exists
    */
   write(deadline: Deadline, imageId: string, index: number, data: Uint8Array): Promise<void>;
-  /** @throws CodedError `unavailable` */
+  /** Reads a chunk; undefined: it does not exist. @throws CodedError `unavailable` */
   read(deadline: Deadline, imageId: string, index: number): Promise<Buffer | undefined>;
   /**
-   * Chunks 0 to `chunks - 1`, whether they are there or not.
+   * Removes chunks 0 to `chunks - 1`; missing ones are no error.
    * @throws CodedError `unavailable`
    */
   remove(deadline: Deadline, imageId: string, chunks: number): Promise<void>;
-  /** Ends the connections that are the store's own. */
+  /** Closes connections that this store opened. */
   close?(): void;
 }

@@ -7,18 +7,18 @@ import { catalog, imageChunkBytes } from '@plant-shop/contracts/catalog';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { startBucket, type TestBucket } from '../bucket.spec.fixture.js';
-import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
+import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 import { toOptions } from '../options.js';
 import { type ImageStore, imageStoreNames } from './image-store.js';
 import { ImageStores } from './image-stores.js';
 
 describe('image stores', () => {
-  let shop: CatalogHarness;
+  let shop: CatalogFixture;
   let bucket: TestBucket;
   let stores: ImageStores;
   beforeAll(async () => {
     bucket = await startBucket();
-    shop = await CatalogHarness.start({ environment: { ...bucket.environment, IMAGE_STORE: 'postgres' } });
+    shop = await CatalogFixture.start({ environment: { ...bucket.environment, IMAGE_STORE: 'postgres' } });
     stores = await reachable({});
   });
   afterAll(async () => {
@@ -45,7 +45,7 @@ describe('image stores', () => {
       store = stores.of({ store: name });
     });
 
-    it('gives each chunk back as it was written', async () => {
+    it('returns each chunk as it was written', async () => {
       const id = await begin();
       const chunks = [randomBytes(imageChunkBytes), Buffer.from([0]), randomBytes(1_000)];
       await Promise.all(chunks.map((chunk, index) => store.write(soon(), id, index, chunk)));
@@ -54,19 +54,19 @@ describe('image stores', () => {
       }
     });
 
-    it('takes a chunk again in its place', async () => {
+    it('replaces a chunk that is written again', async () => {
       const id = await begin();
       await store.write(soon(), id, 0, Buffer.from('first'));
       await store.write(soon(), id, 0, Buffer.from('again'));
       expect(await store.read(soon(), id, 0)).toEqual(Buffer.from('again'));
     });
 
-    it('has nothing where nothing was written', async () => {
+    it('returns undefined for a chunk that was never written', async () => {
       const id = await begin();
       expect(await store.read(soon(), id, 0)).toBeUndefined();
     });
 
-    it('removes all chunks of an image, also those that are not there, and no others', async () => {
+    it('removes all chunks of an image, tolerates missing ones, and removes no others', async () => {
       const [id, other] = [await begin(), await begin()];
       await store.write(soon(), id, 0, Buffer.from('a'));
       await store.write(soon(), id, 2, Buffer.from('c'));
@@ -86,7 +86,7 @@ describe('image stores', () => {
       ]);
     const unavailable = ['unavailable', 'unavailable', 'unavailable'];
 
-    it('is unavailable when nobody is there, and works again when somebody is', async () => {
+    it('is unavailable without a connection, and works again once it is restored', async () => {
       const store = stores.of({ store: 's3' });
       await bucket.network.cut();
       expect(await attempts(store, soon)).toEqual(unavailable);
@@ -94,7 +94,7 @@ describe('image stores', () => {
       await store.write(soon(), 'an-image', 0, Buffer.from('x'));
     });
 
-    it('is unavailable at the deadline when it says nothing, or stops in the middle of a chunk', async () => {
+    it('is unavailable at the deadline if it does not answer, or stops in the middle of a chunk', async () => {
       const stuck = createServer((request, response) => {
         request.resume();
         if (request.method === 'GET') response.writeHead(200, { 'content-length': 1_000 }).write('only the beginning');
@@ -110,13 +110,13 @@ describe('image stores', () => {
       stuck.close();
     });
 
-    it('is unavailable when it refuses: what is wrong is in the log, not in the answer', async () => {
+    it('is unavailable if it refuses: the cause is in the log, not in the answer', async () => {
       const elsewhere = await reachable({ S3_BUCKET: 'no-such-bucket' });
       expect(await attempts(elsewhere.of({ store: 's3' }), soon)).toEqual(unavailable);
       elsewhere.onApplicationShutdown();
     });
 
-    it('is unavailable to an upload too, which can go on when the bucket is back', async () => {
+    it('makes an upload fail as unavailable, which can continue when the bucket is back', async () => {
       const id = await begin();
       await shop.database.query(`UPDATE images SET store = 's3' WHERE id = $1`, [id]);
       const data = Buffer.from('a picture').toString('base64');
@@ -129,7 +129,7 @@ describe('image stores', () => {
     });
   });
 
-  it('when the setting changes, images stay where they are, and uploads end where they began', async () => {
+  it('after a change of the setting, images stay where they are, and uploads end where they began', async () => {
     const shopOf = async (environment: NodeJS.ProcessEnv) => {
       await shop.restart(environment);
       const write = (uploadId: string, index: number, data: Buffer) =>

@@ -12,7 +12,7 @@ const utf16 = (text: string, order: 'le' | 'be', mark: boolean): Uint8Array => {
 const ftyp = (...brands: string[]): Uint8Array =>
   bytes([0, 0, 0, 8 + brands.length * 4], 'ftyp', ...brands, 'mdat and so on');
 
-describe('content is recognised by how it begins', () => {
+describe('recognising content by its first bytes', () => {
   it.each([
     ['image/jpeg', bytes([0xff, 0xd8, 0xff, 0xe0], 'JFIF')],
     ['image/png', bytes([0x89], 'PNG\r\n', [0x1a], '\n', 'IHDR')],
@@ -22,7 +22,7 @@ describe('content is recognised by how it begins', () => {
     ['image/avif', ftyp('avif', '\0\0\0\0', 'mif1')],
     ['image/avif', ftyp('avis', '\0\0\0\0')],
     ['image/avif', ftyp('mif1', '\0\0\0\0', 'miaf', 'avif')],
-  ])('a picture of %s is served as such', (contentType, content) => {
+  ])('a picture of %s is served with its type', (contentType, content) => {
     expect(recognise(content)).toEqual({ contentType, disposition: 'inline' });
   });
 
@@ -31,11 +31,11 @@ describe('content is recognised by how it begins', () => {
     ['text', bytes('a < b, and <3')],
     ['a PDF', bytes('%PDF-1.7')],
     ['a ZIP', bytes('PK', [3, 4, 20, 0], 'docProps/app.xml')],
-    ['a photograph of another kind with XML in its metadata', bytes('II*', [0, 8, 1, 2], '<?xml version="1.0"?>')],
+    ['a photograph of an unsupported type with XML in its metadata', bytes('II*', [0, 8, 1, 2], '<?xml version="1.0"?>')],
     ['a video in the container of AVIF', ftyp('isom', 'avif', 'mp42')],
-    ['a picture that is cut off in its magic', bytes([0x89], 'PN')],
-    ['RIFF that is no WebP', bytes('RIFF', [1, 2, 3, 4], 'WAVEfmt ')],
-    ['an ftyp box that claims to go on after the end', bytes([0xff, 0xff, 0xff, 0xff], 'ftypisom')],
+    ['a picture that is truncated within its signature', bytes([0x89], 'PN')],
+    ['a RIFF file other than WebP', bytes('RIFF', [1, 2, 3, 4], 'WAVEfmt ')],
+    ['an ftyp box that exceeds the content', bytes([0xff, 0xff, 0xff, 0xff], 'ftypisom')],
     ['white space only', bytes(' \n\t ')],
   ])('%s is a download', (_, content) => {
     expect(recognise(content)).toEqual(opaque);
@@ -56,7 +56,7 @@ describe('content is recognised by how it begins', () => {
     '</p><script>',
     ' \t\r\n\f <body>',
   ];
-  it.each(documents)('%j is refused, in every encoding that a browser might guess', (text) => {
+  it.each(documents)('%j is refused in every encoding that a browser might guess', (text) => {
     const variants = {
       plain: bytes(text),
       'with a mark': bytes([0xef, 0xbb, 0xbf], text),
@@ -78,7 +78,7 @@ describe('content is recognised by how it begins', () => {
     (text) => expect(recognise(bytes(text))).toBe('markup'),
   );
 
-  it('a picture stays a picture whatever is hidden in it: it is never served as anything else', () => {
+  it('a picture with hidden markup is still served only as a picture', () => {
     expect(recognise(bytes('GIF89a=1;/*<script>alert(1)</script>*/'))).toMatchObject({ contentType: 'image/gif' });
   });
 });

@@ -1,4 +1,4 @@
-/** How content is served: recognised pictures inline, everything else as a download that no browser interprets. */
+/** How content is served: recognised pictures inline, everything else as a download that browsers do not interpret. */
 export interface ImageType {
   readonly contentType: string;
   readonly disposition: 'inline' | 'attachment';
@@ -13,11 +13,11 @@ const startsWith =
   (bytes: Uint8Array): boolean =>
     magic.every((byte, n) => bytes[n] === byte);
 
-/** ISO base media: an `ftyp` box that names an AVIF brand as its major or as one of its compatible ones. */
+/** Recognises AVIF, an ISO base media file: the `ftyp` box has an AVIF brand as its major or a compatible brand. */
 function isAvif(bytes: Uint8Array): boolean {
   if (bytes.length < 16 || ascii(bytes, 4, 8) !== 'ftyp') return false;
   const boxEnd = Math.min(Buffer.from(bytes.subarray(0, 4)).readUInt32BE(), bytes.length, 256);
-  // The minor version at 12 is no brand.
+  // Skips the minor version at offset 12, which is not a brand.
   for (let at = 8; at + 4 <= boxEnd; at += at === 8 ? 8 : 4) {
     if (['avif', 'avis'].includes(ascii(bytes, at, at + 4))) return true;
   }
@@ -33,8 +33,8 @@ const pictures: readonly { readonly contentType: string; readonly matches: (byte
 ];
 
 /**
- * What content is, by how it begins: a picture, something opaque, or `markup` (HTML, SVG, XML), which is refused since a
- * browser might run it. Nothing that the client says about it is asked.
+ * Recognises content by its first bytes, never by a type or name that the client sends: a picture, opaque content, or `markup`
+ * (HTML, SVG, XML), which is refused because a browser might run it.
  */
 export function recognise(beginning: Uint8Array): ImageType | 'markup' {
   const picture = pictures.find(({ matches }) => matches(beginning));
@@ -50,15 +50,16 @@ const isControl = (byte: number): boolean => (byte < 0x20 || byte === 0x7f) && !
 const isBlank = (byte: number): boolean => isControl(byte) || whiteSpace.includes(byte) || marks.includes(byte);
 
 /**
- * `<` and a letter, `!`, `?` or `/` after any byte order mark, white space and control characters; or text that has a tag
- * of an active document further in. Without its NULs, UTF-16 of either order reads like ASCII, with or without a mark.
+ * Returns true for `<` followed by a letter, `!`, `?` or `/`, after any byte order mark, white space and control characters; and for
+ * text that contains a tag of an active document further in. Removes NULs first, so that UTF-16 of either byte order reads like
+ * ASCII, with or without a mark.
  */
 function looksLikeMarkup(beginning: Uint8Array): boolean {
   const bytes = beginning.filter((byte) => byte !== 0);
   const first = bytes.findIndex((byte) => !isBlank(byte));
   if (first === -1) return false;
   if (/^<[a-z!?/]/i.test(ascii(bytes, first, first + 2))) return true;
-  // Binary formats may well hold a piece of XML (a photograph's metadata, say): nobody takes those for a document.
+  // Only in text: binary formats may contain XML, such as a photograph's metadata, and no browser takes them for a document.
   const start = bytes.subarray(0, textBytes);
   return !start.some(isControl) && /<(!doctype|html|head|body|svg|script|iframe|\?xml)\b/i.test(ascii(start, 0, textBytes));
 }

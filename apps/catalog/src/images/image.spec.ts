@@ -21,28 +21,28 @@ describe('chunks of an upload', () => {
     expect(() => withChunk(upload(full(1)), 2, 7)).toThrow(refusedAt('/index'));
   });
 
-  it('are full, except for the last one: a byte is found by its position', () => {
+  it('are full, except for the last one, so that a byte is found by its position', () => {
     expect(() => withChunk(upload([5]), 1, 7)).toThrow(refusedAt('/index'));
     expect(() => withChunk(upload(full(2)), 0, 7)).toThrow(refusedAt('/index'));
     expect(() => withChunk(upload(), 0, 0)).toThrow(refusedAt('/data'));
   });
 
-  it('a repeated one replaces itself', () => {
+  it('replace an earlier one with the same index', () => {
     expect(withChunk(upload([5]), 0, 9)).toEqual([9]);
     expect(withChunk(upload([...full(1), 6]), 0, imageChunkBytes)).toEqual([imageChunkBytes, 6]);
   });
 
-  it('10 MiB are taken, and not one byte more', () => {
+  it('hold up to 10 MiB, and not one byte more', () => {
     const most = withChunk(upload(full(39)), 39, imageChunkBytes);
     expect(bytesOf({ chunkBytes: most })).toBe(maxImageBytes);
     expect(() => withChunk(upload(full(40)), 40, 1)).toThrow(refused('image-too-large'));
   });
 
-  it('one longer than 256 KiB is refused', () => {
+  it('are refused if longer than 256 KiB', () => {
     expect(() => withChunk(upload(), 0, imageChunkBytes + 1)).toThrow(refusedAt('/data'));
   });
 
-  it.each(['sealed', 'attached'] as const)('none is taken once the upload is %s', (state) => {
+  it.each(['sealed', 'attached'] as const)('are refused once the upload is %s', (state) => {
     expect(() => withChunk(upload([5], state), 1, 7)).toThrow(refused('upload-not-found'));
   });
 });
@@ -55,7 +55,7 @@ describe('the head of an image', () => {
     sha256: 'a'.repeat(64),
   });
 
-  it('a picture is shown, and everything else is a download', () => {
+  it('serves a picture inline, and everything else as a download', () => {
     expect(toHead(image('image/png'))).toEqual({
       contentType: 'image/png',
       disposition: 'inline',

@@ -4,18 +4,18 @@ import { invalidInput } from '@plant-shop/platform/errors';
 import type { ImageStoreName } from './image-store.js';
 import { opaque } from './image-type.js';
 
-/** An upload, and the image that it becomes (table `images`). */
+/** An upload, which becomes an image when it is finished (table `images`). */
 export interface ImageState {
   readonly id: string;
-  /** Of its plant; null when that was deleted. */
+  /** The plant's incarnation; null: the plant was deleted. */
   readonly incarnation: number | null;
   readonly state: 'uploading' | 'sealed' | 'attached';
   readonly store: ImageStoreName;
-  /** Length of each chunk, in order. All but the last are full. */
+  /** The length of each chunk, in order. All chunks but the last are full. */
   readonly chunkBytes: readonly number[];
 }
 
-/** What is known of content once it was read whole. */
+/** Facts about content, known once all of it was read. */
 export interface ImageContent {
   readonly contentType: string;
   readonly sha256: string;
@@ -31,9 +31,9 @@ export const bytesOf = ({ chunkBytes }: Pick<ImageState, 'chunkBytes'>): number 
   chunkBytes.reduce((sum, bytes) => sum + bytes, 0);
 
 /**
- * The lengths with one more chunk, or with another length of one that is repeated.
- * @throws DomainError `upload-not-found`, `image-too-large`; CodedError `invalid-input` for a chunk that is out of order,
- * empty or too long, or that leaves one before the last that is not full
+ * Returns the chunk lengths after adding a chunk or replacing one.
+ * @throws DomainError `upload-not-found`, `image-too-large`; CodedError `invalid-input` if the chunk is out of order, empty or too
+ * long, or if a chunk other than the last would not be full
  */
 export function withChunk(upload: ImageState, index: number, bytes: number): readonly number[] {
   if (upload.state !== 'uploading') throw uploadNotFound();
@@ -52,7 +52,7 @@ export function withChunk(upload: ImageState, index: number, bytes: number): rea
   return chunkBytes;
 }
 
-/** @throws CodedError `invalid-input` for an upload that has no byte: every image has a first chunk to be served */
+/** @throws CodedError `invalid-input` for an empty upload: serving an image requires a first chunk */
 export function checkContent(upload: ImageState): void {
   if (bytesOf(upload) === 0) throw invalidInput([{ pointer: '', detail: 'must not be an empty file' }]);
 }
@@ -66,7 +66,7 @@ export const toHead = (image: AttachedImage): ImageHead => ({
 });
 
 export const uploadNotFound = (): DomainError =>
-  new DomainError('upload-not-found', 'There is no such upload, or it was finished or given up. Begin again.');
+  new DomainError('upload-not-found', 'There is no such upload, or it was finished or has expired. Start a new upload.');
 
 export const uploadedPlantGone = (): DomainError =>
   new DomainError('plant-not-found', 'The plant of this upload was deleted.');
@@ -75,6 +75,6 @@ const imageTooLarge = (): DomainError =>
   new DomainError('image-too-large', `An image may have at most ${maxImageBytes / 2 ** 20} MiB. Send a smaller one.`);
 
 export const imageTypeRefused = (): DomainError =>
-  new DomainError('image-type-refused', 'HTML, SVG and XML are not taken. Send JPEG, PNG, GIF, WebP or AVIF.');
+  new DomainError('image-type-refused', 'HTML, SVG and XML are not accepted. Send JPEG, PNG, GIF, WebP or AVIF.');
 
 export const imageNotFound = (): DomainError => new DomainError('image-not-found', 'There is no such image.');

@@ -4,7 +4,7 @@ import { catalog, imageChunkBytes, maxImageBytes } from '@plant-shop/contracts/c
 import { createLogger } from '@plant-shop/platform/logging';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { startBucket, type TestBucket } from '../bucket.spec.fixture.js';
-import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
+import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 import { toOptions } from '../options.js';
 import { imageStoreNames } from './image-store.js';
 import { ImageStores } from './image-stores.js';
@@ -14,12 +14,12 @@ const png = (bytes: number): Buffer =>
   Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), randomBytes(bytes - 8)]);
 
 describe.each(imageStoreNames)('images in %s', (store) => {
-  let shop: CatalogHarness;
+  let shop: CatalogFixture;
   let bucket: TestBucket | undefined;
   let stores: ImageStores;
   beforeAll(async () => {
     bucket = store === 's3' ? await startBucket() : undefined;
-    shop = await CatalogHarness.start({ replicas: 2, ...(bucket && { environment: bucket.environment }) });
+    shop = await CatalogFixture.start({ replicas: 2, ...(bucket && { environment: bucket.environment }) });
     stores = new ImageStores(toOptions(shop.configFor()), shop.database, createLogger('test', 'fatal'));
     await stores.onModuleInit();
   });
@@ -29,7 +29,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     await bucket?.stop();
   });
 
-  /** All that is stored, as `<image>/<chunk>`. */
+  /** Returns all stored chunks, as `<image>/<chunk>`. */
   const storedChunks = async (): Promise<string[]> => {
     if (bucket) return (await bucket.keys()).map((key) => key.replace('images/', ''));
     const rows = await shop.database.query<{ key: string }>(`SELECT image_id || '/' || index AS key FROM image_chunks`);
@@ -59,7 +59,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     return Buffer.concat(await Promise.all(Array.from({ length: chunks }, (_, index) => chunk(imageId, index))));
   };
 
-  it('a picture of 10 MiB comes back byte by byte, and the plant shows it', async () => {
+  it('a picture of 10 MiB is returned unchanged, and the plant shows it', async () => {
     const { id } = await shop.create();
     const content = png(maxImageBytes);
     const { imageId, url } = await upload(id, content);
@@ -84,7 +84,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     expect(await storedOf([uploadId])).toEqual([]);
   });
 
-  it('what is no picture is stored for download and not shown on the plant', async () => {
+  it('a file that is not a picture is stored for download and not shown on the plant', async () => {
     const { id } = await shop.create();
     const content = Buffer.from('%PDF-1.7');
     const { imageId } = await upload(id, content);
@@ -106,7 +106,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     expect(await storedOf([uploadId])).toEqual([]);
   });
 
-  it('markup is not cut into chunks too small to show it, nor put in the place of something else', async () => {
+  it('markup can neither be split into small chunks nor replace another chunk', async () => {
     const { id } = await shop.create();
     const uploadId = await begin(id);
     await write(uploadId, 0, Buffer.from('<'));
@@ -127,7 +127,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     expect((await read(imageId)).equals(Buffer.concat([first, second]))).toBe(true);
   });
 
-  it('finishing again, also at the same time, answers the same and shows one photograph', async () => {
+  it('finishing repeatedly, also concurrently, has the same answer and shows one photograph', async () => {
     const { id } = await shop.create();
     const uploadId = await begin(id);
     await write(uploadId, 0, png(20));
@@ -138,13 +138,13 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     expect(await outcomeOf(write(uploadId, 1, png(20)))).toBe('upload-not-found');
   });
 
-  it('uploads to one plant at the same time are all shown', async () => {
+  it('concurrent uploads to one plant are all shown', async () => {
     const { id } = await shop.create({ photoUrls: ['first'] });
     const images = await Promise.all(Array.from({ length: 10 }, () => upload(id, png(100))));
     expect(new Set((await get(id)).photoUrls)).toEqual(new Set(['first', ...images.map(({ url }) => url)]));
   });
 
-  it('a plant with 64 photographs takes no more, but still downloads', async () => {
+  it('a plant with 64 photographs accepts no more of them, but still downloads', async () => {
     const photoUrls = Array.from({ length: 64 }, (_, n) => `${n}.jpg`);
     const { id } = await shop.create({ photoUrls });
     expect(await outcomeOf(upload(id, png(100)))).toBe('too-many-photos');
@@ -152,7 +152,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     expect((await get(id)).photoUrls).toEqual(photoUrls);
   });
 
-  it('an upload needs a plant, to begin and to finish', async () => {
+  it('an upload requires its plant, to begin and to finish', async () => {
     expect(await outcomeOf(begin(404))).toBe('plant-not-found');
     const { id } = await shop.create();
     const uploadId = await begin(id);
@@ -161,7 +161,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     expect(await outcomeOf(finish(uploadId))).toBe('plant-not-found');
   });
 
-  it('an upload whose last chunk was announced and not stored cannot be finished', async () => {
+  it('an upload whose last chunk was recorded but not stored cannot be finished', async () => {
     const { id } = await shop.create();
     const uploadId = await begin(id);
     await write(uploadId, 0, png(imageChunkBytes));
@@ -185,7 +185,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     expect(await outcomeOf(chunk(uploadId, 0))).toBe('image-not-found');
   });
 
-  it('images of a deleted plant are gone with it; those of others and their URLs elsewhere stay', async () => {
+  it('images of a deleted plant are deleted; those of others and images without a photoUrl stay', async () => {
     const [one, other] = [await shop.create(), await shop.create()];
     const image = await upload(one.id, png(10));
     const kept = await upload(other.id, png(10));
@@ -206,7 +206,7 @@ describe.each(imageStoreNames)('images in %s', (store) => {
     const rowsOf = async (ids: readonly string[]) =>
       (await shop.database.query<{ id: string }>('SELECT id FROM images WHERE id = ANY($1)', [ids])).map(({ id }) => id);
 
-    it('removes what was not finished within an hour and what belonged to deleted plants, and nothing else', async () => {
+    it('removes uploads unfinished after an hour and images of deleted plants, and nothing else', async () => {
       const { id } = await shop.create();
       const image = await upload(id, png(imageChunkBytes + 10));
       const young = await begin(id);
@@ -228,11 +228,11 @@ describe.each(imageStoreNames)('images in %s', (store) => {
       expect(await outcomeOf(write(old[0]!, 1, png(10)))).toBe('upload-not-found');
     });
 
-    it('leaves nothing of a chunk that arrives when its upload was already given up', async () => {
+    it('also removes a chunk that arrives after its upload was discarded', async () => {
       const { id } = await shop.create();
       const late = await begin(id);
       await write(late, 0, png(imageChunkBytes));
-      // Announced, and still on its way to the store.
+      // A second chunk is recorded, and still in transit to the store.
       await shop.database.query('UPDATE images SET chunk_bytes = $2 WHERE id = $1', [late, [imageChunkBytes, 10]]);
       await anHourAgo([late]);
       await sweep();

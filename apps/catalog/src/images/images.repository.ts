@@ -6,7 +6,7 @@ type Reader = Pick<Transaction, 'query'>;
 
 const columns = `id, incarnation, state, store, chunk_bytes AS "chunkBytes", content_type AS "contentType", sha256`;
 
-/** @returns whether there is such a plant, which cannot be deleted until this transaction ends */
+/** Inserts an upload and locks its plant against deletion until the transaction ends. @returns whether the plant exists */
 export async function insertUpload(
   tx: Transaction,
   imageId: string,
@@ -26,7 +26,7 @@ const lock: Statement = {
   text: `SELECT ${columns} FROM images WHERE id = $1 AND remove_at IS NULL FOR NO KEY UPDATE`,
 };
 
-/** One that is not discarded. */
+/** Locks an image or upload, unless it is discarded. */
 export async function lockImage(tx: Transaction, imageId: string): Promise<ImageState | undefined> {
   const [image] = await tx.query<ImageState>(lock, [imageId]);
   return image;
@@ -39,7 +39,7 @@ export async function writeChunkBytes(tx: Transaction, imageId: string, chunkByt
   );
 }
 
-/** From now on the upload takes no chunks. An image that is attached already stays so. */
+/** Seals an upload: it accepts no more chunks. Leaves an attached image unchanged. */
 export async function sealUpload(db: Reader, imageId: string): Promise<ImageState | undefined> {
   const [image] = await db.query<ImageState>(
     `UPDATE images SET state = CASE WHEN state = 'uploading' THEN 'sealed' ELSE state END
@@ -66,16 +66,16 @@ const findAttached: Statement = {
   text: `SELECT ${columns} FROM images WHERE id = $1 AND state = 'attached' AND incarnation IS NOT NULL`,
 };
 
-/** An image of a plant that is there. */
+/** Finds an image of a plant that exists. */
 export async function findImage(db: Reader, imageId: string): Promise<AttachedImage | undefined> {
   const [image] = await db.query<AttachedImage>(findAttached, [imageId]);
   return image;
 }
 
 /**
- * Discards uploads that were begun before `hours` and never finished, and images of deleted plants. Their content can be
- * removed half an hour later: what was on its way to it has arrived by then, since S3 takes no request that was signed
- * more than 15 minutes ago.
+ * Discards uploads that are unfinished after `hours`, and images of deleted plants. Their content is due for removal half an hour
+ * later: by then no chunk in transit can arrive any more, because S3 rejects requests signed more than 15 minutes ago.
+ * @returns how many were discarded
  */
 export function discardImages(tx: Transaction, hours: number, limit: number): Promise<number> {
   return tx.execute(
@@ -90,15 +90,15 @@ export function discardImages(tx: Transaction, hours: number, limit: number): Pr
   );
 }
 
-/** An image of which the content is to be removed, and then the row. */
+/** An image whose content, and then whose row, is to be removed. */
 export interface DiscardedImage {
   readonly id: string;
   readonly store: ImageStoreName;
   readonly chunks: number;
 }
 
-/** Discarded images that are due; taking them is a lease of 5 minutes. */
-export function takeDiscarded(
+/** Leases discarded images that are due for removal, for 5 minutes. */
+export function leaseDiscarded(
   tx: Transaction,
   stores: readonly ImageStoreName[],
   limit: number,

@@ -9,7 +9,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { CATALOG_OPTIONS, type CatalogOptions } from '../options.js';
 import { plantNotFound, withPhoto } from '../plants/plant.js';
-import { lockPlantOf, writePlant } from '../plants/plants.repository.js';
+import { lockPlantByIncarnation, writePlant } from '../plants/plants.repository.js';
 import {
   checkContent,
   type ImageContent,
@@ -34,6 +34,7 @@ export class ImagesService {
     @Inject(CATALOG_OPTIONS) private readonly options: CatalogOptions,
   ) {}
 
+  /** Begins an upload. @throws DomainError `plant-not-found` */
   async begin(plantId: number): Promise<{ uploadId: string }> {
     const uploadId = randomUUID();
     const isBegun = await this.database.transaction((tx) => insertUpload(tx, uploadId, plantId, this.stores.chosen));
@@ -41,7 +42,7 @@ export class ImagesService {
     return { uploadId };
   }
 
-  /** Its length is written before the chunk itself, so that nothing is in a store of which the row does not know. */
+  /** Stores a chunk. Commits its length first, so that the row knows of every chunk that a store may hold. */
   async writeChunk({ deadline }: RpcContext, { uploadId, index, data }: WriteImageChunk): Promise<{ bytes: number }> {
     const chunk = Buffer.from(data, 'base64');
     if (index === 0 && recognise(chunk) === 'markup') throw imageTypeRefused();
@@ -56,8 +57,8 @@ export class ImagesService {
   }
 
   /**
-   * Seals the content before it is read, so that what was hashed and recognised is what will be served. A client that
-   * repeats an upload repeats all of it, under another id: its Idempotency-Key stands for plant, content and metadata.
+   * Finishes an upload. Seals the content before reading it, so that the hashed and recognised bytes are those that will be served.
+   * The Idempotency-Key covers plant, content and metadata, not the upload's id: a client repeats an upload under a new id.
    */
   async finish(
     context: RpcContext,
@@ -94,8 +95,8 @@ export class ImagesService {
     content: ImageContent,
   ): Promise<StoredImage> {
     const stored = { imageId: id, url: `${this.options.publicUrl}/v3/images/${id}` };
-    // The plant before the image, as when a plant is deleted.
-    const plant = incarnation === null ? undefined : await lockPlantOf(tx, incarnation);
+    // Locks the plant before the image, in the order that deleting a plant does.
+    const plant = incarnation === null ? undefined : await lockPlantByIncarnation(tx, incarnation);
     if (!plant) throw uploadedPlantGone();
     const image = await lockImage(tx, id);
     if (!image) throw uploadNotFound();
@@ -106,14 +107,14 @@ export class ImagesService {
     return stored;
   }
 
-  /** One chunk in memory at a time; the first is all that content is recognised by. */
+  /** Hashes the content with one chunk in memory at a time. Recognises it by the first chunk alone. */
   private async examine(deadline: Deadline, upload: ImageState): Promise<ImageContent> {
     checkContent(upload);
     const hash = createHash('sha256');
     let type: ReturnType<typeof recognise> = opaque;
     for (const [index, bytes] of upload.chunkBytes.entries()) {
       const chunk = await this.stores.of(upload).read(deadline, upload.id, index);
-      // A chunk that was announced, but whose writing was never acknowledged.
+      // The chunk's length was committed, but the chunk was never stored.
       if (chunk?.length !== bytes) throw uploadNotFound();
       hash.update(chunk);
       if (index === 0) type = recognise(chunk);

@@ -4,7 +4,7 @@ import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { uploadNotFound } from './image.js';
 import type { ImageStore } from './image-store.js';
 
-/** Chunks as rows in the catalog's Postgres, so a backup of it has them too. Statements have limits of their own. */
+/** Stores chunks as rows in the catalog's database, so its backup contains them. Ignores deadlines: statements have their own limit. */
 export class PostgresImageStore implements ImageStore {
   constructor(private readonly database: Database) {}
 

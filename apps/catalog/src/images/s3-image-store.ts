@@ -5,21 +5,22 @@ import type { Logger } from '@plant-shop/platform/logging';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import type { ImageStore } from './image-store.js';
 
-/** A bucket of S3 or of a server that speaks like it. */
+/** A bucket of S3 or of a compatible server. */
 export interface S3Settings {
   readonly endpoint: string;
   readonly region: string;
   readonly bucket: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** The bucket stands in the path, not in the host name. */
+  /** True: the bucket is in the path; false: in the host name. */
   readonly pathStyle: boolean;
 }
 
 /**
- * Each chunk as one object. Rejected: multipart uploads, whose parts have at least 5 MiB: chunks would have to be kept
- * elsewhere until there are enough of them, and what is given up leaves parts behind that no listing shows. Rejected too:
- * DeleteObjects, which wants a checksum that servers do not agree on, for at most 40 objects.
+ * Stores each chunk as one object. Rejected:
+ * - Multipart uploads: parts have at least 5 MiB, so chunks would need storage elsewhere first, and abandoned uploads leave parts
+ *   that no listing shows.
+ * - DeleteObjects: it requires a checksum on which servers do not agree, to save at most 40 requests.
  */
 export class S3ImageStore implements ImageStore {
   private readonly client: S3Client;
@@ -34,10 +35,10 @@ export class S3ImageStore implements ImageStore {
       region,
       credentials: { accessKeyId, secretAccessKey },
       forcePathStyle: pathStyle,
-      // The newer checksums are refused by servers that do not know them; Content-MD5 is known to all.
+      // Some compatible servers reject the newer checksums; all accept Content-MD5.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      // Without a logger it writes to the console.
+      // Without a logger, the handler writes to the console.
       requestHandler: { connectionTimeout: 2_000, logger },
     });
   }
@@ -76,7 +77,7 @@ export class S3ImageStore implements ImageStore {
     this.client.destroy();
   }
 
-  /** Whatever the bucket says, the caller can only come back; what it was is for us to read. */
+  /** Maps every failure to `unavailable`: callers can only retry. Logs the cause. */
   private async within<T>(deadline: Deadline, work: (limit: { abortSignal: AbortSignal }) => Promise<T>): Promise<T> {
     try {
       return await work({ abortSignal: AbortSignal.timeout(Math.ceil(deadline.leftMs)) });

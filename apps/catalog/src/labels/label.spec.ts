@@ -15,7 +15,7 @@ describe('labels that need an id', () => {
     ]);
   });
 
-  it('a category without a name gets none', () => {
+  it('do not include a category without a name', () => {
     expect(labelsToFill({ category: {} })).toEqual([]);
     expect(labelsToFill({ category: { id: 3, name: 'Trees' } })).toEqual([]);
   });

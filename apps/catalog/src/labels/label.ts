@@ -1,12 +1,12 @@
 import type { Category, Tag } from '@plant-shop/contracts/catalog';
 
-/** A name that a tag or a category goes by. */
+/** The name of a tag or a category. */
 export interface Label {
   readonly kind: 'category' | 'tag';
   readonly name: string;
 }
 
-/** Ids of labels by `labelKey`. */
+/** Label ids by `labelKey`. */
 export type LabelIds = ReadonlyMap<string, number>;
 
 export interface Labelled {
@@ -14,10 +14,10 @@ export interface Labelled {
   readonly tags?: readonly Tag[];
 }
 
-// What clients choose may contain any character, the kind does not.
+// Unambiguous: names may contain any character, but kinds contain no colon.
 export const labelKey = ({ kind, name }: Label): string => `${kind}:${name}`;
 
-/** The labels that came without an id (0 means the same), each once. */
+/** Returns the distinct labels that came without an id (or with 0). */
 export function labelsToFill({ category, tags = [] }: Labelled): Label[] {
   const labels: Label[] = tags.filter((tag) => !tag.id).map(({ name }) => ({ kind: 'tag', name }));
   if (category?.name !== undefined && !category.id) labels.push({ kind: 'category', name: category.name });

@@ -4,15 +4,15 @@ import { type Label, type LabelIds, labelKey } from './label.js';
 type Reader = Pick<Transaction, 'query'>;
 
 /**
- * The ids that these names have for good. Run outside the transaction of the plant: a name that was once given an id keeps
- * it whatever becomes of the plant, and nobody waits for somebody else's names.
+ * Returns the labels' ids and assigns missing ones; a label keeps its id for ever. Call it outside the plant's transaction, so that
+ * concurrent requests do not wait for each other's labels.
  */
 export async function idsOfLabels(db: Reader, labels: readonly Label[]): Promise<LabelIds> {
   if (labels.length === 0) return new Map();
   const known = await findLabels(db, labels);
   const missing = labels.filter((label) => !known.has(labelKey(label)));
   if (missing.length === 0) return known;
-  // Everybody inserts in the same order: two statements with the same new names would deadlock otherwise.
+  // Sorted: two statements that insert the same new names in different orders would deadlock.
   await db.query(
     `INSERT INTO labels (kind, name) SELECT kind, name FROM unnest($1::text[], $2::text[]) AS t (kind, name)
      ORDER BY kind, name ON CONFLICT DO NOTHING`,

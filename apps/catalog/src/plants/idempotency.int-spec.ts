@@ -1,17 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type ChangePlant, type NewPlant, type Plant } from '@plant-shop/contracts/catalog';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, type Keyed, kill, outcomeOf } from '../catalog.spec.fixture.js';
-import { fails, gate, losesItsAnswer } from '../store.fake.js';
+import { CatalogFixture, type Keyed, kill, outcomeOf } from '../catalog.spec.fixture.js';
+import { fail, gate, loseAnswer } from '../store.fake.js';
 
-/** Less than the catalog's own calls get: what does not come in this time is lost. */
-const hurried = 400;
+/** Call budget in milliseconds, shorter than that of the catalog's own calls: a lost answer exceeds it. */
+const shortBudgetMs = 400;
 
 describe('a plant that is written with an Idempotency-Key', () => {
-  let shop: CatalogHarness;
+  let shop: CatalogFixture;
   let lastId = 0;
   beforeAll(async () => {
-    shop = await CatalogHarness.start({ replicas: 2 });
+    shop = await CatalogFixture.start({ replicas: 2 });
   });
   afterAll(() => shop.stop());
   afterEach(async () => {
@@ -28,7 +28,7 @@ describe('a plant that is written with an Idempotency-Key', () => {
   const change = (key: string, to: ChangePlant): Promise<Keyed<Plant>> => shop.keyed(catalog.changePlant, to, { key });
   const named = (name: string) => shop.database.query<{ id: number }>('SELECT id FROM plants WHERE name = $1', [name]);
 
-  it('is created once, and every repetition gets the first answer, whatever became of it', async () => {
+  it('is created once, and every repetition gets the first answer, even after the plant was changed or deleted', async () => {
     const name = newName();
     const first = await create('once', { name });
     expect(first).toMatchObject({ replayed: false, version: expect.any(Number) });
@@ -39,13 +39,13 @@ describe('a plant that is written with an Idempotency-Key', () => {
     expect(await named(name)).toEqual([]);
   });
 
-  it('twins at the same time, in two replicas, are one plant with its stock open', async () => {
+  it('concurrent duplicates on two replicas create one plant with open stock', async () => {
     const names = Array.from({ length: 20 }, newName);
     const answers = await Promise.all(
       names.flatMap((name) =>
         Array.from({ length: 10 }, async () => {
           const one = await create(name, { name, quantity: 3 });
-          return { name, ...one, units: shop.store.shelves.get(one.answer.id)?.units };
+          return { name, ...one, units: shop.store.stock.get(one.answer.id)?.units };
         }),
       ),
     );
@@ -58,7 +58,7 @@ describe('a plant that is written with an Idempotency-Key', () => {
     expect(new Set(answers.map(({ units }) => units))).toEqual(new Set([3]));
   });
 
-  it('is changed once: a repeated form does not undo what came after it', async () => {
+  it('is changed once: a repeated form does not undo later changes', async () => {
     const { id } = await shop.create();
     const first = await change('form', { plantId: id, status: 'sold' });
     await shop.caller.call(catalog.changePlant, { plantId: id, status: 'pending' });
@@ -66,14 +66,14 @@ describe('a plant that is written with an Idempotency-Key', () => {
     expect(await shop.caller.call(catalog.getPlant, { plantId: id })).toMatchObject({ status: 'pending' });
   });
 
-  it('is repeated also where the version that it expected is no more', async () => {
+  it('is replayed even if the plant is no longer at the expected version', async () => {
     const { id } = await shop.create();
     const ifVersion = (await shop.raw(catalog.getPlant, { plantId: id })).version!;
     const first = await change('expected', { plantId: id, name: 'Fig', ifVersion });
     expect(await change('expected', { plantId: id, name: 'Fig', ifVersion })).toEqual({ ...first, replayed: true });
   });
 
-  it('is another matter for another principal, and refused for another request', async () => {
+  it('is independent of other principals, and refused for another request', async () => {
     const name = newName();
     const [mine, theirs] = [await create('shared', { name }), await create('shared', { name }, { user: 'user-2' })];
     expect(theirs).toMatchObject({ replayed: false });
@@ -82,7 +82,7 @@ describe('a plant that is written with an Idempotency-Key', () => {
     expect(await outcomeOf(change('shared', { plantId: mine.answer.id, name }))).toBe('idempotency-key-reused');
   });
 
-  it('is judged anew when it was refused', async () => {
+  it('is evaluated again after a refusal', async () => {
     const { id } = await shop.create();
     expect(await outcomeOf(create('refused', { id, name: 'taken' }))).toBe('plant-exists');
     await shop.caller.call(catalog.deletePlant, { plantId: id });
@@ -92,23 +92,23 @@ describe('a plant that is written with an Idempotency-Key', () => {
     expect(await change('early', { plantId: 77, name: 'x' })).toMatchObject({ replayed: false });
   });
 
-  it('leaves nothing at rest from which key, request or answer could be read', async () => {
+  it('stores nothing from which key, request or answer could be read', async () => {
     await create('a-very-secret-key', { name: 'a very rare plant' });
     const rows = await shop.database.query<{ row: string }>('SELECT row_to_json(k)::text AS row FROM idempotency_keys k');
     const all = rows.map(({ row }) => row + Buffer.from(row.replaceAll(/[^0-9a-f]/g, ''), 'hex').toString('latin1')).join();
     expect(all).not.toMatch(/secret|rare|photoUrls/);
   });
 
-  describe('of which the store did not learn', () => {
-    it('is told by the repetition, before that is answered', async () => {
+  describe('while the store has not acknowledged it', () => {
+    it('is passed on to the store by the repetition, before its answer', async () => {
       const name = newName();
-      shop.store.next('openStock', fails);
-      expect(await outcomeOf(create('told', { name, quantity: 4 }))).toBe('outcome-unknown');
-      const { answer, replayed } = await create('told', { name, quantity: 4 });
-      expect({ replayed, units: shop.store.shelves.get(answer.id)?.units }).toEqual({ replayed: true, units: 4 });
+      shop.store.interceptNext('openStock', fail);
+      expect(await outcomeOf(create('unacknowledged', { name, quantity: 4 }))).toBe('outcome-unknown');
+      const { answer, replayed } = await create('unacknowledged', { name, quantity: 4 });
+      expect({ replayed, units: shop.store.stock.get(answer.id)?.units }).toEqual({ replayed: true, units: 4 });
     });
 
-    it('stays unknown while the store is away, and is answered when it is back', async () => {
+    it('stays outcome-unknown while the store is unavailable, and is answered when it is back', async () => {
       const name = newName();
       await shop.store.stop();
       for (let times = 1; times <= 2; times++) expect(await outcomeOf(create('away', { name }))).toBe('outcome-unknown');
@@ -117,43 +117,43 @@ describe('a plant that is written with an Idempotency-Key', () => {
       for (let times = 1; times <= 2; times++) expect(await outcomeOf(sell())).toBe('outcome-unknown');
       await shop.store.start();
       expect(await sell()).toMatchObject({ answer: { status: 'sold' }, replayed: true });
-      expect(shop.store.shelves.get(id)).toMatchObject({ listing: 'sold' });
+      expect(shop.store.stock.get(id)).toMatchObject({ listing: 'sold' });
       expect(await create('away', { name })).toMatchObject({ answer: { id, status: 'available' }, replayed: true });
       expect(await named(name)).toEqual([{ id }]);
     });
 
-    it('is not held up by a later plant with its id', async () => {
+    it('does not wait for the intent of a later plant with its id', async () => {
       const id = 88;
       const first = await create('former', { id, name: 'first' });
       await shop.caller.call(catalog.deletePlant, { plantId: id });
       const opening = gate();
-      shop.store.next('openStock', opening.fate);
+      shop.store.interceptNext('openStock', opening.interceptor);
       const second = create('latter', { id, name: 'second' });
       await opening.arrived;
-      shop.store.next('openStock', losesItsAnswer);
-      expect(await create('former', { id, name: 'first' }, { budgetMs: hurried })).toEqual({ ...first, replayed: true });
-      shop.store.forgetFates();
-      opening.go();
+      shop.store.interceptNext('openStock', loseAnswer);
+      expect(await create('former', { id, name: 'first' }, { budgetMs: shortBudgetMs })).toEqual({ ...first, replayed: true });
+      shop.store.clearInterceptors();
+      opening.release();
       expect(await second).toMatchObject({ answer: { id, name: 'second' } });
     });
   });
 });
 
-describe('a replica that is killed between its commit and the call of the store', () => {
-  let shop: CatalogHarness;
+describe('a replica that is killed between its commit and its call to the store', () => {
+  let shop: CatalogFixture;
   let lost: Promise<unknown>;
   beforeAll(async () => {
-    shop = await CatalogHarness.start({ replicas: 0 });
+    shop = await CatalogFixture.start({ replicas: 0 });
   });
   afterAll(async () => {
     await shop.stop();
     expect(await lost).toBe('outcome-unknown');
   });
 
-  it('leaves one plant, and the repetition learns of it from another replica, with its stock open', async () => {
+  it('leaves one plant, and another replica answers the repetition once its stock is open', async () => {
     const victim = await shop.startProcess();
     const opening = gate();
-    shop.store.next('openStock', opening.fate);
+    shop.store.interceptNext('openStock', opening.interceptor);
     const phoenix = { name: 'Phoenix', quantity: 9 };
     const create = () => shop.keyed(catalog.createPlant, { plant: phoenix }, { key: 'phoenix' });
     lost = outcomeOf(create());
@@ -162,11 +162,11 @@ describe('a replica that is killed between its commit and the call of the store'
     await shop.startReplica();
     const { answer, replayed } = await create();
     expect(replayed).toBe(true);
-    // Nobody else has told the store: the plant is left alone until nobody waits for the first answer any more.
+    // No loop has called the store: the lease lasts until the first caller stops waiting.
     expect(shop.store.calls).toEqual([`openStock ${answer.id}`, `openStock ${answer.id}`]);
-    expect(shop.store.shelves.get(answer.id)).toMatchObject({ listing: 'available', units: 9 });
-    // What the dead one asked arrives after all.
-    opening.go();
+    expect(shop.store.stock.get(answer.id)).toMatchObject({ listing: 'available', units: 9 });
+    // The dead replica's call arrives late.
+    opening.release();
     expect(await create()).toMatchObject({ answer, replayed: true });
     expect(await shop.database.query('SELECT id FROM plants')).toEqual([{ id: answer.id }]);
     expect(await shop.disagreements()).toEqual([]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LabelIds } from '../labels/label.js';
-import { attributesOf, changesOf, checkVersion, type PlantState, tagNames, toPlant, withPhoto } from './plant.js';
+import { assertVersion, attributesOf, changesOf, type PlantState, tagNames, toPlant, withPhoto } from './plant.js';
 
 const ids: LabelIds = new Map([
   ['tag:indoor', 100],
@@ -20,7 +20,7 @@ const plant = (state: Partial<PlantState> = {}): PlantState => ({
 });
 
 describe('attributes of a plant', () => {
-  it('missing ids are filled in and given ones are kept, also where the same name has another', () => {
+  it('fill in missing ids and leave given ones, even if the name has another id', () => {
     const given = { name: 'Ficus', category: { name: 'Trees' }, tags: [{ name: 'indoor' }, { id: 3, name: 'indoor' }] };
     expect(attributesOf(given, ids, 'available')).toEqual({
       name: 'Ficus',
@@ -34,7 +34,7 @@ describe('attributes of a plant', () => {
     });
   });
 
-  it('an absent status is the one that was there', () => {
+  it('take the current status if none is given', () => {
     expect(attributesOf({ name: 'Ficus' }, ids, 'sold').status).toBe('sold');
     expect(attributesOf({ name: 'Ficus', status: 'pending' }, ids, 'sold').status).toBe('pending');
   });
@@ -44,11 +44,11 @@ describe('attributes of a plant', () => {
     [{ id: 0 }, {}],
     [{}, {}],
     [{ id: 3, name: 'Trees' }, { id: 3, name: 'Trees' }],
-  ])('a category %j is kept as %j', (category, kept) => {
+  ])('store the category %j as %j', (category, kept) => {
     expect(attributesOf({ name: 'Ficus', category }, ids, 'available').category).toEqual(kept);
   });
 
-  it('the form needs a name or a status', () => {
+  it('are not changed by a form without name and status', () => {
     expect(changesOf({ name: 'Fig' })).toEqual({ name: 'Fig' });
     expect(changesOf({ status: 'sold' })).toEqual({ status: 'sold' });
     expect(() => changesOf({})).toThrow(expect.objectContaining({ code: 'invalid-input' }));
@@ -56,11 +56,11 @@ describe('attributes of a plant', () => {
 });
 
 describe('a plant', () => {
-  it('is shown without what it has not, and always with its lists', () => {
+  it('is shown without absent members, and always with its lists', () => {
     expect(toPlant(plant())).toEqual({ id: 1, name: 'Ficus', photoUrls: [], tags: [], status: 'available' });
   });
 
-  it('is found by each name once', () => {
+  it('is indexed by each tag name once', () => {
     const tags = [
       { id: 1, name: 'indoor' },
       { id: 2, name: 'indoor' },
@@ -76,9 +76,9 @@ describe('a plant', () => {
     expect(() => withPhoto(full, 'more.jpg')).toThrow(expect.objectContaining({ code: 'too-many-photos' }));
   });
 
-  it('is changed only at the version that was expected, if one was', () => {
-    checkVersion(plant(), undefined);
-    checkVersion(plant(), 8);
-    expect(() => checkVersion(plant(), 7)).toThrow(expect.objectContaining({ code: 'precondition-failed' }));
+  it('is changed only at the expected version, if one is given', () => {
+    assertVersion(plant(), undefined);
+    assertVersion(plant(), 8);
+    expect(() => assertVersion(plant(), 7)).toThrow(expect.objectContaining({ code: 'precondition-failed' }));
   });
 });

@@ -3,7 +3,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import { invalidInput } from '@plant-shop/platform/errors';
 import { type Labelled, type LabelIds, labelKey } from '../labels/label.js';
 
-/** What a plant is made of, but its id. */
+/** A plant's attributes without its id. */
 export interface PlantAttributes {
   readonly name: string;
   readonly category: { readonly id?: number; readonly name?: string } | null;
@@ -12,23 +12,23 @@ export interface PlantAttributes {
   readonly status: PlantStatus;
 }
 
-/** A plant as it is kept. `incarnation` and `version` only go up, also for an id that is used again. */
+/** A stored plant. `incarnation` and `version` only increase, also when an id is reused. */
 export interface PlantState extends PlantAttributes {
   readonly id: number;
   readonly incarnation: number;
   readonly version: number;
 }
 
-/** What clients send to create or to replace. */
+/** The attributes that clients send to create or replace a plant. */
 interface GivenAttributes extends Labelled {
   readonly name: string;
   readonly photoUrls?: readonly string[];
   readonly status?: PlantStatus;
 }
 
-/** Attributes with the ids that the names of tags and category have where none (or 0) was given. */
-export function attributesOf(given: GivenAttributes, ids: LabelIds, statusOtherwise: PlantStatus): PlantAttributes {
-  const { name, category, photoUrls = [], tags = [], status = statusOtherwise } = given;
+/** Returns the attributes, with label ids filled in for tags and a category that came without one (or with 0). */
+export function attributesOf(given: GivenAttributes, ids: LabelIds, defaultStatus: PlantStatus): PlantAttributes {
+  const { name, category, photoUrls = [], tags = [], status = defaultStatus } = given;
   return {
     name,
     category: category ? categoryOf(category, ids) : null,
@@ -50,8 +50,8 @@ function idOf(ids: LabelIds, kind: 'category' | 'tag', name: string): number {
 }
 
 /**
- * What the form changes.
- * @throws CodedError `invalid-input` when it has neither name nor status
+ * Returns the attributes that a form changes.
+ * @throws CodedError `invalid-input` if the form has neither name nor status
  */
 export function changesOf({ name, status }: Pick<ChangePlant, 'name' | 'status'>): Partial<PlantAttributes> {
   if (name === undefined && status === undefined) {
@@ -60,29 +60,32 @@ export function changesOf({ name, status }: Pick<ChangePlant, 'name' | 'status'>
   return { ...(name !== undefined && { name }), ...(status !== undefined && { status }) };
 }
 
-/** One more photograph. The limit of clients' lists holds for uploads too, or PUT would refuse what GET gave. */
+/**
+ * Adds a photograph. Uploads obey the limit of `photoUrls` in requests; otherwise PUT would refuse what GET returned.
+ * @throws DomainError `too-many-photos`
+ */
 export function withPhoto<T extends PlantAttributes & { readonly id: number }>(plant: T, url: string): T {
   if (plant.photoUrls.length >= maxPhotoUrls) {
     throw new DomainError(
       'too-many-photos',
-      `Plant ${plant.id} has ${maxPhotoUrls} photographs, which is the most. Remove some from photoUrls by PUT and upload again.`,
+      `Plant ${plant.id} has ${maxPhotoUrls} photographs, the maximum. Remove some from photoUrls by PUT and upload again.`,
     );
   }
   return { ...plant, photoUrls: [...plant.photoUrls, url] };
 }
 
-/** @throws DomainError `precondition-failed` when another version was expected */
-export function checkVersion(plant: PlantState, expected: number | undefined): void {
+/** @throws DomainError `precondition-failed` unless the plant is at the expected version, if one is given */
+export function assertVersion(plant: PlantState, expected: number | undefined): void {
   if (expected === undefined || expected === plant.version) return;
-  throw new DomainError('precondition-failed', `Plant ${plant.id} was changed since you read it. Read it again.`);
+  throw new DomainError('precondition-failed', `Plant ${plant.id} has changed since you read it. Read it again.`);
 }
 
-/** What clients see: absent things are left out, lists are always there. */
+/** Returns the plant as clients see it: without absent members, but always with its lists. */
 export function toPlant({ id, name, category, photoUrls, tags, status }: PlantAttributes & { readonly id: number }): Plant {
   return { id, name, ...(category && { category }), photoUrls, tags, status };
 }
 
-/** The distinct names that a plant is found by. */
+/** Returns the distinct tag names, which the index of tags stores. */
 export const tagNames = ({ tags }: PlantAttributes): string[] => [...new Set(tags.map(({ name }) => name))];
 
 export const plantNotFound = (plantId: number): DomainError =>

@@ -5,30 +5,30 @@ import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs, type Outcome } from '@plant-shop/testing/crash/every-point';
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
+import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 import { StockIntentsLoop } from '../stock/stock-intents.loop.js';
 
 const creator = { subject: 'user-1', permissions: [], shown: [] };
 
-describe('whatever the catalog loses while it works, and whenever it dies', () => {
-  let shop: CatalogHarness;
-  let stage: CrashTestbed;
+describe('wherever the catalog crashes or loses a connection', () => {
+  let shop: CatalogFixture;
+  let testbed: CrashTestbed;
   beforeAll(async () => {
-    shop = await CatalogHarness.start({ replicas: 0 });
-    stage = await shop.crashStage();
+    shop = await CatalogFixture.start({ replicas: 0 });
+    testbed = await shop.crashTestbed();
   });
   afterAll(async () => {
-    await stage.stop();
+    await testbed.stop();
     await shop.stop();
   });
 
   const plantsNamed = (name: string) => shop.database.query<{ id: number }>('SELECT id FROM plants WHERE name = $1', [name]);
-  const isListed = (plantId: number) => (shop.store.shelves.get(plantId)?.listing ?? 'retired') !== 'retired';
+  const isListed = (plantId: number) => (shop.store.stock.get(plantId)?.listing ?? 'retired') !== 'retired';
 
-  /** Leases are over, as they would be in a while; the loops of those who are left settle the rest. */
+  /** Ends all leases, as time would, and waits until the surviving replicas' loops have completed all intents. */
   async function settle(): Promise<void> {
     await shop.database.query('UPDATE stock_intents SET next_try_at = now()');
-    stage.survivor.app.get(StockIntentsLoop).poke();
+    testbed.survivor.app.get(StockIntentsLoop).poke();
     await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0);
     expect(await shop.disagreements()).toEqual([]);
   }
@@ -50,8 +50,8 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
     return { plant: JSON.parse(Buffer.from(answer.payload).toString()) as Plant, replayed: answer.replayed ?? false };
   };
 
-  it('a plant is created once, with its stock, and the same Idempotency-Key tells which', async () => {
-    await atEveryPoint(stage, {
+  it('a plant is created once, with its stock, and repeating the Idempotency-Key returns it', async () => {
+    await atEveryPoint(testbed, {
       name: 'create a plant',
       minCalls: 16,
       given: () => Promise.resolve({ name: `Ficus ${randomUUID()}`, key: randomUUID() }),
@@ -59,7 +59,7 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
       immediately: async ({ name }, outcome) => {
         const [plant] = await plantsNamed(name);
         expectTruth(outcome, plant !== undefined);
-        // Once it is answered, it can be ordered.
+        // After the answer, the plant can be ordered.
         if (outcome.kind === 'answered') expect(isListed(outcome.answer.plant.id)).toBe(true);
       },
       eventually: async (given, outcome) => {
@@ -68,7 +68,7 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
         if (outcome.kind === 'answered') expect(again.plant).toEqual(outcome.answer.plant);
         expect(again.replayed).toBe(committed !== undefined);
         expect(await plantsNamed(given.name)).toEqual([{ id: again.plant.id }]);
-        expect(shop.store.shelves.get(again.plant.id)).toMatchObject({ listing: 'available', units: 7 });
+        expect(shop.store.stock.get(again.plant.id)).toMatchObject({ listing: 'available', units: 7 });
         await settle();
       },
     });
@@ -78,15 +78,15 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
     client.call(catalog.deletePlant, { plantId }, contextFor(creator, withinMs));
   const isThere = async (plantId: number) => (await shop.database.query('SELECT 1 FROM plants WHERE id = $1', [plantId])).length === 1;
 
-  it('a plant that may go is gone in both places in the end', async () => {
-    await atEveryPoint(stage, {
+  it('a plant without open orders is deleted in both services in the end', async () => {
+    await atEveryPoint(testbed, {
       name: 'delete a plant',
       minCalls: 10,
       given: async () => ({ plantId: (await shop.create()).id }),
       when: (victim, { plantId }, withinMs) => remove(victim.caller, plantId, withinMs),
       immediately: async ({ plantId }, outcome) => {
         expectTruth(outcome, !(await isThere(plantId)) && !isListed(plantId));
-        // Nothing happened is meant for good: it does not happen by itself later.
+        // `unavailable` means that nothing happened, nor will it happen later.
         if (outcome.kind !== 'refused' || outcome.code !== 'unavailable') return;
         expect(await shop.database.query('SELECT 1 FROM stock_intents')).toEqual([]);
       },
@@ -98,8 +98,8 @@ describe('whatever the catalog loses while it works, and whenever it dies', () =
     });
   }, crashTestTimeoutMs);
 
-  it('a plant with open orders stays in both places in the end', async () => {
-    await atEveryPoint(stage, {
+  it('a plant with open orders stays in both services in the end', async () => {
+    await atEveryPoint(testbed, {
       name: 'delete a plant that must stay',
       minCalls: 12,
       given: async () => {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type NewPlant, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { sampleOf } from '@plant-shop/contracts/samples';
-import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
+import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 
 describe('plants', () => {
-  let shop: CatalogHarness;
+  let shop: CatalogFixture;
   beforeAll(async () => {
-    shop = await CatalogHarness.start();
+    shop = await CatalogFixture.start();
   });
   afterAll(() => shop.stop());
 
@@ -15,7 +15,7 @@ describe('plants', () => {
     shop.caller.call(catalog.replacePlant, { plant, ...(ifVersion !== undefined && { ifVersion }) });
   const versionOf = async (plantId: number) => (await shop.raw(catalog.getPlant, { plantId })).version!;
 
-  it('a plant that was created is read as it was sent, and its stock is open', async () => {
+  it('a created plant is read as it was sent, and its stock is open', async () => {
     const sent = {
       id: 10,
       name: 'Ficus',
@@ -26,37 +26,37 @@ describe('plants', () => {
     };
     expect(await shop.create({ ...sent, quantity: 3 })).toEqual(sent);
     expect(await get(10)).toEqual(sent);
-    expect(shop.store.shelves.get(10)).toMatchObject({ listing: 'pending', units: 3 });
+    expect(shop.store.stock.get(10)).toMatchObject({ listing: 'pending', units: 3 });
     expect(await shop.database.query('SELECT * FROM stock_intents')).toEqual([]);
   });
 
-  it('a name is enough', async () => {
+  it('a plant needs only a name', async () => {
     const plant = await shop.create();
     expect(plant).toEqual({ id: expect.any(Number), name: 'Monstera', photoUrls: [], tags: [], status: 'available' });
     expect(plant.id).toBeGreaterThanOrEqual(1_000_000_001);
-    expect(shop.store.shelves.get(plant.id)).toMatchObject({ units: undefined });
+    expect(shop.store.stock.get(plant.id)).toMatchObject({ units: undefined });
   });
 
-  it('an unknown plant is not found, whatever is asked of it', async () => {
+  it('every operation on an unknown plant answers plant-not-found', async () => {
     expect(await outcomeOf(get(404))).toBe('plant-not-found');
     expect(await outcomeOf(replace({ id: 404, name: 'x' }))).toBe('plant-not-found');
     expect(await outcomeOf(shop.caller.call(catalog.changePlant, { plantId: 404, name: 'x' }))).toBe('plant-not-found');
     expect(await outcomeOf(shop.caller.call(catalog.deletePlant, { plantId: 404 }))).toBe('plant-not-found');
   });
 
-  it('an id is given once: of 20 creations at the same time, one succeeds', async () => {
+  it('an id is assigned once: of 20 concurrent creations with one id, one succeeds', async () => {
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(shop.create({ id: 20 }))));
     expect(outcomes.filter((outcome) => outcome === 'plant-exists')).toHaveLength(19);
     expect(await get(20)).toMatchObject({ id: 20 });
   });
 
-  it('ids that clients took out of those to be assigned are passed over', async () => {
+  it('assigning ids skips those that clients have taken', async () => {
     const { id } = await shop.create();
     for (let taken = id + 1; taken <= id + 5; taken++) await shop.create({ id: taken });
     expect((await shop.create()).id).toBe(id + 6);
   });
 
-  it('10,000 ids claimed ahead cost nobody a creation, and few round trips', async () => {
+  it('10,000 ids claimed ahead make no creation fail and cost few round trips', async () => {
     const { id } = await shop.create();
     await shop.database.query(
       `INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes)
@@ -72,7 +72,7 @@ describe('plants', () => {
     expect(new Set(created.map((plant) => plant.id)).size).toBe(20);
   });
 
-  it('ids that are claimed while they are assigned cost nobody a creation', async () => {
+  it('ids that clients claim while they are assigned make no creation fail', async () => {
     const codeOf = async (creation: Promise<Plant>): Promise<unknown> => {
       const outcome = await outcomeOf(creation);
       return typeof outcome === 'string' ? outcome : 'created';
@@ -87,7 +87,7 @@ describe('plants', () => {
     }
   });
 
-  it('ids are not drawn faster than versions, which reconciling relies on', async () => {
+  it('ids are not drawn faster than versions, as reconciliation requires', async () => {
     const [drawn] = await shop.database.query<{ ids: number; versions: number }>(
       `SELECT (SELECT last_value - 1000000000 FROM plant_ids) AS ids, (SELECT last_value FROM plant_versions) AS versions`,
     );
@@ -95,7 +95,7 @@ describe('plants', () => {
     expect(drawn?.versions).toBeGreaterThanOrEqual(drawn?.ids ?? NaN);
   });
 
-  it('names without an id get one, the same name the same one, also when many come at once', async () => {
+  it('labels without an id get one, equal names the same one, also concurrently', async () => {
     const created = await Promise.all(
       Array.from({ length: 10 }, (_, n) =>
         shop.create({
@@ -112,7 +112,7 @@ describe('plants', () => {
     expect((await shop.create({ tags: [{ name: 'damp' }] })).tags).toEqual([{ id: [...idsOf('damp')][0], name: 'damp' }]);
   });
 
-  it('replacing clears what is absent, but keeps the status', async () => {
+  it('replacing clears absent attributes, but not the status', async () => {
     await shop.create({ id: 30, category: { id: 1 }, photoUrls: ['a'], tags: [{ name: 'old' }], status: 'sold' });
     const replaced = await replace({ id: 30, name: 'New' });
     expect(replaced).toEqual({ id: 30, name: 'New', photoUrls: [], tags: [], status: 'sold' });
@@ -120,7 +120,7 @@ describe('plants', () => {
     expect(await shop.caller.call(catalog.findPlantsByTags, { tags: ['old'] })).toEqual([]);
   });
 
-  it('the form changes a name, a status, or both, and leaves everything else', async () => {
+  it('the form changes name, status or both, and nothing else', async () => {
     const plant = await shop.create({ id: 31, tags: [{ id: 1, name: 'kept' }] });
     expect(await shop.caller.call(catalog.changePlant, { plantId: 31, name: 'Fig' })).toEqual({ ...plant, name: 'Fig' });
     expect(await shop.caller.call(catalog.changePlant, { plantId: 31, status: 'sold' })).toEqual({
@@ -131,7 +131,7 @@ describe('plants', () => {
     expect(await outcomeOf(shop.caller.call(catalog.changePlant, { plantId: 404 }))).toBe('invalid-input');
   });
 
-  it('every change is a new version, and another one than expected changes nothing', async () => {
+  it('every change creates a new version, and a change for another version is refused', async () => {
     await shop.create({ id: 32 });
     const first = await versionOf(32);
     await replace({ id: 32, name: 'Second' }, first);
@@ -148,7 +148,7 @@ describe('plants', () => {
     expect(await versionOf(32)).toBe(second);
   });
 
-  it('the id of a deleted plant is free again, and no version of the old plant comes back', async () => {
+  it('the id of a deleted plant can be reused, and versions never recur', async () => {
     await shop.create({ id: 33 });
     await replace({ id: 33, name: 'Changed' });
     const last = await versionOf(33);
@@ -158,7 +158,7 @@ describe('plants', () => {
     expect(await versionOf(33)).toBeGreaterThan(last);
   });
 
-  it('of 50 changes at the same time none is lost', async () => {
+  it('none of 50 concurrent changes is lost', async () => {
     await shop.create({ id: 34 });
     const statuses: PlantStatus[] = ['available', 'pending', 'sold'];
     const answers = await Promise.all(
@@ -167,15 +167,15 @@ describe('plants', () => {
     const newest = answers.reduce((a, b) => (a.version! > b.version! ? a : b));
     expect(new Set(answers.map(({ version }) => version)).size).toBe(50);
     expect(await get(34)).toEqual(JSON.parse(Buffer.from(newest.payload).toString()));
-    expect(shop.store.shelves.get(34)).toMatchObject({ listing: (await get(34)).status });
+    expect(shop.store.stock.get(34)).toMatchObject({ listing: (await get(34)).status });
   });
 });
 
 describe('lists of plants', () => {
-  let shop: CatalogHarness;
+  let shop: CatalogFixture;
   let plants: Plant[];
   beforeAll(async () => {
-    shop = await CatalogHarness.start();
+    shop = await CatalogFixture.start();
     plants = [];
     for (const [status, ...tags] of [
       ['available', 'red', 'tall'],
@@ -196,7 +196,7 @@ describe('lists of plants', () => {
     return { plants: JSON.parse(Buffer.from(payload).toString()) as Plant[], next };
   };
 
-  it('hold what has any of the statuses, newest first', async () => {
+  it('contain plants with any of the statuses, newest first', async () => {
     expect(await pageOf({ status: ['available'] })).toEqual({
       plants: plants.filter(({ status }) => status === 'available'),
       next: undefined,
@@ -204,14 +204,14 @@ describe('lists of plants', () => {
     expect((await pageOf({ status: ['sold', 'pending', 'available'] })).plants).toEqual(plants);
   });
 
-  it('hold what has any of the tags, each plant once', async () => {
+  it('contain plants with any of the tags, each plant once', async () => {
     expect((await pageOf({ tags: ['red', 'tall', 'red'] })).plants).toEqual(plants.slice(1));
     expect((await pageOf({ tags: ['tall'] })).plants).toEqual([plants[2], plants[4]]);
     expect((await pageOf({ tags: ['unknown'] })).plants).toEqual([]);
   });
 
   it.each([{ status: ['available', 'pending', 'sold'] as PlantStatus[] }, { tags: ['red', 'tall'] }])(
-    'the pages of %j are the list, without a gap or a repetition, also while plants are added',
+    'the pages of %j make up the list without gaps or repetitions, also while plants are added',
     async (list) => {
       const whole = (await pageOf(list)).plants;
       const read: Plant[] = [];
@@ -227,11 +227,11 @@ describe('lists of plants', () => {
     },
   );
 
-  it('a page that is exactly full is the last one', async () => {
+  it('an exactly full page is the last one if nothing follows', async () => {
     expect(await pageOf({ status: ['pending', 'sold'], limit: 2 })).toMatchObject({ next: undefined });
   });
 
-  it('a cursor is good for its own list and filter only', async () => {
+  it('a cursor is valid only for its own list and filter', async () => {
     const { next: cursor } = await pageOf({ tags: ['red', 'tall'], limit: 1 });
     expect((await pageOf({ tags: ['tall', 'red'], limit: 1, cursor: cursor! })).plants).toEqual([plants[2]]);
     for (const foreign of [{ tags: ['red'] }, { status: ['available'] as PlantStatus[] }]) {
@@ -240,11 +240,11 @@ describe('lists of plants', () => {
     expect(await outcomeOf(find({ tags: ['red'], cursor: 'forged' }))).toBe('invalid-cursor');
   });
 
-  it("takes the cursor of the contract's sample", async () => {
+  it("accept the cursor of the contract's sample", async () => {
     expect(await shop.caller.call(catalog.findPlantsByStatus, sampleOf(catalog.findPlantsByStatus).request)).toEqual(expect.any(Array));
   });
 
-  it('a page ends at about 512 KiB, however large its plants are', async () => {
+  it('a page ends at about 512 KiB, however large the plants are', async () => {
     const photoUrls = Array.from({ length: 64 }, (_, n) => `${n}`.padEnd(2_000, 'ü'));
     const large: Plant[] = [];
     for (let n = 0; n < 5; n++) large.unshift(await shop.create({ photoUrls, tags: [{ name: 'large' }] }));

@@ -2,7 +2,7 @@ import type { PageBounds } from '@plant-shop/platform/paging';
 import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
-import { stampOfAll, stampOfPlant } from '../stamps/stamps.repository.js';
+import { stampOfAll, stampOfPlant } from '../catalog-versions/catalog-versions.repository.js';
 import { type PlantAttributes, type PlantState, tagNames, toPlant } from './plant.js';
 
 type Reader = Pick<Transaction, 'query'>;
@@ -11,12 +11,13 @@ export const columns = `plants.id, plants.incarnation, plants.version, plants.na
   plants.photo_urls AS "photoUrls", plants.tags, plants.status`;
 
 export interface Stamped {
+  /** The version of the catalogue, or of the plant's part, that was read: see `catalog-versions.repository.ts`. */
   readonly stamp: string;
 }
 
 const findById: Statement = { name: 'find-plant', text: `SELECT ${columns}, ${stampOfPlant} FROM plants WHERE id = $1` };
 
-/** With the stamp that it was read under. */
+/** Finds a plant, with the version of its part of the catalogue. */
 export async function findPlant(db: Reader, plantId: number): Promise<(PlantState & Stamped) | undefined> {
   const [plant] = await db.query<PlantState & Stamped>(findById, [plantId]);
   return plant;
@@ -29,7 +30,7 @@ export async function lockPlant(tx: Transaction, plantId: number): Promise<Plant
   return plant;
 }
 
-export async function lockPlantOf(tx: Transaction, incarnation: number): Promise<PlantState | undefined> {
+export async function lockPlantByIncarnation(tx: Transaction, incarnation: number): Promise<PlantState | undefined> {
   const [plant] = await tx.query<PlantState>(
     `SELECT ${columns} FROM plants WHERE incarnation = $1 FOR NO KEY UPDATE`,
     [incarnation],
@@ -37,15 +38,15 @@ export async function lockPlantOf(tx: Transaction, incarnation: number): Promise
   return plant;
 }
 
-// With each id a version is drawn, used or not: `readHighestNumbers` of the store relies on ids not being drawn faster than
-// versions. A scalar subquery is looked up in the index, once for each id.
+// Draws a version with each id, used or not: the store's `readHighestNumbers` relies on ids not being drawn faster than versions.
+// The scalar subquery is one index look-up per id.
 const drawFree = `
   WITH drawn AS MATERIALIZED (
     SELECT nextval('plant_ids') AS id, nextval('plant_versions') AS version FROM generate_series(1, $1)
   )
   SELECT id FROM drawn WHERE (SELECT true FROM plants WHERE plants.id = drawn.id) IS NULL ORDER BY id`;
 
-/** An id that nobody has at this moment. */
+/** Draws an id that no plant has at this moment. A client may still take it: claim it and insert. */
 export async function drawPlantId(tx: Transaction): Promise<number> {
   const ids = await drawFreeIds({ count: 1 }, async (values) =>
     (await tx.query<{ id: number }>(drawFree, [values])).map((row) => row.id),
@@ -54,8 +55,8 @@ export async function drawPlantId(tx: Transaction): Promise<number> {
 }
 
 /**
- * Holds an id until the transaction ends. Without it two creations of one id could draw their incarnations in one order and
- * take the id in the other, with a deletion in between.
+ * Takes an advisory lock on an id until the transaction ends. Without it, two creations of one id, with a deletion in between,
+ * could draw their incarnations in one order and insert in the other.
  */
 export async function claimPlantId(tx: Transaction, plantId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1)', [plantId]);
@@ -70,7 +71,7 @@ const insert: Statement = {
     ON CONFLICT (id) DO NOTHING RETURNING ${columns}`,
 };
 
-/** A plant of a new incarnation, or undefined when the id is taken. Claim the id in an earlier statement. */
+/** Inserts a plant of a new incarnation; undefined: the id is taken. Claim the id in an earlier statement. */
 export async function insertPlant(
   tx: Transaction,
   plantId: number,
@@ -89,7 +90,7 @@ const write: Statement = {
     WHERE id = $1 RETURNING version`,
 };
 
-/** The next version of a plant that this transaction has locked. */
+/** Writes a plant that this transaction has locked. @returns the plant at its new version */
 export async function writePlant(tx: Transaction, before: PlantState, after: PlantState): Promise<PlantState> {
   const { version } = onlyRow(await tx.query<{ version: number }>(write, toColumns(after)));
   if (tagNames(before).join('\0') !== tagNames(after).join('\0')) {
@@ -118,22 +119,22 @@ const toColumns = (plant: PlantAttributes & { readonly id: number }): unknown[] 
   Buffer.byteLength(JSON.stringify(toPlant(plant))),
 ];
 
-/** With what hangs on it; its images are swept later. @returns whether it was there */
+/** Deletes a plant with its tags and intent; its images are swept later. @returns whether the plant existed */
 export async function deletePlant(tx: Transaction, incarnation: number): Promise<boolean> {
   return (await tx.execute('DELETE FROM plants WHERE incarnation = $1', [incarnation])) === 1;
 }
 
-/** Plants that have any of these statuses, or any of these tags' names. */
+/** A list of the plants that have any of these statuses, or any of these tags. */
 export interface PlantList {
   readonly by: 'status' | 'tags';
   readonly anyOf: readonly string[];
 }
 
-/** More than a page may hold, so that the row that no longer fits is read too: it says that there is a next page. */
+/** The bytes read for a page: more than a page may hold, so that the first row that does not fit is read and reveals a next page. */
 export const readBytes = 600 * 1024;
 
-// Each value of the filter is read from its own index in the order of the list and only as far as one page needs, whatever
-// the size of the catalogue; and 1,000 plants of 400 KB never leave the database.
+// Reads each filter value from an index in list order, only as far as one page needs, so the cost is independent of the catalogue's
+// size. The running sum of bytes keeps 1,000 plants of 400 KB each from leaving the database.
 const pageOf = (newest: string): string => `
   SELECT whole.stamp, page.* FROM (${stampOfAll}) AS whole LEFT JOIN (
     SELECT ${columns}, plants.bytes, sum(plants.bytes) OVER (ORDER BY plants.incarnation DESC) AS "bytesSoFar"
@@ -156,14 +157,14 @@ const pages: Readonly<Record<PlantList['by'], Statement>> = {
   },
 };
 
-/** Some plants, and the stamp that they were read under. */
+/** Plants, with the version of the whole catalogue at which they were read. */
 export interface PlantRows extends Stamped {
   readonly plants: readonly PlantState[];
 }
 
-/** The newest plants of a list within the bounds, and one more where there is one. */
+/** Reads a page of a list, newest first, plus one more plant if there is one. */
 export async function findPage(db: Reader, { by, anyOf }: PlantList, { before, limit }: PageBounds): Promise<PlantRows> {
-  // Where the list is empty there is the stamp alone.
+  // An empty list yields one row, with the stamp alone.
   const rows = await db.query<(PlantState | { readonly id: null }) & Stamped>(pages[by], [[...new Set(anyOf)], before, limit, readBytes]);
   return { stamp: rows[0]?.stamp ?? '', plants: rows.filter((row): row is PlantState & Stamped => row.id !== null) };
 }

@@ -12,11 +12,11 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { labelsToFill } from '../labels/label.js';
 import { idsOfLabels } from '../labels/labels.repository.js';
 import { findPendingPlant, intendToList, intendToOpen, intendToRetire } from '../stock/stock-intents.repository.js';
-import { type Retired, StockIntentsService } from '../stock/stock-intents.service.js';
+import { type RetireOutcome, StockIntentsService } from '../stock/stock-intents.service.js';
 import {
+  assertVersion,
   attributesOf,
   changesOf,
-  checkVersion,
   type PlantAttributes,
   plantNotFound,
   type PlantState,
@@ -29,7 +29,7 @@ import {
   findPlant,
   insertPlant,
   lockPlant,
-  lockPlantOf,
+  lockPlantByIncarnation,
   type PlantList,
   writePlant,
 } from './plants.repository.js';
@@ -43,7 +43,7 @@ export class PlantsService {
     private readonly intents: StockIntentsService,
   ) {}
 
-  /** Answers when the store has opened stock for it, so that it can be ordered at once. */
+  /** Creates a plant. Resolves once the store has opened stock for it, so that it can be ordered at once. */
   async create(context: RpcContext, given: NewPlant): Promise<Versioned<Plant> | Replayed> {
     const attributes = attributesOf(given, await idsOfLabels(this.database, labelsToFill(given)), 'available');
     return this.write(context, catalog.createPlant, async (tx) => {
@@ -53,7 +53,7 @@ export class PlantsService {
     });
   }
 
-  /** All attributes; absent optional ones are cleared, but an absent status keeps the current one. */
+  /** Replaces all attributes. Clears absent optional ones, except that an absent status leaves the current one. */
   async replace(
     context: RpcContext,
     given: PlantReplacement,
@@ -73,10 +73,10 @@ export class PlantsService {
 
   async get(plantId: number): Promise<Versioned<Plant>> {
     const plant = await findPlant(this.database, plantId);
-    return versioned(existing(plantId, plant), plant?.stamp);
+    return versioned(requirePlant(plantId, plant), plant?.stamp);
   }
 
-  /** Newest first. */
+  /** Lists plants newest first. */
   async find(list: PlantList, page: PageRequest): Promise<Page<Plant>> {
     const paging = new Paging(`plants by ${list.by}`, list.anyOf);
     const bounds = paging.bounds(page);
@@ -84,23 +84,27 @@ export class PlantsService {
     return paging.page(plants, bounds, { entry: toPlant, position: ({ incarnation }) => incarnation }, stamp);
   }
 
-  /** The store decides: with orders placed or approved the plant stays. */
+  /**
+   * Deletes a plant if the store allows it: open orders (placed or approved) prevent the deletion.
+   * @throws DomainError `plant-not-found`, `precondition-failed`, `plant-has-pending-orders`; CodedError `outcome-unknown` while the
+   * store has not decided
+   */
   async delete(context: RpcContext, plantId: number, ifVersion?: number): Promise<{ plantId: number }> {
     const { incarnation, attempt } = await this.database.transaction(async (tx) => {
-      const plant = existing(plantId, await lockPlant(tx, plantId));
-      checkVersion(plant, ifVersion);
+      const plant = requirePlant(plantId, await lockPlant(tx, plantId));
+      assertVersion(plant, ifVersion);
       const leaseMs = this.intents.leaseMsOf(context);
       return { ...plant, attempt: await intendToRetire(tx, plant.incarnation, actorOf(context), leaseMs) };
     });
     const { deleted, openOrders } = await this.intents.orOutcomeUnknown(
       incarnation,
-      `Deleting plant ${plantId} has begun, but the store has not decided yet; that goes on by itself. Read the plant to see it.`,
+      `Deleting plant ${plantId} has begun, but the store has not decided yet. The catalog keeps trying. Read the plant to see the result.`,
       () => this.retire(context, plantId, incarnation, attempt),
     );
     if (openOrders.length > 0) {
       throw new DomainError(
         'plant-has-pending-orders',
-        `Plant ${plantId} has orders that are placed or approved. Cancel them or wait for their delivery first.`,
+        `Plant ${plantId} has placed or approved orders. Cancel them or wait for their delivery first.`,
         { orders: openOrders },
       );
     }
@@ -109,10 +113,10 @@ export class PlantsService {
   }
 
   /**
-   * The store refuses an attempt that is older than one it has answered, which happens when a plant is deleted twice at the
-   * same time: it is made anew.
+   * Retires the plant's stock. When a plant is deleted twice at the same time, the store refuses the older attempt; then retries
+   * with a new attempt number.
    */
-  private async retire(context: RpcContext, plantId: number, incarnation: number, first: number): Promise<Retired> {
+  private async retire(context: RpcContext, plantId: number, incarnation: number, first: number): Promise<RetireOutcome> {
     let attempt = first;
     for (let tries = 1; ; tries++) {
       try {
@@ -121,7 +125,7 @@ export class PlantsService {
         if (tries === retireTries || !(error instanceof CodedError) || error.code !== 'unavailable') throw error;
       }
       const next = await this.database.transaction(async (tx) => {
-        const plant = await lockPlantOf(tx, incarnation);
+        const plant = await lockPlantByIncarnation(tx, incarnation);
         return plant && intendToRetire(tx, incarnation, actorOf(context), this.intents.leaseMsOf(context));
       });
       if (next === undefined) return { deleted: false, openOrders: [] };
@@ -137,8 +141,8 @@ export class PlantsService {
     changes: (plant: PlantState) => Partial<PlantAttributes>,
   ): Promise<Versioned<Plant> | Replayed> {
     return this.write(context, operation, async (tx) => {
-      const before = existing(plantId, await lockPlant(tx, plantId));
-      checkVersion(before, ifVersion);
+      const before = requirePlant(plantId, await lockPlant(tx, plantId));
+      assertVersion(before, ifVersion);
       const after = await writePlant(tx, before, { ...before, ...changes(before) });
       if (after.status !== before.status) {
         await intendToList(tx, after.incarnation, after.version, this.intents.leaseMsOf(context));
@@ -148,8 +152,8 @@ export class PlantsService {
   }
 
   /**
-   * Writes a plant once for an Idempotency-Key, and answers when nothing of it is left to tell the store. A repeated request
-   * tells what is left too: the first one may have ended between its commit and the store's answer.
+   * Writes a plant once per Idempotency-Key. Resolves when no call to the store is pending for it. A repeated request completes
+   * pending calls too: the first one may have ended between its commit and the store's answer.
    */
   private async write(
     context: RpcContext,
@@ -168,9 +172,9 @@ export class PlantsService {
     if (pending) {
       await this.intents.orOutcomeUnknown(
         pending.incarnation,
-        `Plant ${pending.id} is written, but the store does not know of it yet; that goes on by itself. ` +
-          'Read the plant to see it, or repeat the request with the same Idempotency-Key.',
-        () => this.intents.tell(context, pending),
+        `Plant ${pending.id} is saved, but the store has not confirmed it yet. The catalog keeps trying. ` +
+          'Read the plant, or repeat the request with the same Idempotency-Key.',
+        () => this.intents.syncPlant(context, pending),
       );
     }
     return answer;
@@ -184,13 +188,13 @@ async function insertNew(tx: Transaction, chosenId: number | undefined, attribut
     const plant = await insertPlant(tx, id, attributes);
     if (plant) return plant;
     if (chosenId !== undefined) {
-      throw new DomainError('plant-exists', `Plant ${id} exists. Change it by PUT, or leave id out and one is assigned.`);
+      throw new DomainError('plant-exists', `Plant ${id} exists. Change it by PUT, or omit the id to have one assigned.`);
     }
     // A client took the id between the draw and the claim: draw another.
   }
 }
 
-function existing(plantId: number, plant: PlantState | undefined): PlantState {
+function requirePlant(plantId: number, plant: PlantState | undefined): PlantState {
   if (!plant) throw plantNotFound(plantId);
   return plant;
 }

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import type { KnownStock } from '@plant-shop/contracts/reconcile';
 import fc from 'fast-check';
-import { checkedOf, type ComparedPlant, driftsOf, isBehind, pageOf, plantIdOf, seenTwice } from './drift.js';
+import { type ComparedPlant, confirmedDrifts, countPlantIds, driftsOf, isBehind, pageOf, plantIdOf } from './drift.js';
 
 const plant = (state: Partial<ComparedPlant> = {}): ComparedPlant => ({
   id: 7,
   incarnation: 10,
   version: 12,
   status: 'available',
-  isUnderWay: false,
+  hasIntent: false,
   ...state,
 });
 const stock = (state: Partial<KnownStock> = {}): KnownStock => ({
@@ -21,52 +21,52 @@ const stock = (state: Partial<KnownStock> = {}): KnownStock => ({
 const between = (plants: ComparedPlant[], known: KnownStock[]) =>
   driftsOf({ plants, stock: known, upTo: undefined }).map(({ drift }) => drift);
 
-describe('what differs between catalog and store', () => {
-  it('nothing, where both have the same life under the same status', () => {
+describe('differences between catalog and store', () => {
+  it('none for the same incarnation with the same status', () => {
     expect(between([plant()], [stock()])).toEqual([]);
     expect(between([], [stock({ listing: 'retired' })])).toEqual([]);
     expect(between([plant({ version: 5, incarnation: 5 })], [stock({ incarnation: 5, listingVersion: 9 })])).toEqual([]);
   });
 
-  it('a plant whose stock is unknown, or of an earlier life', () => {
+  it('a plant whose stock is unknown, or of an earlier incarnation', () => {
     expect(between([plant()], [])).toEqual(['stock-missing']);
     expect(between([plant()], [stock({ incarnation: 9 })])).toEqual(['stock-missing']);
     expect(between([plant()], [stock({ incarnation: 9, listing: 'retired' })])).toEqual(['stock-missing']);
   });
 
-  it('a status that the store has not heard of, or that the catalog has lost', () => {
+  it('a status that the store has not received, or that the catalog has lost', () => {
     expect(between([plant()], [stock({ listing: 'sold' })])).toEqual(['listing-differs']);
     expect(isBehind(plant(), stock({ listingVersion: 11 }))).toBe(false);
     expect(isBehind(plant(), stock({ listingVersion: 13 }))).toBe(true);
   });
 
-  it('a plant that was deleted: the store has a tombstone of it, or a later life', () => {
+  it('a deleted plant: the store has its tombstone, or a later incarnation', () => {
     expect(between([plant()], [stock({ listing: 'retired' })])).toEqual(['plant-deleted']);
     expect(between([plant()], [stock({ incarnation: 11, listing: 'retired' })])).toEqual(['plant-deleted']);
     expect(between([plant()], [stock({ incarnation: 11 })])).toEqual(['plant-deleted', 'plant-missing']);
   });
 
-  it('stock of a plant that is not there', () => {
+  it('stock of a plant that does not exist', () => {
     expect(between([], [stock()])).toEqual(['plant-missing']);
   });
 
-  it('nothing of a plant that the store is being told of, or that is being deleted', () => {
+  it('none for a plant with an intent', () => {
     for (const known of [[], [stock({ listing: 'sold' })], [stock({ listing: 'retired' })], [stock({ incarnation: 9 })]]) {
-      expect(between([plant({ isUnderWay: true })], known)).toEqual([]);
+      expect(between([plant({ hasIntent: true })], known)).toEqual([]);
     }
   });
 
-  it('is believed when it is seen twice without a change', () => {
+  it('count only if seen twice without a change', () => {
     const once = driftsOf({ plants: [plant(), plant({ id: 8 })], stock: [], upTo: undefined });
     const again = driftsOf({ plants: [plant(), plant({ id: 8, version: 13 })], stock: [], upTo: undefined });
-    expect(seenTwice(once, again).map(plantIdOf)).toEqual([7]);
+    expect(confirmedDrifts(once, again).map(plantIdOf)).toEqual([7]);
   });
 });
 
 describe('pages', () => {
   const ids = fc.uniqueArray(fc.integer({ min: 1, max: 60 })).map((list) => list.sort((a, b) => a - b));
 
-  it('show every id of either side exactly once, whatever their size', () => {
+  it('cover every id of either side exactly once, whatever their size', () => {
     fc.assert(
       fc.property(ids, ids, fc.integer({ min: 1, max: 7 }), (here, there, limit) => {
         const found: number[] = [];
@@ -80,7 +80,7 @@ describe('pages', () => {
             limit,
           );
           found.push(...driftsOf(page).map(plantIdOf));
-          checked += checkedOf(page);
+          checked += countPlantIds(page);
           after = page.upTo;
         }
         const differing = [...new Set([...here, ...there])].filter((id) => here.includes(id) !== there.includes(id));

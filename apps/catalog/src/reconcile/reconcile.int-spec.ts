@@ -3,16 +3,16 @@ import { catalog } from '@plant-shop/contracts/catalog';
 import type { PlantFinding } from '@plant-shop/contracts/reconcile';
 import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
-import { fails } from '../store.fake.js';
+import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
+import { fail } from '../store.fake.js';
 
-describe('after a database was set back', () => {
-  let shop: CatalogHarness;
+describe('after a database was restored', () => {
+  let shop: CatalogFixture;
   beforeAll(async () => {
-    shop = await CatalogHarness.start({ replicas: 2 });
+    shop = await CatalogFixture.start({ replicas: 2 });
   });
   afterEach(async () => {
-    shop.store.forgetFates();
+    shop.store.clearInterceptors();
     shop.store.openOrders.clear();
     await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0, 15_000);
     expect(await reconcile()).toEqual([]);
@@ -30,42 +30,42 @@ describe('after a database was set back', () => {
       page = { after: next };
     }
   }
-  const shelfOf = (plantId: number) => shop.store.shelves.get(plantId)!;
+  const stockOf = (plantId: number) => shop.store.stock.get(plantId)!;
   const exists = async (plantId: number) =>
     (await outcomeOf(shop.caller.call(catalog.getPlant, { plantId }))) !== 'plant-not-found';
 
-  it('a plant that the store forgot is opened anew, with no units since nobody knows how many there are', async () => {
+  it('a plant that the store has lost is reopened without units, since their number is unknown', async () => {
     const [forgotten, older] = [await shop.create({ quantity: 5 }), await shop.create({ quantity: 5 })];
     await shop.create();
-    shop.store.shelves.delete(forgotten.id);
-    shelfOf(older.id).incarnation -= 1;
+    shop.store.stock.delete(forgotten.id);
+    stockOf(older.id).incarnation -= 1;
     const found = [forgotten, older].map(({ id: plantId }) => ({ plantId, drift: 'stock-missing' }));
     expect(await reconcile({ dryRun: true })).toEqual(found.map((one) => ({ ...one, outcome: 'found' })));
-    expect(shop.store.shelves.has(forgotten.id)).toBe(false);
+    expect(shop.store.stock.has(forgotten.id)).toBe(false);
     expect(await reconcile()).toEqual(found.map((one) => ({ ...one, outcome: 'mended' })));
-    expect(shelfOf(forgotten.id)).toMatchObject({ listing: 'available', units: 0 });
+    expect(stockOf(forgotten.id)).toMatchObject({ listing: 'available', units: 0 });
   });
 
-  it('a status that the store has not heard of is told again', async () => {
+  it('a status that the store has not received is sent again', async () => {
     const { id } = await shop.create({ status: 'pending' });
-    Object.assign(shelfOf(id), { listing: 'available', listingVersion: 1 });
+    Object.assign(stockOf(id), { listing: 'available', listingVersion: 1 });
     expect(await reconcile()).toEqual([{ plantId: id, drift: 'listing-differs', outcome: 'mended' }]);
-    expect(shelfOf(id).listing).toBe('pending');
+    expect(stockOf(id).listing).toBe('pending');
   });
 
-  it('a status that the catalog has lost gives way to what the catalog says, under a version beyond the lost one', async () => {
+  it('a status that the catalog has lost is replaced by its present one, under a version beyond the lost one', async () => {
     const { id } = await shop.create({ status: 'pending' });
-    Object.assign(shelfOf(id), { listing: 'sold', listingVersion: shelfOf(id).listingVersion + 1_000 });
+    Object.assign(stockOf(id), { listing: 'sold', listingVersion: stockOf(id).listingVersion + 1_000 });
     await raise();
     expect(await reconcile()).toEqual([{ plantId: id, drift: 'listing-differs', outcome: 'mended' }]);
-    expect(shelfOf(id).listing).toBe('pending');
+    expect(stockOf(id).listing).toBe('pending');
   });
 
-  it('a plant that was deleted meanwhile is deleted again, whatever came after it under its id', async () => {
+  it('a plant that was deleted after the backup is deleted again, even if its id was reused', async () => {
     const [retired, again, alive] = [await shop.create(), await shop.create(), await shop.create()];
-    shelfOf(retired.id).listing = 'retired';
-    Object.assign(shelfOf(again.id), { listing: 'retired', incarnation: shelfOf(again.id).incarnation + 500 });
-    Object.assign(shelfOf(alive.id), { incarnation: shelfOf(alive.id).incarnation + 500 });
+    stockOf(retired.id).listing = 'retired';
+    Object.assign(stockOf(again.id), { listing: 'retired', incarnation: stockOf(again.id).incarnation + 500 });
+    Object.assign(stockOf(alive.id), { incarnation: stockOf(alive.id).incarnation + 500 });
     await raise();
     expect(await reconcile()).toEqual([
       { plantId: retired.id, drift: 'plant-deleted', outcome: 'mended' },
@@ -74,28 +74,28 @@ describe('after a database was set back', () => {
       { plantId: alive.id, drift: 'plant-missing', outcome: 'mended' },
     ]);
     for (const { id } of [retired, again, alive]) expect(await exists(id)).toBe(false);
-    expect(shelfOf(alive.id).listing).toBe('retired');
+    expect(stockOf(alive.id).listing).toBe('retired');
   });
 
-  it('stock of a plant that is not there is retired, unless orders are open: those are named', async () => {
+  it('stock of a plant that does not exist is retired, unless orders are open, which are named', async () => {
     const [free, ordered] = [await shop.create(), await shop.create()];
     await shop.database.query('DELETE FROM plants WHERE id = ANY($1)', [[free.id, ordered.id]]);
-    shelfOf(ordered.id).refusedAttempt = 1_000_000_000_000;
+    stockOf(ordered.id).refusedAttempt = 1_000_000_000_000;
     shop.store.openOrders.set(ordered.id, [71, 72]);
     await raise();
     const left = { plantId: ordered.id, drift: 'plant-missing', outcome: 'left', openOrders: [71, 72] };
     expect(await reconcile()).toEqual([{ plantId: free.id, drift: 'plant-missing', outcome: 'mended' }, left]);
     expect(await reconcile()).toEqual([left]);
-    expect(shelfOf(ordered.id).listing).toBe('available');
-    // What the report says that a person can do: the plant is created again.
+    expect(stockOf(ordered.id).listing).toBe('available');
+    // The remedy that the report names: create the plant again.
     await shop.create({ id: ordered.id, quantity: 3 });
-    expect(shelfOf(ordered.id)).toMatchObject({ listing: 'available', units: 3 });
+    expect(stockOf(ordered.id)).toMatchObject({ listing: 'available', units: 3 });
   });
 
-  it('numbers go on beyond all that the store knows, so that no new plant is taken for an old one', async () => {
+  it('numbers are raised beyond all that the store knows, so that no new plant is taken for an old one', async () => {
     const before = await shop.create();
-    const lost = { ...shelfOf(before.id), incarnation: 5_000_000_000_000, listingVersion: 5_000_000_000_007, listing: 'retired' as const };
-    shop.store.shelves.set(before.id + 3, lost);
+    const lost = { ...stockOf(before.id), incarnation: 5_000_000_000_000, listingVersion: 5_000_000_000_007, listing: 'retired' as const };
+    shop.store.stock.set(before.id + 3, lost);
     const looked = await raise(true);
     expect(looked.raised.map(({ sequence }) => sequence)).toEqual(['plant_versions', 'plant_ids']);
     expect(shapeOf(looked)).toEqual(shapeOf(sampleOf(catalog.raiseNumbers).answer));
@@ -103,23 +103,23 @@ describe('after a database was set back', () => {
     expect(await raise()).toEqual({ raised: [] });
     const after = await shop.create();
     expect(after.id).toBe(before.id + 4);
-    expect(shelfOf(after.id).incarnation).toBeGreaterThan(5_000_000_000_007);
+    expect(stockOf(after.id).incarnation).toBeGreaterThan(5_000_000_000_007);
   });
 
-  it('what is under way is left alone', async () => {
-    shop.store.next('openStock', fails);
+  it('a plant with an intent is left alone', async () => {
+    shop.store.interceptNext('openStock', fail);
     await expect(outcomeOf(shop.create())).resolves.toBe('outcome-unknown');
     expect(await reconcile()).toEqual([]);
   });
 
-  it('what the store could not be told now goes on by itself', async () => {
+  it('a repair whose call to the store fails completes in the background', async () => {
     const { id } = await shop.create();
-    shop.store.shelves.delete(id);
-    shop.store.next('openStock', fails);
+    shop.store.stock.delete(id);
+    shop.store.interceptNext('openStock', fail);
     expect(await reconcile()).toEqual([{ plantId: id, drift: 'stock-missing', outcome: 'unfinished' }]);
   });
 
-  it('nothing differs while plants are created, changed and deleted', async () => {
+  it('no difference is reported while plants are created, changed and deleted', async () => {
     let stopped = false;
     const serving = Array.from({ length: 8 }, async (_, n) => {
       while (!stopped) {
@@ -137,7 +137,7 @@ describe('after a database was set back', () => {
 
   it('answers as the contract says', async () => {
     const { id } = await shop.create();
-    shop.store.shelves.delete(id);
+    shop.store.stock.delete(id);
     const answer = await shop.caller.call(catalog.reconcilePlants, { after: id - 1, limit: 1 });
     const { openOrders, ...finding } = sampleOf(catalog.reconcilePlants).answer.findings[1]!;
     expect(openOrders).toBeDefined();

@@ -4,18 +4,18 @@ import type { ComparedPlant } from './drift.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** By ascending id. */
+/** Lists plants by ascending id. */
 export function findPlantsToCompare(db: Reader, after: number, limit: number): Promise<ComparedPlant[]> {
   return db.query(
     `SELECT plants.id, plants.incarnation, plants.version, plants.status,
-       stock_intents.incarnation IS NOT NULL AS "isUnderWay"
+       stock_intents.incarnation IS NOT NULL AS "hasIntent"
      FROM plants LEFT JOIN stock_intents ON stock_intents.incarnation = plants.incarnation
      WHERE plants.id > $1 ORDER BY plants.id LIMIT $2`,
     [after, limit],
   );
 }
 
-/** For stock whose plant is not here any more, so that no intent can stand for it. */
+/** Draws an attempt for stock without a plant, for which no intent can exist. */
 export async function drawRetireAttempt(tx: Transaction): Promise<number> {
   return onlyRow(await tx.query<{ attempt: number }>(`SELECT nextval('retire_attempts') AS attempt`)).attempt;
 }

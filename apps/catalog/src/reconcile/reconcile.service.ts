@@ -17,33 +17,33 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import type { PlantState } from '../plants/plant.js';
-import { lockPlantOf, writePlant } from '../plants/plants.repository.js';
+import { lockPlantByIncarnation, writePlant } from '../plants/plants.repository.js';
 import type { StockIntent } from '../stock/stock-intent.js';
 import { intendToList, intendToOpen, intendToRetire, lockIntent } from '../stock/stock-intents.repository.js';
 import { StockIntentsService } from '../stock/stock-intents.service.js';
 import {
-  checkedOf,
   type ComparedPlant,
+  confirmedDrifts,
+  countPlantIds,
   type Drift,
   driftsOf,
   isBehind,
   pageOf,
-  type PlantPage,
   plantIdOf,
-  seenTwice,
+  type PlantPage,
 } from './drift.js';
 import { drawRetireAttempt, findPlantsToCompare } from './reconcile.repository.js';
 
-/** Versions that changed no status were never told to the store, and a backup may be old. Of 2^53 this is nothing. */
+/** The store does not know versions that changed no status, and a backup may be old. Negligible beside 2^53. */
 const versionMargin = 1_000_000_000;
 const attemptMargin = 1_000_000;
 
-type Mended = Pick<PlantFinding, 'outcome' | 'openOrders'>;
-const mended: Mended = { outcome: 'mended' };
+type MendResult = Pick<PlantFinding, 'outcome' | 'openOrders'>;
+const mended: MendResult = { outcome: 'mended' };
 
 /**
- * Compares plants with the store's stock after one of both databases was set back, and mends what differs by the same
- * intents and calls by which plants are created, listed and deleted: the store decides as it always does.
+ * Compares plants with the store's stock after one of the two databases was restored. Repairs differences with the same intents and
+ * calls that create, list and delete plants, so the store applies its usual rules.
  */
 @Injectable()
 export class ReconcileService {
@@ -54,7 +54,10 @@ export class ReconcileService {
     @InjectLogger() private readonly logger: Logger,
   ) {}
 
-  /** A set back sequence would give a new plant an incarnation that the store takes for an old one. */
+  /**
+   * Raises sequences beyond the store's numbers. Otherwise a restored sequence could give a new plant an incarnation that the store
+   * considers old.
+   */
   async raiseNumbers(context: RpcContext, { dryRun = false }: RaiseNumbers): Promise<{ raised: RaisedNumber[] }> {
     const highest = await this.rpc.call(store.readHighestNumbers, {}, context);
     const wanted: SequenceToRaise[] = [
@@ -75,6 +78,7 @@ export class ReconcileService {
     return { raised };
   }
 
+  /** Compares one page of plants with the store's stock and repairs the differences, unless `dryRun`. */
   async reconcile(
     context: RpcContext,
     { after = 0, limit = 500, dryRun = false }: ReconcilePlants,
@@ -82,12 +86,12 @@ export class ReconcileService {
     const first = await this.read(context, after, limit);
     const seen = driftsOf(first);
     if (seen.length === 0) return reconciled(first, first.upTo, []);
-    // What is created or deleted while the two sides are read looks like a difference once, and not twice.
+    // Reads twice: a plant that is created or deleted between reading the two sides differs once, but not twice.
     const second = await this.read(context, after, limit);
     const findings: PlantFinding[] = [];
-    for (const drift of seenTwice(seen, driftsOf(second))) {
+    for (const drift of confirmedDrifts(seen, driftsOf(second))) {
       const what = { plantId: plantIdOf(drift), drift: drift.drift };
-      const result: Mended | undefined = dryRun ? { outcome: 'found' } : await this.tryToMend(context, drift);
+      const result: MendResult | undefined = dryRun ? { outcome: 'found' } : await this.tryToMend(context, drift);
       if (!result) continue;
       findings.push({ ...what, ...result });
       this.logger.info({ ...what, ...result }, 'drift between catalog and store');
@@ -96,14 +100,14 @@ export class ReconcileService {
     return reconciled(second, ends.length === 0 ? undefined : Math.min(...ends), findings);
   }
 
-  /** Plants first: the store knows at once of whatever a plant without an intent has been told. */
+  /** Reads the plants first: the store has already acknowledged the state of any plant without an intent. */
   private async read(context: RpcContext, after: number, limit: number): Promise<PlantPage> {
     const plants = await findPlantsToCompare(this.database, after, limit);
     const stock = await this.rpc.call(store.listAllStock, { after, limit }, context);
     return pageOf(plants, stock, limit);
   }
 
-  private async tryToMend(context: RpcContext, drift: Drift): Promise<Mended | undefined> {
+  private async tryToMend(context: RpcContext, drift: Drift): Promise<MendResult | undefined> {
     try {
       return await this.mend(context, drift);
     } catch (error) {
@@ -113,15 +117,15 @@ export class ReconcileService {
     }
   }
 
-  /** @returns undefined when the plant has changed meanwhile: there is nothing to mend, or it goes on by itself */
-  private async mend(context: RpcContext, drift: Drift): Promise<Mended | undefined> {
+  /** @returns undefined if the plant has changed meanwhile: nothing differs any more, or an intent will complete it */
+  private async mend(context: RpcContext, drift: Drift): Promise<MendResult | undefined> {
     switch (drift.drift) {
       case 'stock-missing':
-        return this.openAnew(context, drift.plant);
+        return this.reopenStock(context, drift.plant);
       case 'listing-differs':
-        return this.listAgain(context, drift.plant, isBehind(drift.plant, drift.stock));
+        return this.relist(context, drift.plant, isBehind(drift.plant, drift.stock));
       case 'plant-deleted':
-        return this.deleteAgain(context, drift.plant);
+        return this.retryDeletion(context, drift.plant);
       case 'plant-missing':
         return this.retireStock(context, drift.stock);
       default:
@@ -129,30 +133,30 @@ export class ReconcileService {
     }
   }
 
-  /** With no units: nobody knows how many are left, and one too few is not sold while one too many is. */
-  private openAnew(context: RpcContext, plant: ComparedPlant): Promise<Mended | undefined> {
-    return this.tell(context, plant, async (tx, { incarnation }) => {
+  /** Opens stock with no units: the number left is unknown, and selling units that do not exist is worse than selling none. */
+  private reopenStock(context: RpcContext, plant: ComparedPlant): Promise<MendResult | undefined> {
+    return this.intendAndSync(context, plant, async (tx, { incarnation }) => {
       await intendToOpen(tx, incarnation, 0, this.intents.leaseMsOf(context));
       return { version: plant.version, opens: true, units: 0, listsVersion: null };
     });
   }
 
-  private listAgain(context: RpcContext, plant: ComparedPlant, isOutdated: boolean): Promise<Mended | undefined> {
-    return this.tell(context, plant, async (tx, found) => {
+  private relist(context: RpcContext, plant: ComparedPlant, isOutdated: boolean): Promise<MendResult | undefined> {
+    return this.intendAndSync(context, plant, async (tx, found) => {
       const { incarnation, version } = isOutdated ? await writePlant(tx, found, found) : found;
       await intendToList(tx, incarnation, version, this.intents.leaseMsOf(context));
       return { version, opens: false, units: null, listsVersion: version };
     });
   }
 
-  private async tell(
+  private async intendAndSync(
     context: RpcContext,
     plant: ComparedPlant,
     intend: (
       tx: Transaction,
       found: PlantState,
     ) => Promise<Omit<StockIntent, 'incarnation' | 'retireAttempt'> & { readonly version: number }>,
-  ): Promise<Mended | undefined> {
+  ): Promise<MendResult | undefined> {
     const intent = await this.database.transaction(async (tx) => {
       const found = await lockUnchanged(tx, plant);
       if (!found) return undefined;
@@ -161,32 +165,32 @@ export class ReconcileService {
     });
     if (!intent) return undefined;
     const { id, incarnation, status } = plant;
-    await this.goOn(incarnation, () =>
-      this.intents.tell(context, { id, incarnation, status, retireAttempt: null, ...intent }),
+    await this.callStore(incarnation, () =>
+      this.intents.syncPlant(context, { id, incarnation, status, retireAttempt: null, ...intent }),
     );
     return mended;
   }
 
-  private async deleteAgain(context: RpcContext, plant: ComparedPlant): Promise<Mended | undefined> {
+  private async retryDeletion(context: RpcContext, plant: ComparedPlant): Promise<MendResult | undefined> {
     const attempt = await this.database.transaction(async (tx) => {
       const found = await lockUnchanged(tx, plant);
       return found && intendToRetire(tx, plant.incarnation, actorOf(context), this.intents.leaseMsOf(context));
     });
     if (attempt === undefined) return undefined;
     const { id, incarnation } = plant;
-    const { openOrders } = await this.goOn(incarnation, () => this.intents.retire(context, id, incarnation, attempt));
+    const { openOrders } = await this.callStore(incarnation, () => this.intents.retire(context, id, incarnation, attempt));
     return openOrders.length > 0 ? { outcome: 'left', openOrders } : mended;
   }
 
-  /** What fails here is carried on at once by the loop that carries on all intents. */
-  private goOn<T>(incarnation: number, work: () => Promise<T>): Promise<T> {
-    return this.intents.orOutcomeUnknown(incarnation, 'It goes on by itself.', work);
+  /** Runs calls to the store. If they fail, the intents' loop retries at once. */
+  private callStore<T>(incarnation: number, work: () => Promise<T>): Promise<T> {
+    return this.intents.orOutcomeUnknown(incarnation, 'The catalog keeps trying.', work);
   }
 
   private async retireStock(
     context: RpcContext,
     { plantId, incarnation }: { readonly plantId: number; readonly incarnation: number },
-  ): Promise<Mended> {
+  ): Promise<MendResult> {
     const attempt = await this.database.transaction(async (tx) => {
       audit(tx, actorOf(context), catalog.reconcilePlants, plantId);
       return drawRetireAttempt(tx);
@@ -196,9 +200,9 @@ export class ReconcileService {
   }
 }
 
-/** The plant, locked, if it is as it was compared and nothing of it is under way. */
+/** Locks a plant. @returns undefined if it has changed since it was compared, or has an intent */
 async function lockUnchanged(tx: Transaction, plant: ComparedPlant): Promise<PlantState | undefined> {
-  const found = await lockPlantOf(tx, plant.incarnation);
+  const found = await lockPlantByIncarnation(tx, plant.incarnation);
   if (found?.version !== plant.version) return undefined;
   return (await lockIntent(tx, plant.incarnation)) ? undefined : found;
 }
@@ -208,5 +212,5 @@ function reconciled(
   next: number | undefined,
   findings: readonly PlantFinding[],
 ): ReconciledPage<PlantFinding, number> {
-  return { checked: checkedOf(page), ...(next !== undefined && { next }), findings };
+  return { checked: countPlantIds(page), ...(next !== undefined && { next }), findings };
 }

@@ -10,24 +10,24 @@ const few = (plants: number): ListLength => ({ plants, oldest: 1 });
 const many = (oldest: number): ListLength => ({ plants: countedPlants, oldest });
 
 describe('the plan of a search', () => {
-  it('reads the condition that the fewest plants meet', () => {
+  it('reads the most selective condition', () => {
     const tags: MeasuredLists = { lists: { of: 'tags', values: ['shade'] }, lengths: [few(9)] };
     expect(planSearch([word('plant', many(999_000)), tags, word('fern', few(30))], { of: 'all' }).driver).toEqual(tags.lists);
   });
 
-  it('takes lists that were not counted to their end to be as long as their newest entries lie densely', () => {
+  it('extrapolates the length of partly counted lists from the density of their newest entries', () => {
     const rare = word('rare', many(10));
     expect(planSearch([word('common', many(999_000)), rare], { of: 'all' }).driver).toEqual(rare.lists);
   });
 
-  it('checks the other words plant by plant, and reads the fewer candidates the more that costs', () => {
+  it('checks the other words plant by plant, and reads fewer candidates the more each check costs', () => {
     const plan = planSearch([word('fern', few(3)), word('p', many(1), many(2), many(3), many(4))], { of: 'all' });
     expect(plan.others).toEqual([expect.arrayContaining([{ word: 'p0', distance: 0 }])]);
     expect(plan.scan).toBe(1_000);
     expect(checkAll(plan)).toMatchObject({ driver: { of: 'all' }, others: [{ length: 4 }, { length: 1 }], scan: 800 });
   });
 
-  it('reads what has no index of its own without conditions that have one', () => {
+  it('reads the fallback if no condition has an index', () => {
     expect(planSearch([], { of: 'status', values: ['sold'] })).toEqual({ driver: { of: 'status', values: ['sold'] }, others: [], scan: 1_000 });
   });
 });

@@ -1,19 +1,19 @@
-/** A word that stands for a word of the query, and how far it is from it: 0 the same, 1 begins with it, 2 looks like it. */
+/** An indexed word that matches a word of the query. Distance: 0 equal, 1 begins with it, 2 similar. */
 export interface Term {
   readonly word: string;
   readonly distance: number;
 }
 
-/** How long a list of plants is: `plants` of its newest were counted, at most `countedPlants`, down to `oldest`. */
+/** The measured length of a list of plants: `plants` of its newest entries were counted, at most `countedPlants`, down to `oldest`. */
 export interface ListLength {
   readonly plants: number;
   readonly oldest: number | null;
 }
 
-/** The most entries of a list that are counted to tell how long it is. */
+/** The most entries of a list that are counted to estimate its length. */
 export const countedPlants = 128;
 
-/** Plants that have any of some values, each value with an index of its own in the order of creation. */
+/** Plants that have any of some values. An index lists the plants of each value in order of creation. */
 export type PlantLists =
   | WordLists
   | { readonly of: 'tags' | 'category' | 'status'; readonly values: readonly string[] }
@@ -24,17 +24,17 @@ export interface WordLists {
   readonly terms: readonly Term[];
 }
 
-/** Conditions that all must hold, one of which is read from its index. */
+/** How a search is executed: one condition is read from its index, the others are checked plant by plant. */
 export interface SearchPlan {
-  /** Read newest first; every plant that matches is in these lists. */
+  /** The condition that is read from its index, newest first. Every match is in these lists. */
   readonly driver: PlantLists;
-  /** The terms of the query's other words, each list an alternative. */
+  /** The terms of the query's other words: a plant must have one term of each list. */
   readonly others: readonly (readonly Term[])[];
-  /** Entries of each list that one page reads. */
+  /** The number of entries that a page reads from each list. */
   readonly scan: number;
 }
 
-/** A condition with an index, and how long its lists are. */
+/** A condition with an index, and the lengths of its lists. */
 export interface MeasuredLists {
   readonly lists: PlantLists;
   readonly lengths: readonly ListLength[];
@@ -42,12 +42,13 @@ export interface MeasuredLists {
 
 const maxScan = 1_000;
 const minScan = 15;
-/** Index entries that a page may look at, roughly. */
+/** Approximate number of index entries that a page may read. */
 const work = 4_000;
 
 /**
- * Reads the condition that the fewest plants meet and checks the others plant by plant.
- * @param conditions those with an index; `fallback` is read where there are none
+ * Plans a search: reads the most selective condition from its index and checks the others plant by plant.
+ * @param conditions the conditions that have an index
+ * @param fallback read if there are no such conditions
  */
 export function planSearch(conditions: readonly MeasuredLists[], fallback: PlantLists): SearchPlan {
   const newest = Math.max(1, ...conditions.flatMap(({ lengths }) => lengths.map(({ oldest }) => oldest ?? 0)));
@@ -57,13 +58,13 @@ export function planSearch(conditions: readonly MeasuredLists[], fallback: Plant
   return { driver, others, scan: scanOf(others, listsOf(driver)) };
 }
 
-/** The same search with nothing read from an index of its own: every word is checked plant by plant. */
+/** Returns the plan that uses no condition's index: every word is checked plant by plant. */
 export function checkAll({ driver, others }: SearchPlan): SearchPlan {
   const all = driver.of === 'words' ? [...others, driver.terms] : others;
   return { driver: { of: 'all' }, others: all, scan: scanOf(all, 1) };
 }
 
-/** Each candidate costs a look-up for each term that it is checked for. */
+/** Returns how many entries to read from each list, given that checking a candidate costs one look-up per term. */
 function scanOf(others: readonly (readonly Term[])[], listsRead: number): number {
   const checks = Math.max(1, others.reduce((sum, terms) => sum + terms.length, 0));
   return Math.min(maxScan, Math.max(minScan, Math.floor(work / checks / listsRead)));
@@ -74,7 +75,10 @@ function listsOf(lists: PlantLists): number {
   return Math.max(1, lists.of === 'words' ? lists.terms.length : lists.values.length);
 }
 
-/** From how densely a list's newest entries lie among all incarnations; `newest` need only be the same for all. */
+/**
+ * Estimates the total length of the lists by extrapolating the density of their newest entries. `newest` only has to be the same for
+ * all lists that are compared.
+ */
 const estimated = (lengths: readonly ListLength[], newest: number): number =>
   lengths.reduce((sum, { plants, oldest }) => {
     if (plants < countedPlants || oldest === null) return sum + plants;

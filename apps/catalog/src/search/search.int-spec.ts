@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type NewPlant, type Plant, type PlantSort, type SearchPlants } from '@plant-shop/contracts/catalog';
-import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
+import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
 
-let shop: CatalogHarness;
+let shop: CatalogFixture;
 
 beforeAll(async () => {
-  shop = await CatalogHarness.start();
+  shop = await CatalogFixture.start();
 });
 afterAll(() => shop.stop());
 
@@ -28,7 +28,7 @@ async function walk(asked: Asked): Promise<{ names: string[]; pages: number }> {
   return { names: found, pages };
 }
 
-/** Plants straight into the table: the triggers index them like all others. */
+/** Inserts plants directly into the table; triggers index them like all others. */
 async function fill(count: number, name: string): Promise<void> {
   await shop.database.query(
     `INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes)
@@ -48,13 +48,13 @@ describe('a search', () => {
     expect(await names({ q: '?!' })).toEqual([]);
   });
 
-  it('finds words by their beginnings', async () => {
+  it('finds words by their prefixes', async () => {
     await named('Zamioculcas zamiifolia');
     expect(await names({ q: 'zami' })).toEqual(['Zamioculcas zamiifolia']);
     expect(await names({ q: 'zamiocul zamiif' })).toEqual(['Zamioculcas zamiifolia']);
   });
 
-  it('finds a word that is spelled wrongly, unless a plant has it so', async () => {
+  it('corrects a misspelled word, unless a plant has exactly that word', async () => {
     await named('Philodendron hederaceum');
     expect(await names({ q: 'philodendrum' })).toEqual(['Philodendron hederaceum']);
     expect(await names({ q: 'filodendron hederaceum' })).toEqual(['Philodendron hederaceum']);
@@ -75,18 +75,18 @@ describe('a search', () => {
     expect(await shop.database.query(`SELECT word FROM plant_words WHERE word LIKE 'qua%' OR word = 'quercus'`)).toEqual([]);
   });
 
-  it('finds what meets all conditions', async () => {
+  it('finds plants that meet all conditions', async () => {
     await named('Sansevieria one', { tags: [{ name: 'dry' }, { name: 'tall' }], category: { name: 'Snake plants' } });
     await named('Sansevieria two', { tags: [{ name: 'dry' }], category: { name: 'Other snakes' } });
     await named('Sansevieria three', { tags: [{ name: 'wet' }], category: { name: 'Snake plants' } });
-    expect(await names({ q: 'sansevieria', tags: ['dry', 'nobody has it'] })).toEqual(['Sansevieria two', 'Sansevieria one']);
+    expect(await names({ q: 'sansevieria', tags: ['dry', 'unused'] })).toEqual(['Sansevieria two', 'Sansevieria one']);
     expect(await names({ category: 'Snake plants' })).toEqual(['Sansevieria three', 'Sansevieria one']);
     expect(await names({ category: 'Snake plants', tags: ['dry'] })).toEqual(['Sansevieria one']);
     expect(await names({ category: 'snake plants' })).toEqual([]);
     expect(await names({ q: 'sansevieria', category: 'Snake plants', tags: ['tall'], status: ['sold'] })).toEqual([]);
   });
 
-  it('sorts by relevance: the word itself in the name, then in tags, then longer words', async () => {
+  it('sorts by relevance: the exact word in the name, then in tags, then longer words', async () => {
     await named('Fernleaf');
     await named('Aspidium', { tags: [{ name: 'fern' }] });
     await named('Tree fern');
@@ -124,7 +124,7 @@ describe('a search', () => {
     expect(await outcomeOf(search({ q: 'a b c d e f g h h H' }))).toEqual([]);
   });
 
-  it.each<PlantSort>(['relevance', 'newest', 'name'])('shows each of more plants than a page looks at once, by %s', async (sort) => {
+  it.each<PlantSort>(['relevance', 'newest', 'name'])('pages through more plants than one page scans without repetitions, by %s', async (sort) => {
     const word = `many${sort}`;
     await fill(2_300, `${word} %s`);
     const { names: found, pages } = await walk({ q: word, sort, limit: 700 });
@@ -133,7 +133,7 @@ describe('a search', () => {
     expect(pages).toBeGreaterThanOrEqual(4);
   });
 
-  it('shows none twice when plants are added between pages', async () => {
+  it('shows no plant twice when plants are added between pages', async () => {
     await fill(1_200, 'growing %s');
     const first = await shop.raw(catalog.searchPlants, { q: 'growing', limit: 600 });
     await fill(600, 'growing more %s');
@@ -166,14 +166,14 @@ describe('facets', () => {
     expect(await shop.caller.call(catalog.getPlantFacets, { q: 'no such plant' })).toMatchObject({ plants: 0, complete: true });
   });
 
-  it('say when they counted the newest plants alone', async () => {
+  it('say when they counted only the newest plants', async () => {
     await fill(1_500, 'lots %s');
     expect(await shop.caller.call(catalog.getPlantFacets, { q: 'lots' })).toMatchObject({ plants: 1_000, complete: false });
   });
 });
 
 describe('a server without pg_trgm', () => {
-  it('finds words and their beginnings, and none that are spelled wrongly', async () => {
+  it('finds words and prefixes, but does not correct misspelled words', async () => {
     await named('Guzmania');
     expect(await names({ q: 'guzmannia' })).toEqual(['Guzmania']);
     await shop.database.query('DROP EXTENSION pg_trgm CASCADE');
@@ -182,8 +182,8 @@ describe('a server without pg_trgm', () => {
   });
 });
 
-describe('plants that were there before search was', () => {
-  it('are indexed by the migration, in pieces that may be begun again', async () => {
+describe('plants that existed before the search index', () => {
+  it('are indexed by the migration, which can be repeated', async () => {
     await shop.database.query('DELETE FROM plant_words');
     await shop.database.query('CALL index_all_plants()');
     await shop.database.query('CALL index_all_plants()');

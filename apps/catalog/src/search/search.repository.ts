@@ -1,25 +1,26 @@
 import { maxFacetValues, type PlantFacets, type PlantSort, type PlantStatus } from '@plant-shop/contracts/catalog';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
+import { stampOfAll } from '../catalog-versions/catalog-versions.repository.js';
 import type { PlantState } from '../plants/plant.js';
 import { columns, readBytes, type Stamped } from '../plants/plants.repository.js';
-import { stampOfAll } from '../stamps/stamps.repository.js';
-import type { SearchPlace } from './search-place.js';
+import type { SearchPosition } from './search-position.js';
 import { countedPlants, type ListLength, type PlantLists, type SearchPlan } from './search-plan.js';
 
-/** A term of the query's word `number`, with the length of its list of plants; `word` is null where no plant has such a word. */
+/** An indexed word that matches a word of the query, with the length of its list of plants. */
 export interface FoundTerm extends ListLength {
+  /** The number of the query's word, in alphabetical order. */
   readonly number: number;
-  /** The word of the query. */
-  readonly said: string;
+  readonly queryWord: string;
+  /** Null: no plant has a word that equals or begins with `queryWord`. */
   readonly word: string | null;
   readonly distance: number;
   /** Whether the server has pg_trgm. */
   readonly hasTrigrams: boolean;
 }
 
-// Bounds instead of an equality: with that, Postgres may walk the list of all plants for those of a category, and would walk far
-// for a rare one. In this order there is no index but the category's own.
+// Range bounds instead of an equality, and sorted by category: for an equality, Postgres may scan all plants by incarnation and
+// filter, which takes long for a rare category. Only the category's own index has this order.
 const inCategory = (before: string): string =>
   `plants.category ->> 'name' >= wanted.value AND (plants.category ->> 'name', plants.incarnation) < (wanted.value, ${before})`;
 const newestFirst = 'incarnation DESC';
@@ -29,14 +30,14 @@ const lengthOf = (list: string, order = newestFirst): string =>
   `SELECT count(*)::integer AS plants, min(incarnation) AS oldest FROM (${list} ORDER BY ${order} LIMIT ${countedPlants}) AS newest`;
 const lengthOfWord = lengthOf('SELECT incarnation FROM plant_words WHERE plant_words.word = term.word');
 
-/** The most words that a beginning stands for: those that come first in the alphabet. */
+/** The most completions of a query's word; the alphabetically first ones are used. */
 const maxCompletions = 16;
 
-// Steps from word to word in the index, so that a word with a million entries costs as much as one with a single entry.
+// Skip scan: steps from distinct word to distinct word, so a word with a million entries costs as much as one with a single entry.
 const findTerms: Statement = {
   name: 'find-terms',
   text: `
-    SELECT query.number::integer, query.said, term.word, coalesce((term.word <> query.said)::integer, 0) AS distance,
+    SELECT query.number::integer, query.said AS "queryWord", term.word, coalesce((term.word <> query.said)::integer, 0) AS distance,
       coalesce(length.plants, 0) AS plants, length.oldest,
       to_regprocedure('similarity(text, text)') IS NOT NULL AS "hasTrigrams"
     FROM (SELECT said COLLATE "C" AS said, row_number() OVER (ORDER BY said) AS number FROM words_of($1) AS said LIMIT $2) AS query
@@ -53,7 +54,7 @@ const findTerms: Statement = {
     ORDER BY query.number, term.word`,
 };
 
-/** The words of the query in the alphabet's order, at most `limit`, each with the words of plants that are or begin with it. */
+/** Returns at most `limit` words of the query in alphabetical order, each with the indexed words that equal or begin with it. */
 export function findCompletions(tx: Transaction, query: string, limit: number): Promise<FoundTerm[]> {
   return tx.query<FoundTerm>(findTerms, [query, limit]);
 }
@@ -61,7 +62,7 @@ export function findCompletions(tx: Transaction, query: string, limit: number): 
 const findSimilar: Statement = {
   name: 'find-similar-terms',
   text: `
-    SELECT query.number, query.said, term.word, 2 AS distance, length.plants, length.oldest, true AS "hasTrigrams"
+    SELECT query.number, query.said AS "queryWord", term.word, 2 AS distance, length.plants, length.oldest, true AS "hasTrigrams"
     FROM unnest($1::text[], $2::integer[]) AS query (said, number)
     CROSS JOIN LATERAL (
       SELECT word FROM search_words WHERE word % query.said ORDER BY similarity(word, query.said) DESC, word LIMIT 5
@@ -70,9 +71,9 @@ const findSimilar: Statement = {
     WHERE length.plants > 0`,
 };
 
-/** Words of plants that look like these words, by the trigrams that they share. The server must have pg_trgm. */
-export function findSimilarTerms(tx: Transaction, words: readonly Pick<FoundTerm, 'said' | 'number'>[]): Promise<FoundTerm[]> {
-  return tx.query<FoundTerm>(findSimilar, [words.map(({ said }) => said), words.map(({ number }) => number)]);
+/** Returns indexed words similar to these words, by shared trigrams. Requires pg_trgm. */
+export function findSimilarTerms(tx: Transaction, words: readonly Pick<FoundTerm, 'queryWord' | 'number'>[]): Promise<FoundTerm[]> {
+  return tx.query<FoundTerm>(findSimilar, [words.map(({ queryWord }) => queryWord), words.map(({ number }) => number)]);
 }
 
 const measure = {
@@ -88,6 +89,7 @@ const measure = {
   },
 } satisfies Record<string, Statement>;
 
+/** Measures the list of each value, to plan the search. */
 export function measureLists(tx: Transaction, of: 'tags' | 'category', values: readonly string[]): Promise<ListLength[]> {
   return tx.query<ListLength & Record<string, unknown>>(measure[of], [values]);
 }
@@ -99,7 +101,8 @@ export interface PlantConditions {
   readonly category?: string;
 }
 
-// $8 to $11. One plant may be in several lists; what is older than the horizon may be missing from one of them.
+// Parameters $8 to $11. A plant may be in several lists. Plants older than the horizon are dropped: a list that was not read to its
+// end may lack them.
 const candidatesFrom = (of: PlantLists['of']): string => `
   hits AS MATERIALIZED (
     SELECT wanted.value, wanted.distance, hit.* FROM unnest($8::text[], $9::integer[]) AS wanted (value, distance)
@@ -122,8 +125,8 @@ const lists: Readonly<Record<PlantLists['of'], string>> = {
 
 const nameKey = `lower(plants.name) COLLATE "C"`;
 
-// $1 to $7. The score is lower the nearer a plant is to the query: for each word of it twice the distance of the nearest
-// term, and one more where that is in a tag or the category alone.
+// Parameters $1 to $7. A lower score is a better match: each word of the query adds twice the distance of its nearest term, and 1
+// if that term is only in a tag or the category.
 const matched = `
   matched AS MATERIALIZED (
     SELECT plants.incarnation, plants.bytes, plants.status, plants.category ->> 'name' AS category, ${nameKey} AS key,
@@ -163,7 +166,7 @@ function driverValues(driver: PlantLists): [string[], number[]] {
   return [values, values.map(() => 0)];
 }
 
-/** From $12. */
+/** Parameters from $12. */
 const orders = {
   newest: { by: 'incarnation DESC', after: 'incarnation < $12' },
   name: { by: 'key, incarnation', after: '(key, incarnation) > ($14 COLLATE "C", $12)' },
@@ -183,7 +186,7 @@ const pageOf = (by: string, after: string, limit: string): string => `
 
 const statements = new Map<string, Statement>();
 
-/** Each combination is one statement, made once. */
+/** Returns the statement of a combination, built once. */
 function statementOf(name: string, text: () => string): Statement {
   let known = statements.get(name);
   if (!known) {
@@ -195,26 +198,26 @@ function statementOf(name: string, text: () => string): Statement {
 
 export interface FoundPlant extends PlantState {
   readonly score: number;
-  /** What plants are sorted by by name. */
+  /** The sort key when sorting by name. */
   readonly key: string;
 }
 
-/** Plants in order, one more than the limit where there is one. */
+/** Matches in order, one more than the limit if there are so many. */
 export interface Matches extends Stamped {
   readonly plants: readonly FoundPlant[];
-  /** Plants older than that were not looked at; 0: all were. */
+  /** Plants older than this incarnation were not examined; 0: all were. */
   readonly horizon: number;
-  /** The newest that was looked at; 0: there was none. */
+  /** The newest examined incarnation; 0: none was examined. */
   readonly newest: number;
 }
 
-/** The plants of a window that match, in an order. The window begins at the place's `before` and is as large as the plan scans. */
+/** Returns the matches of a window in the given order. The window starts below `after.before` and holds what the plan scans. */
 export async function findMatches(
   tx: Transaction,
   { driver, others, scan }: SearchPlan,
   conditions: PlantConditions,
   order: PlantSort,
-  { after, limit }: { readonly after: SearchPlace; readonly limit: number },
+  { after, limit }: { readonly after: SearchPosition; readonly limit: number },
 ): Promise<Matches> {
   const { by, after: condition } = orders[order];
   const statement = statementOf(`search-${driver.of}-${order}`, () => `
@@ -232,19 +235,19 @@ type Found = (FoundPlant | { readonly id: null }) & Stamped;
 
 const foundIn = (rows: readonly Found[]): FoundPlant[] => rows.filter((row): row is FoundPlant & Stamped => row.id !== null);
 
-/** Plants in the order of their names, and how far they were looked at. */
+/** Matches by name, and how far the catalogue was examined. */
 export interface NamedMatches extends Stamped {
   readonly plants: readonly FoundPlant[];
-  /** Absent: to the end. */
-  readonly last: Pick<SearchPlace, 'key' | 'incarnation'> | undefined;
+  /** The last plant examined; undefined: the end was reached. */
+  readonly last: Pick<SearchPosition, 'key' | 'incarnation'> | undefined;
 }
 
-/** The next `scan` plants of the catalogue by name, those of them that match. */
+/** Examines the next `scan` plants of the catalogue by name and returns the matches. */
 export async function findMatchesByName(
   tx: Transaction,
   { others, scan }: Pick<SearchPlan, 'others' | 'scan'>,
   conditions: PlantConditions,
-  { after, limit }: { readonly after: SearchPlace; readonly limit: number },
+  { after, limit }: { readonly after: SearchPosition; readonly limit: number },
 ): Promise<NamedMatches> {
   const statement = statementOf('search-by-name', () => `
     WITH candidates AS MATERIALIZED (
@@ -276,7 +279,7 @@ const counted = (from: string, value: string): string => `(
   FROM (SELECT ${value} AS value, count(*) AS plants FROM ${from} WHERE ${value} IS NOT NULL
     GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${maxFacetValues}) AS each)`;
 
-/** Of the newest plants that match, as many as the plan scans. */
+/** Counts facets of the matches among the newest plants that the plan scans. */
 export async function countFacets(tx: Transaction, { driver, others, scan }: SearchPlan, conditions: PlantConditions): Promise<Facets> {
   const statement = statementOf(`facets-${driver.of}`, () => `
     WITH ${candidatesFrom(driver.of)}, ${matched}

@@ -6,7 +6,7 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { Page } from '@plant-shop/platform/rpc/answer';
 import { toPlant } from '../plants/plant.js';
 import { checkAll, type MeasuredLists, planSearch, type SearchPlan, type WordLists } from './search-plan.js';
-import { behind, isPosition, type SearchPlace, start, toPlace, toPosition } from './search-place.js';
+import { decodePosition, encodePosition, firstPosition, isEncodedPosition, positionAfter, type SearchPosition } from './search-position.js';
 import {
   countFacets,
   findCompletions,
@@ -18,26 +18,23 @@ import {
   measureLists,
 } from './search.repository.js';
 
-/** More words hardly narrow a search, and each costs a look-up for every candidate. */
+/** More words hardly narrow a search, and each costs one look-up per candidate. */
 const maxWords = 8;
 
 @Injectable()
 export class SearchService {
   constructor(private readonly database: Database) {}
 
-  /**
-   * One page of the plants that match. It ends after a bounded amount of work, so it may be short, or empty, while there is
-   * a next one.
-   */
+  /** Returns one page of matches. The work per page is bounded, so a page may be short, or even empty, although there is a next one. */
   search({ limit = maxLimit, cursor, sort, ...filter }: SearchPlants): Promise<Page<Plant>> {
     const order = sort ?? (filter.q === undefined ? 'newest' : 'relevance');
     const cursors = new Cursors('plant search', [`sort ${order}`, ...fingerprintOf(filter)]);
-    const place = cursor === undefined ? start(order) : toPlace(cursors.positionIn(cursor, isPosition));
-    const pageOf = (plants: readonly FoundPlant[], newest: number, rest: SearchPlace | undefined, stamp: string): Page<Plant> => {
+    const place = cursor === undefined ? firstPosition(order) : decodePosition(cursors.positionIn(cursor, isEncodedPosition));
+    const pageOf = (plants: readonly FoundPlant[], newest: number, rest: SearchPosition | undefined, stamp: string): Page<Plant> => {
       const entries = fitToPage(plants, limit, toPlant);
       const last = entries.length < plants.length ? plants[entries.length - 1] : undefined;
-      const next = last ? behind(order, place, last, newest) : rest;
-      return new Page(entries, next && cursors.cursorOf(toPosition(next)), stamp);
+      const next = last ? positionAfter(order, place, last, newest) : rest;
+      return new Page(entries, next && cursors.cursorOf(encodePosition(next)), stamp);
     };
     return this.inOneSnapshot(async (tx) => {
       const plan = await planFor(tx, filter);
@@ -45,14 +42,14 @@ export class SearchService {
       const bounds = { after: place, limit };
       const { stamp, plants, horizon, newest } = await findMatches(tx, plan, filter, order, bounds);
       if (horizon === 0) return pageOf(plants, newest, undefined, stamp);
-      if (order !== 'name') return pageOf(plants, newest, start(order, horizon), stamp);
-      // More plants than one page can sort: the catalogue is read in the order of names instead.
+      if (order !== 'name') return pageOf(plants, newest, firstPosition(order, horizon), stamp);
+      // There are more candidates than one page can sort, so read the catalogue in the order of names instead.
       const named = await findMatchesByName(tx, checkAll(plan), filter, bounds);
       return pageOf(named.plants, newest, named.last && { ...place, ...named.last }, named.stamp);
     });
   }
 
-  /** Counts of the plants that match; where more match than are looked at, of the newest. */
+  /** Counts the matches by facet. Examines a bounded number of plants, the newest ones; `complete` says whether that was all. */
   facets(filter: GetPlantFacets): Promise<PlantFacets> {
     return this.inOneSnapshot(async (tx) => {
       const plan = await planFor(tx, filter);
@@ -62,7 +59,7 @@ export class SearchService {
     });
   }
 
-  /** Several statements that see the same catalogue: an answer must be exact for the stamp that it is cached under. */
+  /** Runs several statements on one snapshot: an answer must match the catalogue version under which it is cached. */
   private inOneSnapshot<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     return this.database.transaction(
       (tx) => {
@@ -74,7 +71,7 @@ export class SearchService {
   }
 }
 
-/** @returns undefined where a word of the query is like no word of any plant */
+/** Plans the search. @returns undefined if a word of the query matches no word of any plant */
 async function planFor(tx: Transaction, { q, status, tags, category }: GetPlantFacets): Promise<SearchPlan | undefined> {
   const conditions: MeasuredLists[] = [];
   if (q !== undefined) conditions.push(...(await wordsOf(tx, q)));
@@ -82,13 +79,13 @@ async function planFor(tx: Transaction, { q, status, tags, category }: GetPlantF
   if (category !== undefined) {
     conditions.push({ lists: { of: 'category', values: [category] }, lengths: await measureLists(tx, 'category', [category]) });
   }
-  // No letter or digit at all is like no word either.
-  const isHopeless = q !== undefined && !conditions.some(({ lists }) => lists.of === 'words');
-  if (isHopeless || conditions.some(({ lengths }) => lengths.length === 0)) return undefined;
+  // A query without letters and digits has no words and matches nothing.
+  const hasNoWord = q !== undefined && !conditions.some(({ lists }) => lists.of === 'words');
+  if (hasNoWord || conditions.some(({ lengths }) => lengths.length === 0)) return undefined;
   return planSearch(conditions, status ? { of: 'status', values: status } : { of: 'all' });
 }
 
-/** For each word of a query the words of plants that it stands for: those that are it or begin with it, else those that look like it. */
+/** Returns the matching indexed words of each word of the query: equal ones and completions, or else similar ones. */
 async function wordsOf(tx: Transaction, q: string): Promise<(MeasuredLists & { readonly lists: WordLists })[]> {
   const completed = await findCompletions(tx, q, maxWords + 1);
   if (completed.some(({ number }) => number > maxWords)) throw invalidInput([{ pointer: '/q', detail: `must have at most ${maxWords} words` }]);

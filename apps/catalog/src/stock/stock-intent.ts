@@ -1,30 +1,30 @@
 import type { PlantState } from '../plants/plant.js';
 
-/** What the store has still to be told about one plant (table `stock_intents`). */
+/** The calls to the store that are pending for one plant (table `stock_intents`). */
 export interface StockIntent {
   readonly incarnation: number;
-  /** openStock is not acknowledged yet. */
+  /** `openStock` is pending. */
   readonly opens: boolean;
-  /** What openStock carries; null: the store's initial stock. */
+  /** The units that `openStock` passes; null: the store's `INITIAL_STOCK`. */
   readonly units: number | null;
-  /** The version whose status listStock has still to carry. */
+  /** The plant version whose status `listStock` has yet to pass; null: none. */
   readonly listsVersion: number | null;
-  /** The latest attempt to retire the plant's stock; set while the plant is being deleted. */
+  /** The latest attempt to retire the plant's stock; null unless the plant is being deleted. */
   readonly retireAttempt: number | null;
 }
 
-/** An intent together with the plant's present state, which is what the store is told. */
+/** An intent with the plant's present state, which the calls pass to the store. */
 export type PendingPlant = Pick<PlantState, 'id' | 'incarnation' | 'version' | 'status'> & StockIntent;
 
-/** Whether stock has to be opened or listed; retiring is the business of who deletes. */
-export const hasToTell = ({ opens, listsVersion }: Pick<StockIntent, 'opens' | 'listsVersion'>): boolean =>
+/** Returns whether `openStock` or `listStock` is pending. `retirePlant` is not considered: deletions call it separately. */
+export const hasPendingCalls = ({ opens, listsVersion }: Pick<StockIntent, 'opens' | 'listsVersion'>): boolean =>
   opens || listsVersion !== null;
 
 /**
- * What is left to tell once the store has acknowledged the opening and the status of `version`. A status that was written
- * meanwhile stays to be told, and so does a deletion.
+ * Returns what remains of an intent once the store has acknowledged the opening and the status of `version`; undefined: nothing.
+ * A later status and a deletion stay pending.
  */
-export function acknowledged(intent: StockIntent, version: number): StockIntent | undefined {
+export function afterAcknowledgement(intent: StockIntent, version: number): StockIntent | undefined {
   const { listsVersion, retireAttempt } = intent;
   const stillLists = listsVersion !== null && listsVersion > version;
   if (!stillLists && retireAttempt === null) return undefined;
@@ -32,10 +32,10 @@ export function acknowledged(intent: StockIntent, version: number): StockIntent 
 }
 
 /**
- * What is left once the store has answered an attempt to retire with open orders. A later attempt that is under way decides
- * for itself: it may find those orders closed, and its deletion must not be forgotten then.
+ * Returns what remains of an intent once the store has refused to retire the plant because of open orders; undefined: nothing.
+ * A later attempt in progress stays pending: it may find those orders closed, and then its deletion must happen.
  */
-export function refused(intent: StockIntent, attempt: number): StockIntent | undefined {
+export function afterRefusal(intent: StockIntent, attempt: number): StockIntent | undefined {
   if (intent.retireAttempt !== attempt) return intent;
-  return hasToTell(intent) ? { ...intent, retireAttempt: null } : undefined;
+  return hasPendingCalls(intent) ? { ...intent, retireAttempt: null } : undefined;
 }

@@ -1,137 +1,137 @@
 import { describe, expect, it } from '@jest/globals';
 import { until } from '@plant-shop/testing/until';
 import { outcomeOf } from '../catalog.spec.fixture.js';
-import { fails, gate, losesItsAnswer } from '../store.fake.js';
-import { hurried, ToldPlants } from './told-plants.spec.fixture.js';
+import { fail, gate, loseAnswer } from '../store.fake.js';
+import { shortBudgetMs, StockSyncFixture } from './stock-sync.spec.fixture.js';
 
-describe('the store learns what happens to plants', () => {
-  const plants = ToldPlants.ofEachTest();
+describe('changes of plants reach the store', () => {
+  const plants = StockSyncFixture.forSuite();
 
   describe('creating', () => {
-    it('is kept when the store fails, and its stock opens by itself', async () => {
+    it('is durable if the store fails, and the stock is opened in the background', async () => {
       const id = plants.newId();
-      plants.shop.store.next('openStock', fails);
+      plants.shop.store.interceptNext('openStock', fail);
       expect(await outcomeOf(plants.create(id, 5))).toBe('outcome-unknown');
       expect(await plants.get(id)).toMatchObject({ id });
       expect(await outcomeOf(plants.create(id))).toBe('plant-exists');
-      await plants.settled();
-      expect(plants.shelf(id)).toMatchObject({ listing: 'available', units: 5 });
+      await plants.settle();
+      expect(plants.stockOf(id)).toMatchObject({ listing: 'available', units: 5 });
     });
 
-    it('is told again when the answer was lost, and that changes nothing', async () => {
+    it('is repeated to the store if the answer was lost, without effect', async () => {
       const id = plants.newId();
-      plants.shop.store.next('openStock', losesItsAnswer);
-      expect(await outcomeOf(plants.create(id, 5, hurried))).toBe('outcome-unknown');
-      await plants.settled();
+      plants.shop.store.interceptNext('openStock', loseAnswer);
+      expect(await outcomeOf(plants.create(id, 5, shortBudgetMs))).toBe('outcome-unknown');
+      await plants.settle();
       expect(plants.callsFor(id)).toEqual(['openStock', 'openStock']);
-      expect(plants.shelf(id)).toMatchObject({ units: 5 });
+      expect(plants.stockOf(id)).toMatchObject({ units: 5 });
     });
 
-    it('waits for a store that is away, whose place nobody takes', async () => {
+    it('waits for a store that is not running', async () => {
       const id = plants.newId();
       await plants.shop.store.stop();
       expect(await outcomeOf(plants.create(id))).toBe('outcome-unknown');
       await plants.shop.store.start();
-      await plants.settled();
-      expect(plants.shelf(id)).toMatchObject({ listing: 'available' });
+      await plants.settle();
+      expect(plants.stockOf(id)).toMatchObject({ listing: 'available' });
     });
 
-    it('that the store hears of only after the deletion opens nothing', async () => {
+    it('that reaches the store after the deletion opens no stock', async () => {
       const id = plants.newId();
       const opening = gate();
-      plants.shop.store.next('openStock', opening.fate);
+      plants.shop.store.interceptNext('openStock', opening.interceptor);
       const creating = plants.create(id);
       await opening.arrived;
       await plants.remove(id);
-      opening.go();
+      opening.release();
       await creating;
-      expect(plants.shelf(id)).toMatchObject({ listing: 'retired' });
+      expect(plants.stockOf(id)).toMatchObject({ listing: 'retired' });
       expect(await outcomeOf(plants.get(id))).toBe('plant-not-found');
     });
 
-    it('again with the id of a deleted plant begins anew, and a late opening of the old plant does not disturb it', async () => {
+    it('with the id of a deleted plant opens new stock, which a late opening of the old plant does not affect', async () => {
       const id = plants.newId();
       const opening = gate();
-      plants.shop.store.next('openStock', opening.fate);
+      plants.shop.store.interceptNext('openStock', opening.interceptor);
       const creating = plants.create(id, 1);
       await opening.arrived;
       await plants.remove(id);
       await plants.create(id, 2);
-      opening.go();
+      opening.release();
       await creating;
-      expect(plants.shelf(id)).toMatchObject({ listing: 'available', units: 2 });
+      expect(plants.stockOf(id)).toMatchObject({ listing: 'available', units: 2 });
     });
   });
 
   describe('a status', () => {
-    it('is known to the store before the client is answered, and a name is none of its business', async () => {
+    it('reaches the store before the client is answered; a name is not sent', async () => {
       const id = plants.newId();
       await plants.create(id);
       await plants.change(id, { status: 'sold' });
-      expect(plants.shelf(id)).toMatchObject({ listing: 'sold' });
+      expect(plants.stockOf(id)).toMatchObject({ listing: 'sold' });
       await plants.change(id, { name: 'Fig' });
       await plants.change(id, { status: 'sold' });
       expect(plants.callsFor(id)).toEqual(['openStock', 'listStock']);
     });
 
-    it('is kept when the answer was lost, and told again', async () => {
+    it('is durable if the answer was lost, and is sent again', async () => {
       const id = plants.newId();
       await plants.create(id);
-      plants.shop.store.next('listStock', losesItsAnswer);
-      expect(await outcomeOf(plants.change(id, { status: 'pending' }, hurried))).toBe('outcome-unknown');
+      plants.shop.store.interceptNext('listStock', loseAnswer);
+      expect(await outcomeOf(plants.change(id, { status: 'pending' }, shortBudgetMs))).toBe('outcome-unknown');
       expect(await plants.get(id)).toMatchObject({ status: 'pending' });
-      await plants.settled();
+      await plants.settle();
       expect(plants.callsFor(id)).toEqual(['openStock', 'listStock', 'listStock']);
     });
 
-    it('that is still to be told is told with the next change, whatever that changes', async () => {
+    it('that is still pending is sent with the next change of any kind', async () => {
       const id = plants.newId();
       await plants.create(id);
-      plants.shop.store.next('listStock', fails);
+      plants.shop.store.interceptNext('listStock', fail);
       await outcomeOf(plants.change(id, { status: 'pending' }));
       await plants.change(id, { name: 'Fig' });
-      expect(plants.shelf(id)).toMatchObject({ listing: 'pending' });
+      expect(plants.stockOf(id)).toMatchObject({ listing: 'pending' });
     });
 
     it('that arrives late does not undo a newer one', async () => {
       const id = plants.newId();
       await plants.create(id);
       const listing = gate();
-      plants.shop.store.next('listStock', listing.fate);
+      plants.shop.store.interceptNext('listStock', listing.interceptor);
       const first = plants.change(id, { status: 'pending' });
       await listing.arrived;
       await plants.change(id, { status: 'sold' });
-      listing.go();
+      listing.release();
       await first;
-      expect(plants.shelf(id)).toMatchObject({ listing: 'sold' });
+      expect(plants.stockOf(id)).toMatchObject({ listing: 'sold' });
     });
 
-    it('changed while the opening is under way is the one that counts, whichever arrives first', async () => {
+    it('changed during the opening wins, whichever call arrives first', async () => {
       const id = plants.newId();
       const opening = gate();
-      plants.shop.store.next('openStock', opening.fate);
+      plants.shop.store.interceptNext('openStock', opening.interceptor);
       const creating = plants.create(id, 7);
       await opening.arrived;
       await plants.change(id, { status: 'sold' });
-      opening.go();
+      opening.release();
       await creating;
-      expect(plants.shelf(id)).toMatchObject({ listing: 'sold', units: 7 });
+      expect(plants.stockOf(id)).toMatchObject({ listing: 'sold', units: 7 });
     });
 
-    it('changed after an opening whose answer was lost is the one that counts', async () => {
+    it('changed after an opening whose answer was lost wins', async () => {
       const id = plants.newId();
-      plants.shop.store.next('openStock', losesItsAnswer);
-      const creating = outcomeOf(plants.create(id, 7, hurried));
-      await until(() => plants.shelf(id) !== undefined);
+      plants.shop.store.interceptNext('openStock', loseAnswer);
+      const creating = outcomeOf(plants.create(id, 7, shortBudgetMs));
+      await until(() => plants.stockOf(id) !== undefined);
       await plants.change(id, { status: 'sold' });
-      expect(plants.shelf(id)).toMatchObject({ listing: 'sold', units: 7 });
+      expect(plants.stockOf(id)).toMatchObject({ listing: 'sold', units: 7 });
       expect(await creating).toBe('outcome-unknown');
     });
   });
 
-  it('two replicas share a backlog: each plant is told once', async () => {
+  it('two replicas share a backlog: the store is called once per plant', async () => {
     const ids = Array.from({ length: 600 }, () => plants.newId());
-    // As after a crash of everything between commit and call.
+    // As after a crash of all replicas between commit and call.
     await plants.shop.database.query(
       `WITH made AS (
          INSERT INTO plants (id, incarnation, version, name, photo_urls, tags, status, bytes)
@@ -141,11 +141,11 @@ describe('the store learns what happens to plants', () => {
        INSERT INTO stock_intents (incarnation, opens, next_try_at) SELECT incarnation, true, now() FROM made`,
       [ids],
     );
-    await until(() => plants.nothingLeft(), 20_000);
+    await until(() => plants.hasNoIntents(), 20_000);
     expect(ids.filter((id) => plants.callsFor(id).length !== 1)).toEqual([]);
   });
 
-  it('whatever comes at once and whatever fails, catalog and store agree in the end', async () => {
+  it('catalog and store agree in the end after any mix of concurrent changes and failures', async () => {
     const ids = Array.from({ length: 10 }, () => plants.newId());
     const any = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T;
     const late = async (carryOut: () => unknown): Promise<unknown> => {
@@ -156,12 +156,12 @@ describe('the store learns what happens to plants', () => {
     const history: unknown[] = [];
     const act = async (): Promise<void> => {
       const id = any(ids);
-      if (Math.random() < 0.3) plants.shop.store.next(any(operations), any([fails, losesItsAnswer, late, late]));
+      if (Math.random() < 0.3) plants.shop.store.interceptNext(any(operations), any([fail, loseAnswer, late, late]));
       plants.shop.store.openOrders.set(id, Math.random() < 0.3 ? [1] : []);
       const work = any([
-        () => plants.create(id, undefined, hurried),
-        () => plants.change(id, { status: any(['available', 'pending', 'sold'] as const) }, hurried),
-        () => plants.remove(id, hurried),
+        () => plants.create(id, undefined, shortBudgetMs),
+        () => plants.change(id, { status: any(['available', 'pending', 'sold'] as const) }, shortBudgetMs),
+        () => plants.remove(id, shortBudgetMs),
       ]);
       const outcome = await outcomeOf(work());
       history.push([id, typeof outcome === 'string' ? outcome : 'ok']);
@@ -170,8 +170,8 @@ describe('the store learns what happens to plants', () => {
       for (let n = 0; n < 40; n++) await act();
     };
     await Promise.all(Array.from({ length: 8 }, worker));
-    plants.shop.store.forgetFates();
-    await plants.settled();
+    plants.shop.store.clearInterceptors();
+    await plants.settle();
     expect({ history, disagreements: await plants.shop.disagreements() }).toEqual({ history, disagreements: [] });
     const outcomes = new Set(history.map((entry) => (entry as string[])[1]));
     expect(outcomes).toEqual(

@@ -7,31 +7,34 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { tracing } from '@plant-shop/platform/telemetry/tracing';
-import { hasToTell, type PendingPlant } from './stock-intent.js';
-import { takeDueIntents } from './stock-intents.repository.js';
+import { hasPendingCalls, type PendingPlant } from './stock-intent.js';
+import { leaseDueIntents } from './stock-intents.repository.js';
 import { StockIntentsService } from './stock-intents.service.js';
 
 const batch = 50;
-/** Less than the shortest lease, so that an intent is not taken again while the store may still answer. */
+/** Time limit of an intent's calls. Shorter than the shortest lease, so that no replica takes an intent that is still in progress. */
 const budgetMs = 4_000;
 
-/** Goes on with what requests could not finish: theirs ended, this process restarted, or the store was away. */
+/** Completes the intents that requests left pending: the request timed out, its process stopped, or the store was unavailable. */
 @Injectable()
 export class StockIntentsLoop extends BackgroundLoop {
   constructor(database: Database, intents: StockIntentsService, @InjectLogger() logger: Logger) {
-    super({ name: 'stock intents', intervalMs: 1_000 }, () => goOnWithIntents(database, intents, logger), logger);
+    super({ name: 'stock intents', intervalMs: 1_000 }, () => processDueIntents(database, intents, logger), logger);
   }
 }
 
-/** One batch. @returns whether more may be due; not while the store is away, so that a backlog does not spin */
-export async function goOnWithIntents(
+/**
+ * Processes one batch of due intents.
+ * @returns whether to continue without a pause: after a full batch without failures. A failing store would otherwise cause a busy loop
+ */
+export async function processDueIntents(
   database: Database,
   intents: StockIntentsService,
   logger: Logger,
 ): Promise<boolean> {
-  const taken = await takeDueIntents(database, batch);
+  const taken = await leaseDueIntents(database, batch);
   if (taken.length > 0) tracing?.causedBy([]);
-  const results = await Promise.allSettled(taken.map((plant) => goOn(intents, plant)));
+  const results = await Promise.allSettled(taken.map((plant) => processIntent(intents, plant)));
   const failed = results.filter((result) => result.status === 'rejected');
   if (taken.length > 0) {
     const err: unknown = failed[0]?.reason;
@@ -40,12 +43,12 @@ export async function goOnWithIntents(
   return taken.length === batch && failed.length === 0;
 }
 
-async function goOn(intents: StockIntentsService, plant: PendingPlant): Promise<void> {
+async function processIntent(intents: StockIntentsService, plant: PendingPlant): Promise<void> {
   const context = new RpcContext(randomUUID(), Deadline.in(budgetMs), undefined, tracing?.active?.traceparent);
   const { id, incarnation, retireAttempt } = plant;
   if (retireAttempt !== null) {
     const { deleted } = await intents.retire(context, id, incarnation, retireAttempt);
     if (deleted) return;
   }
-  if (hasToTell(plant)) await intents.tell(context, plant);
+  if (hasPendingCalls(plant)) await intents.syncPlant(context, plant);
 }

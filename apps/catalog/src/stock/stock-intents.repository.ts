@@ -8,7 +8,7 @@ type Reader = Pick<Transaction, 'query'>;
 const columns = `stock_intents.incarnation, opens, units, lists_version AS "listsVersion",
   retire_attempt AS "retireAttempt"`;
 
-// A lease: for so many milliseconds from now the row is the business of who wrote or took it.
+// The end of a lease: until then only the request or the loop that wrote or took the row works on it.
 const leased = (parameter: string): string => `now() + ${parameter} * interval '1 millisecond'`;
 
 const open: Statement = {
@@ -25,7 +25,7 @@ export async function intendToOpen(
   await tx.execute(open, [incarnation, units, leaseMs]);
 }
 
-/** The same for several plants, with the units that each begins with. */
+/** `intendToOpen` for several plants. */
 export function intendToOpenAll(
   tx: Transaction,
   plants: readonly { readonly incarnation: number; readonly units: number | null }[],
@@ -56,7 +56,7 @@ export async function intendToList(
   await tx.execute(list, [incarnation, version, leaseMs]);
 }
 
-/** A new attempt at deleting the plant; those under way go on beside it. @returns its number */
+/** Starts a new attempt at deleting the plant, beside attempts in progress. @returns the attempt's number */
 export async function intendToRetire(
   tx: Transaction,
   incarnation: number,
@@ -68,7 +68,7 @@ export async function intendToRetire(
       `INSERT INTO stock_intents (incarnation, opens, retire_attempt, asked_by, next_try_at)
        VALUES ($1, false, nextval('retire_attempts'), $2, ${leased('$3')})
        ON CONFLICT (incarnation) DO UPDATE
-         -- Drawn anew: the number above may be from before a wait for this row, in which a loop drew a later one.
+         -- Draws again: while this statement waited for the row, a loop may have drawn a higher number than the one above.
          SET retire_attempt = nextval('retire_attempts'), asked_by = excluded.asked_by, next_try_at = excluded.next_try_at
        RETURNING retire_attempt AS attempt`,
       [incarnation, JSON.stringify(askedBy), leaseMs],
@@ -77,8 +77,8 @@ export async function intendToRetire(
   return attempt;
 }
 
-/** Who asked last for the plant to be deleted; the row goes with the plant, so it is read before. */
-export async function findWhoAsked(tx: Transaction, incarnation: number): Promise<Actor | undefined> {
+/** Returns the actor who last asked for the deletion. Call it before deleting the plant, which deletes the intent too. */
+export async function findDeletionActor(tx: Transaction, incarnation: number): Promise<Actor | undefined> {
   const [intent] = await tx.query<{ askedBy: Actor | null }>(
     'SELECT asked_by AS "askedBy" FROM stock_intents WHERE incarnation = $1',
     [incarnation],
@@ -86,7 +86,7 @@ export async function findWhoAsked(tx: Transaction, incarnation: number): Promis
   return intent?.askedBy ?? undefined;
 }
 
-// Incarnations and versions come from one sequence: a plant of the same id that was created later has a higher one.
+// Incarnations and versions come from one sequence, so a later plant with the same id has an incarnation above `version`.
 const pending: Statement = {
   name: 'find-pending-plant',
   text: `
@@ -95,13 +95,13 @@ const pending: Statement = {
     WHERE plants.id = $1 AND plants.incarnation <= $2 AND (opens OR lists_version IS NOT NULL)`,
 };
 
-/** What the store has still to be told of the plant that had this version. */
+/** Finds the pending opening or listing of the plant that had this version. */
 export async function findPendingPlant(tx: Transaction, plantId: number, version: number): Promise<PendingPlant | undefined> {
   const [plant] = await tx.query<PendingPlant>(pending, [plantId, version]);
   return plant;
 }
 
-/** What the store has still to be told of the plants with these ids. */
+/** Finds the pending openings and listings of the plants with these ids. */
 export function findPendingPlants(tx: Transaction, plantIds: readonly number[]): Promise<PendingPlant[]> {
   return tx.query<PendingPlant>(
     {
@@ -115,7 +115,7 @@ export function findPendingPlants(tx: Transaction, plantIds: readonly number[]):
   );
 }
 
-/** Of these openings those that nothing was added to meanwhile. */
+/** Deletes acknowledged openings, except those to which a listing or a deletion was added meanwhile. */
 export async function deleteOpenings(tx: Transaction, incarnations: readonly number[]): Promise<void> {
   await tx.execute(
     {
@@ -146,12 +146,12 @@ export async function deleteIntent(tx: Transaction, incarnation: number): Promis
   await tx.execute({ name: 'delete-intent', text: 'DELETE FROM stock_intents WHERE incarnation = $1' }, [incarnation]);
 }
 
-/** Ends a lease early, so that the background loop need not wait for its end. */
-export async function releaseIntent(tx: Transaction, incarnation: number): Promise<void> {
+/** Ends a lease early, so that the background loop takes the intent at once. */
+export async function releaseLease(tx: Transaction, incarnation: number): Promise<void> {
   await tx.execute('UPDATE stock_intents SET next_try_at = now() WHERE incarnation = $1', [incarnation]);
 }
 
-// Retiring is a new attempt each time. The pause grows with the tries, from 5 to 30 seconds.
+// Each retry of a deletion is a new attempt. The pause grows with the tries, from 5 to 30 seconds.
 const takeDue: Statement = {
   name: 'take-due-intents',
   text: `
@@ -167,7 +167,7 @@ const takeDue: Statement = {
     RETURNING plants.id, plants.version, plants.status, ${columns}`,
 };
 
-/** Intents that nobody is at; taking them is a lease of at least 5 s, so two replicas never work at the same one. */
-export function takeDueIntents(db: Reader, limit: number): Promise<PendingPlant[]> {
+/** Leases at most `limit` due intents for at least 5 seconds, so that two replicas never process the same one. */
+export function leaseDueIntents(db: Reader, limit: number): Promise<PendingPlant[]> {
   return db.query<PendingPlant>(takeDue, [limit]);
 }

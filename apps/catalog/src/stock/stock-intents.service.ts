@@ -9,20 +9,21 @@ import { RpcClient } from '@plant-shop/platform/rpc/client';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { deletePlant } from '../plants/plants.repository.js';
-import { acknowledged, type PendingPlant, refused, type StockIntent } from './stock-intent.js';
-import { deleteIntent, deleteOpenings, findWhoAsked, lockIntent, releaseIntent, writeIntent } from './stock-intents.repository.js';
+import { afterAcknowledgement, afterRefusal, type PendingPlant, type StockIntent } from './stock-intent.js';
+import { deleteIntent, deleteOpenings, findDeletionActor, lockIntent, releaseLease, writeIntent } from './stock-intents.repository.js';
 
-/** What became of an attempt to delete a plant. Neither deleted nor refused: somebody else's attempt was faster. */
-export interface Retired {
+/** The outcome of an attempt to delete a plant. Neither deleted nor refused: a concurrent attempt deleted it first. */
+export interface RetireOutcome {
   readonly deleted: boolean;
+  /** The orders for which the store refused; empty: it did not. */
   readonly openOrders: readonly number[];
 }
 
 const maxLeaseMs = 30_000;
 
 /**
- * Tells the store what happened to plants. What is to be told was committed with the change itself, so whatever fails here
- * is repeated until the store has it; what a late or repeated call does is decided by incarnation, version and attempt.
+ * Passes changes of plants on to the store. The intent was committed with the change, so a failed call is repeated until the store
+ * has acknowledged it. The store uses incarnation, version and attempt to ignore late and repeated calls.
  */
 @Injectable()
 export class StockIntentsService {
@@ -32,13 +33,13 @@ export class StockIntentsService {
     @InjectLogger() private readonly logger: Logger,
   ) {}
 
-  /** How long a request is left alone with the intent it writes: until nobody waits for its answer any more. */
+  /** Returns the lease of a request on the intents that it writes, in milliseconds: until its caller stops waiting, plus 1 second. */
   leaseMsOf({ deadline }: RpcContext): number {
     return Math.min(deadline.leftMs + 1_000, maxLeaseMs);
   }
 
-  /** Opens the plant's stock and lists it under its present status, whichever is still to be told. */
-  async tell(context: RpcContext, plant: PendingPlant): Promise<void> {
+  /** Makes the pending calls: opens the plant's stock and lists it under its present status. */
+  async syncPlant(context: RpcContext, plant: PendingPlant): Promise<void> {
     const { id: plantId, incarnation, version, status, units } = plant;
     if (plant.opens) {
       await this.rpc.call(
@@ -47,32 +48,33 @@ export class StockIntentsService {
         context,
       );
     }
-    // After the opening: the store knows no plant to list before, and an opening that was repeated changes nothing.
+    // After the opening, which makes the plant known to the store. A repeated opening changes no listing, so this call is needed too.
     if (plant.listsVersion !== null) {
       await this.rpc.call(store.listStock, { plantId, incarnation, version, status }, context);
     }
-    await this.settle(incarnation, (intent) => acknowledged(intent, version));
+    await this.settle(incarnation, (intent) => afterAcknowledgement(intent, version));
   }
 
   /**
-   * Tells of several plants. New ones go in one call.
-   * @throws CodedError `outcome-unknown` while the store knows of some of them no more than before
+   * Makes the pending calls of several plants. Opens the stock of new ones in one call.
+   * @throws CodedError `outcome-unknown` if a call failed
    */
-  async tellAll(context: RpcContext, plants: readonly PendingPlant[]): Promise<void> {
-    const isNew = ({ opens, listsVersion, retireAttempt }: PendingPlant): boolean => opens && listsVersion === null && retireAttempt === null;
+  async syncPlants(context: RpcContext, plants: readonly PendingPlant[]): Promise<void> {
+    const isNew = ({ opens, listsVersion, retireAttempt }: PendingPlant): boolean =>
+      opens && listsVersion === null && retireAttempt === null;
     const opened = plants.filter(isNew);
     const others = plants.filter((plant) => !isNew(plant));
     const first = plants[0];
     if (!first) return;
-    await this.orOutcomeUnknown(first.incarnation, 'The plants are written, but the store does not know of all of them yet.', async () => {
+    await this.orOutcomeUnknown(first.incarnation, 'The plants are saved, but the store has not confirmed all of them yet.', async () => {
       if (!(await this.openAll(context, opened))) others.push(...opened);
-      const told = await Promise.allSettled(others.map((plant) => this.tell(context, plant)));
-      const failed = told.find((one) => one.status === 'rejected');
+      const results = await Promise.allSettled(others.map((plant) => this.syncPlant(context, plant)));
+      const failed = results.find((one) => one.status === 'rejected');
       if (failed) throw failed.reason;
     });
   }
 
-  /** @returns false for a store of the release before, which takes one opening a call */
+  /** Opens stock in one call. @returns false if the store is of an older release, which takes one opening per call */
   private async openAll(context: RpcContext, plants: readonly PendingPlant[]): Promise<boolean> {
     if (plants.length === 0) return true;
     const openings = plants.map(({ id: plantId, incarnation, status, version, units }) => ({
@@ -92,15 +94,15 @@ export class StockIntentsService {
     return true;
   }
 
-  /** Lets the store decide whether the plant may go, and deletes it if so. */
-  async retire(context: RpcContext, plantId: number, incarnation: number, attempt: number): Promise<Retired> {
+  /** Asks the store whether the plant may be deleted, and deletes it if so. */
+  async retire(context: RpcContext, plantId: number, incarnation: number, attempt: number): Promise<RetireOutcome> {
     const { openOrders } = await this.rpc.call(store.retirePlant, { plantId, incarnation, attempt }, context);
     if (openOrders.length > 0) {
-      await this.settle(incarnation, (intent) => refused(intent, attempt));
+      await this.settle(incarnation, (intent) => afterRefusal(intent, attempt));
       return { deleted: false, openOrders };
     }
     const deleted = await this.database.transaction(async (tx) => {
-      const askedBy = await findWhoAsked(tx, incarnation);
+      const askedBy = await findDeletionActor(tx, incarnation);
       const isGone = await deletePlant(tx, incarnation);
       if (isGone) audit(tx, askedBy ?? actorOf(context), catalog.deletePlant, plantId);
       return isGone;
@@ -109,14 +111,14 @@ export class StockIntentsService {
   }
 
   /**
-   * After the commit, a failure never means that nothing happened.
-   * @throws CodedError `outcome-unknown` with the given text, whatever went wrong
+   * Runs `work`, the calls after a commit. Releases the lease if it fails, so that the loop retries.
+   * @throws CodedError `outcome-unknown` with the given text for any failure: the commit has happened
    */
   async orOutcomeUnknown<T>(incarnation: number, text: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (cause) {
-      this.logger[isTransient(cause) ? 'warn' : 'error']({ err: cause, incarnation }, 'the store was not told yet, going on later');
+      this.logger[isTransient(cause) ? 'warn' : 'error']({ err: cause, incarnation }, 'call to the store failed, will retry');
       await this.release(incarnation);
       throw new CodedError('outcome-unknown', text, {}, { cause });
     }
@@ -132,10 +134,10 @@ export class StockIntentsService {
     });
   }
 
-  /** The lease ends by itself too, so a failure here only costs time. */
+  /** Releases the lease. It expires anyway, so a failure only delays the retry. */
   private async release(incarnation: number): Promise<void> {
     try {
-      await this.database.transaction((tx) => releaseIntent(tx, incarnation));
+      await this.database.transaction((tx) => releaseLease(tx, incarnation));
     } catch (error) {
       this.logger.warn({ err: error, incarnation }, 'lease not released');
     }

@@ -5,21 +5,21 @@ import { columns } from '../plants/plants.repository.js';
 
 type Reader = Pick<Database, 'query'>;
 
-/** The snapshot of this transaction, for others to read by. */
-export async function snapshotOf(tx: Transaction): Promise<string> {
+/** Exports this transaction's snapshot, so that other transactions can import it. @returns the snapshot's id */
+export async function exportSnapshot(tx: Transaction): Promise<string> {
   return onlyRow(await tx.query<{ snapshot: string }>('SELECT pg_export_snapshot() AS snapshot')).snapshot;
 }
 
 export async function registerExport(db: Reader, snapshot: string): Promise<void> {
   await db.query(
-    // The names of snapshots come again after a restart of the server.
+    // Postgres reuses snapshot ids after a restart.
     'INSERT INTO plant_exports (snapshot) VALUES ($1) ON CONFLICT (snapshot) DO UPDATE SET used_at = now()',
     [snapshot],
   );
 }
 
-/** @returns whether it is still held open */
-export async function noteUse(db: Reader, snapshot: string): Promise<boolean> {
+/** Records that an export was read. @returns whether its snapshot is still held open */
+export async function touchExport(db: Reader, snapshot: string): Promise<boolean> {
   const rows = await db.query('UPDATE plant_exports SET used_at = now() WHERE snapshot = $1 RETURNING 1', [snapshot]);
   return rows.length === 1;
 }
@@ -32,12 +32,12 @@ export async function findExport(db: Reader, snapshot: string): Promise<{ readon
   return found;
 }
 
-/** Also those whose holders died. */
+/** Deletes an export, and those whose holders died. */
 export async function endExport(db: Reader, snapshot: string): Promise<void> {
   await db.query(`DELETE FROM plant_exports WHERE snapshot = $1 OR used_at < now() - interval '2 hours'`, [snapshot]);
 }
 
-/** The next plants in the order of their creation: at most 1,000, and about 512 KiB. */
+/** Reads the next plants in order of creation: at most 1,000, and about 512 KiB. */
 export function readPlants(tx: Transaction, after: number): Promise<PlantState[]> {
   return tx.query<PlantState>(
     {

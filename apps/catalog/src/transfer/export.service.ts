@@ -7,51 +7,52 @@ import { Database, type Transaction } from '@plant-shop/platform/postgres/databa
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { toPlant } from '../plants/plant.js';
-import { endExport, findExport, noteUse, readPlants, registerExport, snapshotOf } from './export.repository.js';
+import { endExport, exportSnapshot, findExport, readPlants, registerExport, touchExport } from './export.repository.js';
 
-/** Snapshots that one replica holds open, each with a connection. */
+/** The most snapshots that one replica holds open. Each occupies a connection. */
 const maxHeld = 2;
-/** How long another export may wait for its turn. */
-const turnMs = 5_000;
+/** How long an export waits for a slot. */
+const slotWaitMs = 5_000;
 const pollMs = 1_000;
-/** Nobody reads it any more. */
+/** An export that is not read for so long is abandoned. */
 const idleMs = 15_000;
-/** A snapshot keeps Postgres from removing dead rows. */
+/** Longest life of a snapshot: while it is open, Postgres cannot remove dead rows. */
 const maxAgeMs = 3_600_000;
 
 /**
- * Exports the catalogue as it was at one moment. A transaction holds its snapshot open; pages are read by other
- * transactions, on any replica, that import it.
+ * Exports the catalogue as of one moment. One transaction holds a snapshot open; other transactions, on any replica, import it to
+ * read the pages.
  */
 @Injectable()
 export class ExportService implements OnApplicationShutdown {
-  private held = 0;
-  /** Exports that wait for one to end. */
+  private slotsInUse = 0;
+  /** Exports that wait for a slot. */
   private readonly waiting: (() => void)[] = [];
-  /** Those that are held here, by snapshot: they need not wait for the next look into the table. */
-  private readonly ends = new Map<string, AbortController>();
-  private isEnding = false;
+  /** Abort controllers of the snapshots held by this replica, so that ending one here takes effect before the next poll. */
+  private readonly holders = new Map<string, AbortController>();
+  private isShuttingDown = false;
 
   constructor(
     private readonly database: Database,
     @InjectLogger() private readonly logger: Logger,
   ) {}
 
+  /** Begins an export. Waits for a slot, at most `slotWaitMs`. @throws CodedError `overloaded` */
   async begin(): Promise<{ snapshot: string }> {
-    await this.turn();
+    await this.acquireSlot();
     return new Promise((resolve, reject) => {
-      this.hold((snapshot) => resolve({ snapshot }))
+      this.holdSnapshot((snapshot) => resolve({ snapshot }))
         .catch((error: unknown) => {
           this.logger.warn({ err: error }, 'export ended early');
           reject(error instanceof Error ? error : new Error(String(error)));
         })
-        .finally(() => this.nextTurn());
+        .finally(() => this.releaseSlot());
     });
   }
 
-  private async turn(): Promise<void> {
-    if (this.held < maxHeld) {
-      this.held++;
+  private async acquireSlot(): Promise<void> {
+    if (this.slotsInUse < maxHeld) {
+      this.slotsInUse++;
       return;
     }
     await new Promise<void>((resolve, reject) => {
@@ -62,23 +63,23 @@ export class ExportService implements OnApplicationShutdown {
       const timer = setTimeout(() => {
         this.waiting.splice(this.waiting.indexOf(begin), 1);
         reject(overloaded('The export'));
-      }, turnMs);
+      }, slotWaitMs);
       this.waiting.push(begin);
     });
   }
 
-  private nextTurn(): void {
+  private releaseSlot(): void {
     const next = this.waiting.shift();
     if (next) next();
-    else this.held--;
+    else this.slotsInUse--;
   }
 
-  /** @throws CodedError `invalid-cursor` when nobody holds the snapshot open any more */
+  /** Reads the page after incarnation `after`. @throws CodedError `invalid-cursor` if the snapshot is no longer held open */
   async read(snapshot: string, after: number): Promise<ExportedPage> {
-    if (!(await noteUse(this.database, snapshot))) throw ended();
+    if (!(await touchExport(this.database, snapshot))) throw exportEnded();
     const rows = await this.database.transaction(async (tx) => {
       tx.send('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
-      // The contract lets nothing but hexadecimal digits and dashes through.
+      // Safe to interpolate: the contract allows only hexadecimal digits and dashes.
       tx.send(`SET TRANSACTION SNAPSHOT '${snapshot}'`);
       return readPlants(tx, after);
     });
@@ -86,43 +87,44 @@ export class ExportService implements OnApplicationShutdown {
     return { plants: rows.map(toPlant), ...(last && { next: last.incarnation }) };
   }
 
+  /** Ends an export, on whichever replica holds its snapshot. */
   async end(snapshot: string): Promise<{ snapshot: string }> {
     await endExport(this.database, snapshot);
-    this.ends.get(snapshot)?.abort();
+    this.holders.get(snapshot)?.abort();
     return { snapshot };
   }
 
   onApplicationShutdown(): void {
-    this.isEnding = true;
+    this.isShuttingDown = true;
   }
 
-  /** Returns when the export has ended, or nobody reads it any more. */
-  private async hold(begun: (snapshot: string) => void): Promise<void> {
+  /** Holds a snapshot open until the export ends, is abandoned or reaches its longest life, or the process stops. */
+  private async holdSnapshot(onBegun: (snapshot: string) => void): Promise<void> {
     await this.database.transaction(async (tx) => {
       tx.send('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
-      const snapshot = await snapshotOf(tx);
+      const snapshot = await exportSnapshot(tx);
       await registerExport(this.database, snapshot);
       const ended = new AbortController();
-      this.ends.set(snapshot, ended);
+      this.holders.set(snapshot, ended);
       try {
-        begun(snapshot);
+        onBegun(snapshot);
         const end = performance.now() + maxAgeMs;
-        while (!this.isEnding && !ended.signal.aborted && performance.now() < end && (await this.isUsed(tx, snapshot))) {
+        while (!this.isShuttingDown && !ended.signal.aborted && performance.now() < end && (await this.isUsed(tx, snapshot))) {
           await sleep(pollMs, undefined, { signal: ended.signal }).catch(() => undefined);
         }
       } finally {
-        this.ends.delete(snapshot);
+        this.holders.delete(snapshot);
       }
       await endExport(this.database, snapshot);
     });
   }
 
   private async isUsed(tx: Transaction, snapshot: string): Promise<boolean> {
-    // Postgres ends transactions that are idle for 5 s.
+    // Keeps the transaction alive: Postgres ends transactions that are idle for 5 seconds.
     onlyRow(await tx.query('SELECT 1'));
     const found = await findExport(this.database, snapshot);
     return found !== undefined && found.idleMs < idleMs;
   }
 }
 
-const ended = (): CodedError => new CodedError('invalid-cursor', 'This export has ended. Begin another one.');
+const exportEnded = (): CodedError => new CodedError('invalid-cursor', 'This export has ended. Start a new one.');

@@ -4,20 +4,20 @@ import type { RpcClient } from '@plant-shop/platform/rpc/client';
 import { atEveryPoint, type CrashTestbed, crashTestTimeoutMs } from '@plant-shop/testing/crash/every-point';
 import { contextFor } from '@plant-shop/testing/service';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness } from '../catalog.spec.fixture.js';
+import { CatalogFixture } from '../catalog.spec.fixture.js';
 import { StockIntentsLoop } from '../stock/stock-intents.loop.js';
 
 const staff = { subject: 'user-1', permissions: [], shown: [] };
 
 describe('wherever an import is killed', () => {
-  let shop: CatalogHarness;
-  let stage: CrashTestbed;
+  let shop: CatalogFixture;
+  let testbed: CrashTestbed;
   beforeAll(async () => {
-    shop = await CatalogHarness.start({ replicas: 0 });
-    stage = await shop.crashStage();
+    shop = await CatalogFixture.start({ replicas: 0 });
+    testbed = await shop.crashTestbed();
   });
   afterAll(async () => {
-    await stage.stop();
+    await testbed.stop();
     await shop.stop();
   });
 
@@ -25,8 +25,8 @@ describe('wherever an import is killed', () => {
     client.call(catalog.importPlants, { lines: [...lines] }, contextFor(staff, withinMs));
 
   let given = 0;
-  it('sent again, it leaves what it would have left at once, and plants that can be ordered', async () => {
-    await atEveryPoint(stage, {
+  it('repeating it has the result of one complete import, with plants that can be ordered', async () => {
+    await atEveryPoint(testbed, {
       name: 'import plants',
       minCalls: 12,
       given: async () => {
@@ -43,9 +43,9 @@ describe('wherever an import is killed', () => {
         expect((await importBy(shop.caller.client, lines)).map((one) => 'result' in one && one.result)).toEqual(lines.map(() => 'unchanged'));
         for (const { id, name } of lines.map((one) => JSON.parse(one) as { id: number; name: string })) {
           expect(await shop.caller.call(catalog.getPlant, { plantId: id })).toMatchObject({ id, name, status: 'available' });
-          expect(shop.store.shelves.get(id)).toMatchObject({ listing: 'available', units: 3 });
+          expect(shop.store.stock.get(id)).toMatchObject({ listing: 'available', units: 3 });
         }
-        stage.survivor.app.get(StockIntentsLoop).poke();
+        testbed.survivor.app.get(StockIntentsLoop).poke();
         await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0);
         expect(await shop.disagreements()).toEqual([]);
       },

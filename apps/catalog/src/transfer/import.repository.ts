@@ -1,7 +1,7 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { type PlantAttributes, type PlantState, tagNames, toPlant } from '../plants/plant.js';
 import { columns } from '../plants/plants.repository.js';
-import type { Change } from './import.js';
+import type { PlantChange } from './import.js';
 
 const claim: Statement = {
   name: 'claim-plants',
@@ -12,7 +12,7 @@ const lock: Statement = {
   text: `SELECT ${columns} FROM plants WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
 };
 
-/** The plants that have these ids, locked; ids that are free stay so until the transaction ends. */
+/** Locks the plants with these ids, and reserves ids that are free, until the transaction ends. @returns the plants by id */
 export async function claimPlants(tx: Transaction, ids: readonly number[]): Promise<Map<number, PlantState>> {
   tx.send(claim, [ids]);
   return new Map((await tx.query<PlantState>(lock, [ids])).map((plant) => [plant.id, plant]));
@@ -30,7 +30,7 @@ const rowOf = ({ id, ...plant }: PlantAttributes & { readonly id: number }): obj
 
 const given = `jsonb_to_recordset($1) AS t (n integer, id bigint, name text, category jsonb, photo_urls text[], tags jsonb, status text, bytes integer)`;
 
-// Versions are drawn in the order of the lines: it is the order of lists.
+// Draws versions in the order of the lines, so that lists show the plants in this order.
 const insert: Statement = {
   name: 'insert-plants',
   text: `
@@ -40,8 +40,8 @@ const insert: Statement = {
     RETURNING id, incarnation`,
 };
 
-/** @returns incarnations by id */
-export async function insertPlants(tx: Transaction, created: readonly Extract<Change, { kind: 'created' }>[]): Promise<Map<number, number>> {
+/** Inserts plants whose ids are claimed. @returns incarnations by id */
+export async function insertPlants(tx: Transaction, created: readonly Extract<PlantChange, { kind: 'created' }>[]): Promise<Map<number, number>> {
   if (created.length === 0) return new Map();
   const rows = created.map(({ id, attributes }, n) => ({ n, ...rowOf({ id, ...attributes }) }));
   const inserted = await tx.query<{ id: number; incarnation: number }>(insert, [JSON.stringify(rows)]);
@@ -58,8 +58,8 @@ const update: Statement = {
     FROM ${given} WHERE plants.id = t.id RETURNING plants.id, plants.version`,
 };
 
-/** Plants that are locked. @returns versions by id */
-export async function writePlants(tx: Transaction, updated: readonly Extract<Change, { kind: 'updated' }>[]): Promise<Map<number, number>> {
+/** Writes locked plants. @returns versions by id */
+export async function writePlants(tx: Transaction, updated: readonly Extract<PlantChange, { kind: 'updated' }>[]): Promise<Map<number, number>> {
   if (updated.length === 0) return new Map();
   const written = await tx.query<{ id: number; version: number }>(update, [JSON.stringify(updated.map(({ after }) => rowOf(after)))]);
   const retagged = updated.filter(({ before, after }) => tagNames(before).join('\0') !== tagNames(after).join('\0'));

@@ -8,7 +8,7 @@ import { idsOfLabels } from '../labels/labels.repository.js';
 import type { PendingPlant } from '../stock/stock-intent.js';
 import { findPendingPlants, intendToList, intendToOpenAll } from '../stock/stock-intents.repository.js';
 import { StockIntentsService } from '../stock/stock-intents.service.js';
-import { type Change, changeOf, type GoodLine, judge, rounds } from './import.js';
+import { changeOf, type PlantChange, rounds, validateLines, type ValidLine } from './import.js';
 import { claimPlants, insertPlants, writePlants } from './import.repository.js';
 
 @Injectable()
@@ -19,35 +19,35 @@ export class ImportService {
   ) {}
 
   /**
-   * Creates and replaces plants by their ids; what is the same already stays untouched. Answers when the store knows of all
-   * of them, also of those that an earlier call has written.
+   * Creates and replaces plants by id. Leaves equal plants untouched. Resolves when the store has acknowledged all of them, including
+   * those that an earlier call wrote.
    */
   async import(context: RpcContext, lines: readonly string[]): Promise<ImportLineResult[]> {
-    const { good, refused } = judge(lines);
+    const { valid, refused } = validateLines(lines);
     const results = new Map(refused);
-    for (const round of rounds(good)) {
+    for (const round of rounds(valid)) {
       const { changes, pending } = await this.write(context, round);
       for (const change of changes) {
         results.set(change.line, { id: change.kind === 'created' ? change.id : change.before.id, result: change.kind });
       }
-      await this.intents.tellAll(context, pending);
+      await this.intents.syncPlants(context, pending);
     }
     return lines.flatMap((_, line) => results.get(line) ?? []);
   }
 
-  private async write(context: RpcContext, lines: readonly GoodLine[]): Promise<{ changes: Change[]; pending: PendingPlant[] }> {
+  private async write(context: RpcContext, lines: readonly ValidLine[]): Promise<{ changes: PlantChange[]; pending: PendingPlant[] }> {
     const labels = new Map(lines.flatMap(({ plant }) => labelsToFill(plant)).map((label) => [labelKey(label), label]));
     const ids = await idsOfLabels(this.database, [...labels.values()]);
     const plantIds = lines.map(({ plant }) => plant.id);
     return this.database.transaction(async (tx) => {
       const before = await claimPlants(tx, plantIds);
       const changes = lines.map((one) => changeOf(one, before.get(one.plant.id), ids));
-      await this.store(tx, context, changes);
+      await this.writeChanges(tx, context, changes);
       return { changes, pending: await findPendingPlants(tx, plantIds) };
     });
   }
 
-  private async store(tx: Transaction, context: RpcContext, changes: readonly Change[]): Promise<void> {
+  private async writeChanges(tx: Transaction, context: RpcContext, changes: readonly PlantChange[]): Promise<void> {
     const created = changes.filter((one) => one.kind === 'created');
     const updated = changes.filter((one) => one.kind === 'updated');
     const leaseMs = this.intents.leaseMsOf(context);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PlantState } from '../plants/plant.js';
-import { changeOf, judge, rounds } from './import.js';
+import { changeOf, rounds, validateLines } from './import.js';
 
 const monstera: PlantState = {
   id: 7,
@@ -19,13 +19,13 @@ const labels = new Map([
 ]);
 
 describe('a line of an import', () => {
-  it('is judged by itself', () => {
-    const { good, refused } = judge(['{"id":1,"name":"a","extra":1}', '{"id":', '[]', '{"id":"1","name":"a"}', '{"id":2,"name":"b","__proto__":{}}', '{"name":"c"}', '{"id":0,"name":"d"}', '{"id":3,"name":"e"}']);
-    expect(good.map(({ line: number, plant }) => [number, plant.id])).toEqual([
+  it('is validated independently of the others', () => {
+    const { valid, refused } = validateLines(['{"id":1,"name":"a","extra":1}', '{"id":', '[]', '{"id":"1","name":"a"}', '{"id":2,"name":"b","__proto__":{}}', '{"name":"c"}', '{"id":0,"name":"d"}', '{"id":3,"name":"e"}']);
+    expect(valid.map(({ line: number, plant }) => [number, plant.id])).toEqual([
       [0, 1],
       [7, 3],
     ]);
-    expect(good[0]?.plant).not.toHaveProperty('extra');
+    expect(valid[0]?.plant).not.toHaveProperty('extra');
     expect([...refused].map(([number, result]) => [number, 'refused' in result && result.refused.code])).toEqual([
       [1, 'malformed-json'],
       [2, 'invalid-input'],
@@ -37,18 +37,18 @@ describe('a line of an import', () => {
     expect(refused.get(5)).toMatchObject({ refused: { errors: [{ pointer: '/id' }] } });
   });
 
-  it('creates a plant that is not there', () => {
+  it('creates a plant with a new id', () => {
     expect(changeOf(line({ quantity: 3 }), undefined, labels)).toMatchObject({ kind: 'created', id: 7, units: 3, attributes: { status: 'available', tags: [] } });
   });
 
-  it('replaces all attributes of one that is there, but for a status that it leaves out', () => {
+  it('replaces all attributes of an existing plant, except an omitted status', () => {
     expect(changeOf(line({ quantity: 3 }), monstera, labels)).toMatchObject({
       kind: 'updated',
       after: { id: 7, version: 3, category: null, photoUrls: [], tags: [], status: 'sold' },
     });
   });
 
-  it('changes nothing where all is the same already', () => {
+  it('changes nothing if everything is equal', () => {
     const same = { category: { name: 'Foliage' }, photoUrls: ['https://photos.test/1'], tags: [{ name: 'shade' }] };
     expect(changeOf(line(same), monstera, labels).kind).toBe('unchanged');
     for (const other of [{ status: 'available' as const }, { category: { id: 5, name: 'Foliage' } }, { tags: [] }, { photoUrls: ['https://photos.test/2'] }, { name: 'Other' }]) {
@@ -56,7 +56,7 @@ describe('a line of an import', () => {
     }
   });
 
-  it('comes after earlier ones with the same id', () => {
+  it('is applied after earlier lines with the same id', () => {
     const batches = rounds([line({}, 0), line({ id: 8 }, 1), line({}, 2), line({}, 3)] as never);
     expect(batches.map((round) => round.map((one) => one.line))).toEqual([[0, 1], [2], [3]]);
   });

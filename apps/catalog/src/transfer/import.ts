@@ -4,24 +4,26 @@ import { validated } from '@plant-shop/platform/rpc/validation';
 import { attributesOf, type PlantAttributes, type PlantState } from '../plants/plant.js';
 import type { LabelIds } from '../labels/label.js';
 
-/** A line that can be carried out, and which of the batch it is. */
-export interface GoodLine {
+/** A line that can be imported. */
+export interface ValidLine {
+  /** The line's index in the batch. */
   readonly line: number;
   readonly plant: ImportedPlant;
 }
 
-export interface JudgedLines {
-  readonly good: readonly GoodLine[];
+export interface ValidatedLines {
+  readonly valid: readonly ValidLine[];
+  /** Results of invalid lines, by the line's index. */
   readonly refused: ReadonlyMap<number, ImportLineResult>;
 }
 
-/** Each line by itself: one that is wrong fails none of its neighbours. */
-export function judge(lines: readonly string[]): JudgedLines {
-  const good: GoodLine[] = [];
+/** Validates each line separately: an invalid line does not affect the others. */
+export function validateLines(lines: readonly string[]): ValidatedLines {
+  const valid: ValidLine[] = [];
   const refused = new Map<number, ImportLineResult>();
   lines.forEach((text, line) => {
     try {
-      good.push({ line, plant: validated(ImportedPlant, parse(text)) });
+      valid.push({ line, plant: validated(ImportedPlant, parse(text)) });
     } catch (error) {
       if (!(error instanceof CodedError)) throw error;
       const { errors } = error.details;
@@ -34,7 +36,7 @@ export function judge(lines: readonly string[]): JudgedLines {
       });
     }
   });
-  return { good, refused };
+  return { valid, refused };
 }
 
 function parse(text: string): unknown {
@@ -45,9 +47,9 @@ function parse(text: string): unknown {
   }
 }
 
-/** Lines in rounds in which each id is there once, so that of two lines with one id the later one wins. */
-export function rounds(lines: readonly GoodLine[]): GoodLine[][] {
-  const all: GoodLine[][] = [];
+/** Splits the lines into rounds in which each id occurs once, so that of two lines with the same id the later one wins. */
+export function rounds(lines: readonly ValidLine[]): ValidLine[][] {
+  const all: ValidLine[][] = [];
   const roundOf = new Map<number, number>();
   for (const one of lines) {
     const number = roundOf.get(one.plant.id) ?? 0;
@@ -57,13 +59,13 @@ export function rounds(lines: readonly GoodLine[]): GoodLine[][] {
   return all;
 }
 
-/** What is to be written for a line. `after` has the plant's id, incarnation and version for one that exists. */
-export type Change =
+/** The change that a line requires. `after` keeps the existing plant's id, incarnation and version. */
+export type PlantChange =
   | { readonly kind: 'created'; readonly line: number; readonly id: number; readonly attributes: PlantAttributes; readonly units: number | null }
   | { readonly kind: 'updated'; readonly line: number; readonly before: PlantState; readonly after: PlantState }
   | { readonly kind: 'unchanged'; readonly line: number; readonly before: PlantState };
 
-export function changeOf({ line, plant }: GoodLine, before: PlantState | undefined, labels: LabelIds): Change {
+export function changeOf({ line, plant }: ValidLine, before: PlantState | undefined, labels: LabelIds): PlantChange {
   const { id, quantity } = plant;
   if (!before) return { kind: 'created', line, id, attributes: attributesOf(plant, labels, 'available'), units: quantity ?? null };
   const attributes = attributesOf(plant, labels, before.status);
@@ -71,7 +73,7 @@ export function changeOf({ line, plant }: GoodLine, before: PlantState | undefin
   return { kind: 'updated', line, before, after: { ...before, ...attributes } };
 }
 
-/** Postgres keeps the members of objects in an order of its own. */
+/** Compares member by member, not as JSON: Postgres reorders the members of jsonb objects. */
 function isSame(a: PlantAttributes, b: PlantAttributes): boolean {
   return (
     a.name === b.name &&

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { catalog, type ExportedPage, type ImportLineResult, type Plant } from '@plant-shop/contracts/catalog';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
-import { fails, losesItsAnswer } from '../store.fake.js';
+import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
+import { fail, loseAnswer } from '../store.fake.js';
 
-let shop: CatalogHarness;
+let shop: CatalogFixture;
 
 beforeAll(async () => {
-  shop = await CatalogHarness.start({ replicas: 2 });
+  shop = await CatalogFixture.start({ replicas: 2 });
 });
 afterAll(() => shop.stop());
 
@@ -31,25 +31,25 @@ async function exported(): Promise<Plant[]> {
 }
 
 describe('an import', () => {
-  it('creates plants that can be ordered, and changes them when it comes again', async () => {
+  it('creates plants that can be ordered, and changes them when repeated', async () => {
     const plants = [
       { id: 101, name: 'One', tags: [{ name: 'imported' }, { id: 3, name: 'x' }], category: { name: 'In' }, quantity: 5 },
       { id: 102, name: 'Two', status: 'sold', photoUrls: ['https://photos.test/2'] },
     ];
     expect(await results(plants)).toEqual(['created', 'created']);
-    expect(shop.store.shelves.get(101)).toMatchObject({ listing: 'available', units: 5 });
-    expect(shop.store.shelves.get(102)).toMatchObject({ listing: 'sold', units: undefined });
+    expect(shop.store.stock.get(101)).toMatchObject({ listing: 'available', units: 5 });
+    expect(shop.store.stock.get(102)).toMatchObject({ listing: 'sold', units: undefined });
     expect(await get(102)).toEqual({ id: 102, name: 'Two', photoUrls: ['https://photos.test/2'], tags: [], status: 'sold' });
     expect(await results(plants)).toEqual(['unchanged', 'unchanged']);
     expect(await results([plants[0]!, { id: 102, name: 'Two', status: 'pending' }])).toEqual(['unchanged', 'updated']);
     expect(await get(102)).toEqual({ id: 102, name: 'Two', photoUrls: [], tags: [], status: 'pending' });
-    expect(shop.store.shelves.get(102)).toMatchObject({ listing: 'pending' });
+    expect(shop.store.stock.get(102)).toMatchObject({ listing: 'pending' });
     expect(await shop.caller.call(catalog.findPlantsByTags, { tags: ['imported'] })).toMatchObject([{ id: 101 }]);
     expect(await shop.caller.call(catalog.searchPlants, { q: 'imported one' })).toMatchObject([{ id: 101 }]);
     expect(await shop.disagreements()).toEqual([]);
   });
 
-  it('takes lines beside those that it refuses, and of two with one id the later one', async () => {
+  it('accepts valid lines beside refused ones; of two lines with one id the later wins', async () => {
     expect(await results([{ id: 111, name: 'First' }, { id: 112 }, { id: 111, name: 'Second', status: 'sold' }, { id: '113', name: 'x' }, { id: 114, name: 'Last' }])).toEqual([
       'created',
       'invalid-input',
@@ -68,7 +68,7 @@ describe('an import', () => {
     expect(found.map(({ id }) => id)).toEqual([122, 121, 123]);
   });
 
-  it('notes who changed which plant', async () => {
+  it('records who changed which plant', async () => {
     await importAll([{ id: 131, name: 'Noted' }, { id: 132, name: 'Noted' }]);
     await importAll([{ id: 131, name: 'Noted' }, { id: 132, name: 'Changed' }]);
     const entries = await shop.database.query(`SELECT subject, target FROM audit_log WHERE operation = 'catalog.importPlants' AND target IN ('131', '132') ORDER BY id`);
@@ -79,19 +79,19 @@ describe('an import', () => {
     ]);
   });
 
-  it('is outcome-unknown while the store is away, and is told to it when it comes again', async () => {
-    for (const [n, fate] of [fails, losesItsAnswer].entries()) {
+  it('is outcome-unknown while the store fails, and reaches the store when repeated', async () => {
+    for (const [n, interceptor] of [fail, loseAnswer].entries()) {
       const plant = { id: 141 + n, name: 'Later' };
-      shop.store.next('openStocks', fate);
+      shop.store.interceptNext('openStocks', interceptor);
       expect(await outcomeOf(importAll([plant], 2_000))).toBe('outcome-unknown');
       expect(await results([plant])).toEqual(['unchanged']);
-      expect(shop.store.shelves.get(plant.id)).toMatchObject({ listing: 'available' });
+      expect(shop.store.stock.get(plant.id)).toMatchObject({ listing: 'available' });
     }
     await until(async () => (await shop.database.query('SELECT 1 FROM stock_intents')).length === 0);
     expect(await shop.disagreements()).toEqual([]);
   });
 
-  it('by several at once leaves what one of them would', async () => {
+  it('by several clients at once leaves no plant with attributes of two imports', async () => {
     const plants = (name: string): object[] => Array.from({ length: 60 }, (_, n) => ({ id: 1_000 + ((n * 7) % 60), name, tags: [{ name: `${name} ${n % 5}` }], status: n % 2 ? 'sold' : 'available' }));
     await Promise.all(['A', 'B', 'C', 'D'].flatMap((name) => [importAll(plants(name)), importAll(plants(name).reverse())]));
     for (let id = 1_000; id < 1_060; id++) {
@@ -103,7 +103,7 @@ describe('an import', () => {
 });
 
 describe('an export', () => {
-  it('is of one moment, whatever is changed while it is read', async () => {
+  it('shows one moment, whatever changes while it is read', async () => {
     await importAll(Array.from({ length: 200 }, (_, n) => ({ id: 2_000 + n, name: 'Exported', photoUrls: [`https://photos.test/${'x'.repeat(2_000)}`] })));
     const { snapshot } = await shop.caller.call(catalog.beginExport, {});
     const before = await shop.database.query<{ id: number }>('SELECT id FROM plants ORDER BY incarnation');
@@ -121,13 +121,13 @@ describe('an export', () => {
     expect(pages).toBeGreaterThan(2);
     await shop.caller.call(catalog.endExport, { snapshot });
     expect(await outcomeOf(shop.caller.call(catalog.readExport, { snapshot, after: 0 }))).toBe('invalid-cursor');
-    // The holder looks once a second.
+    // The holder polls once a second.
     const isHeld = async () => (await shop.database.query(`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'`)).length > 0;
     await until(async () => !(await isHeld()));
   });
 
   it('gives another shop the same catalogue, in the same order', async () => {
-    const other = await CatalogHarness.start();
+    const other = await CatalogFixture.start();
     try {
       const plants = await exported();
       for (let n = 0; n < plants.length; n += 100) {
@@ -135,7 +135,7 @@ describe('an export', () => {
         const imported = await other.caller.call(catalog.importPlants, { lines }, staff);
         expect(imported.every((one) => 'result' in one && one.result === 'created')).toBe(true);
       }
-      const list = (from: CatalogHarness) => from.caller.call(catalog.findPlantsByStatus, { status: ['available', 'pending', 'sold'], limit: 100 });
+      const list = (from: CatalogFixture) => from.caller.call(catalog.findPlantsByStatus, { status: ['available', 'pending', 'sold'], limit: 100 });
       expect(await list(other)).toEqual(await list(shop));
       expect(await other.disagreements()).toEqual([]);
     } finally {
@@ -143,9 +143,9 @@ describe('an export', () => {
     }
   });
 
-  it('waits for its turn, and is refused when none comes', async () => {
+  it('waits for a slot, and is refused if none becomes free', async () => {
     const begin = (): Promise<unknown> => outcomeOf(shop.caller.call(catalog.beginExport, {}));
-    // More than both replicas hold, none of which ends.
+    // More exports than both replicas can hold, none of which ends.
     const begun = await Promise.all(Array.from({ length: 6 }, begin));
     expect(begun).toContain('overloaded');
     const held = begun.filter((one) => one !== 'overloaded');

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuditEntry } from '@plant-shop/contracts/audit';
 import { store } from '@plant-shop/contracts/store';
 import { contextFor } from '@plant-shop/testing/service';
-import { customer, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('the audit log of the store', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   beforeAll(async () => {
-    shop = await StoreHarness.start();
+    shop = await StoreFixture.start();
   });
   afterAll(() => shop.stop());
 
@@ -15,14 +15,14 @@ describe('the audit log of the store', () => {
     shop.caller.call(store.readAudit, asked);
   const placed = async (owner = customer(1)) =>
     shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant() } }, owner);
-  /** What was written down while `work` ran. */
-  async function writtenBy(work: () => Promise<unknown>): Promise<Pick<AuditEntry, 'operation' | 'target'>[]> {
+  /** Returns the entries that `work` caused. */
+  async function entriesBy(work: () => Promise<unknown>): Promise<Pick<AuditEntry, 'operation' | 'target'>[]> {
     const before = (await entries()).length;
     await work();
     return (await entries()).slice(0, -before || undefined).map(({ operation, target }) => ({ operation, target }));
   }
 
-  it('says who did what, when and in which request, and not what changed', async () => {
+  it('records who did what, when and in which request, but not the values', async () => {
     const plantId = await shop.plant();
     await shop.caller.call(store.setStock, { plantId, stock: { free: 4_711 } }, staff);
     const [entry] = await entries({ operation: 'store.setStock' });
@@ -38,11 +38,11 @@ describe('the audit log of the store', () => {
     expect(Math.abs(Date.parse(entry!.at) - Date.now())).toBeLessThan(60_000);
   });
 
-  it('has the whole life of an order in the hands of staff', async () => {
+  it('records each step that staff take with an order', async () => {
     const { id: orderId } = await placed();
     const target = String(orderId);
     const payment = { outcome: 'succeeded' as const, reference: `payment of ${orderId}` };
-    const done = await writtenBy(async () => {
+    const done = await entriesBy(async () => {
       await shop.caller.call(store.transferOrder, { orderId, transfer: { username: 'user-2' } }, staff);
       await shop.caller.call(store.reportPayment, { orderId, payment }, staff);
       await shop.caller.call(store.shipOrder, { orderId, shipment: { carrier: 'c', trackingNumber: 't' } }, staff);
@@ -51,20 +51,20 @@ describe('the audit log of the store', () => {
     expect(done.reverse()).toEqual(['transferOrder', 'reportPayment', 'shipOrder', 'deliverOrder'].map((name) => ({ operation: `store.${name}`, target })));
   });
 
-  it("has another's order that is cancelled, and none of one's own", async () => {
+  it("records the cancellation of another user's order, but not of the caller's own", async () => {
     const [own, others] = [await placed(), await placed()];
-    expect(await writtenBy(() => shop.caller.call(store.cancelOrder, { orderId: own.id }, customer(1)))).toEqual([]);
-    expect(await writtenBy(() => shop.caller.call(store.cancelOrder, { orderId: others.id }, staff))).toEqual([
+    expect(await entriesBy(() => shop.caller.call(store.cancelOrder, { orderId: own.id }, customer(1)))).toEqual([]);
+    expect(await entriesBy(() => shop.caller.call(store.cancelOrder, { orderId: others.id }, staff))).toEqual([
       { operation: 'store.cancelOrder', target: String(others.id) },
     ]);
   });
 
-  it('has nothing of what did not take effect: refused, or only repeated', async () => {
+  it('omits requests without effect: refused or repeated', async () => {
     const { id: orderId } = await placed();
     const payment = { outcome: 'failed' as const, reference: `payment of ${orderId}` };
     await shop.caller.call(store.reportPayment, { orderId, payment }, staff);
     const report = () => shop.caller.client.callRaw(store.reportPayment, { orderId, payment }, contextFor(staff), 'the same key');
-    const done = await writtenBy(async () => {
+    const done = await entriesBy(async () => {
       await expect(shop.caller.call(store.deliverOrder, { orderId }, staff)).rejects.toMatchObject({ code: 'order-transition-refused' });
       await expect(shop.caller.call(store.setStock, { plantId: 987_654_321, stock: { free: 1 } }, staff)).rejects.toMatchObject({ code: 'plant-not-found' });
       await shop.caller.call(store.reportPayment, { orderId, payment }, staff);
@@ -74,7 +74,7 @@ describe('the audit log of the store', () => {
     expect(done).toEqual([]);
   });
 
-  it('undoes the write that it cannot write down', async () => {
+  it('rolls an action back if its entry cannot be written', async () => {
     const plantId = await shop.plant();
     const { id: orderId } = await placed();
     await shop.sql.query('ALTER TABLE audit_log ADD CONSTRAINT no_entry CHECK (false) NOT VALID');
@@ -89,7 +89,7 @@ describe('the audit log of the store', () => {
     expect(await shop.caller.call(store.getOrder, { orderId }, staff)).toMatchObject({ status: 'placed' });
   });
 
-  it('is walked through once by its cursors, and filtered', async () => {
+  it('can be paged through by cursor, and filtered', async () => {
     const plantId = await shop.plant();
     for (let free = 0; free < 7; free++) await shop.caller.call(store.setStock, { plantId, stock: { free } }, staff);
     const walked: AuditEntry[] = [];
@@ -108,7 +108,7 @@ describe('the audit log of the store', () => {
   it.each([
     ['changed', `UPDATE audit_log SET target = 'x'`],
     ['deleted', 'DELETE FROM audit_log'],
-    ['thrown away', 'TRUNCATE audit_log'],
+    ['truncated', 'TRUNCATE audit_log'],
   ])('cannot be %s, even by its owner', async (_, statement) => {
     const before = await entries();
     expect(before.length).toBeGreaterThan(0);
@@ -116,7 +116,7 @@ describe('the audit log of the store', () => {
     expect(await entries()).toEqual(before);
   });
 
-  it('may lose what is older than 400 days', async () => {
+  it('allows entries older than 400 days to be deleted', async () => {
     await shop.sql.query(
       `INSERT INTO audit_log (at, operation, request_id, credentials, target)
        VALUES (now() - interval '401 days', 'store.old', 'r', '{}', '1'), (now() - interval '399 days', 'store.old', 'r', '{}', '2')`,

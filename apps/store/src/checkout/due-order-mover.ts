@@ -5,13 +5,13 @@ import { isDataError } from '@plant-shop/platform/postgres/sqlstate';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { takeDueStep } from '../orders/order.js';
+import { applyDueTransition } from '../orders/order.js';
 import { lockOrdersAndStock, writeStatusChanges } from '../orders/orders.repository.js';
-import { type DueOrder, setOrderAside, takeDueOrders, takeDueOrdersById, takeUpAgain } from './due-orders.repository.js';
+import { deleteSetAside, type DueOrder, lockDueOrders, lockDueOrdersById, setOrderAside } from './due-orders.repository.js';
 
 /**
- * Moves orders that are due. When Postgres refuses a batch for its data, its halves are moved on their own; an order that is
- * refused alone is set aside. Otherwise each look would take the same oldest orders, and fail.
+ * Applies the due transitions of orders. When Postgres rejects a batch because of its data, tries its halves separately, down to
+ * the order that is rejected alone, and sets that one aside. Otherwise every poll would fail on the same oldest orders.
  */
 @Injectable()
 export class DueOrderMover {
@@ -22,29 +22,29 @@ export class DueOrderMover {
     @InjectLogger() private readonly logger: Logger,
   ) {}
 
-  /** @returns how many orders it took: fewer than `limit` when other replicas have the rest, or none is left */
+  /** Processes one batch. @returns how many orders were due; fewer than `limit`: other replicas have the rest, or none is left */
   async moveBatch(limit: number): Promise<number> {
     let due: readonly DueOrder[] = [];
     try {
       await this.database.transaction(async (tx) => {
-        due = await takeDueOrders(tx, limit);
+        due = await lockDueOrders(tx, limit);
         await this.move(tx, due);
       });
     } catch (error) {
       if (due.length === 0 || !isDataError(error)) throw error;
       await this.moveHalves(due, error);
     }
-    if (due.length > 0) this.feed.appended();
+    if (due.length > 0) this.feed.announce();
     return due.length;
   }
 
   /**
-   * Tries an order again that was set aside.
-   * @returns undefined when it has moved on, by this or otherwise; else the error for which Postgres still refuses it
+   * Retries an order that is set aside.
+   * @returns undefined when the order is no longer set aside; else the error with which Postgres still rejects it
    */
   async moveAgain(orderId: number): Promise<Error | undefined> {
     try {
-      await this.moveById([orderId], (tx) => takeUpAgain(tx, orderId));
+      await this.moveById([orderId], (tx) => deleteSetAside(tx, orderId));
       return undefined;
     } catch (error) {
       if (!isDataError(error)) throw error;
@@ -52,7 +52,7 @@ export class DueOrderMover {
     }
   }
 
-  /** @param error why they were refused together */
+  /** @param error the error with which Postgres rejected the orders together */
   private async moveHalves(refused: readonly DueOrder[], error: unknown): Promise<void> {
     const [first, ...others] = refused;
     if (first && others.length === 0) return this.setAside(first, error);
@@ -69,10 +69,10 @@ export class DueOrderMover {
 
   private async moveById(orderIds: readonly number[], besides?: (tx: Transaction) => Promise<void>): Promise<void> {
     await this.database.transaction(async (tx) => {
-      await this.move(tx, await takeDueOrdersById(tx, orderIds));
+      await this.move(tx, await lockDueOrdersById(tx, orderIds));
       await besides?.(tx);
     });
-    this.feed.appended();
+    this.feed.announce();
   }
 
   private async move(tx: Transaction, due: readonly DueOrder[]): Promise<void> {
@@ -80,7 +80,7 @@ export class DueOrderMover {
     const locked = await lockOrdersAndStock(tx, due.map(({ id }) => id));
     const changes = due.flatMap(({ id, move }) => {
       const order = locked.orders.get(id);
-      return (order && takeDueStep(order, move, locked.at, this.options.checkout)) ?? [];
+      return (order && applyDueTransition(order, move, locked.at, this.options.checkout)) ?? [];
     });
     writeStatusChanges(tx, locked, changes);
   }

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
-import { customer, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
 
-describe('what happens to orders by itself', () => {
-  let shop: StoreHarness;
+describe('due transitions', () => {
+  let shop: StoreFixture;
   afterEach(async () => {
     expect(await shop.violations()).toEqual([]);
     await shop.stop();
@@ -15,8 +15,8 @@ describe('what happens to orders by itself', () => {
   const get = (orderId: number) => shop.caller.call(store.getOrder, { orderId }, customer(1));
   const statusOf = async (orderId: number) => (await get(orderId)).status;
 
-  /** How long the machine holds back a look at the database that is due, at worst; to be asked when that is over. */
-  const heldBack = (): (() => Promise<number>) => {
+  /** Starts measuring how late the machine runs timers and queries. Call the result to stop: it resolves to the worst delay in ms. */
+  const measureMachineDelay = (): (() => Promise<number>) => {
     let isOver = false;
     const worst = (async () => {
       let ms = 0;
@@ -34,8 +34,8 @@ describe('what happens to orders by itself', () => {
     };
   };
 
-  it('an order whose payment does not come expires, and its units are free again', async () => {
-    shop = await StoreHarness.start({ orderTtlMs: 100 });
+  it('an unpaid order expires, and its units are free again', async () => {
+    shop = await StoreFixture.start({ orderTtlMs: 100 });
     const plantId = await shop.plant(1);
     const orderId = await place(plantId);
     await until(async () => (await statusOf(orderId)) === 'cancelled');
@@ -46,10 +46,10 @@ describe('what happens to orders by itself', () => {
     ]);
   });
 
-  it.each([100, 700, 1_500])('orders that are to expire after %d ms do so in time, also when nothing was due before', async (orderTtlMs) => {
-    shop = await StoreHarness.start({ orderTtlMs });
+  it.each([100, 700, 1_500])('orders that expire after %d ms do so in time, even if nothing was due before', async (orderTtlMs) => {
+    shop = await StoreFixture.start({ orderTtlMs });
     const plantId = await shop.plant(8);
-    const worstOfMachine = heldBack();
+    const worstOfMachine = measureMachineDelay();
     for (let n = 0; n < 8; n++) {
       await place(plantId);
       await new Promise((resolve) => setTimeout(resolve, 130));
@@ -62,13 +62,13 @@ describe('what happens to orders by itself', () => {
       [orderTtlMs],
     );
     expect(lateness).toHaveLength(8);
-    // 200 ms by design, and what moving takes; the machine may have other things to do.
+    // 200 ms by design plus the transaction, plus the delay of a busy machine.
     expect(Math.max(...lateness.map(({ ms }) => ms))).toBeLessThan(450 + (await worstOfMachine()));
     expect(Math.min(...lateness.map(({ ms }) => ms))).toBeGreaterThan(-20);
   });
 
   it('the simulated provider approves and delivers, with one event each', async () => {
-    shop = await StoreHarness.start({ paymentProvider: 'simulated', simulatedApprovalDelayMs: 50, simulatedDeliveryDelayMs: 50 });
+    shop = await StoreFixture.start({ paymentProvider: 'simulated', simulatedApprovalDelayMs: 50, simulatedDeliveryDelayMs: 50 });
     const orderId = await place(await shop.plant(1));
     await until(async () => (await statusOf(orderId)) === 'delivered');
     expect(await get(orderId)).toMatchObject({ status: 'delivered', complete: true });
@@ -93,11 +93,11 @@ describe('what happens to orders by itself', () => {
     ]);
   });
 
-  it('what was due while no store ran is done when one comes back, once for two replicas', async () => {
-    shop = await StoreHarness.start({ replicas: 2, orderTtlMs: 3_600_000 });
+  it('orders that come due together are processed once by two replicas', async () => {
+    shop = await StoreFixture.start({ replicas: 2, orderTtlMs: 3_600_000 });
     const plantId = await shop.plant(300);
     const ids = await Promise.all(Array.from({ length: 300 }, () => place(plantId)));
-    // All of them become due at the same instant, with two replicas looking.
+    // All become due at the same instant, while two replicas poll.
     await shop.rows('UPDATE orders SET due_at = now()');
     await until(async () => (await shop.rows(`SELECT 1 FROM orders WHERE status = 'placed'`)).length === 0);
     const moves = await shop.rows(`SELECT order_id, count(*) FROM order_transitions WHERE new_status = 'cancelled' GROUP BY 1`);
@@ -106,7 +106,7 @@ describe('what happens to orders by itself', () => {
   });
 
   it('expiry, approval and cancel of one order have one outcome: 300 races', async () => {
-    shop = await StoreHarness.start({ replicas: 2, paymentProvider: 'simulated', simulatedApprovalDelayMs: 30, simulatedDeliveryDelayMs: 3_600_000 });
+    shop = await StoreFixture.start({ replicas: 2, paymentProvider: 'simulated', simulatedApprovalDelayMs: 30, simulatedDeliveryDelayMs: 3_600_000 });
     const plantId = await shop.plant(300);
     const ids = await Promise.all(Array.from({ length: 300 }, () => place(plantId)));
     await Promise.allSettled(
@@ -121,7 +121,7 @@ describe('what happens to orders by itself', () => {
     expect(outcomes.reduce((sum, one) => sum + Number(one['count']), 0)).toBe(300);
   });
 
-  describe('an order that Postgres refuses to move', () => {
+  describe('an order whose transition Postgres rejects', () => {
     const bad = 13;
     const dryRun = { dryRun: true };
     const openOrders = () => shop.rows<{ quantity: number }>(`SELECT quantity FROM orders WHERE status = 'placed'`);
@@ -131,7 +131,7 @@ describe('what happens to orders by itself', () => {
       checked: 1,
       findings: [{ orderId, drift: 'order-set-aside', outcome, move: 'expire', sqlState: '23514', constraint: 'no_thirteen' }],
     });
-    /** 600 orders that are due at once; the oldest is refused as long as the constraint is there. */
+    /** Places 600 orders that are due at once. Postgres rejects the oldest as long as the constraint exists. */
     const placeWithBad = async (): Promise<number> => {
       const plantId = await shop.plant(10_000);
       const order = { plantId, quantity: bad };
@@ -141,40 +141,40 @@ describe('what happens to orders by itself', () => {
       await shop.rows(`UPDATE orders SET due_at = now() - (quantity * interval '1 second')`);
       return id;
     };
-    const mend = () => shop.rows('ALTER TABLE orders DROP CONSTRAINT no_thirteen');
+    const dropConstraint = () => shop.rows('ALTER TABLE orders DROP CONSTRAINT no_thirteen');
 
-    it('is set aside, and all others are moved', async () => {
-      shop = await StoreHarness.start({ replicas: 2 });
+    it('is set aside, and all others are processed', async () => {
+      shop = await StoreFixture.start({ replicas: 2 });
       const orderId = await placeWithBad();
       await until(async () => (await openOrders()).length === 1, 20_000);
       expect(await openOrders()).toEqual([{ quantity: bad }]);
       expect(await shop.rows('SELECT order_id::int AS id, due_move, sqlstate, broken FROM orders_set_aside')).toEqual([
         { id: orderId, due_move: 'expire', sqlstate: '23514', broken: 'no_thirteen' },
       ]);
-      // One that comes due later does not wait for it.
+      // Orders that come due later do not wait for it.
       await place(await shop.plant());
       await shop.rows(`UPDATE orders SET due_at = now() WHERE status = 'placed'`);
       await until(async () => (await openOrders()).length === 1);
       await until(async () => (await setAside()) === 1, 15_000);
     }, 60_000);
 
-    it('is shown to the operator, and moved when its row is mended', async () => {
-      shop = await StoreHarness.start({ replicas: 1 });
+    it('is shown to the operator, and processed once the cause is removed', async () => {
+      shop = await StoreFixture.start({ replicas: 1 });
       const orderId = await placeWithBad();
       await until(async () => (await openOrders()).length === 1, 20_000);
       expect(await shop.caller.call(store.reconcileOrders, dryRun)).toEqual(finding(orderId, 'found'));
       expect(await shop.caller.call(store.reconcileOrders, {})).toEqual(finding(orderId, 'left'));
-      await mend();
+      await dropConstraint();
       expect(await shop.caller.call(store.reconcileOrders, {})).toEqual(finding(orderId, 'mended'));
       expect(await get(orderId)).toMatchObject({ status: 'cancelled' });
       expect(await shop.caller.call(store.reconcileOrders, {})).toEqual({ checked: 0, findings: [] });
     }, 60_000);
 
-    it('is tried again when it has changed, and forgotten when it has moved on', async () => {
-      shop = await StoreHarness.start({ replicas: 1 });
+    it('is retried after it has changed, and no longer set aside once processed', async () => {
+      shop = await StoreFixture.start({ replicas: 1 });
       const orderId = await placeWithBad();
       await until(async () => (await openOrders()).length === 1, 20_000);
-      await mend();
+      await dropConstraint();
       await shop.caller.call(store.transferOrder, { orderId, transfer: { username: 'user-2' } }, staff);
       await until(async () => (await openOrders()).length === 0);
       await until(async () => (await shop.rows('SELECT 1 FROM orders_set_aside')).length === 0, 15_000);

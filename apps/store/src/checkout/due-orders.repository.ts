@@ -1,17 +1,17 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { constraintOf, sqlStateOf } from '@plant-shop/platform/postgres/sqlstate';
-import type { Due } from '../orders/order.js';
+import type { DueTransition } from '../orders/order.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** An order that is due at this version. */
+/** An order whose transition `move` is due at this version. */
 export interface DueOrder {
   readonly id: number;
   readonly version: number;
-  readonly move: Due['move'];
+  readonly move: DueTransition['move'];
 }
 
-/** True for an order that is not set aside as it is now. A scalar subquery: it is looked up for each order, by the key. */
+/** True for orders that are not set aside at their present version. A scalar subquery, so that Postgres looks each order up by its key. */
 const isNotSetAside = `(
   SELECT true FROM orders_set_aside AS aside WHERE aside.order_id = orders.id AND aside.order_version = orders.version
 ) IS NULL`;
@@ -22,32 +22,32 @@ const findNextDue: Statement = {
          FROM orders WHERE due_at IS NOT NULL AND ${isNotSetAside} ORDER BY due_at LIMIT 1`,
 };
 
-/** In how many milliseconds the next order is due; zero or less: at least one is. Undefined: none will be. */
+/** Returns the time until the next order is due, in milliseconds; 0 or less: one is due now. Undefined: no order will be due. */
 export async function msToNextDue(db: Reader): Promise<number | undefined> {
   const [next] = await db.query<{ inMs: number }>(findNextDue);
   return next?.inMs;
 }
 
-const lockDueOrders: Statement = {
+const lockDue: Statement = {
   name: 'lock-due-orders',
   text: `SELECT id, version, due_move AS move FROM orders WHERE due_at <= now() AND ${isNotSetAside}
          ORDER BY due_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
-/** Orders whose time has come and that no other replica is moving right now, without those that are set aside. */
-export function takeDueOrders(tx: Transaction, limit: number): Promise<DueOrder[]> {
-  return tx.query(lockDueOrders, [limit]);
+/** Locks and returns due orders, the longest due first. Skips orders that another replica has locked or that are set aside. */
+export function lockDueOrders(tx: Transaction, limit: number): Promise<DueOrder[]> {
+  return tx.query(lockDue, [limit]);
 }
 
-const lockDueOrdersById: Statement = {
+const lockDueById: Statement = {
   name: 'lock-due-orders-by-id',
   text: `SELECT id, version, due_move AS move FROM orders WHERE id = ANY($1) AND due_at <= now()
          ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
 };
 
-/** Those of them that are still due and that no other replica is moving right now, set aside or not. */
-export function takeDueOrdersById(tx: Transaction, orderIds: readonly number[]): Promise<DueOrder[]> {
-  return tx.query(lockDueOrdersById, [orderIds]);
+/** Locks and returns those of the orders that are still due, set aside or not. Skips orders that another replica has locked. */
+export function lockDueOrdersById(tx: Transaction, orderIds: readonly number[]): Promise<DueOrder[]> {
+  return tx.query(lockDueById, [orderIds]);
 }
 
 const insert: Statement = {
@@ -59,24 +59,24 @@ const insert: Statement = {
          RETURNING order_id`,
 };
 
-/** @returns false when another replica has set it aside already */
+/** Sets an order aside. @returns false when another replica had already done so */
 export async function setOrderAside(db: Reader, order: DueOrder, error: unknown): Promise<boolean> {
   const broken = constraintOf(error) ?? '';
   const rows = await db.query(insert, [order.id, order.version, order.move, sqlStateOf(error) ?? '', broken]);
   return rows.length > 0;
 }
 
-/** An order that is set aside, with what Postgres said. */
+/** An order that is set aside, with the error of Postgres. */
 export interface SetAside extends DueOrder {
   readonly sqlState: string;
-  /** The constraint; empty: the error named none. */
+  /** The violated constraint; empty: the error named none. */
   readonly broken: string;
 }
 
 const stillDue = `FROM orders_set_aside AS aside JOIN orders ON orders.id = aside.order_id AND orders.version = aside.order_version
   WHERE orders.due_at IS NOT NULL`;
 
-/** By ascending order id. */
+/** Lists orders that are set aside, by ascending id. */
 export function findSetAside(db: Reader, after: number, limit: number): Promise<SetAside[]> {
   return db.query<SetAside>(
     `SELECT orders.id, orders.version, orders.due_move AS move, aside.sqlstate AS "sqlState", aside.broken
@@ -90,12 +90,12 @@ export async function countSetAside(db: Reader): Promise<number> {
   return row?.count ?? 0;
 }
 
-export async function takeUpAgain(tx: Transaction, orderId: number): Promise<void> {
+export async function deleteSetAside(tx: Transaction, orderId: number): Promise<void> {
   await tx.execute('DELETE FROM orders_set_aside WHERE order_id = $1', [orderId]);
 }
 
-/** Forgets orders that have moved on since, such as one that its owner cancelled. */
-export async function forgetMovedOn(db: Reader): Promise<void> {
+/** Removes orders that have changed since they were set aside, such as one that its owner cancelled. */
+export async function deleteOutdatedSetAside(db: Reader): Promise<void> {
   await db.query(
     `DELETE FROM orders_set_aside AS aside USING orders
      WHERE orders.id = aside.order_id AND (orders.version <> aside.order_version OR orders.due_at IS NULL)`,

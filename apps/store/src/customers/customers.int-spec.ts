@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type OpenOrders, store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('a customer whose user is about to be deleted', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   beforeAll(async () => {
-    shop = await StoreHarness.start({ replicas: 2 });
+    shop = await StoreFixture.start({ replicas: 2 });
   });
   afterAll(async () => {
     expect(await shop.violations()).toEqual([]);
@@ -20,7 +20,7 @@ describe('a customer whose user is about to be deleted', () => {
   const cancel = (n: number, orderId: number): Promise<unknown> =>
     shop.caller.call(store.cancelOrder, { orderId }, customer(n));
 
-  it('is not closed by an attempt that was given up, however late it comes', async () => {
+  it('is not closed by an abandoned attempt, however late it arrives', async () => {
     const plantId = await shop.plant();
     const orderId = await place(1, plantId);
     expect(await close(1, 8)).toEqual({ openOrders: [orderId] });
@@ -31,7 +31,7 @@ describe('a customer whose user is about to be deleted', () => {
     await expect(outcomeOf(place(1, plantId))).resolves.toBe('customer-closed');
   });
 
-  it('keeps the latest refusal in mind, in whatever order attempts come', async () => {
+  it('remembers the latest refused attempt, in whichever order attempts arrive', async () => {
     const plantId = await shop.plant();
     const orderId = await place(2, plantId);
     await close(2, 12);
@@ -41,12 +41,12 @@ describe('a customer whose user is about to be deleted', () => {
     expect(await close(2, 12)).toEqual({ openOrders: [] });
   });
 
-  it('stays closed, whichever attempt asks again', async () => {
+  it('stays closed for any further attempt', async () => {
     expect(await close(3, 5)).toEqual({ openOrders: [] });
     for (const attempt of [4, 5, 6]) expect(await close(3, attempt)).toEqual({ openOrders: [] });
   });
 
-  // They have ordered before, as most have: their row is there, and is shared by nothing but its lock.
+  // The customer has ordered before, so the row exists and only its lock protects it.
   it('is not closed while an order of theirs is placed', async () => {
     const plantId = await shop.plant();
     await cancel(5, await place(5, plantId));
@@ -75,7 +75,7 @@ describe('a customer whose user is about to be deleted', () => {
     expect(await closing).toEqual({ openOrders: [orderId] });
   });
 
-  it('is not closed for somebody who waits no more', async () => {
+  it('is not closed by a request whose caller has stopped waiting', async () => {
     const { subject } = customer(4);
     await shop.rows('INSERT INTO customers (user_id) VALUES ($1)', [subject]);
     const lockText = 'SELECT closed FROM customers WHERE user_id = $1 FOR UPDATE';
@@ -87,7 +87,7 @@ describe('a customer whose user is about to be deleted', () => {
       await holder.query(lockText, [subject]);
       const late = shop.caller.call(store.closeCustomer, { userId: subject, attempt: 1 }, undefined, 300);
       await expect(outcomeOf(late)).resolves.toBe('outcome-unknown');
-      // Behind the closing in the queue for the row: it sees what that one made of it.
+      // Queues for the row behind the closing, so it sees that one's result.
       const next = shop.rows<{ closed: boolean }>(lockText, [subject]);
       await until(async () => (await waiting()) === 2);
       await holder.query('ROLLBACK');

@@ -1,36 +1,37 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 
-const lockKnown: Statement = {
+const lockExisting: Statement = {
   name: 'share-customers',
   text: `SELECT user_id AS "userId", closed FROM customers WHERE user_id = ANY($1) ORDER BY user_id FOR KEY SHARE`,
 };
 
-const makeUnknown: Statement = {
+const insertMissing: Statement = {
   name: 'make-customers',
   text: 'INSERT INTO customers (user_id) SELECT id FROM unnest($1::uuid[]) AS id ORDER BY id ON CONFLICT DO NOTHING',
 };
 
 /**
- * Keeps customers from being closed until the transaction ends, and says which of them are closed already. Customers that
- * never ordered are made on the way. Many may share a customer; only closing takes the row alone.
+ * Locks customers against being closed until the transaction ends. Inserts customers that have never ordered. The lock is shared
+ * (FOR KEY SHARE): only closing a customer (`lockCustomer`) excludes it.
+ * @returns those of the customers that are closed already
  */
-export async function shareCustomers(tx: Transaction, userIds: readonly string[]): Promise<Set<string>> {
-  let rows = await tx.query<{ userId: string; closed: boolean }>(lockKnown, [userIds]);
+export async function lockCustomersForShare(tx: Transaction, userIds: readonly string[]): Promise<Set<string>> {
+  let rows = await tx.query<{ userId: string; closed: boolean }>(lockExisting, [userIds]);
   if (rows.length < userIds.length) {
-    tx.send(makeUnknown, [userIds]);
-    rows = await tx.query(lockKnown, [userIds]);
+    tx.send(insertMissing, [userIds]);
+    rows = await tx.query(lockExisting, [userIds]);
   }
   return new Set(rows.filter((row) => row.closed).map((row) => row.userId));
 }
 
 export interface Customer {
   readonly closed: boolean;
-  /** The latest attempt to close them that was refused for open orders; 0: none. */
+  /** The latest attempt to close the customer that was refused because of open orders; 0: none. */
   readonly refusedAttempt: number;
 }
 
-/** Waits until nobody shares the customer, and keeps everybody from ordering for them meanwhile. */
+/** Locks a customer exclusively. Waits for transactions that place or transfer orders for the customer, and blocks new ones. */
 export async function lockCustomer(tx: Transaction, userId: string): Promise<Customer> {
   await tx.execute('INSERT INTO customers (user_id) VALUES ($1) ON CONFLICT DO NOTHING', [userId]);
   return onlyRow(
@@ -41,7 +42,7 @@ export async function lockCustomer(tx: Transaction, userId: string): Promise<Cus
   );
 }
 
-export async function noteRefusedAttempt(tx: Transaction, userId: string, attempt: number): Promise<void> {
+export async function recordRefusedAttempt(tx: Transaction, userId: string, attempt: number): Promise<void> {
   await tx.execute('UPDATE customers SET refused_attempt = $2 WHERE user_id = $1', [userId, attempt]);
 }
 
@@ -49,7 +50,7 @@ export async function markClosed(tx: Transaction, userId: string): Promise<void>
   await tx.execute('UPDATE customers SET closed = true WHERE user_id = $1', [userId]);
 }
 
-/** At most 100 ids: enough to act on, and a bounded answer. */
+/** Returns the ids of open orders, at most 100, so that the answer stays small. */
 export async function openOrdersOfCustomer(tx: Transaction, userId: string): Promise<number[]> {
   const rows = await tx.query<{ id: number }>(
     `SELECT id FROM orders WHERE owner_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,

@@ -5,15 +5,15 @@ import type { FeedNudge } from '@plant-shop/events/event';
 import { createLogger } from '@plant-shop/platform/logging';
 import { Nats } from '@plant-shop/platform/nats';
 import { until } from '@plant-shop/testing/until';
-import { customer, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('the feed of order events', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   let nats: Nats;
   const nudged: string[] = [];
 
   beforeAll(async () => {
-    shop = await StoreHarness.start({
+    shop = await StoreFixture.start({
       replicas: 2,
       paymentProvider: 'simulated',
       simulatedApprovalDelayMs: 20,
@@ -44,7 +44,7 @@ describe('the feed of order events', () => {
     }
   };
 
-  it('has each event once, numbered without a hole, as the bytes that were written with it', async () => {
+  it('has each event once, numbered without gaps, with the bytes that were stored', async () => {
     const plantId = await shop.plant(300);
     const orders = await Promise.all(
       Array.from({ length: 150 }, (_, n) => shop.caller.call(store.placeOrder, { order: { plantId } }, customer(n))),
@@ -64,7 +64,7 @@ describe('the feed of order events', () => {
     );
     await until(() => nudged.length === written.length);
     expect(nudged).toEqual(events.map((event) => event.body));
-    // Per order, in the order in which it happened.
+    // In chronological order per order.
     const last = new Map<number, string>();
     for (const { body } of events) {
       const { event, data } = JSON.parse(body) as { event: string; data: { orderId: number; previousStatus: string; newStatus: string } };
@@ -74,14 +74,14 @@ describe('the feed of order events', () => {
     }
   }, 20_000);
 
-  /** Places an order that is paid much later. */
+  /** Places an order of a new plant. */
   const place = async () => shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant(5) } }, customer(1));
   const placedEvent = async (orderId: number) =>
     (await shop.rows<{ seq: number | null; id: string }>('SELECT feed_seq::int AS seq, event_id AS id FROM order_transitions WHERE order_id = $1 AND order_version = 1', [orderId]))[0]!;
   const isQuiet = () => until(async () => (await shop.rows(`SELECT 1 FROM orders WHERE status IN ('placed', 'approved')`)).length === 0 &&
     (await shop.rows('SELECT 1 FROM order_transitions WHERE event_id IS NOT NULL AND feed_seq IS NULL')).length === 0);
 
-  it('numbers the event of a new order in the transaction that places it, and says what it follows on', async () => {
+  it('numbers the event of a new order in the placing transaction, and announces its predecessor', async () => {
     await isQuiet();
     const { head } = await shop.caller.call(store.feedHead, {});
     const [last] = await shop.rows<{ id: string }>('SELECT event_id AS id FROM order_transitions WHERE feed_seq = $1', [head]);
@@ -96,7 +96,7 @@ describe('the feed of order events', () => {
     expect(nudges[0]).toMatchObject({ head: seq, after: { seq: head, id: last!.id }, mayWait: true, events: [{ seq, id }] });
   });
 
-  it('keeps no order waiting while another transaction numbers: its event gets its number after that', async () => {
+  it('does not delay an order while another transaction numbers: its event is numbered afterwards', async () => {
     await isQuiet();
     const orderId = await shop.holding('SELECT 1 FROM feed_head', [], async () => {
       const { id } = await place();
@@ -107,7 +107,7 @@ describe('the feed of order events', () => {
     await isQuiet();
   });
 
-  it('drops old bodies that its followers have passed; the timeline stays, and who asks for them is told', async () => {
+  it('drops old bodies that all followers have passed; the timeline stays, and late readers start after them', async () => {
     const { head } = await shop.caller.call(store.feedHead, {});
     const passed = head - 10;
     await shop.caller.call(store.feedRead, { follower: 'test', after: passed, limit: 1 });
@@ -116,7 +116,7 @@ describe('the feed of order events', () => {
     );
     const timeline = await shop.caller.call(store.getTimeline, { orderId: oldest!.order_id }, staff);
     await shop.rows(`UPDATE order_transitions SET at = at - interval '8 days' WHERE feed_seq <= $1`, [head - 5]);
-    // It drops when it comes up, and then each minute.
+    // Retention runs at the start of a replica, and then each minute.
     await shop.addReplica();
     await until(async () => (await shop.rows('SELECT 1 FROM feed_kept WHERE oldest = $1', [passed + 1])).length === 1);
     expect(await shop.rows('SELECT feed_seq::int AS seq FROM order_transitions WHERE event_id IS NOT NULL AND body IS NOT NULL ORDER BY 1')).toEqual(
@@ -130,7 +130,7 @@ describe('the feed of order events', () => {
     expect(after.some((entry) => entry.eventId === oldest!.event_id)).toBe(true);
   });
 
-  it('gives a new order no number of a history that ended with a failover', async () => {
+  it('does not number a new order in a history that ended with a failover', async () => {
     await isQuiet();
     const { epoch, head } = await shop.caller.call(store.feedHead, {});
     await shop.rows(`UPDATE feed_head SET timeline = '000000FF'`);

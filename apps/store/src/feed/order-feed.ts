@@ -11,18 +11,18 @@ import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module
 import { Registry } from 'prom-client';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 
-/** How long the events of new orders that got no numbers in their transaction wait for those of the next batch. */
+/** How long events that were not numbered with their orders wait, so that those of several batches are numbered together. */
 const gatherMs = 50;
 
 const timeline: FeedTable = { table: 'order_transitions', subject: 'owner_id', time: 'at' };
 
-/** The feed of order events, over the timeline of orders. */
+/** The feed of order events, read from `order_transitions`. */
 @Injectable()
 export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly feed: Feed;
   readonly numberer: FeedNumberer;
   private readonly retention: FeedRetention;
-  private gathering: NodeJS.Timeout | undefined;
+  private announcing: NodeJS.Timeout | undefined;
 
   constructor(
     database: Database,
@@ -42,27 +42,29 @@ export class OrderFeed implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   async onApplicationShutdown(): Promise<void> {
-    clearTimeout(this.gathering);
+    clearTimeout(this.announcing);
     await Promise.all([this.numberer.stop(), this.retention.stop()]);
   }
 
-  /** Call after the commit of an event: it is numbered and announced at once. */
-  appended(): void {
+  /** Numbers and announces new events at once. Call it after their transaction has committed. */
+  announce(): void {
     this.numberer.poke();
   }
 
   /**
-   * Call after the commit of new orders. Most have numbers already, and followers take them with what comes next: logging and making
-   * deliveries are transactions of their own, and one of each for every batch of orders would cost as much as placing does.
+   * Announces the events of new orders. Call it after their transaction has committed.
+   * `mayWait` lets followers defer them to their next read: logging and delivering are transactions too, and one of each per batch
+   * of orders would cost as much as placing the orders.
+   * @param numbered the events that the transaction numbered; undefined: they are numbered within `gatherMs`
    */
-  placed(numbered: FeedNudge | undefined): void {
+  announcePlaced(numbered: FeedNudge | undefined): void {
     if (numbered) this.numberer.nudge({ ...numbered, mayWait: true });
-    else this.numberLater();
+    else this.announceLater();
   }
 
-  private numberLater(): void {
-    this.gathering ??= setTimeout(() => {
-      this.gathering = undefined;
+  private announceLater(): void {
+    this.announcing ??= setTimeout(() => {
+      this.announcing = undefined;
       this.numberer.poke();
     }, gatherMs);
   }

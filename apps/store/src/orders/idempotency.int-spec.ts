@@ -3,12 +3,12 @@ import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { TestCaller } from '@plant-shop/testing/service';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('an order with an Idempotency-Key', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   beforeAll(async () => {
-    shop = await StoreHarness.start({ replicas: 2 });
+    shop = await StoreFixture.start({ replicas: 2 });
   });
   afterAll(async () => {
     expect(await shop.violations()).toEqual([]);
@@ -36,7 +36,7 @@ describe('an order with an Idempotency-Key', () => {
     expect(await freeOf(plantId)).toBe(10);
   });
 
-  it('twins in one batch are one order', async () => {
+  it('duplicates in one batch are one order', async () => {
     const plantId = await shop.plant(100);
     const keys = Array.from({ length: 20 }, (_, n) => `twins-${n}`);
     const answers = await Promise.all(
@@ -50,13 +50,13 @@ describe('an order with an Idempotency-Key', () => {
     expect(await freeOf(plantId)).toBe(80);
   });
 
-  it('twins that reach two replicas at the same time, from two gateways, are one order', async () => {
+  it('duplicates that reach two replicas concurrently, from two gateways, are one order', async () => {
     const plantId = await shop.plant(100);
     const gateways = [shop.caller, await TestCaller.connect(shop.nats.url)];
     try {
       const keys = Array.from({ length: 20 }, (_, n) => `far-twins-${n}`);
       const sent: Promise<{ key: string; id: number; replayed: boolean }>[] = [];
-      // All twins are under way before the first is placed, in 20 frames, each of which goes to either replica.
+      // All duplicates are sent before the first order is placed, in 20 frames, each of which goes to either replica.
       await shop.holding('SELECT 1 FROM stock WHERE plant_id = $1', [plantId], async (waiting) => {
         for (let frame = 0; frame < 20; frame++) {
           const caller = gateways[frame % 2]!;
@@ -66,7 +66,7 @@ describe('an order with an Idempotency-Key', () => {
           }));
           await new Promise((resolve) => setTimeout(resolve, 20));
         }
-        // One batch of each replica.
+        // One batch on each replica waits.
         await waiting(2);
       });
       const answers = await Promise.all(sent);
@@ -81,7 +81,7 @@ describe('an order with an Idempotency-Key', () => {
     }
   });
 
-  it('is known again for 24 hours, and no longer', async () => {
+  it('is remembered for 24 hours, and no longer', async () => {
     const plantId = await shop.plant(10);
     const { order } = await place('a day', { plantId });
     const pass = (time: string) => shop.rows(`UPDATE idempotency_keys SET expires_at = expires_at - $1::interval`, [time]);
@@ -93,7 +93,7 @@ describe('an order with an Idempotency-Key', () => {
     expect(later.order.id).not.toBe(order.id);
   });
 
-  it('of another principal, or for another request, is another matter', async () => {
+  it('is independent of other principals, and refused for another request', async () => {
     const plantId = await shop.plant(10);
     const mine = await place('shared', { plantId });
     const theirs = await place('shared', { plantId }, { n: 2 });
@@ -107,14 +107,14 @@ describe('an order with an Idempotency-Key', () => {
     );
   });
 
-  it('that was refused is judged anew', async () => {
+  it('is evaluated again after a refusal', async () => {
     const plantId = await shop.plant(1);
     await expect(outcomeOf(place('again', { plantId, quantity: 2 }))).resolves.toBe('insufficient-stock');
     await shop.caller.call(store.setStock, { plantId, stock: { free: 2 } }, staff);
     expect(await place('again', { plantId, quantity: 2 })).toMatchObject({ replayed: false });
   });
 
-  it('leaves nothing at rest from which key, request or answer could be read', async () => {
+  it('stores nothing from which key, request or answer could be read', async () => {
     const plantId = await shop.plant(1);
     await place('a-very-secret-key', { plantId, shipDate: '2031-01-02T03:04:05Z' });
     const rows = await shop.rows<{ row: string }>(`SELECT row_to_json(k)::text AS row FROM idempotency_keys k`);

@@ -3,12 +3,12 @@ import type { OrderEvent } from '@plant-shop/contracts/events';
 import { store } from '@plant-shop/contracts/store';
 import type { FeedPage } from '@plant-shop/contracts/store.feed';
 import { until } from '@plant-shop/testing/until';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('the events of an order', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   beforeAll(async () => {
-    shop = await StoreHarness.start({ replicas: 2 });
+    shop = await StoreFixture.start({ replicas: 2 });
   });
   afterAll(async () => {
     expect(await shop.violations()).toEqual([]);
@@ -21,7 +21,7 @@ describe('the events of an order', () => {
   const ship = (orderId: number, carrier: string, trackingNumber: string) =>
     shop.caller.call(store.shipOrder, { orderId, shipment: { carrier, trackingNumber } }, staff);
 
-  /** All that the feed has, once it has all. */
+  /** Returns all events of the feed, once all are numbered. */
   const feed = async (): Promise<FeedPage['events']> => {
     await until(async () => (await shop.rows('SELECT 1 FROM order_transitions WHERE event_id IS NOT NULL AND feed_seq IS NULL')).length === 0);
     const events: FeedPage['events'][number][] = [];
@@ -38,7 +38,7 @@ describe('the events of an order', () => {
     shop.rows<{ at: Date }>('SELECT at FROM order_transitions WHERE order_id = $1 AND event_id IS NOT NULL ORDER BY order_version', [orderId]);
   const timestamp = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-  it('tell of placing, of each shipment and of money owed back, between the changes of its status', async () => {
+  it('report placing, each shipment and each due refund, in order with the changes of status', async () => {
     const { id: orderId, plantId, placedAt, reservedUntil } = await place({ quantity: 3, shipDate: '2027-03-01T09:00:00+01:00' });
     await pay(orderId, 'first');
     await ship(orderId, 'Green Post', 'GP-1');
@@ -58,7 +58,7 @@ describe('the events of an order', () => {
     expect((await eventsOf(orderId)).map((one) => one.timestamp)).toEqual((await timesOf(orderId)).map(({ at }) => at.toISOString()));
   });
 
-  it('are shown in its timeline by their ids', async () => {
+  it('appear in its timeline with their ids', async () => {
     const { id: orderId } = await place();
     await pay(orderId, 'paid');
     await shop.caller.call(store.transferOrder, { orderId, transfer: { username: 'user-2' } }, staff);
@@ -69,7 +69,7 @@ describe('the events of an order', () => {
     expect(timeline.map(({ eventId }) => eventId)).toEqual([ids[0], ids[1], undefined, ids[2]]);
   });
 
-  it('are one for each order of a batch that was placed, and none for one that was refused or repeated', async () => {
+  it('are one per placed order of a batch, and none for a refused or repeated one', async () => {
     const plantId = await shop.plant(20);
     const orders = Array.from({ length: 60 }, () => outcomeOf(shop.caller.call(store.placeOrder, { order: { plantId } }, customer(1))));
     const outcomes = await Promise.all(orders);
@@ -81,7 +81,7 @@ describe('the events of an order', () => {
     expect(placed.map(({ body }) => (JSON.parse(body) as OrderEvent).data.orderId).sort((a, b) => a - b)).toEqual(ids.map(({ id }) => id));
   });
 
-  it('of several payments of one report are one refund each', async () => {
+  it('report one refund per late payment', async () => {
     const { id: orderId } = await place();
     await shop.caller.call(store.cancelOrder, { orderId }, customer(1));
     expect(new Set(await Promise.all(['a', 'b', 'c'].map((reference) => pay(orderId, reference))))).toEqual(new Set(['order-not-payable']));

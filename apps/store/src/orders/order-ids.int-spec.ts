@@ -1,18 +1,18 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
-import { customer, outcomeOf, StoreHarness } from '../store.spec.fixture.js';
+import { customer, outcomeOf, StoreFixture } from '../store.spec.fixture.js';
 
 const claimer = 666;
 const ids = 10_000;
 const waitsForLock = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
-/** Assigned ids are numbered one after the other, so everybody can claim those that come next. */
+/** Assigned ids are consecutive, so any client can claim the next ones. */
 describe('assigned order ids', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   let plantId: number;
   const start = async (replicas: number): Promise<void> => {
-    shop = await StoreHarness.start({ replicas });
+    shop = await StoreFixture.start({ replicas });
     plantId = await shop.plant(1_000_000);
   };
   afterEach(async () => {
@@ -24,7 +24,7 @@ describe('assigned order ids', () => {
     shop.caller.call(store.placeOrder, { order: { plantId, ...order } }, customer(who), 30_000);
   const claim = (id: number): Promise<string> => outcomeOf(place({ id }, claimer));
   const assign = (): Promise<string> => outcomeOf(place());
-  /** What another replica does for a client that chose this id, before its COMMIT. */
+  /** Claims an id as another replica does for a client that chose it, without its COMMIT. */
   const claimedSlowly = async (id: number) => {
     const claiming = await shop.sql.connect();
     await claiming.query('BEGIN');
@@ -42,7 +42,7 @@ describe('assigned order ids', () => {
   const blocksDrawn = async (): Promise<number> =>
     (await shop.rows<{ blocks: number }>(`SELECT ((last_value - 1000000001) / 1000)::integer + 1 AS blocks FROM order_ids`))[0]?.blocks ?? 0;
 
-  it.each(['before', 'after'])('one that is claimed in the same batch, just %s, is drawn again', async (when) => {
+  it.each(['before', 'after'])('one that is claimed in the same batch, just %s, is replaced', async (when) => {
     await start(1);
     for (let n = 0; n < 100; n++) {
       const { id } = await place();
@@ -51,7 +51,7 @@ describe('assigned order ids', () => {
     }
   });
 
-  it('one that is claimed while its order is written is drawn again, and the next claim is not waited for', async () => {
+  it('one that is claimed while its order is written is replaced, without waiting for the next claim', async () => {
     await start(1);
     const { id } = await place();
     const [first, second] = [await claimedSlowly(id + 1), await claimedSlowly(id + 2)];
@@ -69,17 +69,17 @@ describe('assigned order ids', () => {
     }
   });
 
-  it('10,000 that are claimed ahead cost none of 10,000 other orders, and few draws', async () => {
+  it('10,000 that are claimed ahead make none of 10,000 other orders fail, and cost few draws', async () => {
     await start(2);
     const { id } = await place();
     expect(count(await atOnce(times(ids, (n) => () => claim(id + 1 + n))))).toEqual({ placed: ids });
     const before = await blocksDrawn();
     expect(count(await atOnce(times(ids, () => assign)))).toEqual({ placed: ids });
-    // 10 for what was placed, 10 that were claimed, and what two replicas have drawn ahead.
+    // 10 blocks for the placed orders, 10 that were claimed, and those that two replicas have drawn ahead.
     expect((await blocksDrawn()) - before).toBeLessThan(60);
   }, 120_000);
 
-  it('10,000 that are claimed while 10,000 other orders are placed cost none of them', async () => {
+  it('10,000 that are claimed while 10,000 other orders are placed make none of them fail', async () => {
     await start(2);
     const { id } = await place();
     const outcomes = await atOnce(times(ids, (n) => [() => claim(id + 1 + n), assign]).flat());
@@ -91,7 +91,7 @@ describe('assigned order ids', () => {
 
 const times = <T>(number: number, work: (n: number) => T): T[] => Array.from({ length: number }, (_, n) => work(n));
 
-/** 1,000 at a time, begun in the order given. */
+/** Runs the work in order, 1,000 at a time. */
 async function atOnce<T>(work: readonly (() => Promise<T>)[]): Promise<T[]> {
   const results: T[] = [];
   let next = 0;

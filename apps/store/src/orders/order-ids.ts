@@ -1,9 +1,9 @@
 import type { Database } from '@plant-shop/platform/postgres/database';
-import { drawOrderIds, findTakenIds } from './orders.repository.js';
+import { drawOrderIds, findTakenIds } from './order-ids.repository.js';
 
 /**
- * Ids for orders that bring none, drawn ahead so that a batch needs no round trip for them. Clients may have taken some
- * of them since.
+ * Ids for orders without a chosen one, drawn ahead so that a batch needs no round trip for them. A client may take one of them
+ * before it is used; the write then collides (`recheck`).
  */
 export class OrderIds {
   private free: number[] = [];
@@ -11,7 +11,7 @@ export class OrderIds {
 
   constructor(private readonly database: Database) {}
 
-  /** @param except ids that orders of the same batch chose */
+  /** Returns the next id. @param except ids that orders of the same batch chose */
   async draw(except?: ReadonlySet<number>): Promise<number> {
     for (;;) {
       const id = this.free.shift();
@@ -24,7 +24,7 @@ export class OrderIds {
     }
   }
 
-  /** Drops ids that clients have taken since they were drawn. Call it after a collision. */
+  /** Drops the ids that clients have taken since the draw. Call it after a collision. */
   async recheck(): Promise<void> {
     const taken = await findTakenIds(this.database, this.free);
     this.free = this.free.filter((id) => !taken.has(id));

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Order, store } from '@plant-shop/contracts/store';
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('the life of an order with an external payment provider', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   beforeAll(async () => {
-    shop = await StoreHarness.start();
+    shop = await StoreFixture.start();
   });
   afterAll(async () => {
     expect(await shop.violations()).toEqual([]);
@@ -25,7 +25,7 @@ describe('the life of an order with an external payment provider', () => {
     shop.caller.call(store.transferOrder, { orderId, transfer: { username: `user-${n}` } }, staff);
   const timeline = (orderId: number, n = 1) => shop.caller.call(store.getTimeline, { orderId }, customer(n));
 
-  it('is paid, shipped and delivered, and the timeline tells it with the event of each step', async () => {
+  it('is paid, shipped and delivered, and the timeline shows each step with its event', async () => {
     const { id } = await place();
     expect(await pay(id, 'p-1')).toMatchObject({ status: 'approved' });
     expect(await ship(id)).toMatchObject({ status: 'approved', carrier: 'DHL', trackingNumber: 'DHL 1' });
@@ -45,7 +45,7 @@ describe('the life of an order with an external payment provider', () => {
     expect(JSON.parse(last?.body ?? '')).toMatchObject({ data: { trackingNumber: 'DHL 1', newStatus: 'delivered' } });
   });
 
-  it('a payment reported twice counts once, and a failed one leaves the order placed', async () => {
+  it('a payment reported repeatedly counts once, and a failed one leaves the order placed', async () => {
     const { id } = await place();
     expect(await pay(id, 'p-2', 'failed')).toMatchObject({ status: 'placed' });
     const paid = await Promise.all([pay(id, 'p-3'), pay(id, 'p-3'), pay(id, 'p-3')]);
@@ -53,7 +53,7 @@ describe('the life of an order with an external payment provider', () => {
     expect(await timeline(id)).toHaveLength(2);
   });
 
-  it('money that comes too late or twice is noted as owed back', async () => {
+  it('a payment that arrives too late or twice becomes due for refund', async () => {
     const { id } = await place();
     await shop.caller.call(store.cancelOrder, { orderId: id }, customer(1));
     for (let again = 0; again < 2; again++) {
@@ -68,7 +68,7 @@ describe('the life of an order with an external payment provider', () => {
     ]);
   });
 
-  it('only what the lifecycle allows happens', async () => {
+  it('transitions that the lifecycle does not allow are refused', async () => {
     const { id } = await place();
     await expect(outcomeOf(ship(id))).resolves.toBe('order-transition-refused');
     await expect(outcomeOf(deliver(id))).resolves.toBe('order-transition-refused');
@@ -80,7 +80,7 @@ describe('the life of an order with an external payment provider', () => {
     });
   });
 
-  it('a transferred order is the new owner’s, its earlier events stay the former one’s', async () => {
+  it('a transferred order belongs to the new owner; earlier events stay with the former one', async () => {
     const { id } = await place(1);
     await transfer(id, 2);
     await expect(outcomeOf(timeline(id, 1))).resolves.toBe('order-not-found');
@@ -99,7 +99,7 @@ describe('the life of an order with an external payment provider', () => {
     ['shipped', (orderId: number, ifVersion: number) => shop.caller.call(store.shipOrder, { orderId, shipment: { carrier: 'DHL', trackingNumber: 'DHL 2' }, ifVersion }, staff)],
     ['delivered', (orderId: number, ifVersion: number) => shop.caller.call(store.deliverOrder, { orderId, ifVersion }, staff)],
     ['cancelled', (orderId: number, ifVersion: number) => shop.caller.call(store.cancelOrder, { orderId, ifVersion }, staff)],
-  ])('an order is %s only at the version that the caller names', async (what, change) => {
+  ])('an order is %s only at the version that the caller expects', async (what, change) => {
     const { id } = await place();
     if (what !== 'cancelled') await pay(id, `if-${what}`);
     const state = () => shop.rows<{ version: number }>('SELECT version, status, owner_id, carrier FROM orders WHERE id = $1', [id]);
@@ -113,7 +113,7 @@ describe('the life of an order with an external payment provider', () => {
     expect(await state()).toMatchObject([{ version: version + 1 }]);
   });
 
-  it('lists one’s own orders newest first, each old one exactly once while others are placed', async () => {
+  it('lists the caller’s orders newest first, each exactly once while others are placed', async () => {
     const plantId = await shop.plant(1_000);
     const placeFor = (n: number) => shop.caller.call(store.placeOrder, { order: { plantId } }, customer(n));
     const mine: number[] = [];

@@ -3,19 +3,19 @@ import { type ListOrders, type Order, store } from '@plant-shop/contracts/store'
 import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 const minute = 60_000;
 
 describe('lists of orders', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   let fern: number;
   let palm: number;
-  /** In the order in which they were placed. */
+  /** In order of placing. */
   let orders: Order[];
   let placedLast: number;
   beforeAll(async () => {
-    shop = await StoreHarness.start({ orderTtlMs: 15 * minute });
+    shop = await StoreFixture.start({ orderTtlMs: 15 * minute });
     [fern, palm] = [await shop.plant(), await shop.plant()];
     orders = [];
     for (const [n, plantId] of [[1, fern], [2, fern], [1, palm], [2, palm], [3, palm]] as const) {
@@ -24,24 +24,24 @@ describe('lists of orders', () => {
     const idOf = (n: number): number => orders[n]!.id;
     await shop.caller.call(store.cancelOrder, { orderId: idOf(0) }, customer(1));
     await shop.caller.call(store.reportPayment, { orderId: idOf(3), payment: { outcome: 'succeeded', reference: 'p' } }, staff);
-    // Four hours ago, three, two, one and none: longer apart than any transaction lasts.
+    // Placed 4, 3, 2, 1 and 0 hours ago: further apart than the longest transaction.
     placedLast = new Date(orders[4]!.placedAt!).getTime();
     for (const [n, { id }] of orders.entries()) await shop.rows('UPDATE orders SET placed_at = $2 WHERE id = $1', [id, new Date(placedLast - (4 - n) * 60 * minute)]);
   });
   afterAll(() => shop.stop());
 
   const list = (request: Partial<ListOrders>, who: Principal = staff): Promise<Order[]> => shop.caller.call(store.listOrders, request, who);
-  /** Which of the orders, by number. */
+  /** Returns the indexes in `orders` of the listed orders. */
   const listed = async (request: Partial<ListOrders>, who?: Principal): Promise<number[]> =>
     (await list(request, who)).map(({ id }) => orders.findIndex((order) => order.id === id));
   const hoursAgo = (hours: number): string => new Date(placedLast - hours * 60 * minute).toISOString();
 
-  it('show one’s own without being asked for more, to staff as well', async () => {
+  it('show the caller’s own by default, also to staff', async () => {
     expect(await listed({}, customer(1))).toEqual([2, 0]);
     expect(await listed({})).toEqual([]);
   });
 
-  it('show staff those of everybody, of a user, of a plant, of several statuses, newest first', async () => {
+  it('show staff those of all owners, one owner, a plant or several statuses, newest first', async () => {
     expect(await listed({ owner: '*' })).toEqual([4, 3, 2, 1, 0]);
     expect(await listed({ owner: 'user-2' })).toEqual([3, 1]);
     expect(await listed({ owner: '*', plantId: fern })).toEqual([1, 0]);
@@ -51,7 +51,7 @@ describe('lists of orders', () => {
     expect(await listed({ owner: '*', status: 'approved' as never })).toEqual([3]);
   });
 
-  it('show those of a time: from its first moment, up to but not at its last', async () => {
+  it('show those of a period: from its start, up to but excluding its end', async () => {
     const third = hoursAgo(2);
     expect(await listed({ owner: '*', placedFrom: third })).toEqual([4, 3, 2]);
     expect(await listed({ owner: '*', placedBefore: third })).toEqual([1, 0]);
@@ -59,7 +59,7 @@ describe('lists of orders', () => {
     expect(await listed({ placedFrom: third }, customer(1))).toEqual([2]);
   });
 
-  it('go on by cursor, which is none of another filter', async () => {
+  it('continue by cursor, which is invalid for another filter', async () => {
     const page = async (request: Partial<ListOrders>) => {
       const answer = await shop.caller.client.callRaw(store.listOrders, request, new RpcContext('test', Deadline.in(5_000), staff));
       return { ids: (JSON.parse(Buffer.from(answer.payload).toString()) as Order[]).map(({ id }) => id), next: answer.next };
@@ -74,7 +74,7 @@ describe('lists of orders', () => {
     }
   });
 
-  it('are of others only for those who may read them', async () => {
+  it('show others’ orders only to callers who may read them', async () => {
     for (const owner of ['*', 'user-2']) expect(await outcomeOf(list({ owner }, customer(1)))).toBe('forbidden');
     expect(await listed({ owner: 'user-1' }, customer(1))).toEqual([2, 0]);
     await expect(list({ owner: '*', status: ['placed', 'lost' as never] })).rejects.toMatchObject({
@@ -84,7 +84,7 @@ describe('lists of orders', () => {
     expect(await outcomeOf(list({ placedFrom: 'yesterday' }))).toBe('invalid-input');
   });
 
-  it('name owners to those who may see them, and to nobody else', async () => {
+  it('name owners only to callers who may see them', async () => {
     const owners = (await list({ owner: '*' })).map(({ owner }) => owner);
     expect(owners).toEqual(['user-3', 'user-2', 'user-1', 'user-2', 'user-1']);
     expect(await shop.caller.call(store.getOrder, { orderId: orders[0]!.id }, staff)).toMatchObject({ owner: 'user-1' });
@@ -93,7 +93,7 @@ describe('lists of orders', () => {
     }
   });
 
-  it('say when an order was placed, and until when it waits for its payment', async () => {
+  it('show when an order was placed, and until when it is reserved', async () => {
     const placed = await shop.caller.call(store.placeOrder, { order: { plantId: fern } }, customer(9));
     expect(await shop.caller.call(store.getOrder, { orderId: placed.id }, customer(9))).toEqual(placed);
     expect(Math.abs(new Date(placed.placedAt!).getTime() - Date.now())).toBeLessThan(minute);

@@ -2,27 +2,27 @@ import { describe, expect, it } from '@jest/globals';
 import { orderStatuses } from '@plant-shop/contracts/store';
 import { CodedError } from '@plant-shop/platform/errors';
 import fc from 'fast-check';
-import { addUnits, inventoryOf, type Listing, noUnits } from '../stock/stock.js';
-import { OneAtATimeModel } from './one-at-a-time.model.js';
+import { addUnits, inventoryOf, noUnits, type PlantListing } from '../stock/stock.js';
+import { SequentialModel } from './sequential.model.js';
 import {
-  type ApprovedOrder,
+  applyDueTransition,
   approve,
+  type ApprovedOrder,
   cancel,
   type CheckoutPolicy,
   deliver,
   type DeliveredOrder,
   dueAfterPlacing,
   expire,
-  type Move,
+  markRefundDue,
   type OrderRequest,
   type OrderState,
-  oweRefund,
   place,
   type PlacingFacts,
   ship,
   type StatusChange,
-  takeDueStep,
   transfer,
+  type Transition,
   transitions,
 } from './order.js';
 
@@ -42,13 +42,13 @@ const facts = (given: Partial<PlacingFacts> = {}): PlacingFacts => ({
 });
 const placed = (given: Partial<OrderRequest> = {}, policy = external) => place(request(given), facts(), { at, due: dueAfterPlacing(policy) });
 
-const moves: Readonly<Record<Move, (order: OrderState) => StatusChange>> = {
+const moves: Readonly<Record<Transition, (order: OrderState) => StatusChange>> = {
   approve: (order) => approve(order, staff, external),
   deliver: (order) => deliver(order, staff),
   cancel: (order) => cancel(order, staff),
   expire: (order) => expire(order, at),
 };
-const moveNames = Object.keys(moves) as Move[];
+const moveNames = Object.keys(moves) as Transition[];
 
 const approvedOrder: ApprovedOrder = approve(placed().order, staff, external).order;
 const deliveredOrder: DeliveredOrder = deliver(approvedOrder, staff).order;
@@ -64,7 +64,7 @@ function outcomeOf<T>(rule: () => T): T | string {
 }
 
 describe('the lifecycle of an order', () => {
-  it('is the table of the specification and nothing more', () => {
+  it('is exactly the table of the specification', () => {
     expect(orders.map(({ status }) => status).sort()).toEqual([...orderStatuses].sort());
     const allowed = orders.flatMap((order) =>
       moveNames.flatMap((move) => {
@@ -82,7 +82,7 @@ describe('the lifecycle of an order', () => {
     ]);
   });
 
-  it('raises the version with each step, and announces each change of status', () => {
+  it('raises the version with each step, and emits an event for each change of status', () => {
     for (const order of orders) {
       for (const move of moveNames) {
         const change = outcomeOf(() => moves[move](order));
@@ -97,8 +97,8 @@ describe('the lifecycle of an order', () => {
     }
   });
 
-  it('neither loses nor invents a unit, whatever way an order goes', () => {
-    const ways: readonly (readonly Move[])[] = [['approve', 'deliver'], ['cancel'], ['expire']];
+  it('neither loses nor creates units, whichever path an order takes', () => {
+    const ways: readonly (readonly Transition[])[] = [['approve', 'deliver'], ['cancel'], ['expire']];
     fc.assert(
       fc.property(fc.constantFrom(...ways), fc.integer({ min: 1, max: 1_000_000 }), (way, quantity) => {
         const first = place(request({ quantity }), facts({ stock: { listing: 'available', free: quantity } }), { at, due: dueAfterPlacing(external) });
@@ -118,7 +118,7 @@ describe('the lifecycle of an order', () => {
 
   it('counts free units under the listing of their plant, reserved ones as pending, sold ones as sold', () => {
     const units = { free: 100, reserved: 20, sold: 3 };
-    const inventory = (listing: Listing) => Object.values(inventoryOf(listing, units));
+    const inventory = (listing: PlantListing) => Object.values(inventoryOf(listing, units));
     expect(inventory('available')).toEqual([100, 20, 3]);
     expect(inventory('pending')).toEqual([0, 120, 3]);
     expect(inventory('sold')).toEqual([0, 20, 103]);
@@ -133,7 +133,7 @@ describe('placing', () => {
     ['order-exists', {}, { isIdTaken: true, stock: { listing: 'pending', free: 10 } }],
     ['plant-not-available', { quantity: 11 }, { stock: { listing: 'pending', free: 10 } }],
     ['insufficient-stock', { quantity: 11 }, {}],
-  ])('is refused as %s, whatever else is wrong', (code, given, found) => {
+  ])('is refused as %s, even if later checks fail too', (code, given, found) => {
     expect(outcomeOf(() => place(request(given), facts(found), { at, due: dueAfterPlacing(external) }))).toBe(code);
   });
 
@@ -148,7 +148,7 @@ describe('placing', () => {
     expect(placed({}, simulated).event.data).not.toHaveProperty('reservedUntil');
   });
 
-  it('decides orders one after the other as a shop with one clerk would', () => {
+  it('decides a sequence of orders as the sequential model does', () => {
     const anyRequest = fc.record({
       id: fc.integer({ min: 1, max: 12 }),
       plantId: fc.integer({ min: 1, max: 5 }),
@@ -159,14 +159,14 @@ describe('placing', () => {
     const anyStock = fc.dictionary(
       fc.constantFrom('1', '2', '3', '4'),
       fc.record({
-        listing: fc.constantFrom<Listing>('available', 'available', 'available', 'pending', 'sold', 'retired'),
+        listing: fc.constantFrom<PlantListing>('available', 'available', 'available', 'pending', 'sold', 'retired'),
         free: fc.integer({ min: 0, max: 20 }),
       }),
     );
     fc.assert(
       fc.property(fc.array(anyRequest, { maxLength: 40 }), anyStock, (requests, given) => {
         const stock = new Map(Object.entries(given).map(([plantId, row]) => [Number(plantId), { ...row, reserved: 0, sold: 0 }]));
-        const model = new OneAtATimeModel(new Map([...stock].map(([plantId, row]) => [plantId, { ...row }])), new Set([bob]));
+        const model = new SequentialModel(new Map([...stock].map(([plantId, row]) => [plantId, { ...row }])), new Set([bob]));
         const taken = new Set<number>();
         for (const one of requests) {
           const row = stock.get(one.plantId) ?? { ...noUnits, listing: 'retired' as const };
@@ -184,15 +184,15 @@ describe('placing', () => {
   });
 });
 
-describe('a step that is due', () => {
-  it('is taken by the store, as the timeline shows', () => {
-    expect(takeDueStep(placed().order, 'expire', at, external)).toMatchObject({ actor: 'store', reason: 'expired without payment', due: undefined });
-    expect(takeDueStep(placed().order, 'approve', at, simulated)).toMatchObject({
+describe('a due transition', () => {
+  it('is applied by the store, as the timeline shows', () => {
+    expect(applyDueTransition(placed().order, 'expire', at, external)).toMatchObject({ actor: 'store', reason: 'expired without payment', due: undefined });
+    expect(applyDueTransition(placed().order, 'approve', at, simulated)).toMatchObject({
       actor: 'store',
       reason: 'payment succeeded (simulated)',
       due: { move: 'deliver', inMs: 2 },
     });
-    expect(takeDueStep(approvedOrder, 'deliver', at, simulated)).toMatchObject({ actor: 'store', reason: 'delivered (simulated)' });
+    expect(applyDueTransition(approvedOrder, 'deliver', at, simulated)).toMatchObject({ actor: 'store', reason: 'delivered (simulated)' });
   });
 
   it.each([
@@ -200,15 +200,15 @@ describe('a step that is due', () => {
     ['in the past', -3_600_000, 2],
   ])('is the simulated delivery, not before a ship date %s', (_, fromNowMs, inMs) => {
     const shipDate = new Date(at.getTime() + fromNowMs);
-    expect(takeDueStep({ ...placed().order, shipDate }, 'approve', at, simulated)).toMatchObject({ due: { move: 'deliver', inMs } });
+    expect(applyDueTransition({ ...placed().order, shipDate }, 'approve', at, simulated)).toMatchObject({ due: { move: 'deliver', inMs } });
   });
 
-  it('is not taken by an order that has moved on', () => {
-    expect(takeDueStep(approvedOrder, 'expire', at, external)).toBeUndefined();
-    expect(takeDueStep(deliveredOrder, 'deliver', at, external)).toBeUndefined();
+  it('is not applied to an order whose status has changed', () => {
+    expect(applyDueTransition(approvedOrder, 'expire', at, external)).toBeUndefined();
+    expect(applyDueTransition(deliveredOrder, 'deliver', at, external)).toBeUndefined();
   });
 
-  it('is not delivery, where the payment provider is external', () => {
+  it('is not a delivery if the payment provider is external', () => {
     expect(approve(placed().order, staff, external).due).toBeUndefined();
   });
 });
@@ -220,7 +220,7 @@ describe('steps that change no status', () => {
       return `${order.status}: ${typeof step === 'string' ? step : step.order.status}`;
     });
 
-  it('ship approved orders only, with the tracking number of the carrier', () => {
+  it('ship approved orders only, with the carrier’s tracking number', () => {
     const shipment = { carrier: 'DHL', trackingNumber: 'JJD 1' };
     expect(outcomes((order) => ship(order, shipment, staff))).toEqual([
       'placed: order-transition-refused',
@@ -231,7 +231,7 @@ describe('steps that change no status', () => {
     expect(ship(approvedOrder, shipment, staff)).toMatchObject({ order: { ...shipment, version: 3 }, event: { event: 'order.shipped', data: shipment } });
   });
 
-  it('transfer open orders only, and to nobody whose account is closed', () => {
+  it('transfer open orders only, and not to closed accounts', () => {
     const to = { ownerId: bob, isCustomerClosed: false };
     expect(outcomes((order) => transfer(order, to, 'staff'))).toEqual([
       'placed: placed',
@@ -243,7 +243,7 @@ describe('steps that change no status', () => {
     expect(outcomeOf(() => transfer(placed().order, { ...to, isCustomerClosed: true }, 'staff'))).toBe('customer-closed');
   });
 
-  it('mark an order of any status whose payment is owed back', () => {
-    for (const order of orders) expect(oweRefund(order, 'staff').order).toEqual({ ...order, version: order.version + 1, refund: 'due' });
+  it('mark an order of any status as due for a refund', () => {
+    for (const order of orders) expect(markRefundDue(order, 'staff').order).toEqual({ ...order, version: order.version + 1, refund: 'due' });
   });
 });

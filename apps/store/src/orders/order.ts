@@ -2,7 +2,7 @@ import { DomainError } from '@plant-shop/contracts/errors';
 import type { OrderEvent } from '@plant-shop/contracts/events';
 import type { Order, OrderStatus, RefundStatus, Shipment, TimelineEntry } from '@plant-shop/contracts/store';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
-import { type Listing, noUnits, type Units } from '../stock/stock.js';
+import { noUnits, type PlantListing, type Units } from '../stock/stock.js';
 
 interface OrderFields {
   readonly id: number;
@@ -12,7 +12,7 @@ interface OrderFields {
   readonly ownerId: string;
   readonly version: number;
   readonly placedAt: Date;
-  /** Null: no payment was ever owed back. */
+  /** Null: no payment of the order was ever due for refund. */
   readonly refund: RefundStatus | null;
 }
 
@@ -31,7 +31,7 @@ interface Paid {
 
 export interface PlacedOrder extends OrderFields, Unpaid {
   readonly status: 'placed';
-  /** When the store takes the next step on its own; null: never. */
+  /** When the store applies `dueMove` without a request; null: never. */
   readonly dueAt: Date | null;
   readonly dueMove: DueAfterPlacing['move'] | null;
 }
@@ -45,13 +45,13 @@ export interface CancelledOrder extends OrderFields, Unpaid {
   readonly status: 'cancelled';
 }
 
-/** An order as its row holds it. */
+/** An order as its row stores it. */
 export type OrderState = PlacedOrder | ApprovedOrder | DeliveredOrder | CancelledOrder;
 
-/** Open orders keep their plant and their owner from being deleted. */
+/** While an order is open, neither its plant nor its owner can be deleted. */
 export type OpenOrder = PlacedOrder | ApprovedOrder;
 
-/** The lifecycle, all of it (specification, "Order lifecycle"). */
+/** The complete lifecycle (specification, "Order lifecycle"). */
 export const transitions = {
   approve: { from: 'placed', to: 'approved' },
   deliver: { from: 'approved', to: 'delivered' },
@@ -59,17 +59,17 @@ export const transitions = {
   expire: { from: 'placed', to: 'cancelled' },
 } as const satisfies Readonly<Record<string, { readonly from: OrderStatus; readonly to: OrderStatus }>>;
 
-export type Move = keyof typeof transitions;
+export type Transition = keyof typeof transitions;
 
-export const canMove = (order: Pick<OrderState, 'status'>, move: Move): boolean => order.status === transitions[move].from;
+export const canTransition = (order: Pick<OrderState, 'status'>, move: Transition): boolean => order.status === transitions[move].from;
 
-/** A step that the store takes on its own, by the database's clock. */
-export interface Due<Next extends Move = 'approve' | 'deliver' | 'expire'> {
+/** A transition that the store applies without a request, `inMs` milliseconds from now by the database's clock. */
+export interface DueTransition<Next extends Transition = 'approve' | 'deliver' | 'expire'> {
   readonly move: Next;
   readonly inMs: number;
 }
 
-export type DueAfterPlacing = Due<'approve' | 'expire'>;
+export type DueAfterPlacing = DueTransition<'approve' | 'expire'>;
 
 export interface CheckoutPolicy {
   readonly provider: 'simulated' | 'external';
@@ -78,54 +78,57 @@ export interface CheckoutPolicy {
   readonly deliveryDelayMs: number;
 }
 
-/** An order waits for its payment; payment or expiry decides, whichever comes first. */
+/** Returns the transition that ends the wait for payment: simulated approval if it comes before the expiry, else the expiry. */
 export function dueAfterPlacing(policy: CheckoutPolicy): DueAfterPlacing {
   return policy.provider === 'simulated' && policy.approvalDelayMs < policy.orderTtlMs
     ? { move: 'approve', inMs: policy.approvalDelayMs }
     : { move: 'expire', inMs: policy.orderTtlMs };
 }
 
-/** Returns the simulated delivery of an order approved at `at`: after the policy's delay, but not before its ship date. */
-export function dueAfterApproval({ shipDate }: Pick<OrderState, 'shipDate'>, at: Date, policy: CheckoutPolicy): Due | undefined {
+/**
+ * Returns the simulated delivery of an order approved at `at`: after the policy's delay, but not before the order's ship date.
+ * Undefined with an external provider: staff report deliveries.
+ */
+export function dueAfterApproval({ shipDate }: Pick<OrderState, 'shipDate'>, at: Date, policy: CheckoutPolicy): DueTransition | undefined {
   if (policy.provider !== 'simulated') return undefined;
-  const untilShipDate = shipDate === null ? 0 : shipDate.getTime() - at.getTime();
-  return { move: 'deliver', inMs: Math.max(policy.deliveryDelayMs, untilShipDate) };
+  const untilShipDateMs = shipDate === null ? 0 : shipDate.getTime() - at.getTime();
+  return { move: 'deliver', inMs: Math.max(policy.deliveryDelayMs, untilShipDateMs) };
 }
 
-/** What a rule returns: the order after the step, and what is written with it in the same transaction. */
+/** The result of a rule: the order after the step, and the timeline entry and event to write in the same transaction. */
 export interface Step<After extends OrderState = OrderState> {
   readonly order: After;
   /** A user id, or `store`. */
   readonly actor: string;
   /** As the timeline shows it. */
   readonly reason: string;
-  /** Absent: the step stands in the timeline only. */
+  /** Absent: only the timeline shows the step. */
   readonly event?: OrderEvent;
 }
 
-export interface Placed extends Step<PlacedOrder> {
+export interface Placement extends Step<PlacedOrder> {
   readonly units: Units;
   readonly event: OrderEvent;
 }
 
 export interface StatusChange<After extends OrderState = OrderState> extends Step<After> {
   readonly previousStatus: OrderStatus;
-  /** What the step adds to the plant's free, reserved and sold units (docs/decisions/stock-model.md). */
+  /** Added to the plant's free, reserved and sold units (docs/decisions/stock-model.md). */
   readonly units: Units;
-  /** What the store does next on its own. */
-  readonly due: Due | undefined;
+  /** The next transition that the store applies without a request; undefined: none. */
+  readonly due: DueTransition | undefined;
   readonly event: OrderEvent;
 }
 
-/** Who takes a step, and when by the database's clock. */
-export interface Acting {
+/** Who takes a step, and when, by the database's clock. */
+export interface StepContext {
   readonly actor: string;
   readonly at: Date;
 }
 
-const storeItself = 'store';
+const storeActor = 'store';
 
-/** What an order asks for, with the id that the client chose or the store assigns. */
+/** A request for an order. The client chose the id, or the store drew it. */
 export interface OrderRequest {
   readonly id: number;
   readonly plantId: number;
@@ -134,20 +137,24 @@ export interface OrderRequest {
   readonly ownerId: string;
 }
 
-/** What placing depends on. All of it is locked until the order is written. */
+/** The facts that `place` decides by. All of them stay locked until the order is written. */
 export interface PlacingFacts {
-  /** Of a plant that the store does not know: retired. */
-  readonly stock: { readonly listing: Listing; readonly free: number };
+  /** A plant that the store does not know counts as retired. */
+  readonly stock: { readonly listing: PlantListing; readonly free: number };
   readonly isCustomerClosed: boolean;
   readonly isIdTaken: boolean;
 }
 
-/** @throws DomainError `plant-not-found`, `customer-closed`, `order-exists`, `plant-not-available`, `insufficient-stock` */
+/**
+ * Places an order and reserves its units.
+ * @throws DomainError `plant-not-found`, `customer-closed`, `order-exists`, `plant-not-available`, `insufficient-stock`; the first
+ * that applies, in this order
+ */
 export function place(
   { id, plantId, quantity, shipDate, ownerId }: OrderRequest,
   { stock, isCustomerClosed, isIdTaken }: PlacingFacts,
   { at, due }: { readonly at: Date; readonly due: DueAfterPlacing },
-): Placed {
+): Placement {
   if (stock.listing === 'retired') {
     throw new DomainError('plant-not-found', `There is no plant ${plantId}.`);
   }
@@ -155,7 +162,7 @@ export function place(
     throw customerClosed();
   }
   if (isIdTaken) {
-    throw new DomainError('order-exists', `The id ${id} is taken. Choose another, or send none to get one.`);
+    throw new DomainError('order-exists', `The id ${id} is taken. Choose another one, or omit the id to have one assigned.`);
   }
   if (stock.listing !== 'available') {
     throw new DomainError('plant-not-available', `Plant ${plantId} is listed ${stock.listing} and cannot be ordered.`);
@@ -202,53 +209,53 @@ export function place(
   };
 }
 
-/** @throws DomainError `order-transition-refused` */
-export function approve(order: OrderState, { actor, at }: Acting, policy: CheckoutPolicy): StatusChange<ApprovedOrder> {
+/** Approves a placed order: its reserved units are sold. @throws DomainError `order-transition-refused` */
+export function approve(order: OrderState, { actor, at }: StepContext, policy: CheckoutPolicy): StatusChange<ApprovedOrder> {
   if (order.status !== transitions.approve.from) throw transitionRefused(order, 'only placed orders are approved');
   const { quantity } = order;
   const approved = { ...order, status: transitions.approve.to, version: order.version + 1, paidAt: at, trackingNumber: trackingNumberOf(order.id) };
   return statusChange(order, approved, at, {
     actor,
-    reason: actor === storeItself ? 'payment succeeded (simulated)' : 'payment succeeded',
+    reason: actor === storeActor ? 'payment succeeded (simulated)' : 'payment succeeded',
     units: { free: 0, reserved: -quantity, sold: quantity },
     due: dueAfterApproval(order, at, policy),
   });
 }
 
-/** @throws DomainError `order-transition-refused` */
-export function deliver(order: OrderState, { actor, at }: Acting): StatusChange<DeliveredOrder> {
+/** Delivers an approved order. @throws DomainError `order-transition-refused` */
+export function deliver(order: OrderState, { actor, at }: StepContext): StatusChange<DeliveredOrder> {
   if (order.status !== transitions.deliver.from) throw transitionRefused(order, 'only approved orders are delivered');
   const delivered = { ...order, status: transitions.deliver.to, version: order.version + 1 };
   return statusChange(order, delivered, at, {
     actor,
-    reason: actor === storeItself ? 'delivered (simulated)' : 'delivered',
+    reason: actor === storeActor ? 'delivered (simulated)' : 'delivered',
     units: noUnits,
     due: undefined,
   });
 }
 
-/** @throws DomainError `order-not-cancellable` */
-export function cancel(order: OrderState, { actor, at }: Acting): StatusChange<CancelledOrder> {
+/** Cancels a placed order and frees its units. @throws DomainError `order-not-cancellable` */
+export function cancel(order: OrderState, { actor, at }: StepContext): StatusChange<CancelledOrder> {
   if (order.status !== transitions.cancel.from) throw notCancellable(order);
   const cancelled = { ...order, status: transitions.cancel.to, version: order.version + 1 };
   return statusChange(order, cancelled, at, { actor, reason: 'cancelled', units: unitsReleasedBy(order), due: undefined });
 }
 
-/** @throws DomainError `order-transition-refused` */
+/** Cancels a placed order that was not paid in time and frees its units. @throws DomainError `order-transition-refused` */
 export function expire(order: OrderState, at: Date): StatusChange<CancelledOrder> {
   if (order.status !== transitions.expire.from) throw transitionRefused(order, 'only placed orders expire');
   const expired = { ...order, status: transitions.expire.to, version: order.version + 1 };
-  return statusChange(order, expired, at, { actor: storeItself, reason: 'expired without payment', units: unitsReleasedBy(order), due: undefined });
+  return statusChange(order, expired, at, { actor: storeActor, reason: 'expired without payment', units: unitsReleasedBy(order), due: undefined });
 }
 
-/** Takes a due step. Returns undefined for an order that its status no longer allows to take it. */
-export function takeDueStep(order: OrderState, move: Due['move'], at: Date, policy: CheckoutPolicy): StatusChange | undefined {
-  if (!canMove(order, move)) return undefined;
+/** Applies a due transition. Returns undefined when the order's status no longer allows it. */
+export function applyDueTransition(order: OrderState, move: DueTransition['move'], at: Date, policy: CheckoutPolicy): StatusChange | undefined {
+  if (!canTransition(order, move)) return undefined;
   switch (move) {
     case 'approve':
-      return approve(order, { actor: storeItself, at }, policy);
+      return approve(order, { actor: storeActor, at }, policy);
     case 'deliver':
-      return deliver(order, { actor: storeItself, at });
+      return deliver(order, { actor: storeActor, at });
     case 'expire':
       return expire(order, at);
     default:
@@ -256,11 +263,14 @@ export function takeDueStep(order: OrderState, move: Due['move'], at: Date, poli
   }
 }
 
-/** The carrier's own tracking number replaces ours; later events carry it. @throws DomainError `order-transition-refused` */
+/**
+ * Records a shipment. The carrier's tracking number replaces the assigned one, also in later events.
+ * @throws DomainError `order-transition-refused`
+ */
 export function ship(
   order: OrderState,
   { carrier, trackingNumber }: Shipment,
-  { actor, at }: Acting,
+  { actor, at }: StepContext,
 ): Step<ApprovedOrder> {
   if (order.status !== 'approved') throw transitionRefused(order, 'only approved orders are shipped');
   const data = { orderId: order.id, plantId: order.plantId, carrier, trackingNumber };
@@ -273,7 +283,7 @@ export function ship(
 }
 
 /**
- * Hands an open order to another user: events so far stay the former owner's, later ones are the new one's.
+ * Hands an open order to another user. Earlier events stay with the former owner; later ones go to the new owner.
  * @throws DomainError `customer-closed`, `order-transition-refused`
  */
 export function transfer(order: OrderState, to: { readonly ownerId: string; readonly isCustomerClosed: boolean }, actor: string): Step<OpenOrder> {
@@ -282,47 +292,47 @@ export function transfer(order: OrderState, to: { readonly ownerId: string; read
   return { order: { ...order, ownerId: to.ownerId, version: order.version + 1 }, actor, reason: 'transferred' };
 }
 
-/** Marks the order of a payment that is owed back. Its event is `refundDue`, once the refund has an id. */
-export const oweRefund = (order: OrderState, actor: string): Step => ({
+/** Marks an order as due for a refund. The event (`refundDueEvent`) follows once the refund has an id. */
+export const markRefundDue = (order: OrderState, actor: string): Step => ({
   order: { ...order, version: order.version + 1, refund: 'due' },
   actor,
   reason: 'refund due',
 });
 
-export const refundDue = (refundId: number, { id, plantId }: Pick<OrderState, 'id' | 'plantId'>, at: Date): OrderEvent => ({
+export const refundDueEvent = (refundId: number, { id, plantId }: Pick<OrderState, 'id' | 'plantId'>, at: Date): OrderEvent => ({
   event: 'refund.due',
   timestamp: at.toISOString(),
   data: { refundId, orderId: id, plantId },
 });
 
 /**
- * Answers 404 for orders that the caller may not read.
+ * Returns the order if the caller may read it. Answers 404, not 403, for others' orders, so that ids cannot be probed.
  * @throws DomainError `order-not-found`
  */
-export function visible(caller: Principal, orderId: number, order: OrderState | undefined): OrderState {
+export function requireVisible(caller: Principal, orderId: number, order: OrderState | undefined): OrderState {
   if (order && (order.ownerId === caller.subject || caller.permissions.includes('read:orders'))) return order;
-  throw new DomainError('order-not-found', `There is no order ${orderId} of yours.`);
+  throw new DomainError('order-not-found', `There is no order ${orderId} that you may read.`);
 }
 
 /**
- * Returns the order for callers who may see all orders, at the version that they know.
+ * Returns the order if it exists, at version `ifVersion` if one is given. For callers who may see all orders.
  * @throws DomainError `order-not-found`, `precondition-failed`
  */
-export function existing(orderId: number, order: OrderState | undefined, ifVersion?: number): OrderState {
+export function requireOrder(orderId: number, order: OrderState | undefined, ifVersion?: number): OrderState {
   if (!order) throw new DomainError('order-not-found', `There is no order ${orderId}.`);
   assertVersion(order, ifVersion);
   return order;
 }
 
-/** @throws DomainError `precondition-failed` */
+/** @throws DomainError `precondition-failed` unless the order is at version `ifVersion`, if one is given */
 export function assertVersion(order: OrderState, ifVersion?: number): void {
   if (ifVersion === undefined || ifVersion === order.version) return;
-  throw new DomainError('precondition-failed', `The order is at version ${order.version} by now. Read it again.`);
+  throw new DomainError('precondition-failed', `The order is now at version ${order.version}. Read it again.`);
 }
 
 /**
- * The order as clients see it; absent members are left out.
- * @param owner the owner's username, for those who may see it
+ * Returns the order as clients see it. Omits absent members.
+ * @param owner the owner's username; undefined: the caller may not see it
  */
 export function toOrder(state: OrderState, owner?: string): Order {
   return {
@@ -341,7 +351,7 @@ export function toOrder(state: OrderState, owner?: string): Order {
   };
 }
 
-/** One row of an order's timeline, as it was written. */
+/** A row of an order's timeline. */
 export interface TimelineRow {
   readonly at: Date;
   readonly previousStatus: OrderStatus | null;
@@ -352,10 +362,10 @@ export interface TimelineRow {
   /** The owner from this step on. */
   readonly ownerId: string;
   readonly eventId: string | null;
-  /** Of a shipment; null at other steps. */
+  /** Set for shipments only. */
   readonly carrier: string | null;
   readonly trackingNumber: string | null;
-  /** Of a refund that became due or was completed; null at other steps. */
+  /** Set when a refund became due or was completed. */
   readonly refundId: number | null;
 }
 
@@ -373,11 +383,11 @@ export const toTimelineEntry = (row: TimelineRow): TimelineEntry => ({
 
 /** Shows the actor's role; internal user ids stay private. */
 function roleOf({ actor, ownerId }: TimelineRow): TimelineEntry['actor'] {
-  if (actor === storeItself) return 'store';
+  if (actor === storeActor) return 'store';
   return actor === ownerId ? 'owner' : 'staff';
 }
 
-/** Approval assigns it; a carrier's own number may replace it later. */
+/** The number that approval assigns; a shipment may replace it with the carrier's. */
 const trackingNumberOf = (orderId: number): string => `PS${String(orderId).padStart(16, '0')}`;
 
 const unitsReleasedBy = ({ quantity }: PlacedOrder): Units => ({ free: quantity, reserved: -quantity, sold: 0 });
@@ -394,7 +404,7 @@ function statusChange<After extends OrderState>(
 }
 
 const customerClosed = (): DomainError =>
-  new DomainError('customer-closed', 'This account is being deleted and takes no orders any more.');
+  new DomainError('customer-closed', 'This account is being deleted and can have no new orders.');
 
 const transitionRefused = (order: OrderState, why: string): DomainError =>
   new DomainError('order-transition-refused', `Order ${order.id} is ${order.status}: ${why}.`);

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type NewOrder, type Order, store } from '@plant-shop/contracts/store';
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 import fc from 'fast-check';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
-import { OneAtATimeModel } from './one-at-a-time.model.js';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
+import { SequentialModel } from './sequential.model.js';
 
 describe('orders', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   beforeAll(async () => {
-    shop = await StoreHarness.start();
+    shop = await StoreFixture.start();
   });
   afterAll(async () => {
     expect(await shop.violations()).toEqual([]);
@@ -37,7 +37,7 @@ describe('orders', () => {
     await expect(shop.caller.call(store.getOrder, { orderId: order.id }, customer(1))).resolves.toEqual(order);
   });
 
-  it('200 parallel orders on 100 units give exactly 100', async () => {
+  it('of 200 concurrent orders for 100 units exactly 100 are placed', async () => {
     const plantId = await shop.plant(100);
     const outcomes = await Promise.all(
       Array.from({ length: 200 }, (_, n) => outcomeOf(place({ plantId }, customer(n % 20)))),
@@ -57,12 +57,12 @@ describe('orders', () => {
       return { first };
     });
     await placed.first;
-    // Of the same lane: when it is answered, the batch with the late one has ended.
+    // In the same lane: when this order is answered, the batch with the late one has ended.
     await place({ plantId });
     expect(await stockOf(plantId)).toMatchObject({ free: 8, reserved: 2 });
   });
 
-  it('an id that a client chose is given once, also to twins in one batch', async () => {
+  it('a chosen id is used once, also by duplicates in one batch', async () => {
     const plantId = await shop.plant(100);
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => outcomeOf(place({ id: 4_711, plantId }))));
     expect(outcomes.filter((one) => one === 'placed')).toHaveLength(1);
@@ -70,7 +70,7 @@ describe('orders', () => {
     await expect(outcomeOf(place({ id: 4_711, plantId: await shop.plant(1) }))).resolves.toBe('order-exists');
   });
 
-  it('an assigned id that a client took in the meantime is drawn anew', async () => {
+  it('a drawn id that a client has taken meanwhile is replaced', async () => {
     const plantId = await shop.plant(100);
     const { id } = await place({ plantId });
     for (let next = id + 1; next <= id + 5; next++) await place({ id: next, plantId });
@@ -78,7 +78,7 @@ describe('orders', () => {
     expect(drawn).toBe(id + 6);
   });
 
-  it('a batch that Postgres refuses for one order fails that order alone', async () => {
+  it('a batch that Postgres rejects because of one order fails that order alone', async () => {
     const plantId = await shop.plant(100);
     await shop.rows(`ALTER TABLE orders ADD CONSTRAINT no_thirteen CHECK (quantity <> 13)`);
     try {
@@ -92,7 +92,7 @@ describe('orders', () => {
     expect(await stockOf(plantId)).toMatchObject({ free: 93, reserved: 7 });
   });
 
-  it('batches over Postgres decide as one clerk would', async () => {
+  it('batches on Postgres decide as the sequential model does', async () => {
     const anyOrder = fc.record({
       chosen: fc.option(fc.integer({ min: 1, max: 6 })),
       plant: fc.integer({ min: 0, max: 2 }),
@@ -101,10 +101,10 @@ describe('orders', () => {
     let round = 10;
     await fc.assert(
       fc.asyncProperty(fc.array(anyOrder, { minLength: 1, maxLength: 30 }), async (orders) => {
-        // One lane keeps the order of arrival over all plants, which is what the clerk has.
+        // Plants of one lane: it preserves the order of arrival over all of them, as the model does.
         round++;
         const plants = [await onLaneOne(20), await onLaneOne(5), 999_999_996];
-        const model = new OneAtATimeModel(
+        const model = new SequentialModel(
           new Map([
             [plants[0]!, { listing: 'available', free: 20, reserved: 0 }],
             [plants[1]!, { listing: 'available', free: 5, reserved: 0 }],
@@ -145,7 +145,7 @@ describe('orders', () => {
     return lanePlants;
   };
 
-  it('cancelling returns reserved stock at once, and cancelling again answers the same', async () => {
+  it('cancelling frees reserved stock at once, and is idempotent', async () => {
     const plantId = await shop.plant(5);
     const { id } = await place({ plantId, quantity: 5 });
     const before = await shop.caller.call(store.readInventory, {}, staff);
@@ -161,7 +161,7 @@ describe('orders', () => {
     ]);
   });
 
-  it("another's order does not exist, unless one may read all", async () => {
+  it("another user's order is not found, unless the caller may read all orders", async () => {
     const { id } = await place({ plantId: await shop.plant() });
     const get = (who: Principal) => outcomeOf(shop.caller.call(store.getOrder, { orderId: id }, who));
     const cancel = (who: Principal) => outcomeOf(shop.caller.call(store.cancelOrder, { orderId: id }, who));

@@ -1,100 +1,48 @@
 import type { OrderEvent } from '@plant-shop/contracts/events';
-import { type OrderStatus, orderStatuses } from '@plant-shop/contracts/store';
 import type { FeedHead, FeedNudge } from '@plant-shop/events/event';
 import { assignNumbers } from '@plant-shop/events/feed';
-import type { PageBounds } from '@plant-shop/platform/paging';
-import { drawFreeIds } from '@plant-shop/platform/postgres/assigned-ids';
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { ifSampled, tracing } from '@plant-shop/platform/telemetry/tracing';
 import { v7 as uuidv7 } from 'uuid';
 import { addInventory, addUnits, inventoryOf, noInventory, noUnits, type StockState, type Units } from '../stock/stock.js';
 import { appendInventoryDelta, lockStockOfOrders, moveUnits } from '../stock/stock.repository.js';
-import type { DueAfterPlacing, OrderState, Placed, StatusChange, Step, TimelineRow } from './order.js';
+import type { DueAfterPlacing, OrderState, Placement, StatusChange, Step, TimelineRow } from './order.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** A step, with the span of the request that asks for it when that is traced; absent: the span that runs now, if any. */
+/** A step with the trace context of the request that asked for it. Absent: the active span's, if there is one. */
 export type Traced<S extends Step = Step> = S & { readonly traceparent?: string | undefined };
 
-const spanOf = ({ traceparent }: Traced): string | null => ifSampled(traceparent ?? tracing?.active?.traceparent);
+const traceparentOf = ({ traceparent }: Traced): string | null => ifSampled(traceparent ?? tracing?.active?.traceparent);
 
-/** An event as a row of the timeline holds it. */
-interface WrittenEvent {
+/** An event as a row of `order_transitions` stores it. */
+interface StoredEvent {
   readonly eventId: string;
-  /** The bytes that every client gets, serialised once. */
+  /** JSON, serialised once: every client gets these bytes. */
   readonly body: string;
 }
 
-const written = (event: OrderEvent): WrittenEvent => ({ eventId: uuidv7(), body: JSON.stringify(event) });
+const toStoredEvent = (event: OrderEvent): StoredEvent => ({ eventId: uuidv7(), body: JSON.stringify(event) });
 
-const withWrittenEvents = <S extends { readonly event: OrderEvent }>(steps: readonly S[]): (S & WrittenEvent)[] =>
-  steps.map((step) => ({ ...step, ...written(step.event) }));
+const withStoredEvents = <S extends { readonly event: OrderEvent }>(steps: readonly S[]): (S & StoredEvent)[] =>
+  steps.map((step) => ({ ...step, ...toStoredEvent(step.event) }));
 
-/** Ids that one value of the sequence `order_ids` stands for: its increment. */
-const idBlock = 1_000;
-
-const columns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
+export const orderColumns = `id, plant_id AS "plantId", quantity, ship_date AS "shipDate", status, owner_id AS "ownerId", version,
   placed_at AS "placedAt", due_at AS "dueAt", due_move AS "dueMove", paid_at AS "paidAt", carrier,
   tracking_number AS "trackingNumber", refund`;
 
-const findOrderById: Statement = { name: 'find-order', text: `SELECT ${columns} FROM orders WHERE id = $1` };
+const findOrderById: Statement = { name: 'find-order', text: `SELECT ${orderColumns} FROM orders WHERE id = $1` };
 
 export async function findOrder(db: Reader, orderId: number): Promise<OrderState | undefined> {
   const [order] = await db.query<OrderState>(findOrderById, [orderId]);
   return order;
 }
 
-/** Which orders a list shows; what is absent does not matter. */
-export interface OrderFilter {
-  readonly ownerId?: string | undefined;
-  readonly plantId?: number | undefined;
-  readonly status?: readonly OrderStatus[] | undefined;
-  readonly placedFrom?: string | undefined;
-  readonly placedBefore?: string | undefined;
-}
-
-/** Longer than any transaction that places orders takes. */
-const longestPlacing = `interval '5 minutes'`;
-
-// An order's position is drawn after its transaction began, which is when it is placed, and before it ends. So times bound
-// positions, and a list of last year begins there instead of reading all that came since.
-const fromPosition = `(SELECT position FROM orders WHERE placed_at < $::timestamptz - ${longestPlacing} ORDER BY placed_at DESC LIMIT 1)`;
-const beforePosition = `(SELECT position FROM orders WHERE placed_at >= $::timestamptz + ${longestPlacing} ORDER BY placed_at LIMIT 1)`;
-
 /**
- * Newest first, one more than the page holds. Each status is read from an index in the order of the list, only as far as the page
- * needs: with a filter over all of the owner's orders, who has 200,000 and none of them placed waited for all to be read.
+ * Returns an order's timeline, oldest first, at most 1,000 rows. Orders have few: the lifecycle is short, and steps that can repeat
+ * (shipment, transfer, refund) need staff or provider permissions.
  */
-export function listOrders(db: Reader, filter: OrderFilter, { before, limit }: PageBounds): Promise<(OrderState & { position: number })[]> {
-  const { ownerId, plantId, placedFrom, placedBefore, status = orderStatuses } = filter;
-  const values: unknown[] = [status, before, limit + 1];
-  const conditions: string[] = [];
-  const bounds: string[] = [];
-  const names: string[] = [];
-  const add = (name: string, value: unknown, ...texts: readonly { readonly to: string[]; readonly sql: string }[]): void => {
-    if (value === undefined) return;
-    values.push(value);
-    names.push(name);
-    for (const { to, sql } of texts) to.push(sql.replaceAll('$', `$${values.length}`));
-  };
-  add('owner', ownerId, { to: conditions, sql: 'owner_id = $' });
-  add('plant', plantId, { to: conditions, sql: 'plant_id = $' });
-  add('from', placedFrom, { to: conditions, sql: 'placed_at >= $' }, { to: bounds, sql: `position > coalesce(${fromPosition}, 0)` });
-  add('before', placedBefore, { to: conditions, sql: 'placed_at < $' }, { to: bounds, sql: `position < coalesce(${beforePosition}, ${Number.MAX_SAFE_INTEGER})` });
-  const where = ['orders.status = wanted.status', 'position < $2', ...conditions, ...bounds].join(' AND ');
-  return db.query(
-    {
-      name: ['list-orders', ...names].join('-'),
-      text: `SELECT listed.* FROM unnest($1::text[]) AS wanted (status) CROSS JOIN LATERAL (
-               SELECT ${columns}, position FROM orders WHERE ${where} ORDER BY position DESC LIMIT $3
-             ) AS listed ORDER BY position DESC LIMIT $3`,
-    },
-    values,
-  );
-}
-
-/** From placing on. An order has few: the lifecycle is short, and what may be repeated is bounded by who may do it. */
 export function findTransitions(db: Reader, orderId: number): Promise<TimelineRow[]> {
   return db.query<TimelineRow>(
     `SELECT at, previous_status AS "previousStatus", new_status AS "newStatus", actor, reason, owner_id AS "ownerId",
@@ -106,11 +54,11 @@ export function findTransitions(db: Reader, orderId: number): Promise<TimelineRo
 }
 
 /**
- * Writes a step that changes no status: a transfer or a shipment.
- * @param at undefined: the time of the write
+ * Writes a step that leaves the status as it is: a transfer or a shipment.
+ * @param at the time of the step; by default the database's clock at the write
  */
 export async function amendOrder(tx: Transaction, { order, actor, reason, event }: Step, at?: Date): Promise<void> {
-  const { eventId, body } = event ? written(event) : { eventId: null, body: null };
+  const { eventId, body } = event ? toStoredEvent(event) : { eventId: null, body: null };
   await tx.execute(
     `WITH timeline AS (
        INSERT INTO order_transitions (order_id, order_version, new_status, at, actor, reason, owner_id, traceparent, carrier, tracking_number,
@@ -136,25 +84,25 @@ export async function amendOrder(tx: Transaction, { order, actor, reason, event 
   );
 }
 
-/** When the transaction began: `now()` for all of its statements. */
-export async function startOf(tx: Transaction): Promise<Date> {
+/** Returns the start of the transaction, which is `now()` in all its statements. */
+export async function transactionStart(tx: Transaction): Promise<Date> {
   return onlyRow(await tx.query<{ at: Date }>({ name: 'start-of-transaction', text: 'SELECT now() AS at' })).at;
 }
 
 /**
- * The database's clock, read after everything was locked: `now()` is the start of the transaction, which may lie before
- * the transition that the lock waited for.
+ * Reads the database's clock. Call it after taking the locks: `now()` is the start of the transaction, which may be earlier than
+ * a transition that a lock waited for.
  */
-export async function clock(tx: Transaction): Promise<Date> {
+export async function readClock(tx: Transaction): Promise<Date> {
   return onlyRow(await tx.query<{ at: Date }>({ name: 'clock', text: 'SELECT clock_timestamp() AS at' })).at;
 }
 
 const lockOrdersById: Statement = {
   name: 'lock-orders',
-  text: `SELECT ${columns} FROM orders WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
+  text: `SELECT ${orderColumns} FROM orders WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE`,
 };
 
-/** Locks in ascending order of ids, as every transaction does. Orders that do not exist are left out. */
+/** Locks orders by ascending id, as every transaction does. Omits orders that do not exist. */
 const lockOrders = (tx: Transaction, orderIds: readonly number[]): Promise<OrderState[]> => tx.query(lockOrdersById, [orderIds]);
 
 export async function lockOrder(tx: Transaction, orderId: number): Promise<OrderState | undefined> {
@@ -162,91 +110,29 @@ export async function lockOrder(tx: Transaction, orderId: number): Promise<Order
   return order;
 }
 
-/** Orders and the stock of their plants, locked until the transaction ends. */
+/** Orders and their plants' stock, locked until the transaction ends. */
 export interface LockedOrders {
-  /** By id; those that do not exist are left out. */
+  /** By id; without orders that do not exist. */
   readonly orders: Map<number, OrderState>;
   readonly stock: readonly StockState[];
-  /** The database's clock after the locks. */
+  /** The database's clock, read after the locks were taken. */
   readonly at: Date;
 }
 
-/** Takes all locks in one round trip, in the order in which every transaction takes them. */
+/** Takes all locks in one round trip: orders, then stock, as every transaction does. */
 export async function lockOrdersAndStock(tx: Transaction, orderIds: readonly number[]): Promise<LockedOrders> {
-  const [orders, stock, at, causes] = await Promise.all([
+  const [orders, stock, at, traceparents] = await Promise.all([
     lockOrders(tx, orderIds),
     lockStockOfOrders(tx, orderIds),
-    clock(tx),
-    tracing ? causesOf(tx, orderIds) : [],
+    readClock(tx),
+    tracing ? findTraceparents(tx, orderIds) : [],
   ]);
-  // Links the trace of this change to those of the orders' last steps.
-  tracing?.causedBy(causes);
+  // Links this change's trace to the traces of the orders' previous steps.
+  tracing?.causedBy(traceparents);
   return { orders: new Map(orders.map((order) => [order.id, order])), stock, at };
 }
 
-/**
- * Holds ids that clients chose, in ascending order, until the transaction ends, and says which are taken. A lock on a row
- * cannot do it: there is none yet.
- */
-export async function claimOrderIds(tx: Transaction, orderIds: readonly number[]): Promise<Set<number>> {
-  if (orderIds.length === 0) return new Set();
-  tx.send(
-    { name: 'claim-order-ids', text: 'SELECT pg_advisory_xact_lock(id) FROM unnest($1::bigint[]) AS id ORDER BY id' },
-    [[...orderIds].sort((a, b) => a - b)],
-  );
-  // A new statement: the one above may have waited, and its snapshot is older than its wait.
-  return findTakenIds(tx, orderIds);
-}
-
-export async function findTakenIds(db: Reader, orderIds: readonly number[]): Promise<Set<number>> {
-  const rows = await db.query<{ id: number }>(
-    { name: 'taken-order-ids', text: 'SELECT id FROM orders WHERE id = ANY($1)' },
-    [orderIds],
-  );
-  return new Set(rows.map((row) => row.id));
-}
-
-// A scalar subquery is looked up in the index, once for each id. Postgres may turn NOT EXISTS into a join that reads the
-// whole table.
-const drawBlocks = `
-  WITH drawn AS MATERIALIZED (SELECT nextval('order_ids') AS first FROM generate_series(1, $1))
-  SELECT id FROM drawn CROSS JOIN LATERAL generate_series(first, first + ${idBlock - 1}) AS block (id)
-  WHERE (SELECT true FROM orders WHERE orders.id = block.id) IS NULL ORDER BY id`;
-
-/** At least `count` ids that no other process draws and that no client has taken so far, in ascending order. */
-export function drawOrderIds(db: Reader, count: number): Promise<number[]> {
-  return drawFreeIds({ count, blockSize: idBlock }, async (blocks) =>
-    (await db.query<{ id: number }>(drawBlocks, [blocks])).map((row) => row.id),
-  );
-}
-
-/**
- * Holds drawn ids like ids that clients chose (`claimOrderIds`), so that no client can take them before the transaction
- * ends, and draws others for those that are taken. Waits for nobody: an id that another transaction holds counts as taken.
- * @param except ids that this transaction itself holds
- */
-export async function holdDrawnIds(tx: Transaction, drawn: readonly number[], except: ReadonlySet<number>): Promise<number[]> {
-  const held = await holdFreeIds(tx, drawn);
-  while (held.length < drawn.length) {
-    const others = (await drawOrderIds(tx, drawn.length)).filter((id) => !except.has(id));
-    held.push(...(await holdFreeIds(tx, others.slice(0, drawn.length - held.length))));
-  }
-  return held;
-}
-
-async function holdFreeIds(tx: Transaction, orderIds: readonly number[]): Promise<number[]> {
-  const rows = await tx.query<{ id: number }>(
-    'SELECT id FROM unnest($1::bigint[]) AS id WHERE pg_try_advisory_xact_lock(id)',
-    [orderIds],
-  );
-  const held = rows.map((row) => row.id);
-  // A new statement: the snapshot of the one above is older than its locks.
-  const taken = await findTakenIds(tx, held);
-  return held.filter((id) => !taken.has(id));
-}
-
-// Everything is locked by now, so one statement may write it all: what modifying CTEs cannot promise is an order, and
-// none is needed any more.
+// One statement writes everything. Modifying CTEs run in no defined order, which is safe here: all rows are locked already.
 const writePlaced: Statement = {
   name: 'write-placed-orders',
   text: `
@@ -273,23 +159,27 @@ const writePlaced: Statement = {
     SELECT epoch, head FROM numbers`,
 };
 
-/** The last event before those that this transaction has numbered. A statement of its own, since it sees what the lock waited for. */
+/**
+ * Finds the last event before those that this transaction numbers. A separate statement: the snapshot of `write-placed-orders` may
+ * be older than the feed's head that it locked.
+ */
 const findEventBefore: Statement = {
   name: 'find-event-before-placed-orders',
   text: 'SELECT event_id AS id FROM order_transitions WHERE feed_seq = (SELECT head FROM feed_head) - $1::bigint',
 };
 
 /**
- * Writes new orders, their timeline and events, their units and the inventory's delta, for plants that are listed available.
- * @returns what says after the commit which numbers the events got; undefined when they wait for theirs
+ * Writes new orders with their timeline, events, reserved units and the inventory delta. All plants must be listed `available`.
+ * @returns a function to call after the commit: it returns the numbered events to announce; undefined: they are numbered later,
+ * because another transaction held the feed's head, or after a failover
  */
 export function writePlacedOrders(
   tx: Transaction,
-  steps: readonly Traced<Placed>[],
+  steps: readonly Traced<Placement>[],
   due: DueAfterPlacing,
 ): () => FeedNudge | undefined {
   if (steps.length === 0) return () => undefined;
-  const placed = withWrittenEvents(steps);
+  const placed = withStoredEvents(steps);
   const numbers = tx.later<FeedHead>(writePlaced, [
     placed.map(({ order }) => order.id),
     placed.map(({ order }) => order.plantId),
@@ -300,35 +190,35 @@ export function writePlacedOrders(
     due.move,
     placed.map(({ eventId }) => eventId),
     placed.map(({ body }) => body),
-    // Null pads the others' columns: while nobody traces, a batch writes no list of nothing.
+    // Without tracing, `unnest` pads the column with nulls.
     tracing ? placed.map(({ traceparent }) => ifSampled(traceparent)) : null,
   ]);
   const previous = tx.later<{ id: string }>(findEventBefore, [placed.length]);
   return () => {
-    const [given] = numbers();
-    if (!given) return undefined;
-    const after = given.head - placed.length;
+    const [feed] = numbers();
+    if (!feed) return undefined;
+    const after = feed.head - placed.length;
     const events = placed.map(({ order, eventId, body, traceparent }, n) => {
       const sampled = tracing && ifSampled(traceparent);
       return { seq: after + 1 + n, id: eventId, subject: order.ownerId, body, ...(sampled && { traceparent: sampled }) };
     });
-    return { ...given, after: { seq: after, ...previous()[0] }, events };
+    return { ...feed, after: { seq: after, ...previous()[0] }, events };
   };
 }
 
-const findCauses: Statement = {
+const selectTraceparents: Statement = {
   name: 'find-causes-of-orders',
   text: `SELECT t.traceparent FROM orders o JOIN order_transitions t ON t.order_id = o.id AND t.order_version = o.version
          WHERE o.id = ANY($1) AND t.traceparent IS NOT NULL`,
 };
 
-/** The spans in which orders became what they are. */
-export async function causesOf(db: Reader, orderIds: readonly number[]): Promise<string[]> {
-  const rows = await db.query<{ traceparent: string }>(findCauses, [orderIds]);
+/** Returns the trace contexts of the orders' last steps, where those were traced. */
+export async function findTraceparents(db: Reader, orderIds: readonly number[]): Promise<string[]> {
+  const rows = await db.query<{ traceparent: string }>(selectTraceparents, [orderIds]);
   return rows.map((row) => row.traceparent);
 }
 
-// `position` is drawn here, after the orders were locked: per order it goes up with the version.
+// `position` is drawn here, after the orders were locked, so it increases with the order's version.
 const writeMoved: Statement = {
   name: 'write-moved-orders',
   text: `
@@ -353,11 +243,16 @@ const writeMoved: Statement = {
     FROM moved WHERE orders.id = moved.id`,
 };
 
-/** Writes orders, timeline, events, units and the inventory's delta. Each order may change its status once in a transaction. */
+/**
+ * Writes status changes with their timeline, events, units and the inventory delta.
+ * Throws when one order changes its status twice: the one UPDATE would apply only one of the changes.
+ */
 export function writeStatusChanges(tx: Transaction, { stock, at }: LockedOrders, steps: readonly Traced<StatusChange>[]): void {
   if (steps.length === 0) return;
-  if (new Set(steps.map(({ order }) => order.id)).size < steps.length) throw new Error('an order would move twice in one transaction');
-  const changes = withWrittenEvents(steps);
+  if (new Set(steps.map(({ order }) => order.id)).size < steps.length) {
+    throw new Error('an order would change its status twice in one transaction');
+  }
+  const changes = withStoredEvents(steps);
   tx.send(writeMoved, [
     at,
     changes.map(({ order }) => order.id),
@@ -373,7 +268,7 @@ export function writeStatusChanges(tx: Transaction, { stock, at }: LockedOrders,
     changes.map(({ reason }) => reason),
     changes.map(({ eventId }) => eventId),
     changes.map(({ body }) => body),
-    tracing ? changes.map(spanOf) : null,
+    tracing ? changes.map(traceparentOf) : null,
   ]);
   const unitsByPlant = unitsOf(changes);
   moveUnits(tx, unitsByPlant);
@@ -381,7 +276,7 @@ export function writeStatusChanges(tx: Transaction, { stock, at }: LockedOrders,
   appendInventoryDelta(tx, inventory.reduce(addInventory, noInventory));
 }
 
-/** Plants whose units stay where they are, as on delivery, are left out. */
+/** Sums the units by plant. Omits changes that move no units, such as a delivery. */
 function unitsOf(changes: readonly StatusChange[]): Map<number, Units> {
   const byPlant = new Map<number, Units>();
   for (const { order, units } of changes) {
@@ -407,13 +302,13 @@ const writeOwed: Statement = {
     UPDATE orders SET version = latest.version, refund = 'due' FROM latest WHERE orders.id = latest.id`,
 };
 
-/** Writes that payments are owed back; the status of their orders stays. */
+/** Writes that payments became due for refund. The orders keep their status. */
 export function writeRefundsDue(
   tx: Transaction,
   at: Date,
   steps: readonly Traced<Step & { readonly refundId: number; readonly event: OrderEvent }>[],
 ): void {
-  const owed = withWrittenEvents(steps);
+  const owed = withStoredEvents(steps);
   tx.send(writeOwed, [
     at,
     owed.map(({ order }) => order.id),
@@ -422,7 +317,7 @@ export function writeRefundsDue(
     owed.map(({ order }) => order.ownerId),
     owed.map(({ refundId }) => refundId),
     owed.map(({ actor }) => actor),
-    owed.map(spanOf),
+    owed.map(traceparentOf),
     owed.map(({ eventId }) => eventId),
     owed.map(({ body }) => body),
   ]);

@@ -17,7 +17,7 @@ import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import type { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
-import { shareCustomers } from '../customers/customers.repository.js';
+import { lockCustomersForShare } from '../customers/customers.repository.js';
 import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
 import { lockStock } from '../stock/stock.repository.js';
@@ -27,52 +27,50 @@ import {
   type CheckoutPolicy,
   dueAfterPlacing,
   type DueAfterPlacing,
-  existing,
   type OrderRequest,
   type OrderState,
   place,
-  type Placed,
+  type Placement,
   type PlacingFacts,
+  requireOrder,
+  requireVisible,
   toOrder,
   toTimelineEntry,
   transfer,
-  visible,
 } from './order.js';
 import { OrderIds } from './order-ids.js';
+import { claimOrderIds, lockDrawnIds } from './order-ids.repository.js';
+import { listOrders, type OrderFilter } from './order-lists.repository.js';
 import {
   amendOrder,
-  claimOrderIds,
   findOrder,
   findTransitions,
-  holdDrawnIds,
-  listOrders,
   lockOrder,
   lockOrdersAndStock,
-  type OrderFilter,
-  startOf,
   type Traced,
+  transactionStart,
   writePlacedOrders,
   writeStatusChanges,
 } from './orders.repository.js';
 
-/** One order of a batch. */
+/** An order of a batch, with its id: chosen by the client or drawn by the store. */
 export interface BatchEntry extends OrderRequest {
-  /** Undefined: `id` was drawn. Chosen ids are always claimed; drawn ones only after a collision, since it is rare. */
+  /** The client's id; undefined: `id` was drawn. Chosen ids are always locked, drawn ones only after a collision, which is rare. */
   readonly chosenId: number | undefined;
   readonly idempotency: IdempotencyKey | undefined;
-  /** The span of the request; undefined when it is not traced. */
+  /** Trace context of the request; undefined: it is not traced. */
   readonly traceparent?: string | undefined;
 }
 
-/** An order that waits for its batch. An id is drawn for each attempt, unless the client chose one. */
+/** An order that waits for its batch. Each attempt at placing the batch draws ids for the orders without a chosen one. */
 interface PlaceRequest extends Omit<BatchEntry, 'id'> {
   readonly deadline: Deadline;
 }
 
 export interface PlacedBatch {
-  /** For each entry: the order placed, the answer that an earlier request with the same key got, or why it is refused. */
+  /** One per entry: the placed order, the saved answer of an earlier request with the same Idempotency-Key, or the refusal. */
   readonly results: readonly (Answer | CodedError)[];
-  /** After the commit: the events that got their numbers in it; undefined when there are none, or they wait for theirs. */
+  /** To be called after the commit. Returns the events that the transaction numbered; undefined: none, or they are numbered later. */
   readonly numbered: () => FeedNudge | undefined;
 }
 
@@ -80,14 +78,15 @@ type Answer = Versioned<Order> | Replayed;
 
 const maxBatch = 256;
 const idAttempts = 5;
-/** Whichever of the two the write meets first. */
+/** An id that is taken violates one of these, whichever Postgres checks first. */
 const idConstraints = ['orders_pkey', 'one_row_per_version'];
-const everybody = '*';
-const unknownPlant: PlacingFacts['stock'] = { listing: 'retired', free: 0 };
+const allOwners = '*';
+/** Retired plants and plants that the store does not know are refused alike. */
+const unknownPlantStock: PlacingFacts['stock'] = { listing: 'retired', free: 0 };
 
 @Injectable()
 export class OrdersService {
-  private readonly lanes: Batcher<PlaceRequest, Answer>;
+  private readonly batcher: Batcher<PlaceRequest, Answer>;
   private readonly ids: OrderIds;
   private readonly policy: CheckoutPolicy;
 
@@ -101,25 +100,25 @@ export class OrdersService {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
     const onBatch = sizeHistogram(metrics, 'store_batch_orders', 'Orders that were placed together');
-    const lanes = { name: 'place orders', lanes: options.placingLanes, maxBatch, lingers: true, onBatch };
-    this.lanes = new Batcher<PlaceRequest, Answer>(
-      lanes,
+    const batching = { name: 'place orders', lanes: options.placingLanes, maxBatch, lingers: true, onBatch };
+    this.batcher = new Batcher<PlaceRequest, Answer>(
+      batching,
       dropExpired<PlaceRequest, Answer>('store', async (batch) => {
-        const { results, numbered } = await this.placeAll(batch);
-        this.feed.placed(numbered());
+        const { results, numbered } = await this.placeWithRetries(batch);
+        this.feed.announcePlaced(numbered());
         return results;
       }),
     );
   }
 
-  /** Orders that wait for a batch. */
+  /** The number of orders that wait for a batch. */
   get waiting(): number {
-    return this.lanes.waiting;
+    return this.batcher.waiting;
   }
 
-  /** Joins the next batch of its plant's lane; answered after that batch has committed. */
+  /** Places an order in the next batch of its plant's lane. Resolves after the batch has committed. */
   place({ caller, deadline, idempotency, traceparent }: RpcContext, order: NewOrder): Promise<Answer> {
-    return this.lanes.submit(order.plantId, {
+    return this.batcher.submit(order.plantId, {
       chosenId: order.id === 0 ? undefined : order.id,
       plantId: order.plantId,
       quantity: order.quantity ?? 1,
@@ -132,13 +131,13 @@ export class OrdersService {
   }
 
   async get(context: RpcContext, orderId: number): Promise<Versioned<Order>> {
-    const order = visible(context.caller, orderId, await findOrder(this.database, orderId));
+    const order = requireVisible(context.caller, orderId, await findOrder(this.database, orderId));
     const owners = await this.ownerNames(context, [order]);
     return new Versioned(toOrder(order, owners.get(order.ownerId)), order.version);
   }
 
   /**
-   * Newest first: one's own orders, or those of another owner or of everybody.
+   * Lists orders newest first: the caller's own by default; another owner's, or all owners' (`*`), with `read:orders`.
    * @throws DomainError `forbidden`, `user-not-found`; CodedError `invalid-cursor`
    */
   async list(context: RpcContext, { owner, limit, cursor, ...wanted }: ListOrders): Promise<Page<Order>> {
@@ -151,7 +150,7 @@ export class OrdersService {
   }
 
   async timeline({ caller }: RpcContext, orderId: number): Promise<TimelineEntry[]> {
-    visible(caller, orderId, await findOrder(this.database, orderId));
+    requireVisible(caller, orderId, await findOrder(this.database, orderId));
     return (await findTransitions(this.database, orderId)).map(toTimelineEntry);
   }
 
@@ -163,8 +162,8 @@ export class OrdersService {
     const { userId } = await this.rpc.call(identity.resolveUsername, { username }, context);
     return this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
-        const closed = await shareCustomers(tx, [userId]);
-        const order = existing(orderId, await lockOrder(tx, orderId), ifVersion);
+        const closed = await lockCustomersForShare(tx, [userId]);
+        const order = requireOrder(orderId, await lockOrder(tx, orderId), ifVersion);
         const step = transfer(order, { ownerId: userId, isCustomerClosed: closed.has(userId) }, context.caller.subject);
         await amendOrder(tx, step);
         audit(tx, actorOf(context), store.transferOrder, orderId);
@@ -174,14 +173,14 @@ export class OrdersService {
   }
 
   /**
-   * A cancelled order stays readable, and cancelling it again answers the same.
+   * Cancels a placed order. Idempotent: cancelling a cancelled order returns it unchanged.
    * @throws DomainError `order-not-found`, `forbidden`, `precondition-failed`, `order-not-cancellable`
    */
   async cancel(context: RpcContext, orderId: number, ifVersion?: number): Promise<Versioned<Order>> {
     const { caller } = context;
     const cancelled = await this.database.transaction(async (tx) => {
       const locked = await lockOrdersAndStock(tx, [orderId]);
-      const order = visible(caller, orderId, locked.orders.get(orderId));
+      const order = requireVisible(caller, orderId, locked.orders.get(orderId));
       if (order.ownerId !== caller.subject && !caller.permissions.includes('manage:orders')) {
         throw new DomainError('forbidden', "Cancelling another user's order needs the permission manage:orders.");
       }
@@ -192,24 +191,24 @@ export class OrdersService {
       if (order.ownerId !== caller.subject) audit(tx, actorOf(context), store.cancelOrder, orderId);
       return versioned(change.order);
     });
-    this.feed.appended();
+    this.feed.announce();
     return cancelled;
   }
 
-  /** Places a batch, again with other ids when another transaction took one of them. */
-  private async placeAll(batch: readonly PlaceRequest[]): Promise<PlacedBatch> {
+  /** Places a batch. Retries with newly drawn ids when another transaction has taken one, at most `idAttempts` times in all. */
+  private async placeWithRetries(batch: readonly PlaceRequest[]): Promise<PlacedBatch> {
     const chosenIds = new Set(batch.flatMap((one) => one.chosenId ?? []));
     for (let attempt = 1; ; attempt++) {
       const entries = await Promise.all(
         batch.map(async (one): Promise<BatchEntry> => ({ ...one, id: one.chosenId ?? (await this.ids.draw(chosenIds)) })),
       );
-      const options = { holdsDrawnIds: attempt > 1 };
+      const options = { locksDrawnIds: attempt > 1 };
       try {
         return await this.database.transaction((tx) => placeBatch(tx, entries, dueAfterPlacing(this.policy), options));
       } catch (error) {
-        // Another batch took one of these ids between the look and the write. From the second attempt on, drawn ids are held
-        // and only chosen ones can collide. A batch of one fails once at most, so the halves that `Batcher` makes of a batch
-        // that keeps failing come to an end.
+        // Another transaction took one of the ids between the look-up and the write. From the second attempt on, drawn ids are locked,
+        // so only chosen ids can still collide. `Batcher` halves a batch that keeps failing; this ends, as a batch of one fails at most
+        // once.
         const collided = sqlStateOf(error) === uniqueViolation && idConstraints.includes(constraintOf(error) ?? '');
         if (!collided || attempt >= idAttempts) throw error;
         await this.ids.recheck();
@@ -218,28 +217,28 @@ export class OrdersService {
   }
 
   /**
-   * Resolves the owner whose orders are listed; undefined: everybody's.
+   * Resolves the user id whose orders are listed; undefined: all owners.
    * @throws DomainError `forbidden`, `user-not-found`
    */
   private async ownerToList(context: RpcContext, owner: string | undefined): Promise<string | undefined> {
     const { caller } = context;
     if (owner === undefined) return caller.subject;
-    const userId = owner === everybody ? undefined : (await this.rpc.call(identity.resolveUsername, { username: owner }, context)).userId;
-    if (!seesOwners(context) && userId !== caller.subject) {
+    const userId = owner === allOwners ? undefined : (await this.rpc.call(identity.resolveUsername, { username: owner }, context)).userId;
+    if (!maySeeOwners(context) && userId !== caller.subject) {
       throw new DomainError('forbidden', "Listing others' orders needs the permission read:orders.");
     }
     return userId;
   }
 
-  /** Resolves current names in one call a page, for callers who may see them. Deleted users are left out. */
+  /** Resolves the owners' current usernames in one call, if the caller may see them. Omits deleted users. */
   private async ownerNames(context: RpcContext, orders: readonly OrderState[]): Promise<ReadonlyMap<string, string>> {
     const userIds = unique(orders.map((order) => order.ownerId));
-    if (!seesOwners(context) || userIds.length === 0) return new Map();
+    if (!maySeeOwners(context) || userIds.length === 0) return new Map();
     try {
       const users = await this.rpc.call(identity.resolveUserIds, { userIds }, context);
       return new Map(users.map(({ userId, username }) => [userId, username]));
     } catch (error) {
-      // Identity is of the release before: orders are shown without names.
+      // Rolling update: an older identity lacks the operation, so orders come without names.
       if (error instanceof CodedError && error.code === 'unknown-operation') return new Map();
       throw error;
     }
@@ -247,30 +246,33 @@ export class OrdersService {
 }
 
 /**
- * Places a batch in one transaction, as if its orders came one at a time: each sees what the accepted ones before it left, and
- * a refused one changes nothing. Ordered statements, not one clever one: modifying CTEs have no order, and `ON CONFLICT DO
- * NOTHING` hides the winner. All locks are requested in one round trip, in the order in which every transaction takes them:
- * idempotency keys, customers, ids, stock by ascending plant id. One write follows, with the COMMIT behind it.
+ * Places a batch in one transaction with the result of placing its orders one by one: each order sees the stock that the accepted
+ * orders before it left, and a refused order changes nothing. Takes two round trips, unless drawn ids are locked:
+ * 1. all locks, in the order that every transaction keeps: idempotency keys, customers, ids, stock by ascending plant id;
+ * 2. one write, pipelined with the COMMIT.
+ * Rejected: locking and writing in one statement. Modifying CTEs run in no defined order, and `ON CONFLICT DO NOTHING` does not
+ * return the row that won.
+ * @param options.locksDrawnIds also locks the drawn ids and replaces those that are taken
  */
 export async function placeBatch(
   tx: Transaction,
   given: readonly BatchEntry[],
   due: DueAfterPlacing,
-  { holdsDrawnIds = false }: { readonly holdsDrawnIds?: boolean } = {},
+  { locksDrawnIds = false }: { readonly locksDrawnIds?: boolean } = {},
 ): Promise<PlacedBatch> {
   const [answers, closedCustomers, takenIds, stocks, at] = await Promise.all([
     SavedAnswers.lock(tx, given.flatMap((one) => one.idempotency ?? [])),
-    shareCustomers(tx, unique(given.map((one) => one.ownerId))),
+    lockCustomersForShare(tx, unique(given.map((one) => one.ownerId))),
     claimOrderIds(tx, unique(given.flatMap((one) => one.chosenId ?? []))),
     lockStock(tx, unique(given.map((one) => one.plantId))),
-    startOf(tx),
+    transactionStart(tx),
   ]);
-  const entries = holdsDrawnIds ? await withHeldIds(tx, given) : given;
+  const entries = locksDrawnIds ? await withLockedIds(tx, given) : given;
   const stockLeft = new Map<number, PlacingFacts['stock']>(stocks.map((row) => [row.plantId, row]));
-  const placed: Traced<Placed>[] = [];
+  const placed: Traced<Placement>[] = [];
   const results = entries.map((entry) =>
     answers.answerOnce(entry.idempotency, () => {
-      const stock = stockLeft.get(entry.plantId) ?? unknownPlant;
+      const stock = stockLeft.get(entry.plantId) ?? unknownPlantStock;
       const facts = { stock, isCustomerClosed: closedCustomers.has(entry.ownerId), isIdTaken: takenIds.has(entry.id) };
       const step = place(entry, facts, { at, due });
       takenIds.add(entry.id);
@@ -284,19 +286,19 @@ export async function placeBatch(
   return { results, numbered };
 }
 
-/** Holds the drawn ids, after all other locks: none of these is waited for. */
-async function withHeldIds(tx: Transaction, entries: readonly BatchEntry[]): Promise<BatchEntry[]> {
+/** Locks the drawn ids. Comes after all other locks, in any order, since these locks are never waited for. */
+async function withLockedIds(tx: Transaction, entries: readonly BatchEntry[]): Promise<BatchEntry[]> {
   const drawn = entries.flatMap((one) => (one.chosenId === undefined ? [one.id] : []));
-  const held = await holdDrawnIds(tx, drawn, new Set(entries.flatMap((one) => one.chosenId ?? [])));
+  const locked = await lockDrawnIds(tx, drawn, new Set(entries.flatMap((one) => one.chosenId ?? [])));
   return entries.map((one) => {
     if (one.chosenId !== undefined) return one;
-    const id = held.shift();
-    if (id === undefined) throw new Error('fewer ids are held than were drawn');
+    const id = locked.shift();
+    if (id === undefined) throw new Error('fewer ids were locked than drawn');
     return { ...one, id };
   });
 }
 
-/** What a cursor of the list belongs to. */
+/** Identifies the list that a cursor belongs to: a cursor of another filter is refused. */
 const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore }: OrderFilter): string[] => [
   ownerId ?? 'everybody',
   ...(status ?? ['any']),
@@ -307,6 +309,6 @@ const fingerprintOf = ({ ownerId, status, plantId, placedFrom, placedBefore }: O
 
 const versioned = (order: OrderState): Versioned<Order> => new Versioned(toOrder(order), order.version);
 
-const seesOwners = ({ caller }: RpcContext): boolean => caller.permissions.includes('read:orders');
+const maySeeOwners = ({ caller }: RpcContext): boolean => caller.permissions.includes('read:orders');
 
 const unique = <T>(values: readonly T[]): T[] => [...new Set(values)];

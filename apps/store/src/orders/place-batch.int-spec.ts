@@ -5,17 +5,17 @@ import { CodedError } from '@plant-shop/platform/errors';
 import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key';
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
-import { customer, StoreHarness } from '../store.spec.fixture.js';
+import { customer, StoreFixture } from '../store.spec.fixture.js';
 import { type BatchEntry, placeBatch } from './orders.service.js';
 
 const due = { move: 'expire', inMs: 60_000 } as const;
 const alice = customer(1).subject;
 
 describe('orders that are placed in one batch', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   let database: Database;
   beforeAll(async () => {
-    shop = await StoreHarness.start();
+    shop = await StoreFixture.start();
     database = await shop.database();
   });
   afterAll(async () => {
@@ -32,28 +32,28 @@ describe('orders that are placed in one batch', () => {
   const place = async (entries: readonly BatchEntry[]) => (await database.transaction((tx) => placeBatch(tx, entries, due))).results;
   const outcomesOf = (results: readonly unknown[]): string[] => results.map((one) => (one instanceof CodedError ? one.code : 'placed'));
 
-  it('that is too large do not block a smaller one after them', async () => {
+  it('that exceed the stock do not block a smaller one after them', async () => {
     const plantId = await shop.plant(10);
     const results = await place([entry({ plantId, quantity: 11 }), entry({ plantId, quantity: 10 })]);
     expect(outcomesOf(results)).toEqual(['insufficient-stock', 'placed']);
     expect(results[0]).toMatchObject({ details: { available: 10 } });
   });
 
-  it('with the same id: the first gets it', async () => {
+  it('with the same id: the first one gets it', async () => {
     const plantId = await shop.plant(10);
     const [chosenId, other] = [++ids, ++ids];
     const batch = [entry({ plantId, chosenId }), entry({ plantId, chosenId }), entry({ plantId, chosenId: other })];
     expect(outcomesOf(await place(batch))).toEqual(['placed', 'order-exists', 'placed']);
   });
 
-  it('with the same id: one that is refused leaves it to the next', async () => {
+  it('with the same id: a refused one leaves it to the next', async () => {
     const plantId = await shop.plant(10);
     const chosenId = ++ids;
     const batch = [entry({ plantId, chosenId, quantity: 99 }), entry({ plantId, chosenId })];
     expect(outcomesOf(await place(batch))).toEqual(['insufficient-stock', 'placed']);
   });
 
-  it('with the same key are one order, and the key is refused for another request', async () => {
+  it('with the same Idempotency-Key are one order, and the key is refused for another request', async () => {
     const plantId = await shop.plant(10);
     const key = randomUUID();
     const keyed = (payload: string, given: Partial<BatchEntry> = {}) =>

@@ -13,7 +13,7 @@ describe('a report of the payment provider', () => {
     ['accepted', 'succeeded', false, 'known', 'accepted'],
     ['accepted', 'failed', false, 'known', 'accepted'],
     ['refund-due', 'succeeded', false, 'known', 'refund-due'],
-  ])('a payment that was %s and now %s, order waiting: %s, is %s as %s', (known, outcome, waiting, kind, state) => {
+  ])('of a payment that was %s, with outcome %s and an order awaiting payment (%s), is %s: %s', (known, outcome, waiting, kind, state) => {
     expect(decidePayment(known, outcome, waiting)).toEqual({ kind, state });
   });
 });

@@ -2,14 +2,14 @@ import type { Payment } from '@plant-shop/contracts/store';
 
 export type PaymentState = 'accepted' | 'failed' | 'refund-due' | 'refunded';
 
-/** What a report makes of a payment; `state` is what it was, or is from now on. */
+/** The effect of a report on its payment: `known` leaves the payment in `state`, `new` moves it to `state`. */
 export type PaymentDecision =
   | { readonly kind: 'known'; readonly state: PaymentState }
   | { readonly kind: 'new'; readonly state: PaymentState };
 
 /**
- * Providers repeat themselves, and correct a failure to a success; a success is final. Money that arrived for an order
- * that no longer waits for it is owed back.
+ * Decides what a provider's report changes. Providers repeat reports and may correct a failure to a success; a success is final.
+ * A success for an order that no longer awaits payment is due for refund.
  */
 export function decidePayment(
   known: PaymentState | undefined,

@@ -6,16 +6,16 @@ import { IdempotencyKey } from '@plant-shop/platform/idempotency/idempotency-key
 import type { Database } from '@plant-shop/platform/postgres/database';
 import { unwrapResponse } from '@plant-shop/platform/rpc/answer';
 import fc from 'fast-check';
-import { customer, staff, StoreHarness } from '../store.spec.fixture.js';
-import { type PaymentReport, type PaymentResult, takePayments } from './payments.service.js';
+import { customer, staff, StoreFixture } from '../store.spec.fixture.js';
+import { applyPaymentReports, type PaymentReport, type PaymentResult } from './payments.service.js';
 
 const policy = { provider: 'external', orderTtlMs: 3_600_000, approvalDelayMs: 0, deliveryDelayMs: 0 } as const;
 
 describe('payments that are reported together', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   let database: Database;
   beforeAll(async () => {
-    shop = await StoreHarness.start();
+    shop = await StoreFixture.start();
     database = await shop.database();
   });
   afterAll(async () => {
@@ -27,30 +27,30 @@ describe('payments that are reported together', () => {
   const place = async (plantId: number): Promise<number> =>
     (await shop.caller.call(store.placeOrder, { order: { plantId } }, customer(1))).id;
 
-  /** A report of the property: its order, reference and key by number, so that several mean the same. */
-  interface Said {
+  /** A generated report. Order, reference and key are small numbers, so that reports repeat each other. */
+  interface GeneratedReport {
     readonly order: number;
     readonly reference: number;
     readonly outcome: 'succeeded' | 'failed';
     readonly key: number | undefined;
   }
   const orders = 3;
-  const nobodysOrder = 999_999_999;
-  const said = fc.record<Said>({
+  const unknownOrder = 999_999_999;
+  const generatedReport = fc.record<GeneratedReport>({
     order: fc.nat({ max: orders }),
     reference: fc.nat({ max: 2 }),
     outcome: fc.constantFrom('succeeded', 'failed'),
     key: fc.option(fc.nat({ max: 2 }), { nil: undefined }),
   });
 
-  /** The last of the orders does not exist. */
-  async function reportsOf(all: readonly Said[]): Promise<{ ids: number[]; reports: PaymentReport[] }> {
+  /** Places `orders` orders and returns their reports; reports with a higher number are of an unknown order. */
+  async function reportsOf(all: readonly GeneratedReport[]): Promise<{ ids: number[]; reports: PaymentReport[] }> {
     const plantId = await shop.plant(orders);
     const ids: number[] = [];
     for (let n = 0; n < orders; n++) ids.push(await place(plantId));
     const run = randomUUID();
     const reports = all.map(({ order, reference, outcome, key }): PaymentReport => ({
-      orderId: ids[order] ?? nobodysOrder,
+      orderId: ids[order] ?? unknownOrder,
       reference: `p-${reference}`,
       outcome,
       actor: { requestId: run, credentials: [] },
@@ -64,49 +64,49 @@ describe('payments that are reported together', () => {
     return { ids, reports };
   }
 
-  /** What can be compared between two runs, whose orders have other ids. */
-  const told = (result: PaymentResult | undefined): unknown => {
+  /** Returns the parts of a result that two runs share although their orders have different ids. */
+  const comparable = (result: PaymentResult | undefined): unknown => {
     if (result instanceof CodedError) return { code: result.code, details: result.details };
     const { value, meta } = unwrapResponse(result);
     return { status: (value as Order).status, ...meta };
   };
-  const leftBehind = async (ids: readonly number[], requestId: string | undefined) => ({
+  const storedState = async (ids: readonly number[], requestId: string | undefined) => ({
     orders: await shop.rows('SELECT status, version, paid_at IS NULL AS unpaid FROM orders WHERE id = ANY($1) ORDER BY id', [ids]),
     payments: await shop.rows('SELECT reference, state FROM payments WHERE order_id = ANY($1) ORDER BY order_id, reference', [ids]),
     events: await shop.rows('SELECT new_status, order_version FROM order_transitions WHERE order_id = ANY($1) ORDER BY order_id, order_version', [ids]),
     audited: await shop.rows('SELECT count(*) FROM audit_log WHERE request_id = $1', [requestId]),
   });
 
-  it('are answered, and leave behind, what they do one at a time', async () => {
+  it('have the answers and effects that they have one at a time', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 12 }), async (all) => {
+      fc.asyncProperty(fc.array(generatedReport, { minLength: 1, maxLength: 12 }), async (all) => {
         const together = await reportsOf(all);
         const alone = await reportsOf(all);
-        const inOneBatch = await database.transaction((tx) => takePayments(tx, together.reports, policy));
+        const inOneBatch = await database.transaction((tx) => applyPaymentReports(tx, together.reports, policy));
         const oneByOne: (PaymentResult | undefined)[] = [];
         for (const report of alone.reports) {
-          const [result] = await database.transaction((tx) => takePayments(tx, [report], policy));
+          const [result] = await database.transaction((tx) => applyPaymentReports(tx, [report], policy));
           oneByOne.push(result);
         }
-        expect(inOneBatch.map(told)).toEqual(oneByOne.map(told));
-        expect(await leftBehind(together.ids, together.reports[0]?.actor.requestId)).toEqual(
-          await leftBehind(alone.ids, alone.reports[0]?.actor.requestId),
+        expect(inOneBatch.map(comparable)).toEqual(oneByOne.map(comparable));
+        expect(await storedState(together.ids, together.reports[0]?.actor.requestId)).toEqual(
+          await storedState(alone.ids, alone.reports[0]?.actor.requestId),
         );
       }),
       { numRuns: 60 },
     );
   }, 60_000);
 
-  it('that cannot be taken do not hold up their neighbours', async () => {
+  it('that are refused do not affect others in the batch', async () => {
     const plantId = await shop.plant(20);
     const ids = await Promise.all(Array.from({ length: 20 }, () => place(plantId)));
     const report = async (orderId: number, reference: string): Promise<string> =>
       (await shop.caller.call(store.reportPayment, { orderId, payment: { outcome: 'succeeded', reference } }, staff)).status;
     const outcomes = await Promise.allSettled(
-      ids.flatMap((orderId) => [report(orderId, 'first'), report(nobodysOrder, 'first'), report(orderId, 'second')]),
+      ids.flatMap((orderId) => [report(orderId, 'first'), report(unknownOrder, 'first'), report(orderId, 'second')]),
     );
-    const told = outcomes.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as { code: string }).code));
-    expect(told).toEqual(ids.flatMap(() => ['approved', 'order-not-found', 'order-not-payable']));
+    const codes = outcomes.map((one) => (one.status === 'fulfilled' ? one.value : (one.reason as { code: string }).code));
+    expect(codes).toEqual(ids.flatMap(() => ['approved', 'order-not-found', 'order-not-payable']));
     await expect(shop.caller.call(store.getStock, { plantId }, staff)).resolves.toMatchObject({ free: 0, reserved: 0, sold: 20 });
   });
 });

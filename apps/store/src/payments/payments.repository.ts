@@ -1,13 +1,13 @@
 import type { Statement, Transaction } from '@plant-shop/platform/postgres/database';
 import type { PaymentState } from './payment.js';
 
-/** What a payment is known by: providers draw references for each order. */
+/** The key of a payment: a provider's reference is unique within its order. */
 export interface PaymentId {
   readonly orderId: number;
   readonly reference: string;
 }
 
-export interface KnownPayment extends PaymentId {
+export interface StoredPayment extends PaymentId {
   readonly state: PaymentState;
 }
 
@@ -17,8 +17,8 @@ const findByReferences: Statement = {
          JOIN payments p ON p.order_id = t.order_id AND p.reference = t.reference`,
 };
 
-/** Those of them that were heard of. Call under the locks of their orders. */
-export function findPayments(tx: Transaction, payments: readonly PaymentId[]): Promise<KnownPayment[]> {
+/** Finds the payments that were reported before. Call it while their orders are locked. */
+export function findPayments(tx: Transaction, payments: readonly PaymentId[]): Promise<StoredPayment[]> {
   return tx.query(findByReferences, [payments.map((one) => one.orderId), payments.map((one) => one.reference)]);
 }
 
@@ -29,8 +29,8 @@ const write: Statement = {
          DO UPDATE SET state = excluded.state, at = now(), refund_id = coalesce(payments.refund_id, nextval('refund_ids'))`,
 };
 
-/** Each payment once. */
-export function savePayments(tx: Transaction, payments: readonly KnownPayment[]): void {
+/** Inserts or updates payments. Pass each payment at most once: Postgres refuses to update a row twice in one statement. */
+export function savePayments(tx: Transaction, payments: readonly StoredPayment[]): void {
   if (payments.length === 0) return;
   tx.send(write, [
     payments.map((one) => one.orderId),
@@ -45,7 +45,7 @@ const findIds: Statement = {
          JOIN payments p ON p.order_id = t.order_id AND p.reference = t.reference ORDER BY n`,
 };
 
-/** The ids of payments as refunds, in the order of the payments. Call after these are saved. */
+/** Returns the payments' refund ids, in the order of `payments`. Call it after `savePayments`. */
 export async function findRefundIds(
   tx: Transaction,
   payments: readonly PaymentId[],

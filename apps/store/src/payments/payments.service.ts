@@ -14,19 +14,29 @@ import { sizeHistogram } from '@plant-shop/platform/service/metrics';
 import { Registry } from 'prom-client';
 import { OrderFeed } from '../feed/order-feed.js';
 import { STORE_OPTIONS, type StoreOptions } from '../options.js';
-import { approve, canMove, type CheckoutPolicy, existing, type OrderState, oweRefund, refundDue, type StatusChange, toOrder } from '../orders/order.js';
+import {
+  approve,
+  canTransition,
+  type CheckoutPolicy,
+  markRefundDue,
+  type OrderState,
+  refundDueEvent,
+  requireOrder,
+  type StatusChange,
+  toOrder,
+} from '../orders/order.js';
 import { lockOrdersAndStock, type LockedOrders, type Traced, writeRefundsDue, writeStatusChanges } from '../orders/orders.repository.js';
 import { decidePayment, type PaymentState } from './payment.js';
-import { findPayments, findRefundIds, type KnownPayment, type PaymentId, savePayments } from './payments.repository.js';
+import { findPayments, findRefundIds, type PaymentId, savePayments, type StoredPayment } from './payments.repository.js';
 
-/** What a provider says of one payment. */
+/** A provider's report of one payment. */
 export interface PaymentReport extends PaymentId {
   readonly outcome: Payment['outcome'];
   readonly actor: Actor;
-  /** The user whose credential the report came with. */
+  /** The user whose credential authenticated the report. */
   readonly reportedBy: string;
   readonly idempotency: IdempotencyKey | undefined;
-  /** The span of the request; undefined when it is not traced. */
+  /** Trace context of the request; undefined: it is not traced. */
   readonly traceparent: string | undefined;
 }
 
@@ -36,16 +46,16 @@ interface ReportRequest extends PaymentReport {
 
 type Answer = Versioned<Order> | Replayed;
 
-/** The order as it is then, the answer that an earlier report with the same key got, or why the report is refused. */
+/** The order after the report, the saved answer of an earlier report with the same Idempotency-Key, or the refusal. */
 export type PaymentResult = Answer | CodedError;
 
 const maxBatch = 256;
-/** There is one lane: which plants a batch touches is not known before its orders are read. */
-const theLane = 0;
+/** The one lane. More lanes would have to be chosen by plant, which is unknown until the orders are read. */
+const onlyLane = 0;
 
 @Injectable()
 export class PaymentsService {
-  private readonly lanes: Batcher<ReportRequest, Answer>;
+  private readonly batcher: Batcher<ReportRequest, Answer>;
 
   constructor(
     private readonly database: Database,
@@ -54,24 +64,25 @@ export class PaymentsService {
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
   ) {
     const onBatch = sizeHistogram(metrics, 'store_batch_payments', 'Payment reports that were taken together');
-    this.lanes = new Batcher<ReportRequest, Answer>(
+    this.batcher = new Batcher<ReportRequest, Answer>(
       { name: 'take payments', lanes: 1, maxBatch, onBatch },
-      dropExpired<ReportRequest, Answer>('store', (batch) => this.takeAll(batch)),
+      dropExpired<ReportRequest, Answer>('store', (batch) => this.applyBatch(batch)),
     );
   }
 
-  /** Reports that wait for a batch. */
+  /** The number of reports that wait for a batch. */
   get waiting(): number {
-    return this.lanes.waiting;
+    return this.batcher.waiting;
   }
 
   /**
-   * Takes what an external provider reports; answered after its batch has committed. Reporting it again changes nothing.
-   * @throws DomainError `order-not-found`; `order-not-payable`, the refund that is due is noted all the same
+   * Records an external provider's report in the next batch. Resolves after the batch has committed. A repeated report changes
+   * nothing.
+   * @throws DomainError `order-not-found`; `order-not-payable`, after recording the refund that is due
    */
   report(context: RpcContext, orderId: number, { outcome, reference }: Payment): Promise<Answer> {
     const { caller, deadline, idempotency, traceparent } = context;
-    return this.lanes.submit(theLane, {
+    return this.batcher.submit(onlyLane, {
       orderId,
       outcome,
       reference,
@@ -83,18 +94,20 @@ export class PaymentsService {
     });
   }
 
-  private async takeAll(batch: readonly ReportRequest[]): Promise<PaymentResult[]> {
-    const results = await this.database.transaction((tx) => takePayments(tx, batch, this.options.checkout), { useGenericPlans: true });
-    this.feed.appended();
+  private async applyBatch(batch: readonly ReportRequest[]): Promise<PaymentResult[]> {
+    const results = await this.database.transaction((tx) => applyPaymentReports(tx, batch, this.options.checkout), {
+      useGenericPlans: true,
+    });
+    this.feed.announce();
     return results;
   }
 }
 
 /**
- * Takes a batch of reports in one transaction, as if they came one at a time, in two round trips: locks and reads, in the
- * order in which every transaction locks; then the decisions in memory; then the writes, with the COMMIT behind them.
+ * Applies a batch of reports in one transaction, with the result of applying them one by one. Takes two round trips: the locks and
+ * reads, in the order in which every transaction locks; then, after deciding in memory, the writes pipelined with the COMMIT.
  */
-export async function takePayments(
+export async function applyPaymentReports(
   tx: Transaction,
   reports: readonly PaymentReport[],
   policy: CheckoutPolicy,
@@ -104,42 +117,45 @@ export async function takePayments(
     lockOrdersAndStock(tx, [...new Set(reports.map((one) => one.orderId))]),
     findPayments(tx, reports),
   ]);
-  const taken: Taken = { payments: new Payments(known), approved: [], owed: [] };
-  const results = reports.map((report) => answers.answerOnce(report.idempotency, () => take(tx, report, locked, taken, policy)));
-  writeStatusChanges(tx, locked, taken.approved);
-  savePayments(tx, taken.payments.fresh);
-  await writeOwed(tx, locked.at, taken.owed);
+  const changes: BatchChanges = { payments: new PaymentStates(known), approved: [], owed: [] };
+  const results = reports.map((report) => answers.answerOnce(report.idempotency, () => applyReport(tx, report, locked, changes, policy)));
+  writeStatusChanges(tx, locked, changes.approved);
+  savePayments(tx, changes.payments.changed);
+  await writeOwedPayments(tx, locked.at, changes.owed);
   answers.write(tx);
   return results;
 }
 
-/** A step of an order whose payment is owed back. */
-type Owed = Traced & PaymentId;
+/** A payment that became due for refund, with the step of its order. */
+type OwedPayment = Traced & PaymentId;
 
-/** What the reports of a batch change, in order of arrival. */
-interface Taken {
-  readonly payments: Payments;
+/** The changes that a batch collects, in order of arrival. */
+interface BatchChanges {
+  readonly payments: PaymentStates;
   readonly approved: Traced<StatusChange>[];
-  readonly owed: Owed[];
+  readonly owed: OwedPayment[];
 }
 
-/** @throws DomainError `order-not-found`; `order-not-payable`, and the refund that is due is noted all the same */
-function take(
+/**
+ * Applies one report to `orders` and to the collected changes.
+ * @throws DomainError `order-not-found`; `order-not-payable`, after adding the refund that is due to the changes
+ */
+function applyReport(
   tx: Transaction,
   report: PaymentReport,
   { orders, at }: LockedOrders,
-  { payments, approved, owed }: Taken,
+  { payments, approved, owed }: BatchChanges,
   policy: CheckoutPolicy,
 ): Versioned<Order> {
   const { orderId, reference, reportedBy, traceparent } = report;
-  const order = existing(orderId, orders.get(orderId));
-  const { kind, state } = decidePayment(payments.stateOf(report), report.outcome, canMove(order, 'approve'));
+  const order = requireOrder(orderId, orders.get(orderId));
+  const { kind, state } = decidePayment(payments.stateOf(report), report.outcome, canTransition(order, 'approve'));
   if (kind === 'new') {
-    payments.note(report, state);
+    payments.record(report, state);
     audit(tx, report.actor, store.reportPayment, orderId);
   }
   if (kind === 'new' && state === 'refund-due') {
-    const step = oweRefund(order, reportedBy);
+    const step = markRefundDue(order, reportedBy);
     orders.set(orderId, step.order);
     owed.push({ ...step, orderId, reference, traceparent });
   }
@@ -151,37 +167,37 @@ function take(
   return versioned(change.order);
 }
 
-/** Refunds are numbered with their payments, which are saved by now. */
-async function writeOwed(tx: Transaction, at: Date, owed: readonly Owed[]): Promise<void> {
+/** Writes the refunds that became due. Their ids are assigned with the payments, which must be saved before. */
+async function writeOwedPayments(tx: Transaction, at: Date, owed: readonly OwedPayment[]): Promise<void> {
   if (owed.length === 0) return;
   const refundIds = await findRefundIds(tx, owed);
   const steps = owed.map((step, n) => {
     const refundId = refundIds[n];
     if (refundId === undefined) throw new Error(`payment ${step.reference} of order ${step.orderId} is not saved`);
-    return { ...step, refundId, event: refundDue(refundId, step.order, at) };
+    return { ...step, refundId, event: refundDueEvent(refundId, step.order, at) };
   });
   writeRefundsDue(tx, at, steps);
 }
 
-/** Payments as they are known, and what this transaction makes of them. */
-class Payments {
+/** The states of payments: as stored, overlaid with the changes of this transaction. */
+class PaymentStates {
   private readonly known: ReadonlyMap<string, PaymentState>;
-  private readonly noted = new Map<string, KnownPayment>();
+  private readonly recorded = new Map<string, StoredPayment>();
 
-  constructor(known: readonly KnownPayment[]) {
+  constructor(known: readonly StoredPayment[]) {
     this.known = new Map(known.map((one) => [keyOf(one), one.state]));
   }
 
-  get fresh(): readonly KnownPayment[] {
-    return [...this.noted.values()];
+  get changed(): readonly StoredPayment[] {
+    return [...this.recorded.values()];
   }
 
   stateOf(payment: PaymentId): PaymentState | undefined {
-    return this.noted.get(keyOf(payment))?.state ?? this.known.get(keyOf(payment));
+    return this.recorded.get(keyOf(payment))?.state ?? this.known.get(keyOf(payment));
   }
 
-  note({ orderId, reference }: PaymentId, state: PaymentState): void {
-    this.noted.set(keyOf({ orderId, reference }), { orderId, reference, state });
+  record({ orderId, reference }: PaymentId, state: PaymentState): void {
+    this.recorded.set(keyOf({ orderId, reference }), { orderId, reference, state });
   }
 }
 
@@ -192,6 +208,7 @@ const versioned = (order: OrderState): Versioned<Order> => new Versioned(toOrder
 const notPayable = (order: OrderState, state: 'refund-due' | 'refunded'): DomainError =>
   new DomainError(
     'order-not-payable',
-    `Order ${order.id} is ${order.status} and takes no payment. ${state === 'refunded' ? 'This one was given back.' : 'A refund of this one is due.'}`,
+    `Order ${order.id} is ${order.status} and accepts no payment. ` +
+      (state === 'refunded' ? 'This payment was refunded.' : 'A refund of this payment is due.'),
     state === 'refunded' ? {} : { payment: state },
   );

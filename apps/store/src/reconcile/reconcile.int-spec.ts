@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
-import { customer, StoreHarness } from '../store.spec.fixture.js';
+import { customer, StoreFixture } from '../store.spec.fixture.js';
 
-describe('what others compare themselves with', () => {
-  let shop: StoreHarness;
+describe('data for comparison after a restore', () => {
+  let shop: StoreFixture;
   beforeAll(async () => {
-    shop = await StoreHarness.start();
+    shop = await StoreFixture.start();
   });
   afterAll(() => shop.stop());
 
@@ -14,7 +14,7 @@ describe('what others compare themselves with', () => {
     shop.caller.call(store.openStock, { plantId, incarnation, version: incarnation, status: 'available' });
   const numbers = () => shop.caller.call(store.readHighestNumbers, {});
 
-  it('the highest numbers are 0 where nothing was told', async () => {
+  it('the highest numbers of an empty store are 0', async () => {
     expect(await numbers()).toEqual({ plantVersion: 0, assignedPlantId: 0, retireAttempt: 0, closeAttempt: 0 });
   });
 
@@ -33,7 +33,7 @@ describe('what others compare themselves with', () => {
     expect(shapeOf(highest)).toEqual(shapeOf(sampleOf(store.readHighestNumbers).answer));
   });
 
-  it('an id that a client chose near the end of all numbers does not count as assigned', async () => {
+  it('an id that a client chose near the maximum does not count as assigned', async () => {
     await open(Number.MAX_SAFE_INTEGER, 12);
     expect(await numbers()).toMatchObject({ assignedPlantId: 1_000_000_005 });
   });

@@ -6,8 +6,9 @@ import { onlyRow } from '@plant-shop/platform/postgres/rows';
 type Reader = Pick<Transaction, 'query'>;
 
 /**
- * Each plant id that the catalog assigns comes with a version, so none is further beyond the first than versions go;
- * without this bound one id that a client chose near 2^53 would leave nothing to assign.
+ * Reads the highest numbers that the store knows. The catalog draws a version with each plant id that it assigns, so an assigned
+ * id is at most the first assigned id plus the highest version. Without this bound, one id that a client chose near 2^53 would
+ * leave no ids to assign.
  */
 export async function readHighestNumbers(db: Reader): Promise<HighestNumbers> {
   return onlyRow(

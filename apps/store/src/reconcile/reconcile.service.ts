@@ -15,10 +15,10 @@ import { DueOrderMover } from '../checkout/due-order-mover.js';
 import { findSetAside, type SetAside } from '../checkout/due-orders.repository.js';
 import { findAllStock, findCustomers, readHighestNumbers } from './reconcile.repository.js';
 
-/** Before all UUIDs that are used. */
+/** Sorts before every UUID in use. */
 const noUser = '00000000-0000-0000-0000-000000000000';
 
-/** What catalog and identity compare themselves with after a database was set back, and orders that are set aside. */
+/** Lets catalog and identity compare their data with the store's after a restore, and retries orders that are set aside. */
 @Injectable()
 export class ReconcileService {
   constructor(
@@ -41,19 +41,19 @@ export class ReconcileService {
   async orders({ after = 0, limit = 100, dryRun = false }: ReconcileOrders): Promise<ReconciledPage<OrderFinding, number>> {
     const found = await findSetAside(this.database, after, limit);
     const findings: OrderFinding[] = [];
-    for (const order of found) findings.push(dryRun ? finding(order, 'found') : await this.takeUp(order));
+    for (const order of found) findings.push(dryRun ? toFinding(order, 'found') : await this.retry(order));
     const last = found.length < limit ? undefined : found.at(-1);
     return { checked: found.length, ...(last && { next: last.id }), findings };
   }
 
-  private async takeUp(order: SetAside): Promise<OrderFinding> {
+  private async retry(order: SetAside): Promise<OrderFinding> {
     const error = await this.dueOrders.moveAgain(order.id);
-    if (!error) return finding(order, 'mended');
-    return finding({ ...order, sqlState: sqlStateOf(error) ?? '', broken: constraintOf(error) ?? '' }, 'left');
+    if (!error) return toFinding(order, 'mended');
+    return toFinding({ ...order, sqlState: sqlStateOf(error) ?? '', broken: constraintOf(error) ?? '' }, 'left');
   }
 }
 
-const finding = ({ id, move, sqlState, broken }: SetAside, outcome: OrderFinding['outcome']): OrderFinding => ({
+const toFinding = ({ id, move, sqlState, broken }: SetAside, outcome: OrderFinding['outcome']): OrderFinding => ({
   orderId: id,
   drift: 'order-set-aside',
   outcome,

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type Order, type Refund, store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('refunds', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   beforeAll(async () => {
-    shop = await StoreHarness.start({ replicas: 2 });
+    shop = await StoreFixture.start({ replicas: 2 });
   });
   afterAll(async () => {
     expect(await shop.violations()).toEqual([]);
@@ -26,7 +26,7 @@ describe('refunds', () => {
   const timeline = async (orderId: number) =>
     (await shop.caller.call(store.getTimeline, { orderId }, customer(1))).map(({ reason, refundId }) => ({ reason, ...(refundId !== undefined && { refundId }) }));
 
-  it('become due with a payment that comes too late, once however often it is reported, and the order says so', async () => {
+  it('become due once for a late payment, however often it is reported, and the order shows it', async () => {
     const { id } = await cancelled();
     const { version } = (await shop.rows<{ version: number }>('SELECT version FROM orders WHERE id = $1', [id]))[0]!;
     expect(await Promise.all([pay(id, 'late'), pay(id, 'late'), pay(id, 'late')])).toEqual(Array(3).fill('order-not-payable'));
@@ -37,7 +37,7 @@ describe('refunds', () => {
     expect(await shop.rows('SELECT version FROM orders WHERE id = $1', [id])).toEqual([{ version: version + 1 }]);
   });
 
-  it('become due with a second payment, also when both are reported in the same moment', async () => {
+  it('become due for a second payment, also when both are reported concurrently', async () => {
     const { id } = await shop.caller.call(store.placeOrder, { order: { plantId: await shop.plant(1) } }, customer(1));
     const outcomes = await Promise.all(['a', 'b', 'c'].map((reference) => pay(id, reference)));
     expect(outcomes.sort()).toEqual(['order-not-payable', 'order-not-payable', 'placed']);
@@ -45,7 +45,7 @@ describe('refunds', () => {
     expect(await read(id)).toMatchObject({ status: 'approved', refund: 'due' });
   });
 
-  it('are completed once: the same reference again answers the same, another one is refused', async () => {
+  it('are completed once: repeating the reference is idempotent, another one is refused', async () => {
     const { id: orderId } = await cancelled();
     await pay(orderId, 'late');
     const [refund] = await dueOf(orderId);
@@ -62,7 +62,7 @@ describe('refunds', () => {
     expect(await dueOf(orderId)).toEqual([]);
   });
 
-  it('completed by two at once are completed by one of them', async () => {
+  it('completed by two callers concurrently are completed by one of them', async () => {
     for (let n = 0; n < 20; n++) {
       const { id: orderId } = await cancelled();
       await pay(orderId, 'late');
@@ -72,7 +72,7 @@ describe('refunds', () => {
     }
   });
 
-  it('of which one is left keep the order owing', async () => {
+  it('leave the order due until all of its refunds are completed', async () => {
     const { id: orderId } = await cancelled();
     await pay(orderId, 'first');
     await pay(orderId, 'second');
@@ -83,7 +83,7 @@ describe('refunds', () => {
     expect(await read(orderId)).toMatchObject({ refund: 'completed' });
   });
 
-  it('that there are not are said not to be', async () => {
+  it('that do not exist are not found', async () => {
     const [approved] = await shop.rows<{ refund_id: number }>(`SELECT refund_id FROM payments WHERE state = 'accepted'`);
     for (const refundId of [987_654_321, approved!.refund_id]) {
       expect(await outcomeOf(complete(refundId, 'x'))).toBe('refund-not-found');
@@ -92,7 +92,7 @@ describe('refunds', () => {
     await expect(shop.caller.call(store.listRefunds, { status: 'lost' as never }, staff)).rejects.toMatchObject({ code: 'invalid-input' });
   });
 
-  it('that are due are counted, with the age of the oldest', async () => {
+  it('that are due are counted in metrics, with the age of the oldest', async () => {
     const refunds = await due();
     await shop.rows(`UPDATE payments SET at = at - interval '1 hour' WHERE refund_id = $1`, [refunds.at(-1)!.id]);
     const [service] = shop.replicas;

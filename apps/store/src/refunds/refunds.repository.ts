@@ -6,14 +6,15 @@ import type { OrderState } from '../orders/order.js';
 
 type Reader = Pick<Transaction, 'query'>;
 
-/** A payment that is owed back, or was given back. */
+/** A payment that is due for refund, or was refunded. */
 export interface RefundState {
   readonly id: number;
   readonly orderId: number;
   readonly paymentReference: string;
   readonly dueAt: Date;
-  /** Null: it is due. */
+  /** Null: the refund is due. */
   readonly completedAt: Date | null;
+  /** The reference under which the money was returned; null: the refund is due. */
   readonly reference: string | null;
 }
 
@@ -29,20 +30,20 @@ const listByState: Statement = {
          ) AS refund ORDER BY id DESC LIMIT $3`,
 };
 
-/** Newest first, one more than the page holds. */
+/** Lists refunds newest first, one more than the page holds. */
 export function listRefunds(db: Reader, status: RefundStatus | undefined, { before, limit }: PageBounds): Promise<RefundState[]> {
   return db.query(listByState, [(status ? [status] : refundStatuses).map((one) => stateOf[one]), before, limit + 1]);
 }
 
 const findById: Statement = { name: 'find-refund', text: `SELECT ${columns} FROM payments WHERE refund_id = $1 AND ${isRefund}` };
 
-/** To decide by it, call it after its order was locked. */
+/** Finds a refund. Before deciding by its state, lock its order. */
 export async function findRefund(db: Reader, refundId: number): Promise<RefundState | undefined> {
   const [refund] = await db.query<RefundState>(findById, [refundId]);
   return refund;
 }
 
-/** Money was given back: the refund, its order and the timeline together. */
+/** Completes a refund: writes the refund, its order and the timeline in one statement. */
 export async function writeCompletion(tx: Transaction, refund: RefundState, order: OrderState, actor: string): Promise<RefundState> {
   const [completed] = await tx.query<RefundState>(
     `WITH timeline AS (
@@ -66,8 +67,8 @@ const countDue: Statement = {
   text: `SELECT count(*) AS count, coalesce(extract(epoch FROM now() - min(at)), 0)::float8 AS "oldestSeconds" FROM payments WHERE state = 'refund-due'`,
 };
 
-/** How many are due, and for how many seconds the oldest has been; 0: none is. */
-export async function refundsDue(db: Reader): Promise<{ readonly count: number; readonly oldestSeconds: number }> {
+/** Returns the number of due refunds and the age of the oldest in seconds (0: none is due). */
+export async function countRefundsDue(db: Reader): Promise<{ readonly count: number; readonly oldestSeconds: number }> {
   const [row] = await db.query<{ count: number; oldestSeconds: number }>(countDue);
   return row ?? { count: 0, oldestSeconds: 0 };
 }

@@ -7,16 +7,16 @@ import { Paging } from '@plant-shop/platform/paging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import type { Page, Replayed } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
-import { existing as existingOrder } from '../orders/order.js';
+import { requireOrder } from '../orders/order.js';
 import { lockOrder } from '../orders/orders.repository.js';
 import { findRefund, listRefunds, type RefundState, writeCompletion } from './refunds.repository.js';
 
-/** Money that came too late or twice (`payments/payment.ts` decides that), until somebody has given it back. */
+/** Payments that arrived too late or twice (`payments/payment.ts` decides), from due to refunded. */
 @Injectable()
 export class RefundsService {
   constructor(private readonly database: Database) {}
 
-  /** Newest first. */
+  /** Lists refunds newest first. */
   async list({ status, ...requested }: ListRefunds): Promise<Page<Refund>> {
     const paging = new Paging('refunds', [status ?? 'any']);
     const bounds = paging.bounds(requested);
@@ -25,20 +25,20 @@ export class RefundsService {
 
   /** @throws DomainError `refund-not-found` */
   async get(refundId: number): Promise<Refund> {
-    return toRefund(existing(refundId, await findRefund(this.database, refundId)));
+    return toRefund(requireRefund(refundId, await findRefund(this.database, refundId)));
   }
 
   /**
-   * Notes that the money was given back. The same reference again changes nothing and answers the same.
+   * Records that the money was returned. Idempotent for the same reference.
    * @throws DomainError `refund-not-found`; `refund-completed` when it was completed with another reference
    */
   complete(context: RpcContext, { refundId, completion: { reference } }: CompleteRefund): Promise<Refund | Replayed> {
     return this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
-        const { orderId } = existing(refundId, await findRefund(tx, refundId));
-        const order = existingOrder(orderId, await lockOrder(tx, orderId));
-        // A new statement after the lock: another completion may have committed while this one waited.
-        const refund = existing(refundId, await findRefund(tx, refundId));
+        const { orderId } = requireRefund(refundId, await findRefund(tx, refundId));
+        const order = requireOrder(orderId, await lockOrder(tx, orderId));
+        // Read again after the lock: another completion may have committed during the wait.
+        const refund = requireRefund(refundId, await findRefund(tx, refundId));
         if (refund.completedAt !== null) {
           if (refund.reference === reference) return toRefund(refund);
           throw new DomainError('refund-completed', `Refund ${refundId} was completed as ${refund.reference} on ${refund.completedAt.toISOString()}.`);
@@ -51,7 +51,7 @@ export class RefundsService {
   }
 }
 
-function existing(refundId: number, refund: RefundState | undefined): RefundState {
+function requireRefund(refundId: number, refund: RefundState | undefined): RefundState {
   if (!refund) throw new DomainError('refund-not-found', `There is no refund ${refundId}.`);
   return refund;
 }

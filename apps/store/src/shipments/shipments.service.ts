@@ -6,8 +6,8 @@ import { Database } from '@plant-shop/platform/postgres/database';
 import { type Replayed, Versioned } from '@plant-shop/platform/rpc/answer';
 import type { RpcContext } from '@plant-shop/platform/rpc/context';
 import { OrderFeed } from '../feed/order-feed.js';
-import { deliver, existing, ship, toOrder } from '../orders/order.js';
-import { amendOrder, clock, lockOrder, lockOrdersAndStock, writeStatusChanges } from '../orders/orders.repository.js';
+import { deliver, requireOrder, ship, toOrder } from '../orders/order.js';
+import { amendOrder, lockOrder, lockOrdersAndStock, readClock, writeStatusChanges } from '../orders/orders.repository.js';
 
 @Injectable()
 export class ShipmentsService {
@@ -16,25 +16,25 @@ export class ShipmentsService {
     private readonly feed: OrderFeed,
   ) {}
 
-  /** @throws DomainError `order-not-found`, `precondition-failed`, `order-transition-refused` */
+  /** Records a shipment of an approved order. @throws DomainError `order-not-found`, `precondition-failed`, `order-transition-refused` */
   async ship(
     context: RpcContext,
     { orderId, shipment, ifVersion }: ShipOrder,
   ): Promise<Versioned<Order> | Replayed> {
     const shipped = await this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
-        const [order, at] = await Promise.all([lockOrder(tx, orderId), clock(tx)]);
-        const step = ship(existing(orderId, order, ifVersion), shipment, { actor: context.caller.subject, at });
+        const [order, at] = await Promise.all([lockOrder(tx, orderId), readClock(tx)]);
+        const step = ship(requireOrder(orderId, order, ifVersion), shipment, { actor: context.caller.subject, at });
         await amendOrder(tx, step, at);
         audit(tx, actorOf(context), store.shipOrder, orderId);
         return new Versioned(toOrder(step.order), step.order.version);
       }),
     );
-    this.feed.appended();
+    this.feed.announce();
     return shipped;
   }
 
-  /** @throws DomainError `order-not-found`, `precondition-failed`, `order-transition-refused` */
+  /** Records the delivery of an approved order. @throws DomainError `order-not-found`, `precondition-failed`, `order-transition-refused` */
   async deliver(
     context: RpcContext,
     { orderId, ifVersion }: DeliverOrder,
@@ -42,14 +42,14 @@ export class ShipmentsService {
     const delivered = await this.database.transaction((tx) =>
       runOnce(tx, context.idempotency, async () => {
         const locked = await lockOrdersAndStock(tx, [orderId]);
-        const order = existing(orderId, locked.orders.get(orderId), ifVersion);
+        const order = requireOrder(orderId, locked.orders.get(orderId), ifVersion);
         const change = deliver(order, { actor: context.caller.subject, at: locked.at });
         writeStatusChanges(tx, locked, [change]);
         audit(tx, actorOf(context), store.deliverOrder, orderId);
         return new Versioned(toOrder(change.order), change.order.version);
       }),
     );
-    this.feed.appended();
+    this.feed.announce();
     return delivered;
   }
 }

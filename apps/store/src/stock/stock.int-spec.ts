@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { store } from '@plant-shop/contracts/store';
 import { until } from '@plant-shop/testing/until';
-import { customer, outcomeOf, staff, StoreHarness } from '../store.spec.fixture.js';
+import { customer, outcomeOf, staff, StoreFixture } from '../store.spec.fixture.js';
 
 describe('stock and the catalog', () => {
-  let shop: StoreHarness;
+  let shop: StoreFixture;
   beforeAll(async () => {
-    shop = await StoreHarness.start({ replicas: 2, initialStock: 42 });
+    shop = await StoreFixture.start({ replicas: 2, initialStock: 42 });
   });
   afterAll(async () => {
     expect(await shop.violations()).toEqual([]);
@@ -28,7 +28,7 @@ describe('stock and the catalog', () => {
   const retire = (plantId: number, incarnation: number) =>
     shop.caller.call(store.retirePlant, { plantId, incarnation });
 
-  it('a plant begins with INITIAL_STOCK unless its creation says otherwise', async () => {
+  it('a plant starts with INITIAL_STOCK unless its creation sets a quantity', async () => {
     await open(100, 1);
     await open(101, 2, 7);
     expect(await stockOf(100)).toMatchObject({ free: 42 });
@@ -49,7 +49,7 @@ describe('stock and the catalog', () => {
     expect(await stockOf(110)).toMatchObject({ free: 5 });
   });
 
-  it('a tombstone keeps a late opening out, and a later incarnation begins anew', async () => {
+  it('a tombstone rejects a late opening, and a later incarnation opens new stock', async () => {
     await retire(120, 30);
     await open(120, 30, 5);
     await expect(outcomeOf(stockOf(120))).resolves.toBe('plant-not-found');
@@ -58,7 +58,7 @@ describe('stock and the catalog', () => {
     expect(await stockOf(120)).toEqual({ plantId: 120, free: 6, reserved: 0, sold: 0 });
   });
 
-  it('an attempt at deleting a plant that was given up retires nothing after its orders are closed', async () => {
+  it('an abandoned attempt at deleting a plant retires nothing after its orders are closed', async () => {
     const plantId = await shop.plant(1);
     const attempt = (number: number) =>
       shop.caller.call(store.retirePlant, { plantId, incarnation: 1, attempt: number });
@@ -71,7 +71,7 @@ describe('stock and the catalog', () => {
     await expect(outcomeOf(stockOf(plantId))).resolves.toBe('plant-not-found');
   });
 
-  it('the inventory follows listing, ordering and retiring at once, and folding does not change it', async () => {
+  it('the inventory follows listing, ordering and retiring at once, and compaction does not change it', async () => {
     const before = await inventory();
     await open(130, 1, 10);
     expect(await inventory()).toEqual({ ...before, available: before.available + 10 });
@@ -87,7 +87,7 @@ describe('stock and the catalog', () => {
     expect(await inventory()).toEqual(before);
   });
 
-  it('where there is nothing to fold, nothing is written', async () => {
+  it('without deltas, compaction writes nothing', async () => {
     await until(async () => (await shop.rows('SELECT 1 FROM inventory_deltas')).length === 0);
     const total = () => shop.rows('SELECT ctid::text, xmin::text, xmax::text FROM inventory_total');
     const before = await total();
@@ -95,7 +95,7 @@ describe('stock and the catalog', () => {
     expect(await total()).toEqual(before);
   });
 
-  it('staff set the free units; what is reserved or sold stays', async () => {
+  it('staff set the free units; reserved and sold ones stay', async () => {
     const plantId = await shop.plant(10);
     await shop.caller.call(store.placeOrder, { order: { plantId, quantity: 4 } }, customer(1));
     const set = (free: number, ifVersion?: number) =>
@@ -107,7 +107,7 @@ describe('stock and the catalog', () => {
     );
   });
 
-  it('a plant with open orders is not retired, and one that is retired takes no order: 500 races, no violation', async () => {
+  it('a plant with open orders is not retired, and a retired one cannot be ordered: 500 races, no violation', async () => {
     const races = Array.from({ length: 500 }, (_, n) => 10_000 + n);
     await Promise.all(races.map((plantId) => open(plantId, 1, 10)));
     const ends = await Promise.all(
@@ -124,10 +124,10 @@ describe('stock and the catalog', () => {
     expect(await shop.violations()).toEqual([]);
   });
 
-  it('a customer with open orders is not closed, and one who is closed orders nothing: 500 races, no violation', async () => {
+  it('a customer with open orders is not closed, and a closed one cannot order: 500 races, no violation', async () => {
     const plantId = await shop.plant(10_000);
     const customers = Array.from({ length: 500 }, (_, n) => customer(50_000 + n));
-    // Half of them are known already: their row is there to be locked, instead of being made.
+    // Half of them have a row already, which is locked rather than inserted.
     await shop.rows('INSERT INTO customers (user_id) SELECT unnest($1::uuid[])', [
       customers.filter((_, n) => n % 2 === 0).map(({ subject }) => subject),
     ]);
@@ -147,7 +147,7 @@ describe('stock and the catalog', () => {
   });
 });
 
-/** Asks again while so many transactions wait longer for a connection than the pool lets them: nothing happened then. */
+/** Retries calls that fail as `unavailable`, without effect, because they waited too long for a connection of the pool. */
 async function eventually<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -158,7 +158,7 @@ async function eventually<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** In one of ten the end comes before both orders, in one between them; in the others as the machine has it. */
+/** Ends before both orders in one of ten races, between them in another, and concurrently in the rest. */
 async function race<P, E>(n: number, place: () => Promise<P>, end: () => Promise<E>): Promise<[P, E, P]> {
   if (n % 10 === 0) {
     const ended = await end();

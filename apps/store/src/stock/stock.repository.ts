@@ -20,25 +20,25 @@ const lockByPlant: Statement = {
   text: `SELECT ${columns} FROM stock WHERE plant_id = ANY($1) ORDER BY plant_id FOR NO KEY UPDATE`,
 };
 
-/** In ascending order of plant ids, as everybody locks them. */
+/** Locks stock by ascending plant id, as every transaction does. */
 export function lockStock(tx: Transaction, plantIds: readonly number[]): Promise<StockState[]> {
   return tx.query<StockState>(lockByPlant, [plantIds]);
 }
 
-// An order's plant never changes, so an order that somebody moves meanwhile still names the right row.
+// Reads `orders` without locking it, which is safe: an order's plant never changes.
 const lockByOrder: Statement = {
   name: 'lock-stock-of-orders',
   text: `SELECT ${columns} FROM stock WHERE plant_id IN (SELECT plant_id FROM orders WHERE id = ANY($1))
          ORDER BY plant_id FOR NO KEY UPDATE`,
 };
 
-/** The same for the plants of orders. */
+/** Locks the stock of the orders' plants by ascending plant id. */
 export function lockStockOfOrders(tx: Transaction, orderIds: readonly number[]): Promise<StockState[]> {
   return tx.query<StockState>(lockByOrder, [orderIds]);
 }
 
-/** The row of one plant, locked; a plant that was never heard of gets a tombstone of incarnation 0 to lock. */
-export async function lockOrMakeStock(tx: Transaction, plantId: number): Promise<StockState> {
+/** Locks a plant's stock. For an unknown plant, inserts a tombstone of incarnation 0 to lock. */
+export async function lockOrInsertStock(tx: Transaction, plantId: number): Promise<StockState> {
   await tx.execute(
     `INSERT INTO stock (plant_id, incarnation, listing, listing_version, free, supplied)
      VALUES ($1, 0, 'retired', 0, 0, 0) ON CONFLICT DO NOTHING`,
@@ -47,8 +47,8 @@ export async function lockOrMakeStock(tx: Transaction, plantId: number): Promise
   return onlyRow(await lockStock(tx, [plantId]));
 }
 
-/** The same for several plants, in ascending order of their ids. */
-export async function lockOrMakeStocks(tx: Transaction, plantIds: readonly number[]): Promise<StockState[]> {
+/** `lockOrInsertStock` for several plants, by ascending id. */
+export async function lockOrInsertStocks(tx: Transaction, plantIds: readonly number[]): Promise<StockState[]> {
   await tx.execute(
     {
       name: 'make-stocks',
@@ -60,7 +60,7 @@ export async function lockOrMakeStocks(tx: Transaction, plantIds: readonly numbe
   return lockStock(tx, plantIds);
 }
 
-/** `writeStock` for several rows that are locked. */
+/** `writeStock` for several locked rows. */
 export function writeStocks(
   tx: Transaction,
   stocks: readonly (Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion'> & Units)[],
@@ -84,7 +84,10 @@ export function writeStocks(
   );
 }
 
-/** What staff, the catalog or retiring make of a row; units that come or go here change what was supplied. */
+/**
+ * Writes a locked row after a change by staff or the catalog. Changes of `free` count as units supplied or removed.
+ * @returns the row's new version
+ */
 export async function writeStock(
   tx: Transaction,
   stock: Pick<StockState, 'plantId' | 'incarnation' | 'listing' | 'listingVersion'> & Units,
@@ -98,7 +101,7 @@ export async function writeStock(
   return onlyRow(rows).version;
 }
 
-export async function noteRefusedAttempt(tx: Transaction, plantId: number, attempt: number): Promise<void> {
+export async function recordRefusedAttempt(tx: Transaction, plantId: number, attempt: number): Promise<void> {
   await tx.execute('UPDATE stock SET refused_attempt = greatest(refused_attempt, $2) WHERE plant_id = $1', [plantId, attempt]);
 }
 
@@ -111,7 +114,7 @@ const moveUnitsOfPlants: Statement = {
     WHERE stock.plant_id = t.plant_id`,
 };
 
-/** Moves units between free, reserved and sold; the CHECK constraints refuse what would lose or invent one. */
+/** Moves units between free, reserved and sold. CHECK constraints reject a move that would lose or create units. */
 export function moveUnits(tx: Transaction, moved: ReadonlyMap<number, Units>): void {
   if (moved.size === 0) return;
   const units = [...moved.values()];
@@ -123,7 +126,7 @@ export function moveUnits(tx: Transaction, moved: ReadonlyMap<number, Units>): v
   ]);
 }
 
-/** Every transaction that changes stock appends what it changed: one row that nobody else waits for. */
+/** Appends the change of a transaction to the inventory: one row, so concurrent transactions do not wait for each other. */
 export function appendInventoryDelta(tx: Transaction, delta: Inventory): void {
   if (delta.available === 0 && delta.pending === 0 && delta.sold === 0) return;
   tx.send(
@@ -142,18 +145,18 @@ const readTotals: Statement = {
     GROUP BY total.only_row, total.available, total.pending, total.sold`,
 };
 
-/** The folded total and the deltas since, in one snapshot. */
+/** Reads the compacted total plus all later deltas, in one snapshot. */
 export async function readInventory(db: Reader): Promise<Inventory> {
   return onlyRow(await db.query<Inventory>(readTotals));
 }
 
-/** Whether there is anything to fold. */
+/** Returns whether there are deltas to compact. */
 export async function hasDeltas(db: Reader): Promise<boolean> {
   const found = await db.query({ name: 'find-inventory-delta', text: 'SELECT 1 FROM inventory_deltas LIMIT 1' });
   return found.length > 0;
 }
 
-const foldDeltas: Statement = {
+const compactDeltas: Statement = {
   name: 'fold-inventory',
   text: `
     WITH gone AS (
@@ -169,14 +172,14 @@ const foldDeltas: Statement = {
     SELECT folded FROM sums`,
 };
 
-/** Folds at most `limit` deltas into the total; answers how many. Two replicas wait for each other on the total's row. */
-export async function foldInventory(tx: Transaction, limit: number): Promise<number> {
+/** Compacts at most `limit` deltas into the total, serialised by a lock on the total's row. @returns how many were compacted */
+export async function compactInventory(tx: Transaction, limit: number): Promise<number> {
   tx.send('SELECT 1 FROM inventory_total FOR UPDATE');
-  const rows = await tx.query<{ folded: number }>(foldDeltas, [limit]);
+  const rows = await tx.query<{ folded: number }>(compactDeltas, [limit]);
   return onlyRow(rows).folded;
 }
 
-/** At most 100 ids: enough to act on, and a bounded answer. */
+/** Returns the ids of open orders, at most 100, so that the answer stays small. */
 export async function openOrdersOfPlant(tx: Transaction, plantId: number): Promise<number[]> {
   const rows = await tx.query<{ id: number }>(
     `SELECT id FROM orders WHERE plant_id = $1 AND status IN ('placed', 'approved') ORDER BY id LIMIT 100`,

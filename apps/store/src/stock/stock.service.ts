@@ -12,12 +12,12 @@ import { addInventory, inventoryOf, noInventory, type StockState, subtractInvent
 import {
   appendInventoryDelta,
   findStock,
-  lockOrMakeStock,
-  lockOrMakeStocks,
+  lockOrInsertStock,
+  lockOrInsertStocks,
   lockStock,
-  noteRefusedAttempt,
   openOrdersOfPlant,
   readInventory,
+  recordRefusedAttempt,
   writeStock,
   writeStocks,
 } from './stock.repository.js';
@@ -38,41 +38,44 @@ export class StockService {
   }
 
   async get(plantId: number): Promise<Versioned<Stock>> {
-    const stock = existing(plantId, await findStock(this.database, plantId));
+    const stock = requireStock(plantId, await findStock(this.database, plantId));
     return versioned(stock, stock.version);
   }
 
-  /** Staff count the shelf: free units become what they say, whatever is reserved or sold stays. */
+  /**
+   * Sets a plant's free units, as counted by staff. Reserved and sold units stay as they are.
+   * @throws DomainError `plant-not-found`, `precondition-failed`
+   */
   set(context: RpcContext, plantId: number, free: number, ifVersion?: number): Promise<Versioned<Stock>> {
     return this.database.transaction(async (tx) => {
       const [locked] = await lockStock(tx, [plantId]);
-      const stock = existing(plantId, locked);
+      const stock = requireStock(plantId, locked);
       if (ifVersion !== undefined && ifVersion !== stock.version) {
-        throw new DomainError('precondition-failed', `The stock is at version ${stock.version} by now. Read it again.`);
+        throw new DomainError('precondition-failed', `The stock is now at version ${stock.version}. Read it again.`);
       }
       const after = { ...stock, free };
-      const version = await change(tx, stock, after);
+      const version = await writeStockAndInventory(tx, stock, after);
       audit(tx, actorOf(context), store.setStock, plantId);
       return versioned(after, version);
     });
   }
 
-  /** A plant of a higher incarnation than was known begins with its units; any other call is late and changes nothing. */
+  /** Opens stock for a plant of a new incarnation, with `units` or `INITIAL_STOCK`. Ignores calls with a known or older incarnation. */
   open({ plantId, incarnation, status, version, units }: OpenStock): Promise<{ plantId: number }> {
     return this.database.transaction(async (tx) => {
-      const stock = await lockOrMakeStock(tx, plantId);
+      const stock = await lockOrInsertStock(tx, plantId);
       if (incarnation > stock.incarnation) {
         const free = units ?? this.options.initialStock;
-        await change(tx, stock, { ...stock, incarnation, listing: status, listingVersion: version, free });
+        await writeStockAndInventory(tx, stock, { ...stock, incarnation, listing: status, listingVersion: version, free });
       }
       return { plantId };
     });
   }
 
-  /** `open` for several plants, each by itself. */
+  /** `open` for several plants in one transaction. */
   openAll(openings: readonly OpenStock[]): Promise<{ plants: number }> {
     return this.database.transaction(async (tx) => {
-      const known = new Map((await lockOrMakeStocks(tx, openings.map(({ plantId }) => plantId))).map((stock) => [stock.plantId, stock]));
+      const known = new Map((await lockOrInsertStocks(tx, openings.map(({ plantId }) => plantId))).map((stock) => [stock.plantId, stock]));
       const changed = new Map<number, StockState>();
       let delta = noInventory;
       for (const { plantId, incarnation, status, version, units } of openings) {
@@ -88,38 +91,43 @@ export class StockService {
     });
   }
 
-  /** @throws DomainError `plant-not-found` while this incarnation's stock was not opened */
+  /**
+   * Updates a plant's listing, unless the call is outdated.
+   * @throws DomainError `plant-not-found` while this incarnation's stock is not open
+   */
   list({ plantId, incarnation, version, status }: ListStock): Promise<{ plantId: number }> {
     return this.database.transaction(async (tx) => {
       const [stock] = await lockStock(tx, [plantId]);
       if (!stock || stock.incarnation < incarnation) throw plantNotFound(plantId);
-      const isNews = stock.incarnation === incarnation && version > stock.listingVersion && stock.listing !== 'retired';
-      if (isNews) await change(tx, stock, { ...stock, listing: status, listingVersion: version });
+      const isNewer = stock.incarnation === incarnation && version > stock.listingVersion && stock.listing !== 'retired';
+      if (isNewer) await writeStockAndInventory(tx, stock, { ...stock, listing: status, listingVersion: version });
       return { plantId };
     });
   }
 
   /**
-   * Decides here, where orders are placed, whether a plant may be deleted; repeating it changes nothing.
-   * @throws CodedError `unavailable` when the catalog no longer waits for this attempt, or was refused a later one: a
-   * deletion that was given up must not happen after its orders are closed
+   * Retires a plant that is being deleted, unless open orders remain. The store decides this, because it places the orders.
+   * Idempotent.
+   * @returns the open orders that keep the plant from being retired
+   * @throws CodedError `unavailable` when the catalog no longer waits for this attempt, or a later attempt was refused: an abandoned
+   * deletion must not take effect once the orders are closed
    */
   retire({ deadline }: RpcContext, { plantId, incarnation, attempt = 0 }: RetirePlant): Promise<OpenOrders> {
     return this.database.transaction(async (tx) => {
-      const stock = await lockOrMakeStock(tx, plantId);
+      const stock = await lockOrInsertStock(tx, plantId);
       if (stock.incarnation > incarnation) return { openOrders: [] };
       if (deadline.isPast || attempt < stock.refusedAttempt) throw unavailable('store');
-      // A new statement after the lock: what committed while this one waited must be seen.
+      // A separate statement after the lock: it must see what committed during the wait.
       const openOrders = await openOrdersOfPlant(tx, plantId);
-      if (openOrders.length > 0) await noteRefusedAttempt(tx, plantId, attempt);
-      else await change(tx, stock, { ...stock, incarnation, listing: 'retired', free: 0 });
+      if (openOrders.length > 0) await recordRefusedAttempt(tx, plantId, attempt);
+      else await writeStockAndInventory(tx, stock, { ...stock, incarnation, listing: 'retired', free: 0 });
       return { openOrders };
     });
   }
 }
 
-/** Row and inventory together. @returns the row's new version */
-async function change(tx: Transaction, before: StockState, after: StockState): Promise<number> {
+/** Writes the row and its inventory delta. @returns the row's new version */
+async function writeStockAndInventory(tx: Transaction, before: StockState, after: StockState): Promise<number> {
   const delta = subtractInventory(inventoryOf(after.listing, after), inventoryOf(before.listing, before));
   const version = await writeStock(tx, after);
   appendInventoryDelta(tx, delta);
@@ -128,7 +136,7 @@ async function change(tx: Transaction, before: StockState, after: StockState): P
 
 const plantNotFound = (plantId: number): DomainError => new DomainError('plant-not-found', `There is no plant ${plantId}.`);
 
-function existing(plantId: number, stock: StockState | undefined): StockState {
+function requireStock(plantId: number, stock: StockState | undefined): StockState {
   if (!stock || stock.listing === 'retired') throw plantNotFound(plantId);
   return stock;
 }

@@ -1,10 +1,10 @@
 import type { PlantStatus } from '@plant-shop/contracts/catalog';
 import type { Inventory } from '@plant-shop/contracts/store';
 
-/** What staff list the plant under, or that the plant is gone. */
-export type Listing = PlantStatus | 'retired';
+/** The status under which staff list the plant; `retired`: the plant is deleted. */
+export type PlantListing = PlantStatus | 'retired';
 
-/** A plant's units. Always: free + reserved + sold = what was put in and not taken out again. */
+/** A plant's units. Invariant: free + reserved + sold = units ever supplied minus units removed. */
 export interface Units {
   readonly free: number;
   readonly reserved: number;
@@ -14,7 +14,7 @@ export interface Units {
 export interface StockState extends Units {
   readonly plantId: number;
   readonly incarnation: number;
-  readonly listing: Listing;
+  readonly listing: PlantListing;
   readonly listingVersion: number;
   readonly refusedAttempt: number;
   readonly version: number;
@@ -28,8 +28,8 @@ export const addUnits = (a: Units, b: Units): Units => ({
   sold: a.sold + b.sold,
 });
 
-/** What units count for in the inventory: free ones under their plant's listing, reserved as pending, sold as sold. */
-export function inventoryOf(listing: Listing, units: Units): Inventory {
+/** Returns a plant's share of the inventory: free units count under the plant's listing, reserved ones as pending, sold ones as sold. */
+export function inventoryOf(listing: PlantListing, units: Units): Inventory {
   const freeAs = (status: PlantStatus): number => (listing === status ? units.free : 0);
   return {
     available: freeAs('available'),

@@ -12,7 +12,7 @@ const orderTtlMs = 600;
 /** Shares of the time; the rest is for two restarts of the store, one to shorten the orders' time to live and one to reset it. */
 const lifecycleShare = 0.45;
 const deletionShare = 0.35;
-/** Requests are spread over this time around the expiry; DueOrders polls every 200 ms. */
+/** Requests are spread over this time around the expiry; DueOrdersLoop polls every 200 ms. */
 const spreadMs = 300;
 
 /** Without faults nearly every request is served. */

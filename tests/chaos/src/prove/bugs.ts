@@ -259,11 +259,7 @@ export const bugs: readonly Bug[] = [
     id: 'self-delivery',
     name: 'paid orders are delivered without a request',
     edits: [
-      {
-        file: rules,
-        find: "policy.provider === 'simulated' ? { move: 'deliver', inMs: policy.deliveryDelayMs } : undefined",
-        replace: "({ move: 'deliver', inMs: 500 })",
-      },
+      { file: rules, find: 'due: dueAfterApproval(order, at, policy),', replace: "due: { move: 'deliver', inMs: 500 }," },
     ],
     breaks: ['unasked'],
   },
@@ -271,7 +267,7 @@ export const bugs: readonly Bug[] = [
     id: 'self-cancellation',
     name: 'a failed payment cancels the order',
     edits: [
-      { file: payments, find: 'import { approve, canMove,', replace: 'import { approve, cancel, canMove,' },
+      { file: payments, find: 'import { approve, canTransition,', replace: 'import { approve, cancel, canTransition,' },
       {
         file: payments,
         find: "if (kind === 'known' || state === 'failed')",
@@ -295,14 +291,14 @@ export const bugs: readonly Bug[] = [
   {
     id: 'payment-lost',
     name: 'a payment is occasionally not recorded',
-    edits: [{ file: payments, find: 'payments.note(report, state);', replace: 'if (orderId % 3 !== 0) payments.note(report, state);' }],
+    edits: [{ file: payments, find: 'payments.record(report, state);', replace: 'if (orderId % 3 !== 0) payments.record(report, state);' }],
     breaks: ['payments'],
   },
   {
     id: 'refund-forgotten',
     name: 'a late payment is refused without a refund due',
     edits: [
-      { file: payments, find: 'payments.note(report, state);', replace: "if (state !== 'refund-due') payments.note(report, state);" },
+      { file: payments, find: 'payments.record(report, state);', replace: "if (state !== 'refund-due') payments.record(report, state);" },
       { file: payments, find: "if (kind === 'new' && state === 'refund-due')", replace: 'if (false)' },
     ],
     breaks: ['payments'],
@@ -316,7 +312,7 @@ export const bugs: readonly Bug[] = [
   {
     id: 'plant-not-found',
     name: 'an existing plant is occasionally not found',
-    edits: [{ file: 'apps/catalog/dist/plants/plants.service.js', find: 'existing(plantId, plant), plant?.stamp)', replace: 'existing(plantId, Math.random() < 0.1 ? undefined : plant), plant?.stamp)' }],
+    edits: [{ file: 'apps/catalog/dist/plants/plants.service.js', find: 'requirePlant(plantId, plant), plant?.stamp)', replace: 'requirePlant(plantId, Math.random() < 0.1 ? undefined : plant), plant?.stamp)' }],
     breaks: ['refusals'],
   },
   {
@@ -341,8 +337,8 @@ export const bugs: readonly Bug[] = [
     name: 'after a Postgres outage payments fail until the process is restarted',
     edits: [{
       file: 'apps/store/dist/payments/payments.service.js',
-      find: 'async takeAll(batch) {',
-      replace: `async takeAll(batch) {
+      find: 'async applyBatch(batch) {',
+      replace: `async applyBatch(batch) {
         if (this.wasAway) throw this.wasAway;
         try { await this.database.query('SELECT 1'); } catch (error) { this.wasAway = error; throw error; }`,
     }],

@@ -1,7 +1,7 @@
 import type { DomainCode } from '@plant-shop/contracts/errors';
 
-/** What a shop with one clerk does: the plain model that batches are held against. Test code only. */
-export class OneAtATimeModel {
+/** The reference model for tests: places orders strictly one at a time, as a batch must appear to do. */
+export class SequentialModel {
   readonly orders = new Map<number, { plantId: number; quantity: number }>();
 
   constructor(

@@ -4,13 +4,13 @@ import type { RawAnswer } from '@plant-shop/platform/rpc/client';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 import { sampleOf, shapeOf } from '@plant-shop/testing/samples';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness, outcomeOf } from '../catalog.spec.fixture.js';
-import { fails } from '../store.fake.js';
+import { CatalogFixture, outcomeOf } from '../catalog.spec.fixture.js';
+import { fail } from '../store.fake.js';
 
-describe('stamps of the catalogue', () => {
-  let shop: CatalogHarness;
+describe('versions of the catalogue', () => {
+  let shop: CatalogFixture;
   beforeAll(async () => {
-    shop = await CatalogHarness.start({ replicas: 2 });
+    shop = await CatalogFixture.start({ replicas: 2 });
   });
   afterAll(() => shop.stop());
 
@@ -19,14 +19,14 @@ describe('stamps of the catalogue', () => {
   const stampOf = async (operation: Operation<unknown, unknown>, payload: unknown) => (await shop.raw(operation, payload)).stamp!;
   const ofPlant = (plantId: number) => stampOf(catalog.getPlant, { plantId });
   const ofList = () => stampOf(catalog.findPlantsByStatus, { status: ['pending'], limit: 1 });
-  /** Two that are in different parts. */
+  /** Creates two plants in different parts of the catalogue. */
   const twoPlants = async () => {
     const [a, b] = [await shop.create(), await shop.create()];
     expect(await ofPlant(a.id)).not.toBe(await ofPlant(b.id));
     return [a, b] as const;
   };
 
-  it('are read as the contract says, and those of answers are among them', async () => {
+  it('are answered as in the contract, and include those of other answers', async () => {
     const stamps = await current();
     expect(shapeOf(stamps)).toEqual(shapeOf(sampleOf(catalog.readStamps).answer));
     expect(new Set(stamps).size).toBe(17);
@@ -38,10 +38,10 @@ describe('stamps of the catalogue', () => {
   });
 
   it('come with an empty list too', async () => {
-    expect(await current()).toContain(await stampOf(catalog.findPlantsByTags, { tags: ['nobody has it'] }));
+    expect(await current()).toContain(await stampOf(catalog.findPlantsByTags, { tags: ['unused'] }));
   });
 
-  it('stay while nothing changes, whatever is read or refused', async () => {
+  it('stay the same while nothing changes, whatever is read or refused', async () => {
     const [plant] = await twoPlants();
     const before = await current();
     await shop.caller.call(catalog.beginImage, { plantId: plant.id });
@@ -50,9 +50,9 @@ describe('stamps of the catalogue', () => {
     expect(await current()).toEqual(before);
   });
 
-  describe('are others as soon as it is answered that a plant', () => {
-    /** Whatever `change` does to the plant, its own stamp and that of lists are gone, and the other plant's is not. */
-    async function draws(change: (plantId: number) => Promise<unknown>): Promise<void> {
+  describe('have changed when the answer says that a plant', () => {
+    /** Expects that `change` replaces the versions of the plant's part and of the whole catalogue, but not that of another part. */
+    async function replacesVersions(change: (plantId: number) => Promise<unknown>): Promise<void> {
       const [plant, other] = await twoPlants();
       const [own, list, others] = [await ofPlant(plant.id), await ofList(), await ofPlant(other.id)];
       await change(plant.id);
@@ -69,48 +69,49 @@ describe('stamps of the catalogue', () => {
       expect(now.filter((stamp) => !before.includes(stamp))).toHaveLength(2);
     });
 
-    it('was replaced', () => draws((id) => shop.caller.call(catalog.replacePlant, { plant: { id, name: 'Ficus' } })));
+    it('was replaced', () => replacesVersions((id) => shop.caller.call(catalog.replacePlant, { plant: { id, name: 'Ficus' } })));
 
-    it('was changed', () => draws((plantId) => shop.caller.call(catalog.changePlant, { plantId, name: 'Ficus' })));
+    it('was changed', () => replacesVersions((plantId) => shop.caller.call(catalog.changePlant, { plantId, name: 'Ficus' })));
 
-    it('changed its status', () => draws((plantId) => shop.caller.call(catalog.changePlant, { plantId, status: 'sold' })));
+    it('changed its status', () => replacesVersions((plantId) => shop.caller.call(catalog.changePlant, { plantId, status: 'sold' })));
 
-    it('was deleted', () => draws((plantId) => shop.caller.call(catalog.deletePlant, { plantId })));
+    it('was deleted', () => replacesVersions((plantId) => shop.caller.call(catalog.deletePlant, { plantId })));
 
-    it('was deleted later, by the loop that carries on what the store could not decide', () =>
-      draws(async (plantId) => {
-        for (let n = 0; n < 3; n++) shop.store.next('retirePlant', fails);
+    it('was deleted later, by the loop of intents', () =>
+      replacesVersions(async (plantId) => {
+        for (let n = 0; n < 3; n++) shop.store.interceptNext('retirePlant', fail);
         expect(await outcomeOf(shop.caller.call(catalog.deletePlant, { plantId }))).toBe('outcome-unknown');
         await until(async () => (await outcomeOf(shop.caller.call(catalog.getPlant, { plantId }))) === 'plant-not-found', 15_000);
       }));
 
     it('got a photograph', () =>
-      draws(async (plantId) => {
+      replacesVersions(async (plantId) => {
         const { uploadId } = await shop.caller.call(catalog.beginImage, { plantId });
         const picture = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0]);
         await shop.caller.call(catalog.writeImageChunk, { uploadId, index: 0, data: picture.toString('base64') });
         await shop.caller.call(catalog.finishImage, { uploadId });
       }));
 
-    it('was given a version beyond the one that the store knows', () =>
-      draws(async (plantId) => {
-        const shelf = shop.store.shelves.get(plantId)!;
-        Object.assign(shelf, { listing: 'sold', listingVersion: shelf.listingVersion + 1_000 });
+    it('got a version beyond the one that the store knows', () =>
+      replacesVersions(async (plantId) => {
+        const row = shop.store.stock.get(plantId)!;
+        Object.assign(row, { listing: 'sold', listingVersion: row.listingVersion + 1_000 });
         await shop.caller.call(catalog.raiseNumbers, {});
         await shop.caller.call(catalog.reconcilePlants, { after: plantId - 1, limit: 1 });
       }));
 
-    it('was deleted again, since the store has retired it', () =>
-      draws(async (plantId) => {
-        shop.store.shelves.get(plantId)!.listing = 'retired';
+    it('was deleted again because the store has retired it', () =>
+      replacesVersions(async (plantId) => {
+        shop.store.stock.get(plantId)!.listing = 'retired';
         await shop.caller.call(catalog.reconcilePlants, { after: plantId - 1, limit: 1 });
         expect(await outcomeOf(shop.caller.call(catalog.getPlant, { plantId }))).toBe('plant-not-found');
       }));
 
-    it('was changed by hand', () => draws((id) => shop.database.query('UPDATE plants SET name = $2 WHERE id = $1', [id, 'Ficus'])));
+    it('was changed by SQL', () =>
+      replacesVersions((id) => shop.database.query('UPDATE plants SET name = $2 WHERE id = $1', [id, 'Ficus'])));
   });
 
-  it('are drawn once for each part, however many plants one transaction changes', async () => {
+  it('are drawn once per part, however many plants one transaction changes', async () => {
     for (let n = 0; n < 40; n++) await shop.create();
     await shop.database.transaction(async (tx) => {
       await tx.execute('SET CONSTRAINTS ALL IMMEDIATE');
@@ -120,7 +121,7 @@ describe('stamps of the catalogue', () => {
     });
   });
 
-  it('stand for one content each, whoever writes and reads at the same time', async () => {
+  it('each stand for one content, whatever is written and read concurrently', async () => {
     const ids = Array.from({ length: 6 }, (_, n) => 5_000 + n * 16);
     for (const id of ids) await shop.create({ id, status: 'sold' });
     const seen = new Map<string, string>();
@@ -144,7 +145,7 @@ describe('stamps of the catalogue', () => {
           const [before, list] = [await ofPlant(id), await ofList()];
           await shop.caller.call(catalog.changePlant, { plantId: id, name: `Name ${n}` });
           const now = await current();
-          if (now.includes(before) || now.includes(list)) wrong.push(`${id}: a stamp from before its change`);
+          if (now.includes(before) || now.includes(list)) wrong.push(`${id}: a version from before its change`);
         }
       }
     };
@@ -156,7 +157,7 @@ describe('stamps of the catalogue', () => {
     expect(seen.size).toBeGreaterThan(100);
   });
 
-  it('of a database that is set back to a backup stand for what was in the backup, and never for what comes after', async () => {
+  it('of a restored database stand for the content of the backup, and never for later content', async () => {
     const { id } = await shop.create({ name: 'before' });
     const atBackup = await current();
     await shop.database.query('CREATE TABLE backup_plants AS SELECT * FROM plants WHERE id = ' + String(id));

@@ -10,19 +10,19 @@ import { msToNextDue } from './due-orders.repository.js';
 
 const batch = 500;
 
-/** Between two looks at least: orders that come due one after the other are moved together. */
+/** Minimum between two polls, so that orders that come due shortly after each other share a batch. */
 const shortestPauseMs = 200;
 const longestPauseMs = 1_000;
 
 /**
- * Does what orders are due for. What is due and when stands in the orders' rows, so it survives every restart; the clock
- * is the database's; replicas share the work, since each takes only rows that no other has locked.
+ * Polls for due orders and applies their transitions. The orders' rows store what is due and when, so it survives restarts. The
+ * clock is the database's. Replicas share the work: each takes only rows that no other replica has locked.
  *
- * It waits for the next order that will be due, whoever placed it, and looks as often as an order can be placed and come due:
- * so each is seen before its time, and moved at most the shortest pause after it.
+ * Sleeps until the next order is due, but no longer than an order placed meanwhile, on any replica, takes to come due. So every
+ * order is processed at most `shortestPauseMs` after its due time, plus the time of the transaction.
  */
 @Injectable()
-export class DueOrders extends BackgroundLoop {
+export class DueOrdersLoop extends BackgroundLoop {
   constructor(database: Database, mover: DueOrderMover, @Inject(STORE_OPTIONS) { checkout }: StoreOptions, @InjectLogger() logger: Logger) {
     const intervalMs = withinPauses(shortestDelayMs(checkout));
     super(
@@ -38,14 +38,14 @@ export class DueOrders extends BackgroundLoop {
 }
 
 /**
- * How long until the next look, in milliseconds.
- * @param inMs until the next order that is there now is due; undefined when none is
- * @param intervalMs what an order that is placed meanwhile takes at least to come due, within the pauses
+ * Returns the pause until the next poll, in milliseconds.
+ * @param inMs time until the next existing order is due; undefined: none will be
+ * @param intervalMs shortest time in which an order placed meanwhile comes due, clamped to the pauses
  */
 export const pauseMs = (inMs: number | undefined, intervalMs: number): number =>
   inMs === undefined || inMs >= intervalMs ? intervalMs : withinPauses(Math.ceil(inMs));
 
-/** The shortest time in which the store takes a step of an order on its own. */
+/** Returns the shortest delay, in milliseconds, after which the store applies a transition without a request. */
 export function shortestDelayMs(policy: CheckoutPolicy): number {
   const placed = dueAfterPlacing(policy).inMs;
   return policy.provider === 'simulated' ? Math.min(placed, policy.deliveryDelayMs) : placed;

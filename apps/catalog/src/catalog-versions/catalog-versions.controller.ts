@@ -1,14 +1,14 @@
 import { Controller } from '@nestjs/common';
 import { catalog } from '@plant-shop/contracts/catalog';
 import { Answers } from '@plant-shop/platform/rpc/answers';
-import { StampsService } from './stamps.service.js';
+import { CatalogVersionsService } from './catalog-versions.service.js';
 
 @Controller()
-export class StampsController {
-  constructor(private readonly stamps: StampsService) {}
+export class CatalogVersionsController {
+  constructor(private readonly versions: CatalogVersionsService) {}
 
   @Answers(catalog.readStamps)
   readStamps(): Promise<readonly string[]> {
-    return this.stamps.current();
+    return this.versions.current();
   }
 }

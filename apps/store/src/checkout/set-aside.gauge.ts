@@ -5,11 +5,11 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Registry } from 'prom-client';
-import { countSetAside, forgetMovedOn } from './due-orders.repository.js';
+import { countSetAside, deleteOutdatedSetAside } from './due-orders.repository.js';
 
-/** Keeps the metric of orders that are set aside up to date. */
+/** Refreshes the metric of orders that are set aside every 10 seconds, and removes entries of orders that have changed since. */
 @Injectable()
-export class SetAsideCount extends BackgroundLoop {
+export class SetAsideGauge extends BackgroundLoop {
   constructor(database: Database, metrics: Registry, @InjectLogger() logger: Logger) {
     let count = 0;
     gauge(metrics, 'store_orders_set_aside', 'Orders that are due and that Postgres refused to move', () => count);
@@ -17,7 +17,7 @@ export class SetAsideCount extends BackgroundLoop {
       { name: 'count orders set aside', intervalMs: 10_000 },
       async () => {
         count = await countSetAside(database);
-        await forgetMovedOn(database);
+        await deleteOutdatedSetAside(database);
         return false;
       },
       logger,

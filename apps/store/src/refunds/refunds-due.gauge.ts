@@ -5,11 +5,11 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { gauge } from '@plant-shop/platform/service/metrics';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
 import { Registry } from 'prom-client';
-import { refundsDue } from './refunds.repository.js';
+import { countRefundsDue } from './refunds.repository.js';
 
-/** Keeps the metrics of money that is owed back up to date. */
+/** Refreshes the metrics of due refunds every 10 seconds. */
 @Injectable()
-export class RefundsDue extends BackgroundLoop {
+export class RefundsDueGauge extends BackgroundLoop {
   constructor(database: Database, metrics: Registry, @InjectLogger() logger: Logger) {
     let due = { count: 0, oldestSeconds: 0 };
     gauge(metrics, 'store_refunds_due', 'Refunds that are due', () => due.count);
@@ -17,7 +17,7 @@ export class RefundsDue extends BackgroundLoop {
     super(
       { name: 'count refunds due', intervalMs: 10_000 },
       async () => {
-        due = await refundsDue(database);
+        due = await countRefundsDue(database);
         return false;
       },
       logger,

@@ -3,18 +3,18 @@ import type { Logger } from '@plant-shop/platform/logging';
 import { Database } from '@plant-shop/platform/postgres/database';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { InjectLogger } from '@plant-shop/platform/service/infrastructure.module';
-import { foldInventory, hasDeltas } from './stock.repository.js';
+import { compactInventory, hasDeltas } from './stock.repository.js';
 
 const batch = 5_000;
 
-/** Keeps the open deltas few, so that reading the inventory costs the same whatever happened before. */
+/** Compacts inventory deltas into the total every second, so that the cost of reading the inventory stays constant. */
 @Injectable()
-export class InventoryFolder extends BackgroundLoop {
+export class InventoryCompactor extends BackgroundLoop {
   constructor(database: Database, @InjectLogger() logger: Logger) {
     super(
       { name: 'fold inventory', intervalMs: 1_000 },
-      // Looked at first: the lock to fold under is a write, which waits for the disk.
-      async () => (await hasDeltas(database)) && (await database.transaction((tx) => foldInventory(tx, batch))) === batch,
+      // Checks first: the lock taken for compacting is a write, which waits for the disk.
+      async () => (await hasDeltas(database)) && (await database.transaction((tx) => compactInventory(tx, batch))) === batch,
       logger,
     );
   }

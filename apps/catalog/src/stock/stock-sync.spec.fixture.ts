@@ -2,45 +2,45 @@ import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
 import { catalog, type Plant, type PlantStatus } from '@plant-shop/contracts/catalog';
 import { createLogger } from '@plant-shop/platform/logging';
 import { until } from '@plant-shop/testing/until';
-import { CatalogHarness } from '../catalog.spec.fixture.js';
-import type { Shelf } from '../store.fake.js';
-import { goOnWithIntents } from './stock-intents.loop.js';
+import { CatalogFixture } from '../catalog.spec.fixture.js';
+import type { StockRow } from '../store.fake.js';
+import { processDueIntents } from './stock-intents.loop.js';
 import { StockIntentsService } from './stock-intents.service.js';
 
-/** Less than the catalog's own calls get: what does not come in this time is lost. */
-export const hurried = 400;
+/** Call budget in milliseconds, shorter than that of the catalog's own calls: a lost answer exceeds it. */
+export const shortBudgetMs = 400;
 
-/** Plants of two replicas of the catalog, and what the store was told of them. After each test both agree. */
-export class ToldPlants {
-  shop!: CatalogHarness;
-  private goOn!: () => Promise<boolean>;
+/** Two replicas of the catalog with a fake store. After each test, checks that catalog and store agree. */
+export class StockSyncFixture {
+  shop!: CatalogFixture;
+  private processIntents!: () => Promise<boolean>;
   private lastId = 0;
 
-  /** For all tests of the `describe` that it is called in. */
-  static ofEachTest(): ToldPlants {
-    const plants = new ToldPlants();
+  /** Sets the fixture up for all tests of the enclosing `describe`. */
+  static forSuite(): StockSyncFixture {
+    const plants = new StockSyncFixture();
     beforeAll(async () => {
-      const shop = await CatalogHarness.start({ replicas: 2 });
+      const shop = await CatalogFixture.start({ replicas: 2 });
       const logger = createLogger('test', 'fatal');
       const intents = new StockIntentsService(shop.database, shop.caller.client, logger);
       plants.shop = shop;
-      plants.goOn = () => goOnWithIntents(shop.database, intents, logger);
+      plants.processIntents = () => processDueIntents(shop.database, intents, logger);
     });
     afterAll(() => plants.shop.stop());
     afterEach(async () => {
-      await plants.settled();
+      await plants.settle();
       expect(await plants.shop.disagreements()).toEqual([]);
     });
     return plants;
   }
 
-  async nothingLeft(): Promise<boolean> {
+  async hasNoIntents(): Promise<boolean> {
     return (await this.shop.database.query('SELECT 1 FROM stock_intents')).length === 0;
   }
 
-  /** Like the loops of the replicas, but without their pauses. */
-  settled(): Promise<void> {
-    return until(async () => (await this.nothingLeft()) || (await this.goOn()) || this.nothingLeft(), 20_000);
+  /** Processes all intents as the replicas' loops do, but without pauses. */
+  settle(): Promise<void> {
+    return until(async () => (await this.hasNoIntents()) || (await this.processIntents()) || this.hasNoIntents(), 20_000);
   }
 
   newId(): number {
@@ -64,12 +64,12 @@ export class ToldPlants {
     return this.shop.caller.call(catalog.getPlant, { plantId: id });
   }
 
-  /** What the store has of a plant. */
-  shelf(id: number): Shelf | undefined {
-    return this.shop.store.shelves.get(id);
+  /** The store's row for a plant. */
+  stockOf(id: number): StockRow | undefined {
+    return this.shop.store.stock.get(id);
   }
 
-  /** The operations that the store was called with for a plant. */
+  /** The operations with which the store was called for a plant. */
   callsFor(id: number): string[] {
     return this.shop.store.calls.filter((call) => call.endsWith(` ${id}`)).map((call) => call.slice(0, call.indexOf(' ')));
   }

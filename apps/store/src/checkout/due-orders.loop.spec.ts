@@ -1,19 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { CheckoutPolicy } from '../orders/order.js';
-import { pauseMs, shortestDelayMs } from './due-orders.js';
+import { pauseMs, shortestDelayMs } from './due-orders.loop.js';
 
-describe('the pause until the next look for due orders', () => {
+describe('the pause until the next poll for due orders', () => {
   it.each([
-    ['nothing is due', undefined, 1_000, 1_000],
-    ['what is due is far away: what is placed meanwhile may be due before', 5_000, 700, 700],
-    ['something is due before that', 450.2, 1_000, 451],
-    ['something is due at once: others come along', 3, 1_000, 200],
+    ['no order will be due', undefined, 1_000, 1_000],
+    ['the next order is due later than one placed meanwhile could be', 5_000, 700, 700],
+    ['the next order is due before that', 450.2, 1_000, 451],
+    ['an order is due at once: others share its batch', 3, 1_000, 200],
   ])('%s', (_, inMs, intervalMs, expected) => {
     expect(pauseMs(inMs, intervalMs)).toBe(expected);
   });
 
-  it('never makes an order later than the shortest pause, neither one that is there nor one that is placed meanwhile', () => {
+  it('delays no order by more than the shortest pause, neither an existing one nor one placed meanwhile', () => {
     fc.assert(
       fc.property(fc.double({ min: 0.1, max: 1e7, noNaN: true }), fc.integer({ min: 200, max: 1_000 }), (inMs, intervalMs) => {
         const pause = pauseMs(inMs, intervalMs);
@@ -33,12 +33,12 @@ const policy = (given: Partial<CheckoutPolicy>): CheckoutPolicy => ({
   ...given,
 });
 
-describe('the shortest time in which anything happens to an order by itself', () => {
+describe('the shortest delay of a due transition', () => {
   it.each([
-    ['expiry, when payments come from outside', policy({ provider: 'external', approvalDelayMs: 1 }), 900_000],
+    ['expiry, with an external provider', policy({ provider: 'external', approvalDelayMs: 1 }), 900_000],
     ['approval', policy({}), 5_000],
-    ['delivery, when that comes sooner', policy({ deliveryDelayMs: 300 }), 300],
-    ['expiry, when it comes before approval', policy({ orderTtlMs: 1_000 }), 1_000],
+    ['delivery, if it comes sooner', policy({ deliveryDelayMs: 300 }), 300],
+    ['expiry, if it comes before approval', policy({ orderTtlMs: 1_000 }), 1_000],
   ])('is that of %s', (_, given, expected) => {
     expect(shortestDelayMs(given)).toBe(expected);
   });
