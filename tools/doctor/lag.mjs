@@ -14,8 +14,8 @@ export const LIMITS = [
   { metric: 'notifications_feed_lag', about: 'feed, events missing from the log', unit: 'events', most: 10_000, todo: `${RUNBOOK}#the-feed-lags` },
   { metric: 'revocation_log_age_seconds', about: 'revocations last seen', unit: 's ago', most: 1, todo: `${RUNBOOK}#revocations-are-not-seen` },
   { metric: 'stream_held', about: 'stream held back', unit: '', most: 0, todo: `${RUNBOOK}#revocations-are-not-seen` },
-  { metric: 'webhook_log_behind_seconds', about: 'oldest event whose webhook deliveries are not created', unit: 's', most: 60, todo: `${RUNBOOK}#webhooks-pile-up` },
-  { metric: 'webhook_oldest_undelivered_seconds', about: 'oldest undelivered webhook', unit: 's', most: 3_600, todo: `${RUNBOOK}#webhooks-pile-up` },
+  { metric: 'webhook_log_behind_seconds', about: 'oldest event whose webhook deliveries are not created', unit: 's', most: 60, todo: `${RUNBOOK}#webhook-backlog` },
+  { metric: 'webhook_oldest_undelivered_seconds', about: 'oldest undelivered webhook', unit: 's', most: 3_600, todo: `${RUNBOOK}#webhook-backlog` },
 ];
 
 /** @param {{ label: string, url: string }[]} services their operations ports @returns {Promise<Finding[]>} */
