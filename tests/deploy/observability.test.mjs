@@ -62,8 +62,8 @@ test('alerts use only exposed metrics, and link an existing runbook', () => {
 
 test('the doctor, the dashboards and the runbooks name only existing metrics, alerts and runbooks', () => {
   const alerts = rules.map(({ alert }) => alert);
-  for (const { metric, todo } of LIMITS) assert.ok(exposed.has(metric) && isThere(todo), `${metric}: ${todo}`);
-  const named = dashboards.flatMap(({ panels }) => panels.flatMap(({ says }) => [...says.matchAll(/[Aa]lert (\w+)/g)].map(([, alert]) => alert)));
+  for (const { metric, remedy } of LIMITS) assert.ok(exposed.has(metric) && isThere(remedy), `${metric}: ${remedy}`);
+  const named = dashboards.flatMap(({ panels }) => panels.flatMap(({ description }) => [...description.matchAll(/[Aa]lert (\w+)/g)].map(([, alert]) => alert)));
   assert.deepEqual(named.filter((alert) => !alerts.includes(alert ?? '')), []);
   const page = textOf('docs/operations.md');
   for (const alert of alerts) assert.ok(page.includes(`\`${alert}\``), `docs/operations.md does not name ${alert}`);

@@ -31,7 +31,7 @@ const stranger = new Authority(folder, 'stranger');
 /** The CA file of the services, which may be replaced while they run. */
 const known = join(folder, 'known.crt');
 /** @type {{ crt: string, key: string }} */
-let shown;
+let certificate;
 /** @type {Awaited<ReturnType<typeof startServers>>} */
 let servers;
 /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -40,9 +40,9 @@ const processes = new Set();
 before(async () => {
   copyFileSync(ours.file, known);
   servers = await startServers((place, owner) => {
-    shown = { crt: join(place, 'server.crt'), key: join(place, 'server.key') };
-    ours.certify(shown, 'localhost', owner);
-    return shown;
+    certificate = { crt: join(place, 'server.crt'), key: join(place, 'server.key') };
+    ours.certify(certificate, 'localhost', owner);
+    return certificate;
   });
 });
 after(async () => {
@@ -180,7 +180,7 @@ describe('TLS inside', () => {
 
 /** Replaces the certificates of both servers. Restarts NATS, so that no earlier connection remains. @param {Authority} authority @param {string} host */
 async function serve(authority, host) {
-  authority.certify(shown, host, postgresUser());
+  authority.certify(certificate, host, postgresUser());
   process.kill(servers.postgres.mark?.pid ?? 0, 'SIGHUP');
   const broker = servers.broker.mark;
   process.kill(broker?.pid ?? 0, 'SIGKILL');

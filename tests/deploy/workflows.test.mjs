@@ -122,7 +122,7 @@ test('a release builds, pushes, signs and attests one image, and writes its dige
     GITHUB_SHA: sha,
     GITHUB_REF_NAME: 'store@3.2.1',
     GITHUB_REPOSITORY: 'Plants/Shop',
-    GITHUB_ACTOR: 'somebody',
+    GITHUB_ACTOR: 'releaser',
     CI_RUNS: '1',
   };
   const known = { 'github.token': 'token' };

@@ -6,7 +6,7 @@ import { checkPlatform, readyToolchain } from '../../tools/start/toolchain.mjs';
 import { temporaryFolder } from '../../tools/test/folder.mjs';
 import { useOf } from './processes.mjs';
 
-const usage = `Prints how many clients come to the replica that remains in a second, how long they wait, and what its own clients notice.
+const usage = `Prints how many clients reconnect to the remaining replica per second, how long they wait, and the effect on its own clients.
 
   npm run drain                                         10,000 WebSockets that obey the reconnect delay
   npm run drain -- --sse                                10,000 clients of Server-Sent Events

@@ -7,7 +7,7 @@ import { Shutdown, stopOnSignals } from '../../tools/start/shutdown.mjs';
 import { checkPlatform, readyToolchain } from '../../tools/start/toolchain.mjs';
 import { temporaryFolder } from '../../tools/test/folder.mjs';
 
-const usage = `Prints a line every five seconds: how far webhooks are behind the log, and how late a customer's webhook and stream frames are.
+const usage = `Prints a line every five seconds: how far webhooks are behind the log, and the latency of a customer's webhook and of stream frames.
 
   npm run fan-out                                       2,000 endpoints for 40 s
   npm run fan-out -- --endpoints 400 --seconds 20`;
@@ -76,7 +76,7 @@ async function measure(folder, shutdown, { endpoints, seconds }) {
     await inParallel(endpoints, 16, () => admin('POST', '/webhooks', { url: crowd.ready.url, eventTypes }));
     await sockets.ask({ open: { urls: stack.streamUrls.map((url) => `${url}/v1/orders/updates?api_key=special-key`), sockets: SOCKETS } });
     console.log(`${endpoints} endpoints of all orders, ${PER_SECOND} events/s for ${seconds} s, then none for as long`);
-    console.log('  time      log   made up to (own, all)   rows made /s   sent /s   customer: posts, p50, p99 ms   frames: p50, p99 ms');
+    console.log('  time      log   created up to (own, all)   rows created /s   sent /s   customer: posts, p50, p99 ms   frames: p50, p99 ms');
 
     const begun = performance.now();
     let isOver = false;

@@ -16,7 +16,7 @@ const usage = `Measures the whole shop against anchors on this machine.
   npm run bench                       P1 to P10, and S4 (docs/security.md)
   npm run bench -- --only P3,P6       only these goals
   npm run bench -- --quick            shorter loads, for trying; not for publication
-  npm run bench -- --layers           what a request costs in the gateway, layer by layer`;
+  npm run bench -- --layers           the gateway's cost of a request, layer by layer`;
 
 const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30), node: process.version };
 const stop = stopOnSignals();

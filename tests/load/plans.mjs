@@ -13,7 +13,7 @@ import { tableOf, statementsIn, wasteful } from './plan-log.mjs';
 const usage = `Writes docs/performance/query-plans.md, and fails if the cost of a statement grows with the shop.
 
   npm run plans               takes about 5 minutes and 3 GB of disk, freed afterwards
-  npm run plans -- --quick    in a shop of a tenth: for trying`;
+  npm run plans -- --quick    a shop of a tenth of the size, for trying`;
 
 const DATABASES = ['catalog', 'store', 'identity', 'notifications'];
 /** The least frequent background loops run once a minute. */

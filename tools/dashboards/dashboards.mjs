@@ -4,15 +4,15 @@
 /**
  * @typedef {object} Panel
  * @property {string} title
- * @property {string} says description
+ * @property {string} description
  * @property {string} unit Grafana's name of the unit
  * @property {{ expr: string, legend: string }[]} queries
  */
 
 /** @typedef {{ uid: string, title: string, panels: Panel[] }} Dashboard */
 
-/** @param {string} title @param {string} unit @param {string} says @param {...[expr: string, legend: string]} queries @returns {Panel} */
-const panel = (title, unit, says, ...queries) => ({ title, unit, says, queries: queries.map(([expr, legend]) => ({ expr, legend })) });
+/** @param {string} title @param {string} unit @param {string} description @param {...[expr: string, legend: string]} queries @returns {Panel} */
+const panel = (title, unit, description, ...queries) => ({ title, unit, description, queries: queries.map(([expr, legend]) => ({ expr, legend })) });
 
 /** @param {string} share @param {string} by @param {string} histogram with its selector */
 const quantile = (share, by, histogram) => `histogram_quantile(${share}, sum by (${by}) (rate(${histogram}[$__rate_interval])))`;
@@ -40,9 +40,9 @@ const pool = (service) =>
   panel('Database connections', 'short', '`waiting`: callers that wait for a connection. If lasting, the pool is too small or statements are slow',
     [`sum by (state) (db_pool_connections{service="${service}"})`, '{{state}}'], [`sum(db_pool_size{service="${service}"})`, 'limit']);
 
-/** @param {string} title @param {string} says @param {string} histogram with its selector @returns {Panel} */
-const sizes = (title, says, histogram) =>
-  panel(title, 'short', says, ...['0.5', '0.95'].map((share) => /** @type {[string, string]} */ ([quantile(share, 'le', histogram), share])));
+/** @param {string} title @param {string} description @param {string} histogram with its selector @returns {Panel} */
+const sizes = (title, description, histogram) =>
+  panel(title, 'short', description, ...['0.5', '0.95'].map((share) => /** @type {[string, string]} */ ([quantile(share, 'le', histogram), share])));
 
 /** @type {Dashboard[]} */
 export const dashboards = [

@@ -20,12 +20,12 @@ export function grafana({ uid, title, panels }) {
 }
 
 /** @param {import('./dashboards.mjs').Panel} panel @param {number} at */
-function toPanel({ title, says, unit, queries }, at) {
+function toPanel({ title, description, unit, queries }, at) {
   return {
     id: at + 1,
     type: 'timeseries',
     title,
-    description: says,
+    description,
     datasource,
     gridPos: { w: WIDTH, h: HEIGHT, x: (at % COLUMNS) * WIDTH, y: Math.floor(at / COLUMNS) * HEIGHT },
     fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },

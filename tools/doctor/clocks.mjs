@@ -1,4 +1,4 @@
-import { reasonOf, unknown, well, wrong } from './finding.mjs';
+import { passed, reasonOf, unknown, wrong } from './finding.mjs';
 import { metricsOf, samples } from './metrics.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
@@ -46,7 +46,7 @@ export function judgeClocks(differences) {
   const off = [...positions].flatMap(([name, position]) => (Math.abs(position - median) > LIMIT_S ? [{ name, aheadS: position - median }] : []));
   if (off.length === 0) {
     const most = Math.max(...differences.map(({ aheadS }) => Math.abs(aheadS)));
-    return [well('clocks of services', `differ by ${most.toFixed(1)} s at most`)];
+    return [passed('clocks of services', `differ by ${most.toFixed(1)} s at most`)];
   }
   const right = [...positions.keys()].filter((name) => !off.some((one) => one.name === name));
   return off.map(({ name, aheadS }) =>

@@ -1,5 +1,5 @@
 import { attempt } from '../start/command.mjs';
-import { unknown, well, wrong } from './finding.mjs';
+import { passed, unknown, wrong } from './finding.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
@@ -33,7 +33,7 @@ export const parse = (output) =>
 export function checkContainers(containers) {
   return [
     ...containers.map(checkContainer),
-    ...containers.flatMap(({ Name, Publishers }) => portsOf(Publishers).map((port) => well(`port ${port}`, `published by container ${Name}`))),
+    ...containers.flatMap(({ Name, Publishers }) => portsOf(Publishers).map((port) => passed(`port ${port}`, `published by container ${Name}`))),
     unknown('databases, NATS, clocks, lag', 'not checked: only containers can reach them', 'docker compose --profile observability up --detach shows their metrics'),
   ];
 }
@@ -42,9 +42,9 @@ export function checkContainers(containers) {
 function checkContainer({ Name, Service, State, Health, ExitCode }) {
   const about = `container ${Name}`;
   const logs = `docker compose logs ${Service}`;
-  if (State === 'exited' && ExitCode === 0 && Service.endsWith('-migrate')) return well(about, 'has migrated');
+  if (State === 'exited' && ExitCode === 0 && Service.endsWith('-migrate')) return passed(about, 'has migrated');
   if (State === 'running' && Health === 'starting') return unknown(about, 'starting', `run this again in a minute; if it is still starting: ${logs}`);
-  if (State === 'running' && ['', 'healthy'].includes(Health)) return well(about, Health || 'running');
+  if (State === 'running' && ['', 'healthy'].includes(Health)) return passed(about, Health || 'running');
   return wrong(about, State === 'running' ? Health : `${State} (exit code ${ExitCode})`, State === 'exited' && ExitCode === 0 ? 'docker compose up --detach' : logs);
 }
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { DATABASES } from '../start/credentials.mjs';
-import { reasonOf, unknown, well, wrong } from './finding.mjs';
+import { passed, reasonOf, unknown, wrong } from './finding.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
@@ -50,7 +50,7 @@ async function checkDatabase(root, name, url, Client) {
   client.on('error', () => {});
   try {
     await client.connect();
-    return [well(about, 'answers'), await checkMigrations(root, name, client), await checkClock(name, client)];
+    return [passed(about, 'answers'), await checkMigrations(root, name, client), await checkClock(name, client)];
   } catch (error) {
     return [wrong(about, reasonOf(error), 'check that the server runs and knows this role, password and database')];
   } finally {
@@ -67,7 +67,7 @@ async function checkMigrations(root, name, client) {
   const pending = wanted.filter((one) => !done.includes(one));
   if (pending.length > 0) return wrong(about, `${pending.length} migrations are pending: ${pending.join(', ')}`, `npm start, or node apps/${name}/dist/migrate.js`);
   const newer = done.length - wanted.length;
-  return well(about, `${wanted.length} migrations, none pending${newer > 0 ? `; ${newer} more belong to another release` : ''}`);
+  return passed(about, `${wanted.length} migrations, none pending${newer > 0 ? `; ${newer} more belong to another release` : ''}`);
 }
 
 /** Names migrations as libs/platform/src/postgres/migrations.ts does. @param {string[]} files */
@@ -91,6 +91,6 @@ async function checkClock(name, client) {
 export function clockFinding(about, { before, after, theirs }) {
   // The database read its clock somewhere in between.
   const off = theirs < before ? theirs - before : Math.max(0, theirs - after);
-  if (Math.abs(off) <= CLOCK_LIMIT_MS) return well(about, 'agrees with this machine');
+  if (Math.abs(off) <= CLOCK_LIMIT_MS) return passed(about, 'agrees with this machine');
   return wrong(about, `${Math.abs(off / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} this machine`, 'synchronise both by NTP (docs/operations.md#clocks-differ)');
 }

@@ -13,7 +13,7 @@ import { markOf } from '../start/processes.mjs';
 import { pinnedNode, ROOT } from '../start/toolchain.mjs';
 import { judgeClocks } from './clocks.mjs';
 import { clockFinding, migrationNames } from './databases.mjs';
-import { exitCode, line, summary, unknown, well, wrong } from './finding.mjs';
+import { exitCode, line, passed, summary, unknown, wrong } from './finding.mjs';
 import { judge } from './lag.mjs';
 import { checkParts } from './parts.mjs';
 import { checkPorts, listenerOf } from './ports.mjs';
@@ -26,7 +26,7 @@ after(() => rmSync(folder, { recursive: true }));
 const lines = (findings) => findings.map(line).join('\n');
 
 test('the exit code is 0 only if all checks pass', () => {
-  const [good, bad, dark] = [well('a', 'b'), wrong('a', 'b', 'c'), unknown('a', 'b', 'c')];
+  const [good, bad, dark] = [passed('a', 'b'), wrong('a', 'b', 'c'), unknown('a', 'b', 'c')];
   assert.deepEqual([[good], [good, bad, dark], [good, dark], []].map(exitCode), [0, 1, 2, 2]);
   assert.equal(summary([good, bad, bad, dark]), '1 ok, 2 wrong, 1 not checked');
 });
@@ -91,15 +91,15 @@ test('missing packages, and packages that differ from the lock file, are reporte
   const write = (/** @type {string} */ file, /** @type {string} */ text) => writeFileSync(join(root, file), text);
   write('package.json', JSON.stringify({ packageManager: 'pnpm@12.18.0' }));
   write('pnpm-lock.yaml', 'new');
-  const says = () => line(checkPackages(root));
-  assert.match(says(), /not installed/);
+  const result = () => line(checkPackages(root));
+  assert.match(result(), /not installed/);
   write('node_modules/.pnpm/lock.yaml', 'old');
-  assert.match(says(), /differ from pnpm-lock\.yaml/);
+  assert.match(result(), /differ from pnpm-lock\.yaml/);
   write('node_modules/.pnpm/lock.yaml', 'new');
   write('node_modules/.modules.yaml', '{"packageManager": "pnpm@9.0.0"}');
-  assert.match(says(), /WRONG .*installed by pnpm@9\.0\.0, not pnpm@12\.18\.0/);
+  assert.match(result(), /WRONG .*installed by pnpm@9\.0\.0, not pnpm@12\.18\.0/);
   write('node_modules/.modules.yaml', '{"packageManager": "pnpm@12.18.0"}');
-  assert.match(says(), /^ok/);
+  assert.match(result(), /^ok/);
 });
 
 test('the packages of this checkout match the lock file', () => {

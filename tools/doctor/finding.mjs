@@ -1,26 +1,26 @@
 /**
  * The result of one check. `unknown`: the check could not be made.
  * @typedef {object} Finding
- * @property {'well' | 'wrong' | 'unknown'} state
+ * @property {'passed' | 'wrong' | 'unknown'} state
  * @property {string} about
- * @property {string} says
- * @property {string} [todo] the remedy, unless the check passed
+ * @property {string} message
+ * @property {string} [remedy] absent if the check passed
  */
 
-/** @param {string} about @param {string} says @returns {Finding} */
-export const well = (about, says) => ({ state: 'well', about, says });
+/** @param {string} about @param {string} message @returns {Finding} */
+export const passed = (about, message) => ({ state: 'passed', about, message });
 
-/** @param {string} about @param {string} says @param {string} todo @returns {Finding} */
-export const wrong = (about, says, todo) => ({ state: 'wrong', about, says, todo });
+/** @param {string} about @param {string} message @param {string} remedy @returns {Finding} */
+export const wrong = (about, message, remedy) => ({ state: 'wrong', about, message, remedy });
 
-/** @param {string} about @param {string} says @param {string} todo @returns {Finding} */
-export const unknown = (about, says, todo) => ({ state: 'unknown', about, says, todo });
+/** @param {string} about @param {string} message @param {string} remedy @returns {Finding} */
+export const unknown = (about, message, remedy) => ({ state: 'unknown', about, message, remedy });
 
-const marks = { well: 'ok   ', wrong: 'WRONG', unknown: '?    ' };
+const marks = { passed: 'ok   ', wrong: 'WRONG', unknown: '?    ' };
 
 /** Formats a finding as one line. @param {Finding} finding */
-export const line = ({ state, about, says, todo }) =>
-  `${marks[state]}  ${about}: ${says}${todo ? ` -> ${todo}` : ''}`.replaceAll(/\s+/g, (space) => (space.includes('\n') ? ' ' : space));
+export const line = ({ state, about, message, remedy }) =>
+  `${marks[state]}  ${about}: ${message}${remedy ? ` -> ${remedy}` : ''}`.replaceAll(/\s+/g, (space) => (space.includes('\n') ? ' ' : space));
 
 /** Returns the exit code: 0 all checks passed, 1 something is wrong, 2 nothing is known to be wrong but some checks could not be made. @param {readonly Finding[]} findings */
 export function exitCode(findings) {
@@ -32,7 +32,7 @@ export function exitCode(findings) {
 /** @param {readonly Finding[]} findings */
 export function summary(findings) {
   const count = (/** @type {Finding['state']} */ state) => findings.filter((one) => one.state === state).length;
-  return `${count('well')} ok, ${count('wrong')} wrong, ${count('unknown')} not checked`;
+  return `${count('passed')} ok, ${count('wrong')} wrong, ${count('unknown')} not checked`;
 }
 
 /** Returns an error's message without its stack and without credentials in URLs. @param {unknown} error */

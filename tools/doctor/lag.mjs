@@ -1,4 +1,4 @@
-import { reasonOf, unknown, well, wrong } from './finding.mjs';
+import { passed, reasonOf, unknown, wrong } from './finding.mjs';
 import { metricsOf, samples } from './metrics.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
@@ -7,15 +7,15 @@ const RUNBOOK = 'docs/operations.md';
 
 /**
  * Metrics that must stay low, with their limits: the same as in deploy/observability/rules.
- * @type {{ metric: string, about: string, unit: string, most: number, todo: string }[]}
+ * @type {{ metric: string, about: string, unit: string, most: number, remedy: string }[]}
  */
 export const LIMITS = [
-  { metric: 'feed_follower_behind_seconds', about: 'feed, age of the first unread event', unit: 's', most: 60, todo: `${RUNBOOK}#the-feed-lags` },
-  { metric: 'notifications_feed_lag', about: 'feed, events missing from the log', unit: 'events', most: 10_000, todo: `${RUNBOOK}#the-feed-lags` },
-  { metric: 'revocation_log_age_seconds', about: 'revocations last seen', unit: 's ago', most: 1, todo: `${RUNBOOK}#revocations-are-not-seen` },
-  { metric: 'stream_held', about: 'stream held back', unit: '', most: 0, todo: `${RUNBOOK}#revocations-are-not-seen` },
-  { metric: 'webhook_log_behind_seconds', about: 'oldest event whose webhook deliveries are not created', unit: 's', most: 60, todo: `${RUNBOOK}#webhook-backlog` },
-  { metric: 'webhook_oldest_undelivered_seconds', about: 'oldest undelivered webhook', unit: 's', most: 3_600, todo: `${RUNBOOK}#webhook-backlog` },
+  { metric: 'feed_follower_behind_seconds', about: 'feed, age of the first unread event', unit: 's', most: 60, remedy: `${RUNBOOK}#the-feed-lags` },
+  { metric: 'notifications_feed_lag', about: 'feed, events missing from the log', unit: 'events', most: 10_000, remedy: `${RUNBOOK}#the-feed-lags` },
+  { metric: 'revocation_log_age_seconds', about: 'revocations last seen', unit: 's ago', most: 1, remedy: `${RUNBOOK}#revocations-are-not-seen` },
+  { metric: 'stream_held', about: 'stream held back', unit: '', most: 0, remedy: `${RUNBOOK}#revocations-are-not-seen` },
+  { metric: 'webhook_log_behind_seconds', about: 'oldest event whose webhook deliveries are not created', unit: 's', most: 60, remedy: `${RUNBOOK}#webhook-backlog` },
+  { metric: 'webhook_oldest_undelivered_seconds', about: 'oldest undelivered webhook', unit: 's', most: 3_600, remedy: `${RUNBOOK}#webhook-backlog` },
 ];
 
 /** @param {{ label: string, url: string }[]} services their operations ports @returns {Promise<Finding[]>} */
@@ -40,7 +40,7 @@ export function judge(label, metrics) {
     if (!limit) return [];
     const follower = /follower="([^"]*)"/.exec(labels)?.[1];
     const about = `${label} ${limit.about}${follower ? ` of ${follower}` : ''}`;
-    const says = `${Number(value.toPrecision(3))} ${limit.unit}`.trim();
-    return [value <= limit.most ? well(about, says) : wrong(about, `${says}, usually at most ${limit.most}`, limit.todo)];
+    const message = `${Number(value.toPrecision(3))} ${limit.unit}`.trim();
+    return [value <= limit.most ? passed(about, message) : wrong(about, `${message}, usually at most ${limit.most}`, limit.remedy)];
   });
 }

@@ -5,14 +5,14 @@ import { ROOT } from '../start/toolchain.mjs';
 import { examine } from './examine.mjs';
 import { exitCode, line, summary } from './finding.mjs';
 
-const usage = `Says what is wrong with this installation, and what to do about it. It changes nothing.
+const usage = `Checks this installation and prints problems with their remedies. Changes nothing.
 
   npm run doctor
 
 Prints one line per check: "ok", "WRONG", or "?" if the check could not be made.
 Exit code: 0 all checks passed, 1 something is wrong, 2 nothing is known to be wrong but some checks could not be made.
-It finds the shop of npm start by RUN_FILE or DATA_DIR, else the containers of docker compose; other servers by <SERVICE>_DATABASE_URL, NATS_URL and
-<USER>_NATS_PASSWORD, and with TLS by PGSSLROOTCERT and NATS_CA.`;
+It finds the shop of npm start by RUN_FILE or DATA_DIR, or the containers of docker compose; other servers by
+<SERVICE>_DATABASE_URL, NATS_URL and <USER>_NATS_PASSWORD, and with TLS by PGSSLROOTCERT and NATS_CA.`;
 
 process.exit(await main());
 

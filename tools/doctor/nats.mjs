@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { reasonOf, unknown, well, withoutCredentials, wrong } from './finding.mjs';
+import { passed, reasonOf, unknown, withoutCredentials, wrong } from './finding.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
@@ -21,7 +21,7 @@ export async function checkNats(root, server) {
   const findings = await Promise.all((logins.length > 0 ? logins : [{}]).map((login) => checkLogin(server, login, connect)));
   const [first] = findings;
   // If the server is down, one user's failure is enough.
-  const isAway = first?.state === 'wrong' && findings.length > 1 && findings.every(({ says }) => says === first.says);
+  const isAway = first?.state === 'wrong' && findings.length > 1 && findings.every(({ message }) => message === first.message);
   return isAway ? [{ ...first, about: 'NATS' }] : findings;
 }
 
@@ -44,7 +44,7 @@ async function checkLogin({ url, ca }, login, connect) {
     const connection = await connect({ servers: url, name: 'doctor', timeout: LIMIT_MS, reconnect: false, ...tls, ...login });
     await connection.flush();
     await connection.close();
-    return well(about, `accepted by ${withoutCredentials(url)}`);
+    return passed(about, `accepted by ${withoutCredentials(url)}`);
   } catch (error) {
     return wrong(about, `${withoutCredentials(url)}: ${reasonOf(error)}`, 'check that the server runs and that its accounts are those of deploy/nats/nats.conf with these passwords');
   }

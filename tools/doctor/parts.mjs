@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { markOf, stillRuns } from '../start/processes.mjs';
 import { SERVICES } from '../start/services.mjs';
-import { reasonOf, unknown, well, wrong } from './finding.mjs';
+import { passed, reasonOf, unknown, wrong } from './finding.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 /** @typedef {import('../start/run-file.mjs').Run & { path: string }} Shop */
@@ -30,13 +30,13 @@ export async function checkParts(shop) {
 
 /** @param {Shop} shop */
 function checkLauncher({ pid, path }) {
-  if (markOf(pid)) return well('launcher', `process ${pid}`);
+  if (markOf(pid)) return passed('launcher', `process ${pid}`);
   return wrong('launcher', `was killed (process ${pid}) and left ${path}`, 'npm start ends the processes that it left behind and starts a new shop');
 }
 
 /** @param {string} name @param {Partial<import('../start/processes.mjs').Mark>} part @param {string} logs @returns {Finding} */
 function checkProcess(name, { pid, began }, logs) {
-  if (pid !== undefined && began !== undefined && stillRuns({ pid, began })) return well(name, `process ${pid}`);
+  if (pid !== undefined && began !== undefined && stillRuns({ pid, began })) return passed(name, `process ${pid}`);
   return wrong(name, `is not running${pid === undefined ? '' : ` (it was process ${pid})`}`, `the launcher restarts it; if it does not: ${join(logs, `${name}.log`)}`);
 }
 
@@ -48,14 +48,14 @@ async function checkLeftOut(service, { environment, opsPort }) {
   } catch {
     return [unknown(service, 'was left out, and yours is not running', `run it with the environment in ${environment}`)];
   }
-  return [well(service, 'was left out, and yours is running'), ...(await checkHealth(service, url, dirname(environment)))];
+  return [passed(service, 'was left out, and yours is running'), ...(await checkHealth(service, url, dirname(environment)))];
 }
 
 /** @param {Shop['services'][string][number]} replica @param {string} logs @returns {Promise<Finding[]>} */
 async function checkReplica(replica, logs) {
   const { label, opsPort } = replica;
   const alive = checkProcess(label, replica, logs);
-  if (alive.state !== 'well') return [alive];
+  if (alive.state !== 'passed') return [alive];
   return [alive, ...(await checkHealth(label, `http://127.0.0.1:${opsPort}`, logs))];
 }
 
@@ -71,15 +71,15 @@ export async function checkHealth(label, url, logs) {
   try {
     const { checks } = /** @type {{ checks: Record<string, string> }} */ (JSON.parse((await get(`${url}/readyz`)).body));
     const missing = Object.entries(checks).filter(([, outcome]) => outcome !== 'ok');
-    if (missing.length === 0) return [well(`${label} /readyz`, `all its dependencies are ready (${Object.keys(checks).join(', ')})`)];
-    return missing.map(([what, outcome]) => wrong(`${label} requires ${what}`, outcome, todoOf(what, outcome)));
+    if (missing.length === 0) return [passed(`${label} /readyz`, `all its dependencies are ready (${Object.keys(checks).join(', ')})`)];
+    return missing.map(([what, outcome]) => wrong(`${label} requires ${what}`, outcome, remedyOf(what, outcome)));
   } catch (error) {
     return [wrong(`${label} /readyz`, `unreadable answer (${reasonOf(error)})`, `read ${log}`)];
   }
 }
 
 /** @param {string} what @param {string} outcome */
-function todoOf(what, outcome) {
+function remedyOf(what, outcome) {
   if (outcome.includes('migrations are pending')) return 'stop the shop, then npm start: it migrates first';
   if (outcome.includes('do not let us hear')) return 'compare the accounts of your NATS server with deploy/nats/nats.conf';
   if (what === 'nats') return 'check that the server runs and that user and password are right; see NATS below';

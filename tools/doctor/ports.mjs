@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { StartError } from '../start/errors.mjs';
 import { claimPorts } from '../start/ports.mjs';
 import { commandLine } from '../start/processes.mjs';
-import { well, wrong } from './finding.mjs';
+import { passed, wrong } from './finding.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
@@ -21,11 +21,11 @@ export async function checkPorts(env) {
     const port = env[variable] || `${fallback}`;
     try {
       await claimPorts({ [variable]: fallback }, env);
-      findings.push(well(`port ${port}`, `free (${variable})`));
+      findings.push(passed(`port ${port}`, `free (${variable})`));
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
-      const [problem = '', todo = ''] = error.message.split(/(?<=\.) (?=Choose)/);
-      findings.push(wrong(`port ${port}`, `${problem} ${holder(Number(port))}`.trim(), todo));
+      const [problem = '', remedy = ''] = error.message.split(/(?<=\.) (?=Choose)/);
+      findings.push(wrong(`port ${port}`, `${problem} ${holder(Number(port))}`.trim(), remedy));
     }
   }
   return findings;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { attempt } from '../start/command.mjs';
 import { nodePackage } from '../start/node-packages.mjs';
 import { checkPlatform, pinnedNode } from '../start/toolchain.mjs';
-import { reasonOf, unknown, well, wrong } from './finding.mjs';
+import { passed, reasonOf, unknown, wrong } from './finding.mjs';
 
 /** @typedef {import('./finding.mjs').Finding} Finding */
 
@@ -12,7 +12,7 @@ const START = 'npm start installs and builds it';
 /** Checks versions, packages and build, which everything else needs. @param {string} root @returns {Promise<Finding[]>} */
 export async function checkToolchain(root) {
   const packages = checkPackages(root);
-  const isInstalled = packages.state === 'well';
+  const isInstalled = packages.state === 'passed';
   return [
     checkNode(),
     packages,
@@ -25,7 +25,7 @@ export async function checkToolchain(root) {
 export function checkNode() {
   try {
     checkPlatform();
-    return well('Node', process.versions.node);
+    return passed('Node', process.versions.node);
   } catch (error) {
     return wrong('Node', reasonOf(error), 'install a newer Node');
   }
@@ -41,7 +41,7 @@ export function checkPackages(root) {
   const pinned = JSON.parse(read('package.json') ?? '{}').packageManager;
   const used = /"?packageManager"?: "?(pnpm@[^",\s]+)/.exec(read('node_modules/.modules.yaml') ?? '')?.[1];
   if (used !== pinned) return wrong('packages', `installed by ${used ?? 'an unknown program'}, not ${pinned}`, 'remove node_modules, then npm start');
-  return well('packages', `match pnpm-lock.yaml, installed by ${used}`);
+  return passed('packages', `match pnpm-lock.yaml, installed by ${used}`);
 }
 
 /** Checks the Node that runs the services. @param {string} root @returns {Promise<Finding>} */
@@ -51,7 +51,7 @@ async function checkRuntime(root) {
   try {
     const { code, output } = await attempt(pinnedNode(), ['--version'], { cwd: root });
     const version = output.trim();
-    if (code === 0 && version === `v${wanted}`) return well('runtime', `Node ${wanted} for the services`);
+    if (code === 0 && version === `v${wanted}`) return passed('runtime', `Node ${wanted} for the services`);
     return wrong('runtime', `the services' Node is ${version}, not ${wanted}`, 'remove node_modules, then npm start');
   } catch (error) {
     return wrong('runtime', reasonOf(error), 'remove node_modules, then npm start');
@@ -63,7 +63,7 @@ async function checkBuild(root) {
   const { code, output } = await attempt(pinnedNode(), ['node_modules/typescript/bin/tsc', '-b', '--dry'], { cwd: root });
   if (code !== 0) return wrong('build', `compiler: ${output.trim()}`, 'npm run build');
   const stale = staleProjects(output, root);
-  return stale.length === 0 ? well('build', 'up to date') : wrong('build', `older than its sources: ${stale.join(', ')}`, 'npm run build, or npm start');
+  return stale.length === 0 ? passed('build', 'up to date') : wrong('build', `older than its sources: ${stale.join(', ')}`, 'npm run build, or npm start');
 }
 
 /** @param {string} output of `tsc -b --dry` @param {string} root */

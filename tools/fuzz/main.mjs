@@ -8,12 +8,12 @@ import { checkPlatform, compile, pinnedNode, readyPackages, ROOT } from '../star
 import { temporaryFolder } from '../test/folder.mjs';
 import { startShop } from '../test/shop.mjs';
 
-const usage = `Generated requests over every operation; every answer is judged by the OpenAPI document.
+const usage = `Sends generated requests to every operation and checks each response against the OpenAPI document.
 
   npm run fuzz                             100,000 requests to a new shop
   npm run fuzz -- --seed 7 --count 30000   the same requests each time
   npm run fuzz -- --only placeOrder        one operation
-  npm run fuzz -- --url http://…           a demo shop that runs already`;
+  npm run fuzz -- --url http://…           to a running demo shop`;
 
 const stop = stopOnSignals();
 process.exit(await main(process.argv.slice(2)));
@@ -36,7 +36,7 @@ async function main(args) {
     const before = processes(shop.env.RUN_FILE);
     const { code } = await fuzz(['--url', shop.env.GATEWAY_URL]);
     const died = before.filter((one) => !processes(shop.env.RUN_FILE).includes(one));
-    if (died.length > 0) throw new StartError(`These processes died during the test: ${died.join(', ')}\n${shop.problems().join('\n')}`);
+    if (died.length > 0) throw new StartError(`These processes died during the test: ${died.join(', ')}\n${shop.lastLogLines().join('\n')}`);
     return code;
   } catch (error) {
     console.log(`\n${explain(error)}`);

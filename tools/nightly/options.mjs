@@ -23,9 +23,9 @@ export const PART_NAMES = Object.keys(PARTS);
 export const usage = `Runs the checks that take too long for every build.
 
   npm run nightly                          ${PART_NAMES.join(', ')}
-  npm run nightly -- --only chaos,fuzz     some of them
-  npm run nightly -- --seed 20260501       the seed of another day; default: today's date
-  npm run nightly -- --minutes 10          of chaos; default: 30`;
+  npm run nightly -- --only chaos,fuzz     only these
+  npm run nightly -- --seed 20260501       another day's seed; default: today's date
+  npm run nightly -- --minutes 10          duration of chaos; default: 30`;
 
 /**
  * @param {string[]} args

@@ -29,13 +29,13 @@ export async function importFrom(file, shop) {
   });
   const progress = new Progress();
   const sum = { created: 0, updated: 0, unchanged: 0, refused: 0 };
-  let taken = 0;
+  let processed = 0;
   for (let tries = 0; ; tries++) {
-    const outcome = await importOnce(file, shop, { skip: taken, size, sum, progress });
-    if (outcome.taken > taken) tries = 0;
-    taken = outcome.taken;
+    const outcome = await importOnce(file, shop, { skip: processed, size, sum, progress });
+    if (outcome.processed > processed) tries = 0;
+    processed = outcome.processed;
     if (outcome.complete) break;
-    if (shop.signal.aborted || tries >= TRIES) throw new StartError(`${taken} lines were processed. ${outcome.why} Start the import again to continue.`);
+    if (shop.signal.aborted || tries >= TRIES) throw new StartError(`${processed} lines were processed. ${outcome.why} Start the import again to continue.`);
     await sleep(Math.min(500 * 2 ** tries, 8_000), undefined, { signal: shop.signal }).catch(() => undefined);
   }
   progress.end();
@@ -47,13 +47,13 @@ export async function importFrom(file, shop) {
 /**
  * @param {Parameters<typeof importFrom>[0]} file @param {Shop} shop
  * @param {{ skip: number, size: number, sum: Record<string, number>, progress: Progress }} state
- * @returns {Promise<{ taken: number, complete: boolean, why: string }>} processed lines of the file, including those of earlier requests
+ * @returns {Promise<{ processed: number, complete: boolean, why: string }>} processed lines of the file, including those of earlier requests
  */
 async function importOnce(file, shop, { skip, size, sum, progress }) {
   const source = createReadStream(file.path);
   const lines = file.format === 'csv' ? linesOfCsv(source) : linesOf(source);
   const body = Readable.from(after(lines, skip), { objectMode: false });
-  let taken = skip;
+  let processed = skip;
   /** @type {{ complete: boolean, problem?: { status?: number, detail?: string, title?: string } } | undefined} */
   let last;
   try {
@@ -63,24 +63,24 @@ async function importOnce(file, shop, { skip, size, sum, progress }) {
         last = result;
         break;
       }
-      taken = skip + result.line;
+      processed = skip + result.line;
       sum[result.result]++;
       if (result.result === 'refused') {
         progress.end();
-        console.error(`line ${taken}: ${faultsOf(result.problem)}`);
+        console.error(`line ${processed}: ${faultsOf(result.problem)}`);
       }
-      progress.show(taken, size === 0 ? 1 : source.bytesRead / size);
+      progress.show(processed, size === 0 ? 1 : source.bytesRead / size);
     }
   } catch (error) {
     if (error instanceof StartError) throw error;
-    return { taken, complete: false, why: `The connection was lost (${/** @type {Error} */ (error).message}).` };
+    return { processed, complete: false, why: `The connection was lost (${/** @type {Error} */ (error).message}).` };
   } finally {
     source.destroy();
   }
   const status = last?.problem?.status ?? 0;
   const why = last?.problem?.detail ?? last?.problem?.title ?? 'The response was cut off.';
-  if (status >= 400 && status < 500 && status !== 408) throw new StartError(`${taken} lines were processed. ${why}`);
-  return { taken, complete: last?.complete === true, why };
+  if (status >= 400 && status < 500 && status !== 408) throw new StartError(`${processed} lines were processed. ${why}`);
+  return { processed, complete: last?.complete === true, why };
 }
 
 /** @param {any} problem */

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { StartError } from '../start/errors.mjs';
 import { runningShop } from '../start/run-file.mjs';
 
-export const usage = `Finds and mends what no longer fits together after one of the shop's databases was set back to a backup.
+export const usage = `Finds and repairs differences between the shop's databases after one was restored from a backup.
 
   npm run reconcile                  repairs differences, and lists what is left to do
   npm run reconcile -- --dry-run     only reports

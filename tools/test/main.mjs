@@ -39,8 +39,8 @@ async function main() {
     const build = await step('types', terminal, async () => check(await compile({ signal: stop.signal, say: console.log, env }), 'the build'));
     tallies.push(build);
     if (succeeded(build)) {
-      const bench = { folder: temporaryFolder(shutdown), env, jestArgs: options.jestArgs, packages: options.packages, stop, shutdown };
-      for (const stage of options.stages) tallies.push(...(await runStage(stage, bench)));
+      const context = { folder: temporaryFolder(shutdown), env, jestArgs: options.jestArgs, packages: options.packages, stop, shutdown };
+      for (const stage of options.stages) tallies.push(...(await runStage(stage, context)));
     }
   } catch (error) {
     console.log(`\n${explain(error)}`);
@@ -58,15 +58,15 @@ async function main() {
 /**
  * Runs steps concurrently. The first prints as it runs, the others when all have ended.
  * @param {readonly import('./options.mjs').StepName[]} names
- * @param {Omit<import('./steps.mjs').Bench, 'output'>} bench
+ * @param {Omit<import('./steps.mjs').StepContext, 'output'>} context
  * @returns {Promise<import('./results.mjs').Tally[]>}
  */
-async function runStage([first, ...others], bench) {
+async function runStage([first, ...others], context) {
   if (first === undefined) return [];
   if (others.length > 0) console.log(`\nConcurrently with ${first}: ${others.join(', ')}`);
-  const buffered = others.map((name) => ({ name, output: bufferedIn(join(bench.folder, `${name}.log`)) }));
+  const buffered = others.map((name) => ({ name, output: bufferedIn(join(context.folder, `${name}.log`)) }));
   const runs = [{ name: first, output: terminal }, ...buffered].map(({ name, output }) =>
-    step(name, output, () => steps[name]({ ...bench, output })),
+    step(name, output, () => steps[name]({ ...context, output })),
   );
   // Wait for all of them: each must stop what it started.
   const outcomes = await Promise.allSettled(runs);
@@ -76,7 +76,7 @@ async function runStage([first, ...others], bench) {
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome.status === 'rejected') throw outcome.reason;
     const name = /** @type {import('./options.mjs').StepName} */ ([first, ...others][index]);
-    tallies.push(await withRerun(name, outcome.value, bench));
+    tallies.push(await withRerun(name, outcome.value, context));
   }
   return tallies;
 }
@@ -84,13 +84,13 @@ async function runStage([first, ...others], bench) {
 /**
  * @param {import('./options.mjs').StepName} name
  * @param {import('./results.mjs').Tally} tally
- * @param {Omit<import('./steps.mjs').Bench, 'output'>} bench
+ * @param {Omit<import('./steps.mjs').StepContext, 'output'>} context
  */
-async function withRerun(name, tally, bench) {
+async function withRerun(name, tally, context) {
   if (!RERUNS_FAILURES || tally.failed === 0 || tally.failed > MOST_RERUN) return tally;
   console.log(`\nFailed; running once more, alone:\n${tally.failures.map((one) => `  ${one}`).join('\n')}`);
-  const folder = subfolder(bench.folder, name);
-  return afterRerun(tally, await step(name, terminal, () => steps[name]({ ...bench, folder, files: tally.files, output: terminal })));
+  const folder = subfolder(context.folder, name);
+  return afterRerun(tally, await step(name, terminal, () => steps[name]({ ...context, folder, files: tally.files, output: terminal })));
 }
 
 /**

@@ -9,7 +9,7 @@ import { tallyOfJest, tallyOfTap } from './results.mjs';
 /** A step that takes longer hangs, even on a busy machine. */
 const LONGEST_MS = 25 * 60_000;
 
-/** @typedef {Pick<import('./steps.mjs').Bench, 'folder' | 'env' | 'stop' | 'output'>} Place */
+/** @typedef {Pick<import('./steps.mjs').StepContext, 'folder' | 'env' | 'stop' | 'output'>} Place */
 
 /**
  * Runs Jest and returns its tally, even if it is interrupted.

@@ -12,7 +12,7 @@ import { lastLinesOf } from '../start/watch.mjs';
 /** Test databases are discarded, so nothing is synced to disk; each test file opens its own connections. */
 const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 400, shared_buffers: '256MB' };
 
-/** @typedef {Pick<import('./steps.mjs').Bench, 'folder' | 'stop' | 'shutdown'>} Need */
+/** @typedef {Pick<import('./steps.mjs').StepContext, 'folder' | 'stop' | 'shutdown'>} Need */
 
 /**
  * Starts a Postgres and a NATS server for tests.

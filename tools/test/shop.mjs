@@ -15,14 +15,14 @@ const fastSimulation = { SIMULATED_APPROVAL_DELAY_MS: '1500', SIMULATED_DELIVERY
 
 /**
  * Starts a whole shop by `npm start`, on its own ports and data.
- * @param {Pick<import('./steps.mjs').Bench, 'folder' | 'stop' | 'shutdown'>} need
+ * @param {Pick<import('./steps.mjs').StepContext, 'folder' | 'stop' | 'shutdown'>} need
  * @param {Record<string, string>} [variables] additional ones for `npm start`
- * @returns {Promise<{ env: Record<string, string>, problems: () => string[] }>} the variables by which tests find it, and its last log lines
+ * @returns {Promise<{ env: Record<string, string>, lastLogLines: () => string[] }>} the variables by which tests find it, and its last log lines
  */
 export async function startShop({ folder, stop, shutdown }, variables = {}) {
   const dataDir = new DataDir(join(folder, 'shop'));
   const logFile = join(folder, 'shop.log');
-  const problems = () => lastLinesOf(logFile, 60);
+  const lastLogLines = () => lastLinesOf(logFile, 60);
   const [gatewayPort, streamPort] = [await freePort(), await freePort()];
   const place = { DATA_DIR: dataDir.path, GATEWAY_PORT: `${gatewayPort}`, STREAM_PORT: `${streamPort}` };
   const env = { ...ownServersOnly(process.env), ...fastSimulation, ...variables, ...place };
@@ -31,7 +31,7 @@ export async function startShop({ folder, stop, shutdown }, variables = {}) {
     name: 'shop',
     stopSteps: [{ signal: 'SIGTERM', limitMs: 45_000 }],
     onEnd: () => {
-      ended.abort(new StartError(`The shop has ended:\n${problems().join('\n')}`));
+      ended.abort(new StartError(`The shop has ended:\n${lastLogLines().join('\n')}`));
       return false;
     },
     launch: () => {
@@ -52,7 +52,7 @@ export async function startShop({ folder, stop, shutdown }, variables = {}) {
   shop.start();
   const gatewayUrl = `http://127.0.0.1:${gatewayPort}`;
   await answers(`${gatewayUrl}/readyz`, { limitMs: 120_000, signal: AbortSignal.any([stop.signal, ended.signal]) });
-  return { env: { GATEWAY_URL: gatewayUrl, STREAM_URL: `ws://127.0.0.1:${streamPort}`, RUN_FILE: dataDir.runFile }, problems };
+  return { env: { GATEWAY_URL: gatewayUrl, STREAM_URL: `ws://127.0.0.1:${streamPort}`, RUN_FILE: dataDir.runFile }, lastLogLines };
 }
 
 /** Removes variables that name existing servers: tests must not touch them. @param {NodeJS.ProcessEnv} env */

@@ -213,10 +213,10 @@ export class ProductionShop {
     const credentials = { admin: secret(), databases: /** @type {any} */ (owners), services: /** @type {any} */ (passwords), identitySecret: '', notificationsSecret: '' };
     await createCluster(cluster, { statements: provisioning(credentials), durable: false, signal: this.signal });
     writeFileSync(join(cluster.folder, 'pg_hba.conf'), 'hostssl all all 127.0.0.1/32 scram-sha-256\n');
-    const shown = { crt: join(this.folder, 'server.crt'), key: join(this.folder, 'server.key') };
-    this.authority.certify(shown, 'localhost', user);
+    const certificate = { crt: join(this.folder, 'server.crt'), key: join(this.folder, 'server.key') };
+    this.authority.certify(certificate, 'localhost', user);
     this.#postgresPort = await freePort();
-    const settings = { fsync: 'off', max_connections: 200, ssl: 'on', ssl_cert_file: shown.crt, ssl_key_file: shown.key };
+    const settings = { fsync: 'off', max_connections: 200, ssl: 'on', ssl_cert_file: certificate.crt, ssl_key_file: certificate.key };
     const server = serverOf(cluster, { port: this.#postgresPort, logFile: join(this.folder, 'postgres.log'), settings, onEnd: () => false });
     this.#servers.push(() => server.stop());
     server.start();

@@ -11,7 +11,7 @@ import { Usage } from './usage.mjs';
 
 const usage = `npm run cluster -- --check [name…]
 
-Sends traffic to a shop that runs in a cluster (deploy/README.md) and changes the cluster meanwhile. Names, by default all:
+Sends traffic to a shop in a cluster (deploy/README.md) while it changes the cluster. Names; default: all:
   release         deploy/release.sh for each service, with the images of the overlays
   rollout         a rolling restart of each service; also: ${SERVICES.map((service) => `rollout-${service}`).join(' ')}
   scale           one more replica of notifications, new clients, then back
@@ -23,7 +23,7 @@ Sends traffic to a shop that runs in a cluster (deploy/README.md) and changes th
   GATEWAY_URL     default: the address of the Service gateway in the cluster
   STREAM_URL      default: the address of the Service notifications in the cluster
   SOCKETS         number of stream clients, default 20
-kubectl must lead to the cluster, and this machine must reach both addresses.`;
+kubectl must be configured for the cluster, and this machine must reach both addresses.`;
 
 const { NAMESPACE = 'plant-shop', OVERLAY = 'production', DEPLOY = join(ROOT, 'deploy'), SOCKETS = '20' } = process.env;
 /** Time for the last events to arrive after the traffic has ended. */

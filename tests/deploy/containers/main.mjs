@@ -8,7 +8,7 @@ import { Shutdown, stopOnSignals } from '../../../tools/start/shutdown.mjs';
 import { ROOT } from '../../../tools/start/toolchain.mjs';
 import { Client } from './client.mjs';
 import { isolation, trustedProxy } from './isolation.mjs';
-import { lives } from './lives.mjs';
+import { checkLifecycle } from './lifecycle.mjs';
 import { Project } from './project.mjs';
 import { Report } from './report.mjs';
 import { tour } from './tour.mjs';
@@ -18,7 +18,7 @@ const usage = `Builds the five images, runs docker-compose.yml, and checks it ov
   npm run containers -- --check          in the project plant-shop-check, which it removes at the end
   npm run containers -- --check --keep   leaves the project running
 
-One line for each check. Exit code: 0 all hold, 1 not all, 2 it could not begin.`;
+Prints one line per check. Exit code: 0 all passed, 1 some failed, 2 it could not start.`;
 
 const stop = stopOnSignals();
 process.exit(await main());
@@ -61,7 +61,7 @@ async function check(report, project) {
   await tour(report, client);
   await isolation(report, project);
   await trustedProxy(report, project);
-  await lives(report, project, client);
+  await checkLifecycle(report, project, client);
 }
 
 /** @returns {Promise<string>} the engine's version */

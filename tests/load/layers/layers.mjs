@@ -112,7 +112,7 @@ export async function measureLayers(say) {
   const histogram = new Histogram({ name: 'a', help: 'a', labelNames: ['operation', 'status'], buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30], registers: [new Registry()] });
   const frame = () => encodeFrame(frameKinds.calls, [encodeEntry({ id: 1, op: 'getPlant', request: line.requestId, budgetMs: 1_900, deadline: 123_456 }, Buffer.from('{"plantId":7}'))]);
   const text = JSON.stringify({ order });
-  const shown = { headers: key, rawHeaders: ['api_key', key.api_key] };
+  const request = { headers: key, rawHeaders: ['api_key', key.api_key] };
   const headers = { 'x-content-type-options': 'nosniff', 'content-security-policy': "default-src 'none'; frame-ancestors 'none'", 'referrer-policy': 'no-referrer', 'cache-control': 'private, no-cache', 'x-request-id': 'a', 'ratelimit-policy': '"default";q=1200;w=60', ratelimit: '"default";r=1199;t=60', 'strict-transport-security': 'max-age=31536000' };
 
   /** @type {[string, () => Promise<Cost>][]} */
@@ -126,7 +126,7 @@ export async function measureLayers(say) {
       });
       app.addHook('onResponse', (_request, _reply, done) => done());
     }))],
-    ['reading and digesting an API key', () => alone(() => presentedCredentialsOf(shown))],
+    ['reading and digesting an API key', () => alone(() => presentedCredentialsOf(request))],
     ['eight headers', async () => added(await withFastify((app) => {
       app.addHook('onRequest', (_request, reply, done) => {
         for (const [name, value] of Object.entries(headers)) reply.header(name, value);

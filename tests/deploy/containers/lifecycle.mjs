@@ -13,7 +13,7 @@ const PARTS = [...SERVICES, 'nats', 'postgres'];
  * @param {import('./project.mjs').Project} project
  * @param {import('./client.mjs').Client} client
  */
-export async function lives(report, project, client) {
+export async function checkLifecycle(report, project, client) {
   await client.ask('/v3/plant', { json: { id: PLANT, name: 'Fern', photoUrls: [], status: 'available' } });
   await client.ask(`/v3/store/inventory/${PLANT}`, { method: 'PUT', json: { free: 100_000 } });
   const stream = new Tool('listen', ['--json', '--cursor', 'earliest', '--url', client.streamUrl]);
