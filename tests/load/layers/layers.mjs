@@ -4,7 +4,7 @@ import { store } from '../../../libs/contracts/dist/store.js';
 import { presentedCredentialsOf } from '../../../libs/credentials/dist/presented-credentials.js';
 import { createLogger } from '../../../libs/platform/dist/logging.js';
 import { encodeEntry, encodeFrame, frameKinds } from '../../../libs/platform/dist/rpc/frame.js';
-import { judged, validated } from '../../../libs/platform/dist/rpc/validation.js';
+import { validated, validatedByLibrary } from '../../../libs/platform/dist/rpc/validation.js';
 import { Connection, requestOf } from './connection.mjs';
 import { costOf, costsOf } from './cost.mjs';
 import { answered, startGateway } from './gateway.mjs';
@@ -148,7 +148,7 @@ export async function measureLayers(say) {
     }],
     ['  the same by class-validator alone', () => {
       const payload = JSON.parse(text);
-      return alone(() => judged(store.placeOrder.payload, payload));
+      return alone(() => validatedByLibrary(store.placeOrder.payload, payload));
     }],
   ];
   /** @type {Layer[]} */
