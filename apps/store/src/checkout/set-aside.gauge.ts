@@ -12,7 +12,7 @@ import { countSetAside, deleteOutdatedSetAside } from './due-orders.repository.j
 export class SetAsideGauge extends BackgroundLoop {
   constructor(database: Database, metrics: Registry, @InjectLogger() logger: Logger) {
     let count = 0;
-    gauge(metrics, 'store_orders_set_aside', 'Orders that are due and that Postgres refused to move', () => count);
+    gauge(metrics, 'store_orders_set_aside', 'Due orders whose transition Postgres rejected', () => count);
     super(
       { name: 'count orders set aside', intervalMs: 10_000 },
       async () => {

@@ -99,7 +99,7 @@ export class OrdersService {
   ) {
     this.policy = options.checkout;
     this.ids = new OrderIds(database);
-    const onBatch = sizeHistogram(metrics, 'store_batch_orders', 'Orders that were placed together');
+    const onBatch = sizeHistogram(metrics, 'store_batch_orders', 'Orders per batch');
     const batching = { name: 'place orders', lanes: options.placingLanes, maxBatch, lingers: true, onBatch };
     this.batcher = new Batcher<PlaceRequest, Answer>(
       batching,

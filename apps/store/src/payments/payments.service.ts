@@ -63,7 +63,7 @@ export class PaymentsService {
     metrics: Registry,
     @Inject(STORE_OPTIONS) private readonly options: StoreOptions,
   ) {
-    const onBatch = sizeHistogram(metrics, 'store_batch_payments', 'Payment reports that were taken together');
+    const onBatch = sizeHistogram(metrics, 'store_batch_payments', 'Payment reports per batch');
     this.batcher = new Batcher<ReportRequest, Answer>(
       { name: 'take payments', lanes: 1, maxBatch, onBatch },
       dropExpired<ReportRequest, Answer>('store', (batch) => this.applyBatch(batch)),

@@ -13,7 +13,7 @@ export class RefundsDueGauge extends BackgroundLoop {
   constructor(database: Database, metrics: Registry, @InjectLogger() logger: Logger) {
     let due = { count: 0, oldestSeconds: 0 };
     gauge(metrics, 'store_refunds_due', 'Refunds that are due', () => due.count);
-    gauge(metrics, 'store_refund_oldest_due_seconds', 'For how long the oldest refund has been due, in seconds; 0: none is', () => due.oldestSeconds);
+    gauge(metrics, 'store_refund_oldest_due_seconds', 'Age of the oldest due refund in seconds; 0: none is due', () => due.oldestSeconds);
     super(
       { name: 'count refunds due', intervalMs: 10_000 },
       async () => {
