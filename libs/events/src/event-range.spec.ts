@@ -3,67 +3,67 @@ import type { FeedEvent } from './event.js';
 import { type EventRange, mergeRanges } from './event-range.js';
 
 const event = (seq: number, history = 'a'): FeedEvent => ({ seq, id: `${history}${seq}`, subject: 's', body: '{}' });
-/** Events from a number to another one, of a history that is `b` from `turn` on. */
-const stretch = (from: number, to: number, turn = Infinity): EventRange => {
-  const of = (seq: number): FeedEvent => event(seq, seq < turn ? 'a' : 'b');
+/** Events `from` to `to`, of history `b` from `fork` on and of history `a` before. */
+const range = (from: number, to: number, fork = Infinity): EventRange => {
+  const at = (seq: number): FeedEvent => event(seq, seq < fork ? 'a' : 'b');
   return {
     epoch: 'e',
-    after: from === 1 ? { seq: 0 } : { seq: from - 1, id: of(from - 1).id },
+    after: from === 1 ? { seq: 0 } : { seq: from - 1, id: at(from - 1).id },
     next: from,
-    events: Array.from({ length: to - from + 1 }, (_, n) => of(from + n)),
+    events: Array.from({ length: to - from + 1 }, (_, n) => at(from + n)),
   };
 };
 const seqs = (events: readonly FeedEvent[]): number[] => events.map(({ seq }) => seq);
 const nothing = { events: [], epoch: undefined, resumesAt: undefined };
 const at4 = { seq: 4, id: 'a4' };
 
-describe('what a log takes', () => {
-  it('follows on its end, from several stretches in any order, each event once', () => {
-    const taken = mergeRanges(at4, [stretch(7, 9), stretch(5, 6), stretch(5, 8), stretch(2, 5)]);
-    expect(seqs(taken.events)).toEqual([5, 6, 7, 8, 9]);
-    expect(taken).toMatchObject({ upTo: 9, epoch: 'e', fits: true, resumesAt: undefined });
+describe('merging ranges into a log', () => {
+  it('accepts each event after its end once, from several ranges in any order', () => {
+    const merged = mergeRanges(at4, [range(7, 9), range(5, 6), range(5, 8), range(2, 5)]);
+    expect(seqs(merged.events)).toEqual([5, 6, 7, 8, 9]);
+    expect(merged).toMatchObject({ upTo: 9, epoch: 'e', isContiguous: true, resumesAt: undefined });
   });
 
   it('begins with the first event', () => {
-    expect(seqs(mergeRanges({ seq: 0 }, [stretch(1, 3)]).events)).toEqual([1, 2, 3]);
+    expect(seqs(mergeRanges({ seq: 0 }, [range(1, 3)]).events)).toEqual([1, 2, 3]);
   });
 
-  it('is nothing beyond a hole', () => {
-    expect(mergeRanges(at4, [stretch(6, 8)])).toEqual({ ...nothing, upTo: 4, fits: false });
-    const taken = mergeRanges(at4, [stretch(8, 9), stretch(5, 6)]);
-    expect(seqs(taken.events)).toEqual([5, 6]);
-    expect(taken.isContiguous).toBe(false);
+  it('accepts nothing beyond missing events', () => {
+    expect(mergeRanges(at4, [range(6, 8)])).toEqual({ ...nothing, upTo: 4, isContiguous: false });
+    const merged = mergeRanges(at4, [range(8, 9), range(5, 6)]);
+    expect(seqs(merged.events)).toEqual([5, 6]);
+    expect(merged.isContiguous).toBe(false);
   });
 
-  it('is nothing of what came late', () => {
-    for (const late of [stretch(1, 3), stretch(2, 4), stretch(4, 4)]) {
-      expect(mergeRanges(at4, [late])).toEqual({ ...nothing, upTo: 4, fits: true });
+  it('ignores ranges that arrive late', () => {
+    for (const late of [range(1, 3), range(2, 4), range(4, 4)]) {
+      expect(mergeRanges(at4, [late])).toEqual({ ...nothing, upTo: 4, isContiguous: true });
     }
   });
 
   it.each([
-    ['at its end', stretch(3, 6, 3)],
-    ['right before what is new', stretch(5, 6, 4)],
-  ])('is nothing of another history %s', (_, other) => {
-    expect(mergeRanges(at4, [other])).toEqual({ ...nothing, upTo: 4, fits: false });
+    ['whose event at its end differs', range(3, 6, 3)],
+    ['whose event before the first new one differs', range(5, 6, 4)],
+  ])('accepts nothing of another history, %s', (_, other) => {
+    expect(mergeRanges(at4, [other])).toEqual({ ...nothing, upTo: 4, isContiguous: false });
   });
 
-  it('stops where one stretch has another history than the one before', () => {
-    const taken = mergeRanges(at4, [stretch(5, 6), stretch(7, 9, 6)]);
-    expect(taken.events.map(({ id }) => id)).toEqual(['a5', 'a6']);
-    expect(taken).toMatchObject({ upTo: 6, fits: false });
+  it('stops at a range of another history than the range before', () => {
+    const merged = mergeRanges(at4, [range(5, 6), range(7, 9, 6)]);
+    expect(merged.events.map(({ id }) => id)).toEqual(['a5', 'a6']);
+    expect(merged).toMatchObject({ upTo: 6, isContiguous: false });
   });
 
-  it('goes on after numbers that the feed does not have, and only then', () => {
-    const page = { ...stretch(9, 10), after: at4 };
-    expect(mergeRanges(at4, [page])).toMatchObject({ upTo: 10, resumesAt: 9, fits: true });
-    expect(mergeRanges(at4, [{ ...page, events: [] }])).toMatchObject({ upTo: 8, resumesAt: 9, fits: true });
+  it('skips numbers only where the feed says that it has no events', () => {
+    const page = { ...range(9, 10), after: at4 };
+    expect(mergeRanges(at4, [page])).toMatchObject({ upTo: 10, resumesAt: 9, isContiguous: true });
+    expect(mergeRanges(at4, [{ ...page, events: [] }])).toMatchObject({ upTo: 8, resumesAt: 9, isContiguous: true });
     expect(mergeRanges({ seq: 5, id: 'a5' }, [page])).toMatchObject({ ...nothing, upTo: 5 });
   });
 
-  it('of a log that ends with a gap, is what the feed says to it, and no nudge after an event', () => {
+  it('that ends with a gap accepts the page that the feed sends for it, but no nudge after an event', () => {
     const gap = { seq: 8 };
-    expect(mergeRanges(gap, [{ ...stretch(9, 10), after: gap }])).toMatchObject({ upTo: 10, resumesAt: undefined });
-    expect(mergeRanges(gap, [stretch(9, 10)])).toMatchObject({ upTo: 8, fits: false });
+    expect(mergeRanges(gap, [{ ...range(9, 10), after: gap }])).toMatchObject({ upTo: 10, resumesAt: undefined });
+    expect(mergeRanges(gap, [range(9, 10)])).toMatchObject({ upTo: 8, isContiguous: false });
   });
 });

@@ -1,64 +1,64 @@
 import type { FeedEvent, FeedNudge, FeedPage, FeedPosition } from './event.js';
 
-/** Events that follow on a place, as a nudge or a page tells them. */
+/** The events after a position, from a nudge or a page. */
 export interface EventRange {
   readonly epoch: string;
   readonly after: FeedPosition;
-  /** The number of the first; more than the place's next where the feed has nothing in between. */
+  /** The number of the first event; greater than `after.seq + 1` when the feed no longer has the events between. */
   readonly next: number;
   readonly events: readonly FeedEvent[];
 }
 
-/** What a log takes of stretches. */
+/** What a log accepts of several ranges. */
 export interface MergedRanges {
-  /** In ascending order without a hole. */
+  /** With consecutive numbers. */
   readonly events: readonly FeedEvent[];
-  /** The log's last number with them. */
+  /** The log's last number after accepting them. */
   readonly upTo: number;
-  /** Of the last stretch that was taken; undefined when none was. */
+  /** The epoch of the last range accepted; undefined when none was. */
   readonly epoch: string | undefined;
-  /** The log goes on at this number: in between, the feed has nothing. */
+  /** The number at which the log continues after a gap: the feed has no events between. Undefined without a gap. */
   readonly resumesAt: number | undefined;
-  /** None began beyond the log's end, or after another event than the log's last. Otherwise the feed must be asked. */
+  /** False when a range began beyond the log's end, or after another event than the log's last: then ask the feed. */
   readonly isContiguous: boolean;
 }
 
 export const rangeOfPage = (after: FeedPosition, { epoch, next, events }: FeedPage): EventRange => ({ epoch, after, next, events });
 
-/** Nothing without events, and nothing from an owner of the release before, who does not say what they follow on. */
+/** Empty for a nudge without events, and for one of the previous release, which does not name the event before. */
 export const rangesOfNudge = ({ epoch, after, events }: FeedNudge): EventRange[] =>
   after && events.length > 0 ? [{ epoch, after, next: after.seq + 1, events }] : [];
 
 /**
- * What a log that ends at a place takes of stretches that came late, twice, in any order or with holes: only what follows
- * on an event that both have. Numbers alone would not do. A feed that was restored from a backup gives numbers again, and
- * the log would go on in the other history without what it begins with.
+ * Merges ranges that arrive late, twice, out of order or with gaps into what a log ending at `end` may append: only events
+ * that follow an event which both the range and the log have. Comparing numbers alone would not suffice: a feed restored
+ * from a backup assigns numbers again, and the log would continue in the other history and miss its beginning.
  */
-export function mergeRanges(end: FeedPosition, stretches: readonly EventRange[]): MergedRanges {
+export function mergeRanges(end: FeedPosition, ranges: readonly EventRange[]): MergedRanges {
   const events: FeedEvent[] = [];
   let last = end;
   let epoch: string | undefined;
   let resumesAt: number | undefined;
-  let fits = true;
-  for (const stretch of [...stretches].sort((a, b) => a.after.seq - b.after.seq)) {
-    const at = last;
-    const same = stretch.after.seq === at.seq ? stretch.after : stretch.events.find((event) => event.seq === at.seq);
-    if (!same && stretch.after.seq < at.seq) continue; // Late: all of it is in the log.
-    if (!same || same.id !== at.id) {
-      fits = false;
+  let isContiguous = true;
+  for (const range of [...ranges].sort((a, b) => a.after.seq - b.after.seq)) {
+    const before = last;
+    const common = range.after.seq === before.seq ? range.after : range.events.find((event) => event.seq === before.seq);
+    if (!common && range.after.seq < before.seq) continue; // Late: the log has all of it.
+    if (!common || common.id !== before.id) {
+      isContiguous = false;
       break;
     }
-    if (same === stretch.after && stretch.next > at.seq + 1) {
-      resumesAt = stretch.next;
-      last = { seq: stretch.next - 1 };
+    if (common === range.after && range.next > before.seq + 1) {
+      resumesAt = range.next;
+      last = { seq: range.next - 1 };
     }
-    for (const event of stretch.events) {
+    for (const event of range.events) {
       if (event.seq !== last.seq + 1) continue;
       events.push(event);
       last = event;
     }
-    // One that brings nothing new may be of an epoch that is over, unless it is what the feed itself says comes next.
-    if (last !== at || stretch.events.length === 0) epoch = stretch.epoch;
+    // A range without new events may belong to an epoch that has ended. An empty page does not: it is the feed's own answer.
+    if (last !== before || range.events.length === 0) epoch = range.epoch;
   }
-  return { events, upTo: last.seq, epoch, resumesAt, isContiguous: fits };
+  return { events, upTo: last.seq, epoch, resumesAt, isContiguous };
 }

@@ -1,52 +1,52 @@
-/** One event of a feed. Body and id are the same bytes on every repetition, whoever reads it and whenever. */
+/** One event of a feed. Id and body never change: every reader gets the same bytes, at any time. */
 export interface FeedEvent {
-  /** 1, 2, 3, … without a hole: what followers count by. */
+  /** 1, 2, 3, … without gaps. Followers track their progress by it. */
   readonly seq: number;
   /** UUIDv7 */
   readonly id: string;
-  /** Whose event it is: the account that may see it. */
+  /** The account that may see the event. */
   readonly subject: string;
-  /** As clients get it: serialised once, by the service where it happened. */
+  /** As clients receive it: serialised once, by the service where the event happened. */
   readonly body: string;
-  /** What it happened in, when that is traced (W3C Trace Context). Not for clients, and not among the bytes they get. */
+  /** Trace context of the change, when it was traced (W3C Trace Context). Internal: clients never receive it. */
   readonly traceparent?: string;
 }
 
-/** Where a feed stands. */
+/** The end of a feed. */
 export interface FeedHead {
   /**
-   * Names one history. A feed whose database was restored from a backup goes on above every number that it ever gave,
-   * under a new epoch; what was in between is lost.
+   * Names one history. A feed whose database was restored from a backup continues under a new epoch, above every number
+   * that it ever assigned; the numbers between are lost.
    */
   readonly epoch: string;
-  /** The last number that was given. */
+  /** The last number assigned. */
   readonly head: number;
 }
 
-/** A place in a feed: the last event that a follower has, if it has one. */
+/** A position in a feed: the last event that a follower has. `seq` 0 without an id is the beginning. */
 export interface FeedPosition {
   readonly seq: number;
   readonly id?: string;
 }
 
-/** What was just numbered; empty when it is too much for a message. */
+/** Events that were just numbered. `events` is empty when they are too large for one message. */
 export interface FeedNudge extends FeedHead {
-  /** The event before the first, of the feed's present history; absent from an owner of the release before. */
+  /** The event before the first one, in the feed's current history. An owner of the previous release does not send it. */
   readonly after?: FeedPosition;
-  /** Followers may take it together with what comes next. */
+  /** Followers may delay this nudge and log it together with the next ones. */
   readonly mayWait?: boolean;
   readonly events: readonly FeedEvent[];
 }
 
-/** What comes after a place. */
+/** The events after a position. */
 export interface FeedPage extends FeedHead {
-  /** The place is part of this history. If not, one of the two databases was set back: `Feed.startNewEpoch`. */
+  /** Whether the position is part of this history. If not, one of the two databases was restored: `Feed.startNewEpoch`. */
   readonly matches: boolean;
   /**
-   * The number that comes after the place: the next one, or a higher one where the feed has nothing in between any more,
-   * because it was dropped for its age or lost with a history.
+   * The number at which the feed continues after the position: the next one, or a higher one when the events between were
+   * deleted for their age or lost with a history.
    */
   readonly next: number;
-  /** From `next` on, in ascending order without a hole. */
+  /** From `next` on, with consecutive numbers. */
   readonly events: readonly FeedEvent[];
 }

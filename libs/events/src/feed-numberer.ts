@@ -4,14 +4,14 @@ import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import type { FeedNudge } from './event.js';
 import { type Feed, maxNumberedPerRun } from './feed.js';
 
-/** Polls as a safety net: whoever has committed an event pokes. */
+/** Polling is a safety net: services poke after each commit of an event. */
 const intervalMs = 500;
-/** NATS carries 1 MiB. */
+/** NATS messages are limited to 1 MiB. */
 const maxNudgeBytes = 512 * 1024;
 
 /**
- * Numbers events as they come and nudges followers over core NATS with them, or with the head alone when they are too
- * many. A nudge that is lost, late or doubled does no harm: followers pull what they miss.
+ * Numbers new events and nudges followers over core NATS: with the events, or with the head alone when they are too
+ * large for a message. Lost, late and duplicate nudges are harmless, since followers pull what they miss.
  */
 export class FeedNumberer extends BackgroundLoop {
   constructor(
@@ -30,16 +30,16 @@ export class FeedNumberer extends BackgroundLoop {
           logger.warn({ epoch: nudge.epoch, head: nudge.head }, 'the feed began a new epoch: the database was failed over or restored');
         }
         epoch = nudge?.epoch ?? epoch;
-        // Whatever was committed since has poked.
+        // Events committed since then have poked the loop.
         return nudge?.events.length === maxNumberedPerRun;
       },
       logger,
     );
   }
 
-  /** Tells followers of events that have numbers now. */
+  /** Publishes newly numbered events to followers. */
   nudge(nudge: FeedNudge): void {
-    // While the server is away the client would keep it, and send it late.
+    // While the server is down, the NATS client would buffer the nudge and send it late.
     if (!this.nats.isUp) return;
     const full = Buffer.from(JSON.stringify(nudge));
     const bytes = full.length <= maxNudgeBytes ? full : Buffer.from(JSON.stringify({ ...nudge, events: [] }));

@@ -6,21 +6,25 @@ import { Gauge, type Registry } from 'prom-client';
 import type { FeedTable } from './feed.js';
 
 export interface FeedRetentionOptions {
-  /** How long events are kept at least, in milliseconds. */
+  /** Minimum age, in milliseconds, at which an event's body may be deleted. */
   readonly keepMs: number;
-  /** A follower that did not ask for this long is waited for no longer. */
+  /** Milliseconds without a poll after which deletion no longer waits for a follower. */
   readonly absenceMs: number;
-  /** For so long after the start all are waited for: nobody could ask while the feed itself was away. 10 minutes if absent. */
+  /**
+   * Milliseconds after the start during which deletion waits for all followers, since none could poll while the feed was
+   * down. Default: 10 minutes.
+   */
   readonly graceMs?: number;
 }
 
-/** How a follower stands to the feed. */
+/** How far a follower is behind the feed. */
 interface FollowerState {
   readonly name: string;
-  /** Events that it has not passed. */
+  /** Number of events that it has not confirmed. */
   readonly lag: number;
-  /** Age of the first of those that are kept, 0 if there is none. */
+  /** Age of the oldest unconfirmed event that still has its body; 0 without one. */
   readonly behindSeconds: number;
+  /** Time since its last poll. */
   readonly unseenSeconds: number;
 }
 
@@ -29,9 +33,10 @@ const intervalMs = 60_000;
 const centuryMs = 100 * 365 * 86_400_000;
 
 /**
- * Drops the bodies of events that are old enough **and** that every follower has passed, oldest first, in small batches;
- * number, id and all else of the row stay. The newest event is always kept, so that a page from before what is kept leads
- * to an event. On every replica; one at a time drops. Says in metrics and in the log (README) who holds events back.
+ * Deletes the bodies of events that are old enough **and** that every follower has confirmed, oldest first, in small
+ * batches. The row stays, with its number and id. The newest event always keeps its body, so that a follower that is behind
+ * the retained events still arrives at one. Runs on every replica; one deletes at a time. Reports in metrics and in the log
+ * (README) which followers hold events back.
  */
 export class FeedRetention extends BackgroundLoop {
   private readonly findEnd: Statement;
@@ -40,8 +45,8 @@ export class FeedRetention extends BackgroundLoop {
   private readonly findOldestAge: string;
   private readonly findUnnumbered: string;
   private readonly gauges: ReturnType<typeof gaugesIn>;
-  /** Names that were complained about, so that each is once. */
-  private complaints = new Set<string>();
+  /** Conditions reported in the last run; each is logged once, when it begins. */
+  private reported = new Set<string>();
   private readonly startedAt = performance.now();
 
   constructor(
@@ -93,12 +98,12 @@ export class FeedRetention extends BackgroundLoop {
     return performance.now() - this.startedAt < graceMs ? Math.max(absenceMs, centuryMs) : absenceMs;
   }
 
-  /** @returns how many bodies it dropped, at most 1,000: then there may be more */
+  /** @returns the number of bodies deleted, at most 1,000, in which case there may be more */
   drop(): Promise<number> {
     return this.database.transaction(async (tx) => {
       const [kept] = await tx.query<{ oldest: number }>('SELECT oldest FROM feed_kept FOR UPDATE SKIP LOCKED');
       if (!kept) return 0;
-      // In a new statement: a follower that was set back says so before it reads.
+      // A second statement, so that it sees a follower that confirmed a lower number after a restore: it does so before it reads.
       const passed = onlyRow(
         await tx.query<{ by: number | null }>(
           `SELECT min(passed) AS by FROM feed_followers WHERE seen_at > now() - $1 * interval '1 millisecond'`,
@@ -126,22 +131,22 @@ export class FeedRetention extends BackgroundLoop {
       this.gauges.behind.set({ follower: name }, behindSeconds);
       this.gauges.unseen.set({ follower: name }, unseenSeconds);
     }
-    this.complain(followers, logger);
+    this.report(followers, logger);
   }
 
-  private complain(followers: readonly FollowerState[], logger: Logger): void {
-    const before = this.complaints;
-    this.complaints = new Set();
-    const once = (key: string, say: () => void): void => {
-      this.complaints.add(key);
-      if (!before.has(key)) say();
+  private report(followers: readonly FollowerState[], logger: Logger): void {
+    const before = this.reported;
+    this.reported = new Set();
+    const once = (key: string, log: () => void): void => {
+      this.reported.add(key);
+      if (!before.has(key)) log();
     };
     for (const { name, ...state } of followers) {
       if (state.unseenSeconds * 1_000 > this.absenceMs) {
         once(`absent ${name}`, () =>
-          logger.error({ follower: name, ...state }, 'follower of the feed is absent: old events no longer wait for it'));
+          logger.error({ follower: name, ...state }, 'follower of the feed is absent: retention no longer waits for it'));
       } else if (state.behindSeconds * 1_000 > this.retention.keepMs) {
-        once(`behind ${name}`, () => logger.warn({ follower: name, ...state }, 'follower holds old events of the feed back'));
+        once(`behind ${name}`, () => logger.warn({ follower: name, ...state }, 'follower prevents deletion of old feed events'));
       }
     }
   }
@@ -151,10 +156,10 @@ const gaugesIn = (metrics: Registry) => {
   const registers = [metrics];
   const perFollower = (name: string, help: string) => new Gauge({ name, help, labelNames: ['follower'], registers });
   return {
-    oldestAge: new Gauge({ name: 'feed_oldest_age_seconds', help: 'Age of the oldest event that is kept', registers }),
-    unnumbered: new Gauge({ name: 'feed_unnumbered', help: 'Events that have no number yet, so that nobody can follow them', registers }),
-    lag: perFollower('feed_follower_lag', 'Events that the follower has not passed, and that are kept for it'),
-    behind: perFollower('feed_follower_behind_seconds', 'Age of the first event that the follower has not passed'),
-    unseen: perFollower('feed_follower_unseen_seconds', 'Time since the follower asked last'),
+    oldestAge: new Gauge({ name: 'feed_oldest_age_seconds', help: 'Age of the oldest retained event', registers }),
+    unnumbered: new Gauge({ name: 'feed_unnumbered', help: 'Events without a number, which followers cannot read yet', registers }),
+    lag: perFollower('feed_follower_lag', 'Events that the follower has not confirmed'),
+    behind: perFollower('feed_follower_behind_seconds', 'Age of the oldest event that the follower has not confirmed'),
+    unseen: perFollower('feed_follower_unseen_seconds', 'Time since the last poll of the follower'),
   };
 };

@@ -9,7 +9,7 @@ describe('a feed', () => {
   });
   afterEach(() => service.close());
 
-  it('is dense and in the order of each thing, with two replicas numbering while eight write 50,000 events', async () => {
+  it('has no gaps and keeps the order of each thing while two replicas number and eight writers append 50,000 events', async () => {
     let writing = true;
     const number = async (): Promise<void> => {
       while (writing) await service.feed.number();
@@ -40,12 +40,12 @@ describe('a feed', () => {
     expect(outOfOrder).toEqual([]);
   }, 60_000);
 
-  it('writes nothing while there is nothing to number, and its follower asks again', async () => {
+  it('writes nothing while there are no new events, neither for numbering nor for a follower that polls', async () => {
     await service.change(1);
     await service.numberAll();
     const read = () => service.feed.readFor('books', { seq: 1 }, 10);
     await read();
-    // A lock would show as the row's xmax.
+    // A row lock would be visible in xmax.
     const rows = () =>
       service.database.query(
         `SELECT 'feed_head' AS of, ctid::text, xmin::text, xmax::text FROM feed_head
@@ -65,12 +65,12 @@ describe('a feed', () => {
       await service.change(1);
       await service.change(1);
       await service.numberAll();
-      // The replica had only the first; its promotion began another timeline.
+      // The replica had only the first event; its promotion began a new timeline.
       await service.database.query('DELETE FROM thing_events WHERE feed_seq > 1');
       await service.database.query(`UPDATE feed_head SET head = 1, timeline = '000000FF'`);
     };
 
-    it('never gives a number a second time', async () => {
+    it('never assigns a number twice', async () => {
       const { epoch } = await service.feed.head();
       await failOver();
       await service.change(2);
@@ -81,7 +81,7 @@ describe('a feed', () => {
       expect((await service.feed.read({ seq: 2, id: randomUUID() }, 10)).events).toMatchObject([{ seq: nudge!.events[0]!.seq }]);
     });
 
-    it('says so before there is another event, and once', async () => {
+    it('begins one new epoch, even before the next event', async () => {
       const { epoch } = await service.feed.head();
       await failOver();
       const nudge = await service.feed.number();
@@ -92,7 +92,7 @@ describe('a feed', () => {
     });
   });
 
-  it('does not number what is not committed, and does after', async () => {
+  it('numbers events only after their commit', async () => {
     await service.change(1);
     await service.numberAll();
     let committed: (() => void) | undefined;
@@ -111,7 +111,7 @@ describe('a feed', () => {
     expect((await service.numbered()).map((event) => event.seq)).toEqual([1, 2, 3]);
   });
 
-  it('serves pages that go on where the last one ended, and knows its own history', async () => {
+  it('serves pages that continue where the last one ended, and recognises positions of its own history', async () => {
     await service.change(...Array.from({ length: 25 }, (_, n) => n + 1));
     await service.numberAll();
     const all = await service.numbered();

@@ -4,45 +4,45 @@ import { tracing } from '@plant-shop/platform/telemetry/tracing';
 import type { FeedEvent, FeedHead, FeedNudge, FeedPage, FeedPosition } from './event.js';
 
 /**
- * The table that a service appends its events to, in the transaction of the change that they tell of. It has the columns
- * `position` (identity), `event_id`, `body` (null once it was dropped for its age: `FeedRetention`), `traceparent` (null when
- * nobody traces) and `feed_seq` (unique, null until numbered); a row without an event id is none of the feed's. The service's schema also has the feed's own tables
- * (README).
+ * The table that a service appends its events to, in the transaction of the change that they describe. Its columns include
+ * `position` (identity), `event_id`, `body` (null once `FeedRetention` has deleted it), `traceparent` (null for untraced
+ * changes) and `feed_seq` (unique, null until numbered). The feed ignores rows without an event id. The service's schema
+ * also has the feed's own tables (README).
  */
 export interface FeedTable {
   readonly table: string;
-  /** The column that says whose event it is. */
+  /** The column with the account that may see the event. */
   readonly subject: string;
-  /** The column that says when it happened. */
+  /** The column with the time of the event. */
   readonly time: string;
 }
 
-/** Events that are numbered together at most. */
+/** The most events that one run numbers. */
 export const maxNumberedPerRun = 1_000;
-/** A page travels in one frame. */
+/** A page has to fit into one RPC frame. */
 const maxPageBytes = 512 * 1024;
 
 /**
- * More events than a replica can have lost when it is promoted: where a history may have lost its tail, numbers go on
- * beyond what the tail could have used.
+ * More events than a promoted replica can lack. When a history may have lost its last events, numbering skips this many
+ * numbers, so that none of the lost ones is assigned again.
  */
-const mostLost = 1_000_000;
-/** Of the WAL that this server writes: a promotion and a point-in-time recovery each begin another one. */
+const failoverSkip = 1_000_000;
+/** The WAL timeline that this server writes: each promotion and each point-in-time recovery begins a new one. */
 const currentTimeline = `substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)`;
 
 /**
- * SQL of a part of the statement that appends events: gives them their numbers in their own transaction, which spares an update of
- * each row and a transaction. Only for events that none of their subject comes before, since earlier ones may wait for `number`.
- * Waits for nobody: whoever holds the lock may have been paused. Returns no row while another transaction numbers and after a
- * failover; the events are then appended without numbers.
- * @param count SQL of how many there are: they are numbered up to `head`
+ * Returns SQL for the statement that appends events: it assigns their numbers in the same transaction, which saves an update
+ * of each row and a second transaction. Use it only for the first event of a subject: earlier events of a subject may still
+ * wait for `number`. It never waits for the lock, whose holder may be paused. While another transaction numbers, and after a
+ * failover, it returns no row; append the events without numbers then.
+ * @param count SQL expression for the number of events; the last one gets the number `head`
  */
 export const assignNumbers = (count: string): string => `
   UPDATE feed_head SET head = head + ${count}
   WHERE only_row = (SELECT only_row FROM feed_head WHERE timeline = ${currentTimeline} FOR UPDATE SKIP LOCKED)
   RETURNING epoch, head`;
 
-/** What an event costs beside its body: names, quotes, id and subject. */
+/** Estimated size of an event in a page: the body, and 200 bytes for member names, quotes, id and subject. */
 const bytesOf = (event: FeedEvent): number => Buffer.byteLength(event.body) + 200;
 
 export class Feed {
@@ -59,8 +59,8 @@ export class Feed {
   ) {
     const event = `feed_seq AS seq, event_id AS id, ${subject} AS subject, body, traceparent`;
     const unnumbered = `SELECT position FROM ${table} WHERE feed_seq IS NULL AND event_id IS NOT NULL ORDER BY position`;
-    // A lock is a write, which waits for the disk: none without an event. Not EXISTS, which would lose the order, and with it
-    // the index.
+    // Locks only if there is something to number: a row lock is a write, which waits for the disk. EXISTS would drop the ORDER BY,
+    // and with it the index.
     this.lockHeadToNumber = {
       name: 'feed-lock-head-to-number',
       text: `
@@ -98,13 +98,13 @@ export class Feed {
   }
 
   /**
-   * Numbers what is not numbered yet, one replica at a time, in a short transaction of separate statements: one statement
-   * that locked and looked would look at the time before its wait, and leave holes that never close. Rows are taken by the
-   * position that was drawn under the lock of what they tell of, so the events of one thing are numbered in their order.
+   * Numbers events that have no number yet, one replica at a time, in one short transaction. Locking and reading are two
+   * statements: a single one would read the snapshot taken before the lock wait and leave permanent gaps. Rows are read by
+   * `position`, which is drawn under the lock of the event's subject, so the events of one subject are numbered in order.
    *
-   * On another timeline than before, the database was failed over to a replica, which may have lacked the last events.
-   * Followers may have them. A new epoch begins first, so that the numbers of lost events are never given again.
-   * @returns the events numbered, at most 1,000; more may be waiting then. Undefined: there was none, and no new epoch
+   * A changed WAL timeline means that the database failed over to a replica, which may lack the last events, while followers
+   * may have them. A new epoch then begins first, so that the numbers of lost events are never assigned again.
+   * @returns the events numbered, at most 1,000, in which case more may be waiting. Undefined without events and new epoch
    */
   number(): Promise<FeedNudge | undefined> {
     return this.database.transaction(async (tx) => {
@@ -113,8 +113,8 @@ export class Feed {
         tx.query<{ position: number }>(this.findUnnumbered),
       ]);
       if (!locked) return undefined;
-      const before = locked.isSameTimeline ? locked : await beginEpoch(tx, { agreed: locked.head, last: locked.head + mostLost });
-      // Without the lock, what was found has come meanwhile, and is the next run's. With it, another replica may have been faster.
+      const before = locked.isSameTimeline ? locked : await beginEpoch(tx, { agreed: locked.head, last: locked.head + failoverSkip });
+      // With the lock but without events: another replica numbered them first. Events found without the lock are left to the next run.
       if (unnumbered.length === 0) return locked.isSameTimeline ? undefined : { ...before, after: { seq: before.head }, events: [] };
       const head = before.head + unnumbered.length;
       tx.send({ name: 'feed-set-head', text: 'UPDATE feed_head SET head = $1' }, [head]);
@@ -125,7 +125,7 @@ export class Feed {
       const events = rows.map(toEvent);
       tracing?.causedBy(events.map((one) => one.traceparent));
       const last = events.at(-1)?.seq;
-      if (events.length !== unnumbered.length || last !== head) throw new Error(`the feed would have a hole: ${String(last)} of ${head}`);
+      if (events.length !== unnumbered.length || last !== head) throw new Error(`numbering would leave a gap: ${String(last)} of ${head}`);
       return { epoch: before.epoch, head, after: { seq: before.head, ...previous }, events };
     }, { useGenericPlans: true });
   }
@@ -135,54 +135,54 @@ export class Feed {
   }
 
   /**
-   * What comes after a place, of one snapshot with the head; at most `limit` events, and about 512 KiB. Where what comes
-   * next is no more (dropped for its age, lost with a history), the page says so by `next`.
+   * Returns the events after a position, and the head of the same snapshot: at most `limit` events, and about 512 KiB. When
+   * the next events no longer exist (deleted for their age, or lost with a history), `next` is where the feed continues.
    */
-  async read(place: FeedPosition, limit: number): Promise<FeedPage> {
-    const rows = await this.database.query<PageRow>(this.readPage, [place.seq, place.id ?? null, limit]);
+  async read(position: FeedPosition, limit: number): Promise<FeedPage> {
+    const rows = await this.database.query<PageRow>(this.readPage, [position.seq, position.id ?? null, limit]);
     const [first] = rows;
-    if (!first) throw new Error('the feed has no head');
+    if (!first) throw new Error('feed_head has no row');
     const { epoch, head, next, isHere, isInBreak } = first;
-    return { epoch, head, matches: place.seq === 0 || isHere || isInBreak, next, events: cutToBytes(rows) };
+    return { epoch, head, matches: position.seq === 0 || isHere || isInBreak, next, events: cutToBytes(rows) };
   }
 
   /**
-   * A follower knows numbers that this history does not have: the database was restored from a backup. What it numbered
-   * since it last agreed with the follower gets new numbers, above all that were ever given, under a new epoch. Repeating
-   * it changes nothing.
+   * Resolves a conflict with a follower that has numbers which this history does not have, after a restore from a backup.
+   * Events numbered since the two last agreed get new numbers, above every number ever assigned, under a new epoch.
+   * Repeating the call changes nothing.
    * @param known the follower's last number
    * @param agreed the last number at which both have the same event
    */
   startNewEpoch(known: number, agreed: number): Promise<FeedHead> {
     return this.database.transaction(async (tx) => {
       const { epoch, head } = await lockHead(tx);
-      const isKnown = await tx.query(
+      const alreadyResolved = await tx.query(
         'SELECT 1 FROM feed_breaks WHERE continues_after <= $2 AND begins_at > $1',
         [known, agreed],
       );
-      if (isKnown.length > 0) return { epoch, head };
+      if (alreadyResolved.length > 0) return { epoch, head };
       const last = Math.max(head, known);
       const oldest = onlyRow(await tx.query<{ oldest: number }>('SELECT oldest FROM feed_kept FOR UPDATE')).oldest;
-      // What was dropped cannot be told again: it keeps its numbers.
+      // Events whose bodies are deleted cannot be delivered again, so they keep their numbers.
       await tx.execute(this.clearNumbers, [Math.max(agreed, oldest - 1)]);
       if (agreed < oldest - 1) await tx.execute('UPDATE feed_kept SET oldest = $1', [last + 1]);
       return beginEpoch(tx, { agreed, last });
     });
   }
 
-  /** Like `read`, for a registered follower: what it asks from on, it has passed. */
-  async readFor(follower: string, place: FeedPosition, limit: number): Promise<FeedPage> {
-    await this.notePassed(follower, place.seq);
-    return this.read(place, limit);
+  /** Like `read`, and registers the follower, which confirms all events up to the position. */
+  async readFor(follower: string, position: FeedPosition, limit: number): Promise<FeedPage> {
+    await this.notePassed(follower, position.seq);
+    return this.read(position, limit);
   }
 
-  /** Followers are waited for when old events are dropped: `FeedRetention`. */
+  /** Records how far a follower is: `FeedRetention` keeps what a registered follower still needs. */
   private async notePassed(follower: string, seq: number): Promise<void> {
     await this.database.query(notePassed, [follower, seq]);
   }
 }
 
-/** The row is looked at first: a conflict locks it, also where it changes nothing, and that is a write for each question. */
+/** Skips the upsert while it would change nothing: ON CONFLICT locks the row even then, which would make every poll a write. */
 const notePassed: Statement = {
   name: 'feed-note-passed',
   text: `
@@ -196,7 +196,7 @@ interface PageRow extends FeedHead {
   readonly next: number;
   readonly isHere: boolean;
   readonly isInBreak: boolean;
-  /** Null in the one row of a page without events. */
+  /** Null in the only row of a page without events. */
   readonly seq: number | null;
   readonly id: string;
   readonly subject: string;
@@ -209,7 +209,7 @@ type EventRow = Omit<FeedEvent, 'traceparent'> & { readonly traceparent: string 
 const toEvent = ({ seq, id, subject, body, traceparent }: EventRow): FeedEvent =>
   traceparent === null ? { seq, id, subject, body } : { seq, id, subject, body, traceparent };
 
-/** At least one event fits. */
+/** Returns the leading events that fit into a page, at least one. */
 function cutToBytes(rows: readonly PageRow[]): FeedEvent[] {
   const events: FeedEvent[] = [];
   let bytes = 0;
@@ -218,7 +218,7 @@ function cutToBytes(rows: readonly PageRow[]): FeedEvent[] {
     const event = toEvent({ seq, ...row });
     bytes += bytesOf(event);
     const before = events.at(-1)?.seq;
-    // Where a later epoch begins, another page does.
+    // A page never crosses the start of an epoch.
     if (before !== undefined && (bytes > maxPageBytes || seq > before + 1)) break;
     events.push(event);
   }
@@ -226,7 +226,7 @@ function cutToBytes(rows: readonly PageRow[]): FeedEvent[] {
 }
 
 /**
- * The history after `agreed` is lost or was renumbered: the next event gets the number after `last`.
+ * Begins an epoch because the history after `agreed` is lost or was renumbered. The next event gets the number after `last`.
  * @returns the feed's new head
  */
 async function beginEpoch(tx: Transaction, { agreed, last }: { agreed: number; last: number }): Promise<FeedHead> {

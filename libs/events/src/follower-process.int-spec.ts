@@ -16,7 +16,7 @@ import { FeedNumberer } from './feed-numberer.js';
 import { followForBookkeeping } from './follower.example.js';
 import { FollowingService, type LoggedEvent, ThingsService } from './things.spec.fixture.js';
 
-// Over real NATS: the feed is served by RPC and nudges as its owner does.
+// Over real NATS: the feed is served by RPC and sends nudges, as its owner does.
 
 const logger = createLogger('test', 'fatal');
 
@@ -39,8 +39,11 @@ describe('a service that follows a feed', () => {
     ]);
     numberer = new FeedNumberer(things.feed, feedNats, feedSubject, logger);
     numberer.start();
-    // Only its database: who follows is the example, or another process.
-    books = await FollowingService.open({ read: (place, limit) => things.feed.read(place, limit), startNewEpoch: () => things.feed.head() });
+    // Only its database is used: the follower is the example, or another process.
+    books = await FollowingService.open({
+      read: (position, limit) => things.feed.read(position, limit),
+      startNewEpoch: () => things.feed.head(),
+    });
   });
   afterEach(async () => {
     for (const one of processes.splice(0)) await kill(one);
@@ -52,7 +55,7 @@ describe('a service that follows a feed', () => {
     await nats.stop();
   });
 
-  const happen = async (count: number): Promise<void> => {
+  const addEvents = async (count: number): Promise<void> => {
     for (let left = count; left > 0; left -= 200) {
       await things.change(...Array.from({ length: Math.min(left, 200) }, (_, n) => n + 1));
       numberer.poke();
@@ -69,22 +72,22 @@ describe('a service that follows a feed', () => {
     );
   };
 
-  describe('as the README shows it', () => {
-    it('is quoted there word by word', () => {
+  describe('as in the README', () => {
+    it('is quoted there verbatim', () => {
       const example = readFileSync(new URL('./follower.example.ts', import.meta.url), 'utf8');
       const quoted = example.slice(example.indexOf('export function'));
       expect(readFileSync(new URL('../README.md', import.meta.url), 'utf8')).toContain(`\`\`\`ts\n${quoted}\`\`\``);
     });
 
-    it('books each event once, also while NATS is away and comes back empty', async () => {
+    it('books each event once, even when NATS goes down and restarts empty', async () => {
       const ownNats = await Nats.connect({ url: nats.url, name: 'notifications' }, logger);
       const rpc = new RpcClient(ownNats, 'notifications', logger);
       const follower = followForBookkeeping(books.database, ownNats, rpc, logger);
       try {
-        await happen(300);
+        await addEvents(300);
         await hasBooked(300);
         await nats.stop();
-        await happen(700);
+        await addEvents(700);
         await nats.restart();
         await hasBooked(1_000);
       } finally {
@@ -96,71 +99,71 @@ describe('a service that follows a feed', () => {
   });
 
   describe('when its process is killed', () => {
-    /** @returns what it says, line by line */
-    const start = (hold: 'insert' | 'commit' | 'nowhere'): { child: ChildProcess; said: string[] } => {
+    /** Starts a follower process. @returns it, and the lines that it has printed */
+    const start = (hold: 'insert' | 'commit' | 'nowhere'): { child: ChildProcess; printed: string[] } => {
       const file = fileURLToPath(new URL('../dist/follower-process.spec.fixture.js', import.meta.url));
       const child = spawn(process.execPath, [file, books.databaseUrl, nats.url, hold], { stdio: ['ignore', 'pipe', 'inherit'] });
       processes.push(child);
-      const said: string[] = [];
-      createInterface({ input: child.stdout }).on('line', (line) => void said.push(line));
-      return { child, said };
+      const printed: string[] = [];
+      createInterface({ input: child.stdout }).on('line', (line) => void printed.push(line));
+      return { child, printed };
     };
     const logged = async () => (await books.database.query('SELECT 1 FROM event_log')).length;
 
-    it('between insert and commit: nothing of it happened, and it happens again', async () => {
-      await happen(500);
-      const { child, said } = start('insert');
-      await until(() => said.includes('held'));
+    it('between insert and commit: leaves nothing behind, and the next process does all of it', async () => {
+      await addEvents(500);
+      const { child, printed } = start('insert');
+      await until(() => printed.includes('held'));
       await kill(child);
       expect([await logged(), await books.watermark(), (await booked()).length]).toEqual([0, 0, 0]);
       const next = start('nowhere');
       await hasBooked(500);
-      await until(() => next.said.length > 0);
-      expect(JSON.parse(next.said[0]!)).toMatchObject({ after: 0 });
+      await until(() => next.printed.length > 0);
+      expect(JSON.parse(next.printed[0]!)).toMatchObject({ after: 0 });
     }, 30_000);
 
-    it('between commit and announcement: all of it is in the log, once', async () => {
-      await happen(500);
-      const { child, said } = start('commit');
-      await until(() => said.includes('held'));
+    it('between commit and announcement: leaves all of it in the log, once', async () => {
+      await addEvents(500);
+      const { child, printed } = start('commit');
+      await until(() => printed.includes('held'));
       await kill(child);
       const committed = await books.watermark();
       expect(committed).toBeGreaterThan(0);
       expect([await logged(), (await booked()).length]).toEqual([committed, committed]);
-      await happen(500);
+      await addEvents(500);
       const next = start('nowhere');
       await hasBooked(1_000);
-      await until(() => next.said.length > 0);
-      expect(JSON.parse(next.said[0]!)).toMatchObject({ after: committed });
+      await until(() => next.printed.length > 0);
+      expect(JSON.parse(next.printed[0]!)).toMatchObject({ after: committed });
     }, 30_000);
 
-    it('again and again, two replicas at a time: what is announced leaves out nothing but what died with them', async () => {
+    it('repeatedly, two replicas at a time: announces each event at most once, and logs all of them', async () => {
       const announced: { after: number; upTo: number }[] = [];
-      const hear = ({ said }: { said: string[] }): void => {
-        announced.push(...said.map((line) => JSON.parse(line) as (typeof announced)[number]));
+      const collect = ({ printed }: { printed: string[] }): void => {
+        announced.push(...printed.map((line) => JSON.parse(line) as (typeof announced)[number]));
       };
       let killing = true;
       let written = 0;
       const writing = (async () => {
         for (; killing; written += 20) {
-          await happen(20);
-          // Not faster than anybody can follow.
+          await addEvents(20);
+          // Slow enough for a follower to keep up.
           await new Promise((resolve) => setTimeout(resolve, 20));
         }
       })();
       for (let n = 0; n < 3; n++) {
         const replicas = [start('nowhere'), start('nowhere')];
-        await until(() => replicas.some(({ said }) => said.length > 1));
+        await until(() => replicas.some(({ printed }) => printed.length > 1));
         for (const { child } of replicas) await kill(child);
-        replicas.forEach(hear);
+        replicas.forEach(collect);
       }
       killing = false;
       await writing;
       const last = start('nowhere');
       await hasBooked(written);
-      hear(last);
+      collect(last);
       announced.sort((a, b) => a.after - b.after);
-      // Nothing is announced twice, and never a stretch that runs into the next one.
+      // No event is announced twice, and no two announced ranges overlap.
       for (const [n, { after, upTo }] of announced.entries()) {
         expect(upTo).toBeGreaterThan(after);
         expect(after).toBeGreaterThanOrEqual(announced[n - 1]?.upTo ?? 0);

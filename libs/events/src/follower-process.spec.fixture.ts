@@ -8,13 +8,13 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { Follower } from './follower.js';
 
-// A follower in a process of its own, to be killed: `node follower-process.spec.fixture.js <database> <nats> <hold>`. It says each
-// advance in a line. With `insert` it says `held` when it has written all and committed nothing, with `commit` when it has
-// committed and told nobody, and goes no further. Test code only.
+// A follower in its own process, for tests that kill it: `node follower-process.spec.fixture.js <database> <nats> <hold>`. It
+// prints each advance on a line. With `insert` it prints `held` and blocks after writing and before the commit; with `commit`,
+// after the commit and before the announcement. Test code only.
 
 const [, , databaseUrl = '', natsUrl = '', hold = ''] = process.argv;
 const logger = createLogger('bookkeeping', 'fatal');
-const say = (line: string): void => void writeSync(1, `${line}\n`);
+const print = (line: string): void => void writeSync(1, `${line}\n`);
 
 const database = await Database.connect(
   { url: databaseUrl, applicationName: 'killed', poolSize: 2, migrations: new URL('../test-migrations/', import.meta.url) },
@@ -34,11 +34,11 @@ const follower = new Follower(
     onAdvance: async (tx, { after, upTo }) => {
       await tx.execute('INSERT INTO bookings SELECT event_id, body FROM event_log WHERE seq > $1 AND seq <= $2', [after, upTo]);
       if (hold !== 'insert') return;
-      say('held');
+      print('held');
       await new Promise(() => undefined);
     },
     announce: ({ after, upTo }) => {
-      say(hold === 'commit' ? 'held' : JSON.stringify({ after, upTo }));
+      print(hold === 'commit' ? 'held' : JSON.stringify({ after, upTo }));
       if (hold === 'commit') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     },
   },

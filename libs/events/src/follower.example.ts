@@ -9,7 +9,7 @@ import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import type { FeedNudge } from './event.js';
 import { Follower, type RemoteFeed } from './follower.js';
 
-// From here on the README quotes it, and a test runs it.
+// The README quotes the rest of this file, and a test runs it.
 export function followForBookkeeping(database: Database, nats: Nats, rpc: RpcClient, logger: Logger): Follower {
   const context = () => new RpcContext('bookkeeping', Deadline.in(5_000));
   const feed: RemoteFeed = {

@@ -16,64 +16,65 @@ import {
 import { oldestLogged } from './log-retention.js';
 import { rangesOfNudge, rangeOfPage, type EventRange, type MergedRanges, mergeRanges } from './event-range.js';
 
-/** Events (after, upTo] became part of the whole log just now. */
+/** The events (after, upTo], by which the complete part of the log has just grown. */
 export interface Advance {
   readonly after: number;
   readonly upTo: number;
 }
 
-/** The same for followers of the log, which would otherwise read it. */
+/** An advance with its events, for readers that would otherwise query the log. */
 export interface LoggedRange extends Advance {
   readonly epoch: string;
-  /** How long ago the first of them reached this process, in milliseconds, when they were announced. */
+  /** Milliseconds between the arrival of the first event in this process and the announcement. */
   readonly ageMs: number;
-  /** All of them, in their order. Absent when a gap or a repetition is among them, or another epoch begins: then read the log. */
+  /** All events, in order. Absent when they contain a gap, a repetition or a new epoch: read the log then. */
   readonly events?: readonly FeedEvent[];
 }
 
-/** The feed, as its owner serves it. */
+/** The feed as its owner serves it: `Feed.readFor` and `Feed.startNewEpoch`. */
 export interface RemoteFeed {
-  read(place: FeedPosition, limit: number): Promise<FeedPage>;
+  read(position: FeedPosition, limit: number): Promise<FeedPage>;
   startNewEpoch(known: number, agreed: number): Promise<FeedHead>;
 }
 
 export interface FollowerOptions {
   readonly feed: RemoteFeed;
-  /** What follows from events, in the transaction that makes the log whole up to them. A promise is waited for. */
+  /** Applies the consequences of new events, in the transaction that logs them. A returned promise is awaited. */
   readonly onAdvance: (tx: Transaction, advance: Advance) => unknown;
-  /** After the commit. May be lost with the process: whoever needs it reads the log. */
+  /** Called after the commit. The call is lost if the process dies: what must not be missed has to be read from the log. */
   readonly announce: (logged: LoggedRange) => void;
 }
 
 const pageSize = 1_000;
-/** How often the feed is asked although nobody said that it has grown. */
+/** How often the follower polls the feed without a nudge. */
 const pollMs = 1_000;
-/** How often it is asked although nudges bring everything: the feed keeps old events until it hears that we have passed them. */
+/** How often it polls although nudges bring everything: the feed retains old events until the follower confirms them. */
 const reportMs = 5_000;
-/** How long nudges that may wait are gathered: each transaction waits for the disk, whatever it logs. */
-const gatherMs = 50;
-/** The same while another replica does it: then this one only has to notice that the other has stopped. */
+/** How long nudges that may wait are collected: every transaction waits for the disk, whatever its size. */
+const collectMs = 50;
+/** The same while another replica logs: this one only has to notice when the other stops. */
 const standbyMs = 150;
-/** So long after another replica has logged something it is taken to go on with it. */
-const otherIsAliveMs = 1_000;
-/** Nudges that wait while a transaction runs; what is beyond it is pulled. */
+/** How long after its last announcement another replica is assumed to be logging. */
+const otherAliveMs = 1_000;
+/** The most nudges that wait while a transaction runs; events of dropped ones are pulled. */
 const maxWaiting = 64;
 
 /**
- * Keeps an own, whole copy of a feed. Events come with nudges or are pulled: on a hole, a silence, a start. Nothing beyond
- * a hole is logged or handed on. Replicas may follow at the same time: the watermark's row decides.
+ * Keeps a complete copy of a feed. Events arrive with nudges or are pulled: after missing events, on a timer and at the
+ * start. Nothing beyond missing events is logged or delivered. Replicas may follow at the same time; the lock on the
+ * watermark's row serialises them.
  */
 export class Follower {
   private readonly loop: BackgroundLoop;
-  private waiting: { readonly nudge: FeedNudge; readonly cameAt: number }[] = [];
-  private gathering: NodeJS.Timeout | undefined;
+  private waiting: { readonly nudge: FeedNudge; readonly receivedAt: number }[] = [];
+  private collecting: NodeJS.Timeout | undefined;
   private knownHead = 0;
   private seenWatermark = 0;
   private pulledAt = -Infinity;
   private loggedAt = -Infinity;
   private otherLoggedAt = -Infinity;
-  /** When the log had all that was known of the feed. */
-  private wholeAt = performance.now();
+  /** When the log last had all known events of the feed. */
+  private completeAt = performance.now();
 
   constructor(
     private readonly database: Database,
@@ -88,93 +89,93 @@ export class Follower {
   }
 
   stop(): Promise<void> {
-    clearTimeout(this.gathering);
+    clearTimeout(this.collecting);
     return this.loop.stop();
   }
 
-  /** Events that the feed has and the log has not, as far as is known. */
+  /** Number of events known to be in the feed and not in the log. */
   get lag(): number {
     return Math.max(0, this.knownHead - this.seenWatermark);
   }
 
-  /** For how long there have been such events, in seconds. */
+  /** Seconds since the log last had all known events. */
   get lagSeconds(): number {
-    return this.lag === 0 ? 0 : (performance.now() - this.wholeAt) / 1_000;
+    return this.lag === 0 ? 0 : (performance.now() - this.completeAt) / 1_000;
   }
 
-  /** A nudge came. Late, doubled and lost ones do no harm. */
+  /** Handles a nudge. Late, duplicate and lost nudges are harmless. */
   onNudge(nudge: FeedNudge): void {
-    this.waiting = [...this.waiting, { nudge, cameAt: performance.now() }].slice(-maxWaiting);
-    if (nudge.mayWait && this.waiting.length < maxWaiting / 2) this.gather();
+    this.waiting = [...this.waiting, { nudge, receivedAt: performance.now() }].slice(-maxWaiting);
+    if (nudge.mayWait && this.waiting.length < maxWaiting / 2) this.collect();
     else this.loop.poke();
   }
 
-  /** Another replica has logged events. What it had of nudges need not be taken again: it would cost as much as logging it. */
+  /** Drops nudges whose events another replica has logged: processing them again would cost as much as logging them. */
   onLoggedElsewhere({ epoch, upTo }: Pick<LoggedRange, 'epoch' | 'upTo'>): void {
     this.otherLoggedAt = performance.now();
     this.waiting = this.waiting.filter(({ nudge }) => nudge.epoch !== epoch || nudge.head > upTo);
-    clearTimeout(this.gathering);
-    this.gathering = undefined;
-    if (this.waiting.length > 0) this.gather();
+    clearTimeout(this.collecting);
+    this.collecting = undefined;
+    if (this.waiting.length > 0) this.collect();
   }
 
-  private gather(): void {
-    const isStandby = this.otherLoggedAt > this.loggedAt && performance.now() - this.otherLoggedAt < otherIsAliveMs;
-    this.gathering ??= setTimeout(() => this.loop.poke(), isStandby ? standbyMs : gatherMs);
+  private collect(): void {
+    const isStandby = this.otherLoggedAt > this.loggedAt && performance.now() - this.otherLoggedAt < otherAliveMs;
+    this.collecting ??= setTimeout(() => this.loop.poke(), isStandby ? standbyMs : collectMs);
   }
 
-  /** One round. @returns whether there is more to do at once */
+  /** Runs one round. @returns whether more work is waiting */
   async run(): Promise<boolean> {
-    clearTimeout(this.gathering);
-    this.gathering = undefined;
+    clearTimeout(this.collecting);
+    this.collecting = undefined;
     const nudges = this.waiting;
     this.waiting = [];
-    const stretches = nudges.flatMap(({ nudge }) => rangesOfNudge(nudge));
-    if (stretches.length > 0) {
+    const ranges = nudges.flatMap(({ nudge }) => rangesOfNudge(nudge));
+    if (ranges.length > 0) {
       const head = Math.max(...nudges.map(({ nudge }) => nudge.head));
-      const { upTo, isContiguous: fits } = await this.take(stretches, Math.min(...nudges.map(({ cameAt }) => cameAt)));
+      const { upTo, isContiguous } = await this.log(ranges, Math.min(...nudges.map(({ receivedAt }) => receivedAt)));
       this.knownHead = head;
-      const isReported = performance.now() - this.pulledAt < reportMs;
-      if (upTo >= head && fits && isReported) return this.waiting.length > 0;
+      const hasConfirmed = performance.now() - this.pulledAt < reportMs;
+      if (upTo >= head && isContiguous && hasConfirmed) return this.waiting.length > 0;
     }
     return this.pull();
   }
 
   private async pull(): Promise<boolean> {
-    const place = await findWatermark(this.database);
-    const page = await this.options.feed.read(toPlace(place), pageSize);
+    const watermark = await findWatermark(this.database);
+    const page = await this.options.feed.read(toPosition(watermark), pageSize);
     this.pulledAt = performance.now();
     this.knownHead = page.head;
     if (!page.matches) {
-      await this.repairHistory(place);
+      await this.repairHistory(watermark);
       return true;
     }
-    if (bringsNothing(place, page)) {
-      this.noteWatermark(place.seq);
+    if (isUpToDate(watermark, page)) {
+      this.noteWatermark(watermark.seq);
       return false;
     }
-    const { upTo } = await this.take([rangeOfPage(toPlace(place), page)], this.pulledAt);
-    return upTo < page.head && upTo > place.seq;
+    const { upTo } = await this.log([rangeOfPage(toPosition(watermark), page)], this.pulledAt);
+    return upTo < page.head && upTo > watermark.seq;
   }
 
-  /** Logs what follows on the log, does what follows from it, and moves the watermark, in one transaction. */
-  private async take(stretches: readonly EventRange[], cameAt: number): Promise<MergedRanges> {
-    const { before, taken, others, repetitions } = await this.database.transaction(async (tx) => {
+  /** In one transaction: logs the events that follow the log's end, applies their consequences and moves the watermark. */
+  private async log(ranges: readonly EventRange[], receivedAt: number): Promise<MergedRanges> {
+    const { before, merged, conflicts, repetitions } = await this.database.transaction(async (tx) => {
       const before = await lockWatermark(tx);
-      const known = stretches.flatMap((stretch) => stretch.events.filter((event) => event.seq <= before.seq));
-      const others = await findConflictingSeqs(tx, known);
-      const taken = mergeRanges(toPlace(before), stretches);
-      const { events, upTo, epoch, resumesAt } = taken;
+      const known = ranges.flatMap((range) => range.events.filter((event) => event.seq <= before.seq));
+      const conflicts = await findConflictingSeqs(tx, known);
+      const merged = mergeRanges(toPosition(before), ranges);
+      const { events, upTo, epoch, resumesAt } = merged;
       if (events.length > 0) tracing?.causedBy(events.map((one) => one.traceparent));
       const repetitions = logEvents(tx, events);
       if (epoch !== undefined && resumesAt !== undefined) recordGap(tx, before.seq, resumesAt, epoch);
       if (upTo > before.seq) await this.options.onAdvance(tx, { after: before.seq, upTo });
       if (epoch !== undefined && (upTo > before.seq || epoch !== before.epoch)) setWatermark(tx, upTo, epoch);
-      return { before, taken, others, repetitions };
+      return { before, merged, conflicts, repetitions };
     }, { useGenericPlans: true });
-    const { events, upTo, epoch, resumesAt } = taken;
-    if (others.length > 0) {
-      this.logger.error({ seqs: others.slice(0, 10), count: others.length }, 'the feed gave numbers a second time');
+    const { events, upTo, epoch, resumesAt } = merged;
+    if (conflicts.length > 0) {
+      this.logger.error({ seqs: conflicts.slice(0, 10), count: conflicts.length }, 'feed and log have different events under one number');
     }
     if (resumesAt !== undefined) {
       this.logger.error({ after: before.seq, resumesAt }, 'the feed no longer has these events: gap in the log');
@@ -182,25 +183,25 @@ export class Follower {
     this.noteWatermark(upTo);
     if (upTo > before.seq && epoch !== undefined) {
       this.loggedAt = performance.now();
-      const areAll = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
-      this.options.announce({ after: before.seq, upTo, epoch, ageMs: performance.now() - cameAt, ...(areAll && { events }) });
+      const isComplete = resumesAt === undefined && epoch === before.epoch && repetitions().length === 0;
+      this.options.announce({ after: before.seq, upTo, epoch, ageMs: performance.now() - receivedAt, ...(isComplete && { events }) });
     }
-    return { ...taken, isContiguous: taken.isContiguous && others.length === 0 };
+    return { ...merged, isContiguous: merged.isContiguous && conflicts.length === 0 };
   }
 
   private noteWatermark(seq: number): void {
     this.seenWatermark = seq;
-    if (this.lag === 0) this.wholeAt = performance.now();
+    if (this.lag === 0) this.completeAt = performance.now();
   }
 
-  /** One of the two databases was set back. Finds the last event that both have, and asks the feed to go on beyond us. */
-  private async repairHistory(place: Watermark): Promise<void> {
-    const agreed = await this.lastAgreed(place.seq);
-    const { epoch, head } = await this.options.feed.startNewEpoch(place.seq, agreed);
-    this.logger.error({ watermark: place.seq, agreed, epoch, head }, 'the feed has another history: it goes on beyond ours');
+  /** After a restore of one of the databases: finds the last common event and has the feed continue beyond the log's last number. */
+  private async repairHistory(watermark: Watermark): Promise<void> {
+    const agreed = await this.lastAgreed(watermark.seq);
+    const { epoch, head } = await this.options.feed.startNewEpoch(watermark.seq, agreed);
+    this.logger.error({ watermark: watermark.seq, agreed, epoch, head }, 'the feed had another history: it continues in a new epoch');
   }
 
-  /** @returns 0 when what they agreed on is too old to be kept */
+  /** Returns the number of the last event that feed and log have in common; 0 when it is older than what both retain. */
   private async lastAgreed(upTo: number): Promise<number> {
     const oldestInFeed = (await this.options.feed.read({ seq: 0 }, 1)).next;
     const oldest = Math.max(oldestInFeed, await oldestLogged(this.database));
@@ -213,17 +214,17 @@ export class Follower {
     return 0;
   }
 
-  /** The last number of the page after a place up to which both have the same; undefined if they differ at once. */
+  /** Returns the last number up to which feed and log agree in the page after a number; undefined if they differ from its start. */
   private async agreedOnPage(after: number): Promise<number | undefined> {
     const { events } = await this.options.feed.read({ seq: after }, pageSize);
-    const ours = await idsBetween(this.database, after, events.at(-1)?.seq ?? after);
-    const differs = events.findIndex((event) => ours.get(event.seq) !== event.id);
+    const logged = await idsBetween(this.database, after, events.at(-1)?.seq ?? after);
+    const differs = events.findIndex((event) => logged.get(event.seq) !== event.id);
     return events.slice(0, differs === -1 ? undefined : differs).at(-1)?.seq;
   }
 }
 
-/** The feed ends where the log does. Nothing is locked for that: a lock is a write, and it is asked each second. */
-const bringsNothing = ({ seq, epoch }: Watermark, page: FeedPage): boolean =>
+/** Whether the feed ends where the log does. Checked without a lock, since a row lock is a write and this runs every second. */
+const isUpToDate = ({ seq, epoch }: Watermark, page: FeedPage): boolean =>
   page.events.length === 0 && page.next === seq + 1 && page.epoch === epoch;
 
-const toPlace = ({ seq, id }: Watermark): FeedPosition => (id === null ? { seq } : { seq, id });
+const toPosition = ({ seq, id }: Watermark): FeedPosition => (id === null ? { seq } : { seq, id });

@@ -4,13 +4,13 @@ import { onlyRow } from '@plant-shop/platform/postgres/rows';
 import { BackgroundLoop } from '@plant-shop/platform/service/background-loop';
 import { Gauge, type Registry } from 'prom-client';
 
-/** The lowest number that somebody still needs, undefined for none. Asked in the transaction that deletes. */
+/** Returns the lowest number still needed, undefined for none. Called in the transaction that deletes. */
 export type LowestNeeded = (tx: Transaction) => Promise<number | undefined>;
 
 export interface LogRetentionOptions {
-  /** How long events stay in the log at least, in milliseconds. */
+  /** Minimum time, in milliseconds, that an event stays in the log. */
   readonly keepMs: number;
-  /** Events from the lowest of these numbers on stay, however old they are. */
+  /** Events from the lowest of these numbers on stay, whatever their age. */
   readonly needs: readonly LowestNeeded[];
 }
 
@@ -31,8 +31,8 @@ const findOldestAge = `
   WHERE seq >= (SELECT oldest FROM log_kept) ORDER BY seq LIMIT 1`;
 
 /**
- * Deletes the log's oldest events when they are old enough and nobody needs them, in small batches. The event at the
- * watermark stays: by its id the feed recognises this log. On every replica; one at a time deletes.
+ * Deletes the log's oldest events once they are old enough and no longer needed, in small batches. The event at the
+ * watermark stays, because the feed recognises this log by its id. Runs on every replica; one deletes at a time.
  */
 export class LogRetention extends BackgroundLoop {
   constructor(
@@ -57,12 +57,12 @@ export class LogRetention extends BackgroundLoop {
     });
   }
 
-  /** @returns how many events it deleted, at most 1,000: then there may be more */
+  /** @returns the number of events deleted, at most 1,000, in which case there may be more */
   sweep(): Promise<number> {
     return this.database.transaction(async (tx) => {
       const [kept] = await tx.query<{ oldest: number }>('SELECT oldest FROM log_kept FOR UPDATE SKIP LOCKED');
       if (!kept) return 0;
-      // In new statements: whoever held the row has said meanwhile what it needs.
+      // Separate statements, which see what `lockLogForShare` callers have committed since.
       const watermark = onlyRow(await tx.query<{ watermark: number }>('SELECT watermark FROM feed_watermark')).watermark;
       let needed = watermark;
       for (const need of this.retention.needs) needed = Math.min(needed, (await need(tx)) ?? watermark);
@@ -75,12 +75,12 @@ export class LogRetention extends BackgroundLoop {
   }
 }
 
-/** Events from this number on are in the log, as far as they exist. */
+/** Returns the number from which on the log has all events that exist. */
 export async function oldestLogged(db: Pick<Database | Transaction, 'query'>): Promise<number> {
   return onlyRow(await db.query<{ oldest: number }>({ name: 'log-oldest', text: 'SELECT oldest FROM log_kept' })).oldest;
 }
 
-/** The same, and nothing is deleted until the transaction ends: for one that is going to refer to old events. */
+/** Like `oldestLogged`, and blocks deletion until the transaction ends. For transactions that will refer to old events. */
 export async function lockLogForShare(tx: Transaction): Promise<number> {
   return onlyRow(await tx.query<{ oldest: number }>('SELECT oldest FROM log_kept FOR SHARE')).oldest;
 }

@@ -5,7 +5,7 @@ import { createDatabase } from '@plant-shop/testing/postgres';
 import type { FeedNudge } from './event.js';
 import { findWatermark } from './event-log.js';
 import { Feed, type FeedTable } from './feed.js';
-import { Follower, type FollowerOptions, type LoggedRange as HandedOn, type RemoteFeed } from './follower.js';
+import { Follower, type FollowerOptions, type LoggedRange, type RemoteFeed } from './follower.js';
 
 const migrations = new URL('../test-migrations/', import.meta.url);
 const silent = createLogger('test', 'fatal');
@@ -27,7 +27,7 @@ async function openDatabase(poolSize: number): Promise<{ database: Database; url
   return { database, url: test.url, close: () => database.close().then(() => test.drop()) };
 }
 
-/** A service that has things, and a feed of what happens to them. Test code only. */
+/** A service with things, and a feed of their changes. Test code only. */
 export class ThingsService {
   readonly feed: Feed;
 
@@ -43,7 +43,7 @@ export class ThingsService {
     return new ThingsService(database, close);
   }
 
-  /** Changes things as a service does: row locked, then the event appended, then committed. */
+  /** Changes things as a service does: locks the rows, appends the events, commits. */
   change(...thingIds: number[]): Promise<void> {
     return this.database.transaction(async (tx) => {
       const sorted = [...new Set(thingIds)].sort((a, b) => a - b);
@@ -84,9 +84,9 @@ export class ThingsService {
   }
 }
 
-/** A service that follows it, with everything that it handed on. Test code only. */
+/** A service that follows the feed, and records what it announces. Test code only. */
 export class FollowingService {
-  readonly advances: HandedOn[] = [];
+  readonly advances: LoggedRange[] = [];
   follower: Follower;
 
   private constructor(
@@ -94,18 +94,18 @@ export class FollowingService {
     readonly databaseUrl: string,
     private readonly closeDatabase: () => Promise<void>,
     feed: RemoteFeed,
-    private readonly given: Partial<FollowerOptions>,
+    private readonly overrides: Partial<FollowerOptions>,
     private readonly logger: Logger,
   ) {
     this.follower = this.create(feed);
   }
 
-  static async open(feed: RemoteFeed, given: Partial<FollowerOptions> = {}, logger = silent): Promise<FollowingService> {
+  static async open(feed: RemoteFeed, overrides: Partial<FollowerOptions> = {}, logger = silent): Promise<FollowingService> {
     const { database, url, close } = await openDatabase(4);
-    return new FollowingService(database, url, close, feed, given, logger);
+    return new FollowingService(database, url, close, feed, overrides, logger);
   }
 
-  /** A new process on the same data; the one before must have been stopped. */
+  /** Starts a new follower on the same data, as a new process would; the previous one must have been stopped. */
   restart(feed: RemoteFeed): void {
     this.follower = this.create(feed);
     this.follower.start();
@@ -116,7 +116,7 @@ export class FollowingService {
       feed,
       onAdvance: async () => undefined,
       announce: (logged) => void this.advances.push(logged),
-      ...this.given,
+      ...this.overrides,
     };
     return new Follower(this.database, options, this.logger);
   }
@@ -125,7 +125,7 @@ export class FollowingService {
     return (await findWatermark(this.database)).seq;
   }
 
-  /** What was handed on: up to the watermark, without repetitions. */
+  /** Returns the delivered events: up to the watermark, without repetitions. */
   log(): Promise<LoggedEvent[]> {
     return this.database.query<LoggedEvent & Record<string, unknown>>(
       `SELECT seq, event_id AS id, body FROM event_log, feed_watermark

@@ -122,7 +122,7 @@ export const bugs: readonly Bug[] = [
     id: 'hole',
     name: 'events beyond a gap are logged and delivered',
     edits: [
-      { file: 'libs/events/dist/event-range.js', find: 'if (!same || same.id !== at.id) {', replace: 'if (false) {' },
+      { file: 'libs/events/dist/event-range.js', find: 'if (!common || common.id !== before.id) {', replace: 'if (false) {' },
       { file: 'libs/events/dist/event-range.js', find: 'if (event.seq !== last.seq + 1)', replace: 'if (event.seq <= last.seq)' },
       // Delays or drops some nudges, which the unmodified code tolerates.
       {
