@@ -51,7 +51,7 @@ describe('access tokens', () => {
   const signed = (payload: object = {}, header = {}, by = key): Promise<string> =>
     new SignJWT({ exp: inAnHour(), ...claims, ...payload }).setProtectedHeader({ alg: 'ES256', kid: 'one', typ: 'at+jwt', ...header }).sign(by);
 
-  it('lead to their subject, client and known scopes', async () => {
+  it('yield their subject, client and known scopes', async () => {
     await expect(tokens.verify(await signed())).resolves.toMatchObject({
       userId: subject,
       clientId: 'c1',
@@ -60,14 +60,14 @@ describe('access tokens', () => {
     });
   });
 
-  it('end with themselves, the key that signed them, their client, what was granted to it, and the secret that it showed', async () => {
+  it('are revoked by id, signing key, client, grant and client secret', async () => {
     const plain = await tokens.verify(await signed());
     expect(revocationKeysOf(plain)).toEqual(['accessToken:j1', 'signingKey:one', 'client:c1']);
     const granted = await tokens.verify(await signed({ grant_id: 'g1', secret_id: 's1' }));
     expect(revocationKeysOf(granted)).toEqual(['accessToken:j1', 'signingKey:one', 'client:c1', 'grant:g1', 'clientSecret:s1']);
   });
 
-  it('without a scope permit nothing', async () => {
+  it('without a scope have no permissions', async () => {
     await expect(tokens.verify(await signed({ scope: undefined }))).resolves.toMatchObject({ permissions: [] });
   });
 
@@ -75,15 +75,15 @@ describe('access tokens', () => {
     ['another issuer', { iss: 'https://evil.example' }, {}],
     ['another audience', { aud: 'https://other.example' }, {}],
     ['no audience', { aud: undefined }, {}],
-    ['an end in the past', { exp: 1 }, {}],
-    ['no end', { exp: undefined }, {}],
+    ['an expiry in the past', { exp: 1 }, {}],
+    ['no expiry', { exp: undefined }, {}],
     ['no id', { jti: undefined }, {}],
     ['no client', { client_id: undefined }, {}],
     ['no subject', { sub: undefined }, {}],
-    ['a subject that is no user', { sub: 'c1' }, {}],
-    ['a scope that is no text', { scope: 7 }, {}],
-    ['a grant that is no text', { grant_id: 7 }, {}],
-    ['a beginning in the future', { nbf: Math.floor(Date.now() / 1_000) + 600 }, {}],
+    ['a subject that is not a user', { sub: 'c1' }, {}],
+    ['a scope that is not a string', { scope: 7 }, {}],
+    ['a grant that is not a string', { grant_id: 7 }, {}],
+    ['a start in the future', { nbf: Math.floor(Date.now() / 1_000) + 600 }, {}],
     ['the type of an ID token', {}, { typ: 'JWT' }],
     ['no type', {}, { typ: undefined }],
     ['an unknown key id', {}, { kid: 'nine' }],
@@ -92,21 +92,21 @@ describe('access tokens', () => {
     await expect(tokens.verify(await signed(payload, header))).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it.each([-600_000, 600_000])("are judged by identity's clock, not by this process's: %d ms apart", async (skew) => {
+  it.each([-600_000, 600_000])("are validated by identity's clock, not this process's: %d ms apart", async (skew) => {
     time = Date.now() + skew;
     const second = Math.floor(time / 1_000);
     await expect(tokens.verify(await signed({ iat: second, nbf: second, exp: second + 1 }))).resolves.toMatchObject({ jti: 'j1' });
-    const ended = await signed({ exp: second + 60 });
-    await expect(tokens.verify(ended)).resolves.toMatchObject({ expiresAt: (second + 60) * 1_000 });
+    const token = await signed({ exp: second + 60 });
+    await expect(tokens.verify(token)).resolves.toMatchObject({ expiresAt: (second + 60) * 1_000 });
     time += 60_000;
-    await expect(tokens.verify(ended)).rejects.toMatchObject({ code: 'credential-refused' });
+    await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
   it('are refused when another key signed them', async () => {
     await expect(tokens.verify(await signed({}, {}, otherKey))).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('are refused when they are signed with a public key as secret', async () => {
+  it('are refused when signed with HMAC and a public key as the secret', async () => {
     const secret = new TextEncoder().encode(JSON.stringify(jwk));
     const token = await new SignJWT({ ...claims, exp: inAnHour() }).setProtectedHeader({ alg: 'HS256', kid: 'one', typ: 'at+jwt' }).sign(secret);
     await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'credential-refused' });
@@ -118,17 +118,17 @@ describe('access tokens', () => {
     await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it.each(['a.b.c', 'eyJhbGciOiJFUzI1NiJ9.e30.AAAA', '..'])('are refused when they are nonsense: %s', async (token) => {
+  it.each(['a.b.c', 'eyJhbGciOiJFUzI1NiJ9.e30.AAAA', '..'])('are refused when malformed: %s', async (token) => {
     await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('are verified with keys that are read once', async () => {
+  it('are verified with keys that are read only once', async () => {
     await tokens.verify(await signed());
     await tokens.verify(await signed());
     expect(reads).toBe(1);
   });
 
-  it('of a new key are accepted as soon as it is published', async () => {
+  it('signed by a new key are accepted as soon as it is published', async () => {
     await tokens.verify(await signed());
     published = [jwk, otherJwk];
     now += 6_000;
@@ -136,7 +136,7 @@ describe('access tokens', () => {
     expect(reads).toBe(2);
   });
 
-  it('with made-up key ids lead to identity at most every five seconds', async () => {
+  it('with made-up key ids cause a read of the keys at most every five seconds', async () => {
     for (let n = 0; n < 50; n++) {
       now += 100;
       await expect(tokens.verify(await signed({}, { kid: `made-up-${n}` }))).rejects.toMatchObject({ code: 'credential-refused' });
@@ -144,14 +144,14 @@ describe('access tokens', () => {
     expect(reads).toBeLessThanOrEqual(2);
   });
 
-  it('of a key that takes over at once are accepted as soon as the old keys are forgotten', async () => {
+  it('signed by a replacement key are accepted as soon as the old keys are discarded', async () => {
     await tokens.verify(await signed());
     published = [otherJwk];
     tokens.forgetKeys();
     await expect(tokens.verify(await signed({}, { kid: 'two' }, otherKey))).resolves.toMatchObject({ kid: 'two' });
   });
 
-  it('of a withdrawn key are refused within five minutes', async () => {
+  it('signed by a withdrawn key are refused within five minutes', async () => {
     const token = await signed();
     await tokens.verify(token);
     published = [otherJwk];
@@ -159,12 +159,12 @@ describe('access tokens', () => {
     await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'credential-refused' });
   });
 
-  it('are neither right nor wrong while there are no keys to verify with', async () => {
-    const away = new AccessTokens({
+  it('cause `unavailable` while there are no keys to verify with', async () => {
+    const tokensWithoutKeys = new AccessTokens({
       publicUrl,
-      readKeys: () => Promise.reject(new CodedError('unavailable', 'identity is away')),
+      readKeys: () => Promise.reject(new CodedError('unavailable', 'identity is down')),
       identityTime: () => time,
     });
-    await expect(away.verify(await signed())).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(tokensWithoutKeys.verify(await signed())).rejects.toMatchObject({ code: 'unavailable' });
   });
 });

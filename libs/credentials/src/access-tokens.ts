@@ -5,16 +5,16 @@ import { createLocalJWKSet, errors, type JWTPayload, jwtVerify, type JWTVerifyGe
 import { CredentialRefused } from './credential-refused.js';
 import { revocationKey } from './revocation-log.js';
 
-/** What a valid access token says. */
+/** The claims of a valid access token. */
 export interface AccessToken {
   readonly jti: string;
-  /** The key that signed it. */
+  /** Id of the key that signed the token. */
   readonly kid: string;
   readonly clientId: string;
   readonly userId: string;
-  /** What a user granted to the client; absent in tokens that a client got for itself. */
+  /** The user's grant to the client; absent in tokens that a client obtained for itself. */
   readonly grantId?: string;
-  /** The client secret that it was issued for; absent for clients that have none. */
+  /** The client secret that the token was issued for; absent for clients without a secret. */
   readonly secretId?: string;
   readonly permissions: readonly Permission[];
   /** Milliseconds since the epoch, by identity's clock. */
@@ -22,21 +22,21 @@ export interface AccessToken {
 }
 
 export interface AccessTokensOptions {
-  /** The public address: issuer of the tokens, and with `/v3` their audience. */
+  /** The public address: the tokens' issuer, and with `/v3` appended their audience. */
   readonly publicUrl: string;
   readonly readKeys: () => Promise<SigningKeys>;
   /** Identity's clock, in milliseconds since the epoch. */
   readonly identityTime: () => number;
 }
 
-/** Asymmetric ones only: a key of ours must never be usable as the secret of an HMAC. */
+/** Asymmetric only, so that a published key can never serve as an HMAC secret. */
 const algorithms = ['ES256', 'RS256', 'PS256', 'EdDSA'];
-/** A token with an unknown key id leads to identity at most this often. */
+/** Minimum time between two reads of the keys for tokens with unknown key ids. */
 const refetchPauseMs = 5_000;
-/** A key that identity has withdrawn is no longer trusted after this. */
-const keysForMs = 300_000;
+/** Keys are read again after this, which bounds the trust in a withdrawn key. */
+const maxKeyAgeMs = 300_000;
 
-/** Verifies JWT access tokens (RFC 9068) here, with keys that identity publishes. */
+/** Verifies JWT access tokens (RFC 9068) locally, with identity's published keys. */
 export class AccessTokens {
   private keys: JWTVerifyGetKey | undefined;
   private fetchedAt = -Infinity;
@@ -48,7 +48,7 @@ export class AccessTokens {
   ) {}
 
   /**
-   * Signature, type, issuer, audience, times and form; not whether it is revoked.
+   * Verifies signature, type, issuer, audience, times and form, but not whether the token is revoked.
    * @throws CredentialRefused; CodedError `unavailable` when there are no keys to verify with
    */
   async verify(token: string): Promise<AccessToken> {
@@ -58,7 +58,7 @@ export class AccessTokens {
         audience: `${this.options.publicUrl}/v3`,
         typ: 'at+jwt',
         algorithms,
-        // The clock that the token's times are of: no tolerance is needed.
+        // The same clock that set the token's times, so no tolerance is needed.
         currentDate: new Date(this.options.identityTime()),
         requiredClaims: ['sub', 'jti', 'exp', 'client_id'],
       });
@@ -69,15 +69,15 @@ export class AccessTokens {
     }
   }
 
-  /** Another set of keys is published: the next token is verified with that. */
+  /** Discards the keys, so that the next token is verified with newly read ones. */
   forgetKeys(): void {
     this.keys = undefined;
   }
 
   private async keyFor(...key: Parameters<JWTVerifyGetKey>): Promise<Awaited<ReturnType<JWTVerifyGetKey>>> {
-    const known = this.keys && this.now() - this.fetchedAt < keysForMs ? this.keys : await this.fetch();
+    const keys = this.keys && this.now() - this.fetchedAt < maxKeyAgeMs ? this.keys : await this.fetch();
     try {
-      return await known(...key);
+      return await keys(...key);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey) || this.now() - this.fetchedAt < refetchPauseMs) throw error;
       return (await this.fetch())(...key);
@@ -100,16 +100,16 @@ export class AccessTokens {
 function toAccessToken(claims: JWTPayload, kid: string | undefined): AccessToken {
   const { jti, sub, exp, client_id: clientId, scope, grant_id: grantId, secret_id: secretId } = claims;
   if (
-    // Without it nobody could say whether its key was revoked.
+    // Required, to look up whether the signing key was revoked.
     kid === undefined ||
     jti === undefined ||
     exp === undefined ||
     sub === undefined ||
     !uuidPattern.test(sub) ||
     typeof clientId !== 'string' ||
-    !isTextOrAbsent(scope) ||
-    !isTextOrAbsent(grantId) ||
-    !isTextOrAbsent(secretId)
+    !isOptionalString(scope) ||
+    !isOptionalString(grantId) ||
+    !isOptionalString(secretId)
   ) {
     throw refused();
   }
@@ -126,9 +126,9 @@ function toAccessToken(claims: JWTPayload, kid: string | undefined): AccessToken
   };
 }
 
-const isTextOrAbsent = (claim: unknown): claim is string | undefined => claim === undefined || typeof claim === 'string';
+const isOptionalString = (claim: unknown): claim is string | undefined => claim === undefined || typeof claim === 'string';
 
-/** The entries of the revocation log that end it, but for the one that names its user. */
+/** Returns the entries of the revocation log that revoke the token, except the one for its user. */
 export const revocationKeysOf = ({ jti, kid, clientId, grantId, secretId }: AccessToken): string[] => [
   revocationKey('accessToken', jti),
   revocationKey('signingKey', kid),

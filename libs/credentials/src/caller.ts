@@ -1,14 +1,14 @@
 import type { Principal } from '@plant-shop/platform/rpc/principal';
 
-/** On whose behalf a request comes. */
+/** The user on whose behalf a request is made. */
 export interface Caller {
   readonly principal: Principal;
-  /** Names the credential (never its secret): what the rate limit counts by. */
+  /** Name of the credential (never its secret); the key of the rate limit. */
   readonly credential: string;
-  /** Any of these entries in the revocation log ends what was begun with these credentials (`revocationKey`). */
+  /** Entries of the revocation log (`revocationKey`), any of which ends connections opened with these credentials. */
   readonly revokedBy: readonly string[];
-  /** When the first of the credentials ends, in milliseconds since the epoch by identity's clock; Infinity for never. */
+  /** When the first of the credentials expires: milliseconds since the epoch, by identity's clock; Infinity for never. */
   readonly expiresAt: number;
-  /** SHA-256 of the session token that was shown, in base64url. */
+  /** SHA-256 of the presented session token, in base64url. */
   readonly sessionDigest?: string;
 }

@@ -9,8 +9,8 @@ interface Answer {
   readonly expiresAt?: number;
 }
 
-/** The parts of the log that matter here, moved by hand. */
-class Log {
+/** The parts of the log that the cache uses, controlled by the test. */
+class FakeLog {
   position = 0;
   generation = 0;
   /** Identity's clock. */
@@ -32,16 +32,16 @@ class Log {
   }
 }
 
-describe('kept answers', () => {
-  let log: Log;
+describe('the credential cache', () => {
+  let log: FakeLog;
   let now: number;
-  let kept: CredentialCache<Answer>;
-  let asked: number;
+  let cache: CredentialCache<Answer>;
+  let fetches: number;
   beforeEach(() => {
-    log = new Log();
+    log = new FakeLog();
     now = 1_000;
-    asked = 0;
-    kept = new CredentialCache<Answer>(
+    fetches = 0;
+    cache = new CredentialCache<Answer>(
       log,
       {
         maxEntries: 3,
@@ -53,95 +53,95 @@ describe('kept answers', () => {
     );
   });
 
-  const ask = (answer: Partial<Answer> = {}) => async (): Promise<Answer> => {
-    asked++;
+  const fetch = (answer: Partial<Answer> = {}) => async (): Promise<Answer> => {
+    fetches++;
     return { id: 'a', position: log.position, ...answer };
   };
 
-  it('are asked once', async () => {
-    await kept.getOrFetch('k', ask());
-    await kept.getOrFetch('k', ask());
-    expect(asked).toBe(1);
-    expect(kept.get('k')).toMatchObject({ id: 'a' });
+  it('fetches an answer once', async () => {
+    await cache.getOrFetch('k', fetch());
+    await cache.getOrFetch('k', fetch());
+    expect(fetches).toBe(1);
+    expect(cache.get('k')).toMatchObject({ id: 'a' });
   });
 
-  it('are gone when their credential is revoked, and no other', async () => {
-    await kept.getOrFetch('k', ask({ id: 'a' }));
-    await kept.getOrFetch('l', ask({ id: 'b' }));
+  it('drops the answer for a revoked credential, and no other', async () => {
+    await cache.getOrFetch('k', fetch({ id: 'a' }));
+    await cache.getOrFetch('l', fetch({ id: 'b' }));
     log.revoke('apiKey', 'a');
-    expect(kept.get('k')).toBeUndefined();
-    expect(kept.get('l')).toBeDefined();
+    expect(cache.get('k')).toBeUndefined();
+    expect(cache.get('l')).toBeDefined();
   });
 
-  it('that are older than what the log has shown serve once and are not kept', async () => {
+  it('returns an answer older than the log, but does not store it', async () => {
     log.revoke('apiKey', 'other');
-    await expect(kept.getOrFetch('k', ask({ position: 0 }))).resolves.toMatchObject({ position: 0 });
-    expect(kept.get('k')).toBeUndefined();
+    await expect(cache.getOrFetch('k', fetch({ position: 0 }))).resolves.toMatchObject({ position: 0 });
+    expect(cache.get('k')).toBeUndefined();
   });
 
-  it('that are newer than what the log has shown are kept', async () => {
-    await kept.getOrFetch('k', ask({ position: 7 }));
-    expect(kept.get('k')).toBeDefined();
+  it('stores an answer newer than the log', async () => {
+    await cache.getOrFetch('k', fetch({ position: 7 }));
+    expect(cache.get('k')).toBeDefined();
   });
 
-  it('that were overtaken by a revocation while they travelled are not kept', async () => {
+  it('does not store an answer that a revocation overtook on its way', async () => {
     let answer: (value: Answer) => void = () => undefined;
-    const asking = kept.getOrFetch('k', () => new Promise((resolve) => (answer = resolve)));
+    const pending = cache.getOrFetch('k', () => new Promise((resolve) => (answer = resolve)));
     log.revoke('apiKey', 'a');
     answer({ id: 'a', position: 0 });
-    await asking;
-    expect(kept.get('k')).toBeUndefined();
+    await pending;
+    expect(cache.get('k')).toBeUndefined();
   });
 
-  it('that were asked before the history broke are not kept, whatever position they carry', async () => {
+  it('does not store an answer fetched before the history broke, whatever its position', async () => {
     let answer: (value: Answer) => void = () => undefined;
-    const asking = kept.getOrFetch('k', () => new Promise((resolve) => (answer = resolve)));
+    const pending = cache.getOrFetch('k', () => new Promise((resolve) => (answer = resolve)));
     log.break();
     answer({ id: 'a', position: 100 });
-    await asking;
-    expect(kept.get('k')).toBeUndefined();
+    await pending;
+    expect(cache.get('k')).toBeUndefined();
   });
 
-  it('end with the credential, or after a minute', async () => {
+  it('drops answers when the credential expires, or after a minute', async () => {
     const { time } = log;
-    await kept.getOrFetch('short', ask({ expiresAt: time + 4_000 }));
-    await kept.getOrFetch('long', ask({ expiresAt: time + 500_000 }));
+    await cache.getOrFetch('short', fetch({ expiresAt: time + 4_000 }));
+    await cache.getOrFetch('long', fetch({ expiresAt: time + 500_000 }));
     log.time = time + 3_999;
-    expect(kept.get('short')).toBeDefined();
+    expect(cache.get('short')).toBeDefined();
     log.time = time + 4_000;
-    expect(kept.get('short')).toBeUndefined();
-    expect(kept.get('long')).toBeDefined();
+    expect(cache.get('short')).toBeUndefined();
+    expect(cache.get('long')).toBeDefined();
     now = 61_000;
-    expect(kept.get('long')).toBeUndefined();
+    expect(cache.get('long')).toBeUndefined();
   });
 
-  it('are bounded: the least recently used goes first', async () => {
-    for (const key of ['k', 'l', 'm']) await kept.getOrFetch(key, ask());
-    kept.get('k');
-    await kept.getOrFetch('n', ask());
-    expect(kept.size).toBe(3);
-    expect(kept.get('l')).toBeUndefined();
-    expect(kept.get('k')).toBeDefined();
+  it('is bounded, and evicts the least recently used answer', async () => {
+    for (const key of ['k', 'l', 'm']) await cache.getOrFetch(key, fetch());
+    cache.get('k');
+    await cache.getOrFetch('n', fetch());
+    expect(cache.size).toBe(3);
+    expect(cache.get('l')).toBeUndefined();
+    expect(cache.get('k')).toBeDefined();
   });
 
-  it('are asked once by requests that come at the same time', async () => {
-    await Promise.all([kept.getOrFetch('k', ask()), kept.getOrFetch('k', ask()), kept.getOrFetch('k', ask())]);
-    expect(asked).toBe(1);
+  it('fetches once for concurrent requests', async () => {
+    await Promise.all([cache.getOrFetch('k', fetch()), cache.getOrFetch('k', fetch()), cache.getOrFetch('k', fetch())]);
+    expect(fetches).toBe(1);
   });
 
-  it('are not shared with a request that came after a revocation which they do not know', async () => {
+  it('shares no answer with a request that began after a revocation which the answer predates', async () => {
     const answers: ((value: Answer) => void)[] = [];
     const slow = (): Promise<Answer> => new Promise((resolve) => answers.push(resolve));
-    const before = kept.getOrFetch('k', slow);
+    const before = cache.getOrFetch('k', slow);
     log.revoke('apiKey', 'a');
-    const after = kept.getOrFetch('k', () => Promise.reject(new Error('refused')));
+    const after = cache.getOrFetch('k', () => Promise.reject(new Error('refused')));
     answers[0]?.({ id: 'a', position: 0 });
     await expect(before).resolves.toMatchObject({ id: 'a' });
     await expect(after).rejects.toThrow('refused');
   });
 
-  it('that are refusals are not kept', async () => {
-    await expect(kept.getOrFetch('k', () => Promise.reject(new Error('refused')))).rejects.toThrow('refused');
-    await expect(kept.getOrFetch('k', ask())).resolves.toMatchObject({ id: 'a' });
+  it('does not store a refusal', async () => {
+    await expect(cache.getOrFetch('k', () => Promise.reject(new Error('refused')))).rejects.toThrow('refused');
+    await expect(cache.getOrFetch('k', fetch())).resolves.toMatchObject({ id: 'a' });
   });
 });

@@ -1,22 +1,22 @@
 import { revocationKey, type RevocationLog } from './revocation-log.js';
 
-/** An answer of identity, with the log position of the snapshot that it was read from. */
+/** An answer from identity, with the position of the revocation log in the snapshot that it was read from. */
 export interface LogPositioned {
   readonly position: number;
 }
 
 export interface CredentialCacheOptions<T> {
   readonly maxEntries: number;
-  /** How long an answer is kept at most, in milliseconds; `expiresAt` may end it earlier. */
+  /** Milliseconds after which an answer is fetched again; `expiresAt` may end it earlier. */
   readonly maxAgeMs: number;
-  /** Milliseconds since the epoch, by identity's clock. */
+  /** When the answer expires: milliseconds since the epoch, by identity's clock; undefined for never. */
   readonly expiresAt?: (answer: T) => number | undefined;
   readonly isRevokedBy: (answer: T, revoked: ReadonlySet<string>) => boolean;
 }
 
 interface CacheEntry<T> {
   readonly answer: T;
-  /** By this process's monotonic clock. */
+  /** In milliseconds, by this process's monotonic clock. */
   readonly staleAt: number;
   /** Milliseconds since the epoch, by identity's clock; Infinity for never. */
   readonly expiresAt: number;
@@ -24,13 +24,14 @@ interface CacheEntry<T> {
 
 interface PendingRequest<T> {
   readonly answer: Promise<T>;
+  /** Of the revocation log, when the request was sent. */
   readonly generation: number;
 }
 
 /**
- * Answers of identity that need not be asked again while the revocation log is followed; the least recently used go
- * first. An answer that is older than what the follower knows may lack a revocation that the follower has already seen
- * and will not see again: it serves the request that asked, and is not kept.
+ * An LRU cache of identity's answers, valid while the revocation log is followed. An answer older than the follower's
+ * position may lack a revocation that the follower has seen and will not see again: it serves the request that fetched it,
+ * and is not cached.
  */
 export class CredentialCache<T extends LogPositioned> {
   private readonly entries = new Map<string, CacheEntry<T>>();
@@ -51,7 +52,7 @@ export class CredentialCache<T extends LogPositioned> {
     return this.entries.size;
   }
 
-  /** Only for callers that have just found the log fresh. */
+  /** Returns the cached answer. The caller must have just checked that the log is fresh. */
   get(key: string): T | undefined {
     const found = this.entries.get(key);
     if (found === undefined) return undefined;
@@ -61,29 +62,29 @@ export class CredentialCache<T extends LogPositioned> {
     return found.answer;
   }
 
-  /** The kept answer, or a new one; requests that ask for the same at the same time share one question. */
-  async getOrFetch(key: string, ask: () => Promise<T>): Promise<T> {
-    const kept = this.get(key);
-    if (kept !== undefined) return kept;
+  /** Returns the cached answer or fetches one. Concurrent calls for one key share a fetch. */
+  async getOrFetch(key: string, fetch: () => Promise<T>): Promise<T> {
+    const cached = this.get(key);
+    if (cached !== undefined) return cached;
     const { position } = this.log;
     const shared = this.pending.get(key);
     if (shared?.generation === this.log.generation) {
       const answer = await shared.answer;
-      // It may have been read before a revocation that was known here when this request came.
+      // The shared answer may predate a revocation that was known here when this call began.
       if (answer.position >= position && shared.generation === this.log.generation) return answer;
     }
-    return this.fetch(key, ask);
+    return this.fetchAndStore(key, fetch);
   }
 
-  private async fetch(key: string, ask: () => Promise<T>): Promise<T> {
-    const question: PendingRequest<T> = { answer: ask(), generation: this.log.generation };
-    this.pending.set(key, question);
+  private async fetchAndStore(key: string, fetch: () => Promise<T>): Promise<T> {
+    const request: PendingRequest<T> = { answer: fetch(), generation: this.log.generation };
+    this.pending.set(key, request);
     try {
-      const answer = await question.answer;
-      if (answer.position >= this.log.position && question.generation === this.log.generation) this.store(key, answer);
+      const answer = await request.answer;
+      if (answer.position >= this.log.position && request.generation === this.log.generation) this.store(key, answer);
       return answer;
     } finally {
-      if (this.pending.get(key) === question) this.pending.delete(key);
+      if (this.pending.get(key) === request) this.pending.delete(key);
     }
   }
 

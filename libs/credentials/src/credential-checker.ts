@@ -5,10 +5,10 @@ import { RpcContext } from '@plant-shop/platform/rpc/context';
 import { Deadline } from '@plant-shop/platform/rpc/deadline';
 import { type AccessToken, AccessTokens, revocationKeysOf } from './access-tokens.js';
 import type { Caller } from './caller.js';
-import { CredentialRefused } from './credential-refused.js';
 import { CredentialCache } from './credential-cache.js';
-import { revocationKey, type RevocationLog } from './revocation-log.js';
+import { CredentialRefused } from './credential-refused.js';
 import { digestOf, type PresentedCredentials } from './presented-credentials.js';
+import { revocationKey, type RevocationLog } from './revocation-log.js';
 
 interface Subject {
   readonly userId: string;
@@ -16,8 +16,8 @@ interface Subject {
   readonly position: number;
 }
 
-/** One checked credential. */
-interface Checked {
+/** A credential that was found valid. */
+interface CheckedCredential {
   readonly kind: CredentialKind;
   readonly name: string;
   readonly userId: string;
@@ -26,16 +26,16 @@ interface Checked {
   readonly expiresAt?: number;
 }
 
-const maxKept = 10_000;
-/** An answer is asked anew after this, so that a changed role and "last used" are never older. */
-const keepMs = 60_000;
+const maxEntries = 10_000;
+/** Answers are fetched again after this, which bounds the age of a user's role and of "last used". */
+const maxAgeMs = 60_000;
 
 export interface CredentialCheckerOptions {
   readonly publicUrl: string;
   readonly requestBudgetMs: number;
 }
 
-/** Finds out on whose behalf a request comes, from the credentials that it shows. */
+/** Determines the caller of a request from its credentials. */
 export class CredentialChecker {
   private readonly opaque: CredentialCache<Credential>;
   private readonly subjects: CredentialCache<Subject>;
@@ -59,74 +59,74 @@ export class CredentialChecker {
       forget: () => this.tokens.forgetKeys(),
     });
     this.opaque = new CredentialCache(log, {
-      maxEntries: maxKept,
-      maxAgeMs: keepMs,
+      maxEntries,
+      maxAgeMs,
       expiresAt: ({ expiresAt }) => (expiresAt === undefined ? undefined : Date.parse(expiresAt)),
       isRevokedBy: ({ kind, id, userId }, revoked) => revoked.has(`${kind}:${id}`) || isOutdated(userId, revoked),
     });
     this.subjects = new CredentialCache(log, {
-      maxEntries: maxKept,
-      maxAgeMs: keepMs,
+      maxEntries,
+      maxAgeMs,
       isRevokedBy: ({ userId }, revoked) => isOutdated(userId, revoked),
     });
     this.verified = new CredentialCache(log, {
-      maxEntries: maxKept,
-      maxAgeMs: keepMs,
+      maxEntries,
+      maxAgeMs,
       expiresAt: ({ expiresAt }) => expiresAt,
       isRevokedBy: (token, revoked) => revocationKeysOf(token).some((key) => revoked.has(key)),
     });
   }
 
-  /** The caller when everything that is shown is known here already; then nobody need be asked. */
-  findCached(shown: PresentedCredentials): Caller | undefined {
+  /** Returns the caller if the answers for all presented credentials are cached; does not ask identity. */
+  findCached(presented: PresentedCredentials): Caller | undefined {
     if (!this.log.isFresh) return undefined;
-    const checked: Checked[] = [];
+    const checked: CheckedCredential[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
-      const digest = shown[kind];
+      const digest = presented[kind];
       if (digest === undefined) continue;
       const credential = this.opaque.get(`${kind}:${digest}`);
       if (!credential) return undefined;
       checked.push(fromOpaque(credential));
     }
-    if (shown.accessToken !== undefined) {
-      const token = this.verified.get(digestOf(shown.accessToken));
+    if (presented.accessToken !== undefined) {
+      const token = this.verified.get(digestOf(presented.accessToken));
       const subject = token && this.subjects.get(token.userId);
       if (!subject) return undefined;
       checked.push(this.fromToken(token, subject));
     }
-    return toCaller(checked, shown);
+    return toCaller(checked, presented);
   }
 
   /**
-   * Checks every credential that is shown.
-   * @throws CredentialRefused when one of them is not valid; CodedError `unavailable` when that cannot be known now
+   * Checks all presented credentials, asking identity about those that are not cached.
+   * @throws CredentialRefused when one of them is not valid; CodedError `unavailable` when that cannot be determined now
    */
-  async check(shown: PresentedCredentials, requestId: string, traceparent?: string): Promise<Caller> {
+  async check(presented: PresentedCredentials, requestId: string, traceparent?: string): Promise<Caller> {
     const context = (): RpcContext => this.context(requestId, traceparent);
     await this.log.ensureFresh();
-    const checks: Promise<Checked>[] = [];
+    const checks: Promise<CheckedCredential>[] = [];
     for (const kind of ['session', 'apiKey'] as const) {
-      const digest = shown[kind];
+      const digest = presented[kind];
       if (digest !== undefined) checks.push(this.checkOpaque(kind, digest, context));
     }
-    if (shown.accessToken !== undefined) checks.push(this.checkToken(shown.accessToken, context));
-    return toCaller(await Promise.all(checks), shown);
+    if (presented.accessToken !== undefined) checks.push(this.checkToken(presented.accessToken, context));
+    return toCaller(await Promise.all(checks), presented);
   }
 
-  private async checkOpaque(kind: 'session' | 'apiKey', digest: string, context: () => RpcContext): Promise<Checked> {
-    const ask = async (): Promise<Credential> => {
+  private async checkOpaque(kind: 'session' | 'apiKey', digest: string, context: () => RpcContext): Promise<CheckedCredential> {
+    const fetch = async (): Promise<Credential> => {
       const credential = await this.rpc.call(identity.checkCredential, { kind, digest }, context());
-      // Identity's database may have lost the revocation in a restore; who has seen it goes on refusing.
+      // A restore may have lost the revocation in identity's database; this process keeps refusing what it has seen revoked.
       if (revokedByOf(credential).some((one) => this.log.isRevoked(one))) throw new CredentialRefused('credential-refused', revokedText);
       return credential;
     };
-    return fromOpaque(await this.opaque.getOrFetch(`${kind}:${digest}`, ask));
+    return fromOpaque(await this.opaque.getOrFetch(`${kind}:${digest}`, fetch));
   }
 
-  private async checkToken(jwt: string, context: () => RpcContext): Promise<Checked> {
+  private async checkToken(jwt: string, context: () => RpcContext): Promise<CheckedCredential> {
     const token = await this.verified.getOrFetch(digestOf(jwt), async () => ({
       ...(await this.tokens.verify(jwt)),
-      // Nothing was read from identity's log for it: whether it is revoked is looked up at each use.
+      // Verification reads nothing from identity; revocation is looked up at each use.
       position: this.log.position,
     }));
     const subject = await this.subjects.getOrFetch(token.userId, async () => ({
@@ -136,9 +136,11 @@ export class CredentialChecker {
     return this.fromToken(token, subject);
   }
 
-  private fromToken(token: AccessToken, subject: Subject): Checked {
+  private fromToken(token: AccessToken, subject: Subject): CheckedCredential {
     const revokedBy = [...revocationKeysOf(token), revocationKey('user', token.userId)];
-    if (revokedBy.some((key) => this.log.isRevoked(key))) throw new CredentialRefused('credential-refused', 'The access token was revoked. Get a new one.');
+    if (revokedBy.some((key) => this.log.isRevoked(key))) {
+      throw new CredentialRefused('credential-refused', 'The access token was revoked. Get a new one.');
+    }
     return {
       kind: 'accessToken',
       name: `client:${token.clientId}:${token.userId}`,
@@ -154,7 +156,7 @@ export class CredentialChecker {
   }
 }
 
-/** What was answered about a user who is gone, or whose role or keys are other ones now, is asked anew. */
+/** Whether answers about a user are out of date: the user was deleted, or their role or keys changed. */
 const isOutdated = (userId: string, revoked: ReadonlySet<string>): boolean =>
   revoked.has(revocationKey('user', userId)) || revoked.has(revocationKey('userChanged', userId));
 
@@ -162,7 +164,7 @@ const revokedText = 'The credential was revoked. Log in or use another one.';
 
 const revokedByOf = ({ kind, id, userId }: Credential): string[] => [revocationKey(kind, id), revocationKey('user', userId)];
 
-const fromOpaque = (credential: Credential): Checked => ({
+const fromOpaque = (credential: Credential): CheckedCredential => ({
   kind: credential.kind,
   name: `${credential.kind}:${credential.id}`,
   userId: credential.userId,
@@ -171,12 +173,12 @@ const fromOpaque = (credential: Credential): Checked => ({
   ...(credential.expiresAt !== undefined && { expiresAt: Date.parse(credential.expiresAt) }),
 });
 
-/** The order in which credentials decide who acts; permissions of all of them add up. */
-const actingOrder: readonly CredentialKind[] = ['session', 'apiKey', 'accessToken'];
+/** The first of these kinds determines the acting user. Permissions of all credentials are combined. */
+const precedence: readonly CredentialKind[] = ['session', 'apiKey', 'accessToken'];
 
-function toCaller(checked: readonly Checked[], shown: PresentedCredentials): Caller {
-  const [first, ...others] = [...checked].sort((a, b) => actingOrder.indexOf(a.kind) - actingOrder.indexOf(b.kind));
-  if (!first) throw new Error('a caller is made of at least one credential');
+function toCaller(checked: readonly CheckedCredential[], presented: PresentedCredentials): Caller {
+  const [first, ...others] = [...checked].sort((a, b) => precedence.indexOf(a.kind) - precedence.indexOf(b.kind));
+  if (!first) throw new Error('a caller needs at least one credential');
   return {
     principal: {
       subject: first.userId,
@@ -186,6 +188,6 @@ function toCaller(checked: readonly Checked[], shown: PresentedCredentials): Cal
     credential: first.name,
     revokedBy: others.length === 0 ? first.revokedBy : checked.flatMap((one) => one.revokedBy),
     expiresAt: Math.min(...checked.map((one) => one.expiresAt ?? Infinity)),
-    ...(shown.session !== undefined && { sessionDigest: shown.session }),
+    ...(presented.session !== undefined && { sessionDigest: presented.session }),
   };
 }

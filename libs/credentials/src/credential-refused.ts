@@ -1,11 +1,11 @@
 import { CodedError } from '@plant-shop/platform/errors';
 
-/** `unauthorized`: what was shown cannot be read. `credential-refused`: it is not, or no longer, valid. */
+/** Codes: `unauthorized`, the credentials cannot be parsed; `credential-refused`, one of them is not, or no longer, valid. */
 export class CredentialRefused extends CodedError {
   constructor(
     code: 'unauthorized' | 'credential-refused',
     message: string,
-    /** For the header WWW-Authenticate, when it says more than that a credential is needed. */
+    /** WWW-Authenticate challenge, when it says more than that a credential is required. */
     readonly challenge?: string,
   ) {
     super(code, message);

@@ -7,30 +7,30 @@ import { gauge } from '@plant-shop/platform/service/metrics';
 import type { Service } from '@plant-shop/platform/service/service';
 import { RevocationLog } from './revocation-log.js';
 
-/** Identity's log, over NATS. */
+/** Returns identity's revocation log, pulled by RPC. */
 export const revocationLogOf = (rpc: RpcClient, logger: Logger): RevocationLog =>
   new RevocationLog(
-    (place, limitMs) => rpc.call(identity.readRevocations, place, new RpcContext('revocations', Deadline.in(limitMs))),
+    (position, limitMs) => rpc.call(identity.readRevocations, position, new RpcContext('revocations', Deadline.in(limitMs))),
     logger,
   );
 
 /**
- * A process that has not seen the log yet could only refuse whoever comes with a credential, so it asks for no work before. Without
- * identity it is of use to those who come without one: then it waits no longer than this.
+ * How long a new process waits for the log before it reports ready. Until it has read the log it can only refuse requests with
+ * credentials. If identity is down, it becomes ready anyway, for requests without.
  */
-const firstSightLimitMs = 3_000;
+const firstReadLimitMs = 3_000;
 
-/** Follows the log for as long as the service runs, which is ready when it was seen once. */
+/** Follows the log for as long as the service runs. The service becomes ready once it has read the log, or after 3 s. */
 export function followRevocations(service: Service, log: RevocationLog): void {
   const nudges = service.nats.listen(revocationsSubject, () => log.nudge());
-  gauge(service.metrics, 'revocation_log_age_seconds', 'Since the revocation log was last seen whole', () =>
+  gauge(service.metrics, 'revocation_log_age_seconds', 'Age of the last complete view of the revocation log', () =>
     Math.min(log.ageMs / 1_000, Number.MAX_SAFE_INTEGER),
   );
   log.start();
-  let isSeen = false;
-  void log.waitUntilFresh(firstSightLimitMs).then(() => (isSeen = true));
+  let hasWaited = false;
+  void log.waitUntilFresh(firstReadLimitMs).then(() => (hasWaited = true));
   service.readiness.require('revocations', () => {
-    if (!isSeen) throw new Error('not seen yet');
+    if (!hasWaited) throw new Error('not seen yet');
   });
   service.onClose({
     name: 'stop following revocations',

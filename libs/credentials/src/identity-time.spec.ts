@@ -4,11 +4,11 @@ import { FakeIdentity, advance } from './revocation-log.spec.fixture.js';
 
 const tenMinutes = 600_000;
 
-describe("identity's time, as a follower knows it", () => {
+describe("identity's time, as seen by a follower", () => {
   const identity = FakeIdentity.forEachTest();
   const answer = (time: number): Promise<void> => identity.answerWith({ head: 0, entries: [], time });
 
-  it.each([-tenMinutes, 0, tenMinutes])('is what the answer says, however far the own clock is from it: %d ms', async (skew) => {
+  it.each([-tenMinutes, 0, tenMinutes])('is the time in the answer, %d ms apart from the local clock', async (skew) => {
     identity.log.start();
     const time = Date.now() + skew;
     await answer(time);
@@ -17,9 +17,9 @@ describe("identity's time, as a follower knows it", () => {
     expect(identity.log.identityTime()).toBe(time + 200);
   });
 
-  it('is never ahead of identity, and behind by the way of the answer, which is below a second while the log is fresh', async () => {
+  it('is never ahead of identity, and behind by at most the transit time of the answer', async () => {
     identity.log.start();
-    // Identity reads its clock at once, and its answer is 900 ms on the way.
+    // Identity reads its clock at once, and its answer takes 900 ms to arrive.
     const time = Date.now();
     await advance(freshForMs - 100);
     identity.pulls[0]?.answer({ head: 0, entries: [], time });
@@ -36,7 +36,7 @@ describe("identity's time, as a follower knows it", () => {
     expect(identity.log.identityTime()).toBe(Date.now() + step);
   });
 
-  it("takes no notice of a step of this process's wall clock", async () => {
+  it("ignores a step of this process's wall clock", async () => {
     let monotonic = 0;
     const log = identity.logWith(() => monotonic);
     log.start();
@@ -48,12 +48,12 @@ describe("identity's time, as a follower knows it", () => {
     await log.stop();
   });
 
-  it('is that of this process beside an identity of the release before, which does not tell it', async () => {
+  it("is this process's time with an identity of the previous release, which sends none", async () => {
     await identity.follow();
     expect(identity.log.identityTime()).toBe(Date.now());
   });
 
-  it('goes on from the last that was told when such a one answers in between', async () => {
+  it('continues from the last reading when an identity of the previous release answers in between', async () => {
     identity.log.start();
     const time = Date.now() + tenMinutes;
     await answer(time);

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { digestOf, presentedCredentialsOf } from './presented-credentials.js';
 
-/** As Node hands headers over: repeated ones joined, but only the first Authorization kept. */
+/** Headers as Node presents them: repeated ones joined, but only the first Authorization. */
 function requestWith(...headers: readonly (readonly [string, string])[]): Pick<IncomingMessage, 'headers' | 'rawHeaders'> {
   const joined: Record<string, string> = {};
   for (const [name, value] of headers) {
@@ -12,32 +12,32 @@ function requestWith(...headers: readonly (readonly [string, string])[]): Pick<I
   return { headers: joined, rawHeaders: headers.flat() };
 }
 
-describe('the credentials that a request shows', () => {
-  it('are none when it has none of the headers', () => {
+describe('the credentials of a request', () => {
+  it('are undefined without any of the headers', () => {
     expect(presentedCredentialsOf(requestWith(['accept', '*/*']))).toBeUndefined();
   });
 
-  it('are known by their digest only, never by the secret', () => {
-    const shown = presentedCredentialsOf(requestWith(['api_key', 'special-key'], ['session_token', 's3cret']));
-    expect(shown).toEqual({ apiKey: digestOf('special-key'), session: digestOf('s3cret') });
-    expect(JSON.stringify(shown)).not.toMatch(/special-key|s3cret/);
+  it('are returned as digests, never as secrets', () => {
+    const presented = presentedCredentialsOf(requestWith(['api_key', 'special-key'], ['session_token', 's3cret']));
+    expect(presented).toEqual({ apiKey: digestOf('special-key'), session: digestOf('s3cret') });
+    expect(JSON.stringify(presented)).not.toMatch(/special-key|s3cret/);
   });
 
-  it('are a session token or a JWT, by the form of the bearer token', () => {
+  it('contain a bearer token as a session or as a JWT, by its form', () => {
     expect(presentedCredentialsOf(requestWith(['authorization', 'Bearer abc']))).toEqual({ session: digestOf('abc') });
     expect(presentedCredentialsOf(requestWith(['authorization', 'bearer  a.b.c']))).toEqual({ accessToken: 'a.b.c' });
   });
 
-  it('may be an API key in the query where the route allows it, and not in the header too', () => {
+  it('may have an API key in the query where the route allows it, but not in the header as well', () => {
     expect(presentedCredentialsOf(requestWith(), 'special-key')).toEqual({ apiKey: digestOf('special-key') });
     expect(() => presentedCredentialsOf(requestWith(['api_key', 'special-key']), 'special-key')).toThrow(
       expect.objectContaining({ code: 'unauthorized' }),
     );
   });
 
-  it('may be one of each kind', () => {
-    const shown = presentedCredentialsOf(requestWith(['authorization', 'Bearer a.b.c'], ['api_key', 'k'], ['session_token', 's']));
-    expect(Object.keys(shown ?? {}).sort()).toEqual(['accessToken', 'apiKey', 'session']);
+  it('may have one of each kind', () => {
+    const presented = presentedCredentialsOf(requestWith(['authorization', 'Bearer a.b.c'], ['api_key', 'k'], ['session_token', 's']));
+    expect(Object.keys(presented ?? {}).sort()).toEqual(['accessToken', 'apiKey', 'session']);
   });
 
   it.each<[string, readonly (readonly [string, string])[]]>([

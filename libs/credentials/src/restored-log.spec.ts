@@ -2,18 +2,20 @@ import { describe, expect, it } from '@jest/globals';
 import { freshForMs, pullIntervalMs } from './revocation-log.js';
 import { entry, FakeIdentity, advance } from './revocation-log.spec.fixture.js';
 
-const [id2, id5, other5, other7] = [2, 5, 105, 107].map((n) => `00000000-0000-4000-8000-000000000${String(n).padStart(3, '0')}`) as [string, string, string, string];
+const uuid = (n: number): string => `00000000-0000-4000-8000-000000000${String(n).padStart(3, '0')}`;
+const [id2, id5, other5, other7] = [uuid(2), uuid(5), uuid(105), uuid(107)];
 
 describe('the follower of a revocation log that was restored from a backup', () => {
   const identity = FakeIdentity.forEachTest();
 
   const follow = async (): Promise<void> => {
     identity.log.start();
-    await identity.answerWith({ head: 5, entries: [entry(4, 'session', 'lost'), entry(5, 'accessToken', 'lost')], lastId: id5, matches: true });
+    const entries = [entry(4, 'session', 'lost'), entry(5, 'accessToken', 'lost')];
+    await identity.answerWith({ head: 5, entries, lastId: id5, matches: true });
     await advance(pullIntervalMs);
   };
 
-  it('names the entry that it stands at, as the page told it', async () => {
+  it('sends the id of its last entry, as the page gave it', async () => {
     identity.log.start();
     await identity.answerWith({ head: 5, entries: [entry(1), entry(2)], lastId: id2, matches: true });
     expect(identity.pulls.at(-1)).toMatchObject({ after: 2, afterId: id2 });
@@ -26,7 +28,7 @@ describe('the follower of a revocation log that was restored from a backup', () 
     expect(identity.log.generation).toBe(0);
   });
 
-  it('forgets everything and reads from 0, though the log has grown past it with the next position first', async () => {
+  it('forgets everything and reads from 0, even if the log has grown past its position and continues with the next one', async () => {
     await follow();
     const { forgotten } = identity;
     await identity.answerWith({ head: 7, entries: [entry(6), entry(7)], lastId: other7, matches: false });
@@ -40,14 +42,14 @@ describe('the follower of a revocation log that was restored from a backup', () 
     expect(identity.pulls.at(-1)).toMatchObject({ after: 7, afterId: other7 });
   });
 
-  it('does so too when the log has grown to exactly its position', async () => {
+  it('does the same when the log has grown to exactly its position', async () => {
     await follow();
     await identity.answerWith({ head: 5, entries: [], lastId: other5, matches: false });
     expect(identity.log.generation).toBe(1);
     expect(identity.pulls.at(-1)).toMatchObject({ after: 0, afterId: undefined });
   });
 
-  it('is not fresh between the break and what it reads anew', async () => {
+  it('is not fresh between the break and the end of rereading', async () => {
     await follow();
     await advance(freshForMs - pullIntervalMs);
     await identity.answerWith({ head: 7, entries: [], lastId: other7, matches: false });
@@ -55,7 +57,7 @@ describe('the follower of a revocation log that was restored from a backup', () 
     expect(identity.log.isFresh).toBe(false);
   });
 
-  it.each(['accessToken:lost', 'session:lost'])('goes on refusing what the log no longer names: %s', async (key) => {
+  it.each(['accessToken:lost', 'session:lost'])('still reports as revoked what the log no longer contains: %s', async (key) => {
     await follow();
     await identity.answerWith({ head: 7, entries: [], lastId: other7, matches: false });
     await identity.answerWith({ head: 7, entries: [entry(7)], lastId: other7, matches: true });
@@ -63,7 +65,7 @@ describe('the follower of a revocation log that was restored from a backup', () 
     expect(identity.log.isRevoked(key)).toBe(true);
   });
 
-  it('asks without an id after an answer of the release before, which tells none', async () => {
+  it('sends no id after an answer of the previous release, which has none', async () => {
     await follow();
     await identity.answer(6, entry(6));
     await advance(pullIntervalMs);
@@ -72,10 +74,10 @@ describe('the follower of a revocation log that was restored from a backup', () 
   });
 });
 
-describe('what the follower remembers of sessions, API keys and users', () => {
+describe('remembered revocations of sessions, API keys and users', () => {
   const identity = FakeIdentity.forEachTest();
 
-  it('is the last 10,000 that were revoked, and never a user who only changed', async () => {
+  it('are the last 10,000, without users who only changed', async () => {
     const entries = Array.from({ length: 10_001 }, (_, n) => entry(n + 1, 'session', `s${n}`));
     await identity.follow(10_002, ...entries, entry(10_002, 'userChanged', 'u'));
     expect(identity.log.isRevoked('session:s0')).toBe(false);

@@ -13,14 +13,15 @@ interface Pull {
   readonly fail: () => void;
 }
 
-/** Pulls that a test answers when it likes, and that fail when their limit is over; a clock that moves only with the timers. */
+/** Records pulls, which the test answers and which fail after their limit. The clock moves only with the fake timers. */
 export class FakeIdentity {
   pulls: Pull[] = [];
   revoked: Revocation[] = [];
+  /** Number of times that listeners had to forget. */
   forgotten = 0;
   log!: RevocationLog;
 
-  /** Fake timers and a new log for each test of a suite. */
+  /** Sets up fake timers and a new log before each test of a suite. */
   static forEachTest(): FakeIdentity {
     const identity = new FakeIdentity();
     beforeEach(() => identity.begin());
@@ -28,29 +29,29 @@ export class FakeIdentity {
     return identity;
   }
 
-  /** Starts the log, and answers its first pull. */
+  /** Starts the log and answers its first pull. */
   async follow(head = 0, ...entries: Revocation[]): Promise<void> {
     this.log.start();
     await this.answer(head, ...entries);
   }
 
-  /** Answers the latest pull and lets everything that waits for it run. */
+  /** Answers the latest pull and runs everything that waits for it. */
   async answer(head: number, ...entries: Revocation[]): Promise<void> {
     await this.answerWith({ head, entries });
   }
 
-  /** The same, with all that an answer may say. */
+  /** Answers the latest pull, with all members of an answer. */
   async answerWith(revocations: Revocations): Promise<void> {
     this.pulls.at(-1)?.answer(revocations);
     await settled();
   }
 
-  /** Another log, whose pulls are answered here too. */
+  /** Returns another log, whose pulls are recorded here as well. */
   logWith(clock: () => number): RevocationLog {
     return new RevocationLog(
       ({ after, afterId }, limitMs) =>
         new Promise((answer, reject) => {
-          const fail = (): void => reject(new Error('identity is away'));
+          const fail = (): void => reject(new Error('identity is down'));
           setTimeout(fail, limitMs);
           this.pulls.push({ after, afterId, limitMs, answer, fail });
         }),
@@ -59,7 +60,7 @@ export class FakeIdentity {
     );
   }
 
-  /** Fails all pulls that are under way. */
+  /** Fails all pending pulls. */
   async fail(): Promise<void> {
     for (const { fail } of this.pulls) fail();
     await settled();
@@ -77,7 +78,7 @@ export class FakeIdentity {
     });
   }
 
-  /** Ends the log, whose last pull may be under way, and gives back the clock. */
+  /** Stops the log, whose last pull may be pending, and restores the real clock. */
   private async end(): Promise<void> {
     const stopped = this.log.stop();
     await this.fail();

@@ -13,7 +13,7 @@ describe('the follower of the revocation log', () => {
     expect(identity.log.isFresh).toBe(true);
   });
 
-  it('begins at 0 and takes what is retained, wherever that begins', async () => {
+  it('begins at 0 and accepts the retained entries, wherever they begin', async () => {
     await identity.follow(42, entry(41), entry(42));
     expect(identity.pulls[0]?.after).toBe(0);
     expect(identity.revoked).toEqual([entry(41), entry(42)]);
@@ -21,13 +21,13 @@ describe('the follower of the revocation log', () => {
     expect(identity.log.generation).toBe(0);
   });
 
-  it('takes the head for its position when nothing is retained', async () => {
+  it('uses the head as its position when no entries are retained', async () => {
     await identity.follow(42);
     expect(identity.log.position).toBe(42);
     expect(identity.log.isFresh).toBe(true);
   });
 
-  it('pulls every 250 ms, from where it is', async () => {
+  it('pulls every 250 ms, from its position', async () => {
     await identity.follow(2, entry(1), entry(2));
     await advance(pullIntervalMs);
     expect(identity.pulls.map(({ after }) => after)).toEqual([0, 2]);
@@ -43,7 +43,7 @@ describe('the follower of the revocation log', () => {
     expect(identity.pulls).toHaveLength(2);
   });
 
-  it('pulls again at once after a nudge during a pull: that answer may be older than the nudge', async () => {
+  it('pulls again at once after a nudge during a pull, whose answer may be older than the nudge', async () => {
     await identity.follow();
     await advance(pullIntervalMs);
     identity.log.nudge();
@@ -64,7 +64,7 @@ describe('the follower of the revocation log', () => {
     expect(identity.log.isFresh).toBe(false);
   });
 
-  it('is stale after more than a second without an answer, without anybody having looked', async () => {
+  it('is stale after more than a second without an answer, even if unused since', async () => {
     await identity.follow();
     await advance(freshForMs);
     expect(identity.log.isFresh).toBe(true);
@@ -72,13 +72,13 @@ describe('the follower of the revocation log', () => {
     expect(identity.log.isFresh).toBe(false);
   });
 
-  it('finds itself stale after a pause of the process, before any timer has run', async () => {
+  it('is stale after a pause of the process, before any timer has run', async () => {
     await identity.follow();
     jest.setSystemTime(Date.now() + 20_000);
     expect(identity.log.isFresh).toBe(false);
   });
 
-  it('is not fresh while more entries follow than one answer carries', async () => {
+  it('is not fresh until it has all pages of an answer', async () => {
     identity.log.start();
     await identity.answer(3, entry(1), entry(2));
     expect(identity.log.isFresh).toBe(false);
@@ -88,7 +88,7 @@ describe('the follower of the revocation log', () => {
     expect(identity.revoked).toHaveLength(3);
   });
 
-  it('forgets everything that was kept after a silence of more than a second', async () => {
+  it('makes listeners forget after more than a second without an answer', async () => {
     await identity.follow();
     const { forgotten } = identity;
     await advance(freshForMs + pullIntervalMs);
@@ -99,7 +99,7 @@ describe('the follower of the revocation log', () => {
     expect(identity.forgotten).toBe(forgotten + 1);
   });
 
-  it('forgets nothing while answers come in time', async () => {
+  it('makes listeners forget nothing while answers come in time', async () => {
     await identity.follow();
     const { forgotten } = identity;
     for (let n = 0; n < 20; n++) {
@@ -122,7 +122,7 @@ describe('the follower of the revocation log', () => {
     expect(identity.log.isFresh).toBe(true);
   });
 
-  it('forgets everything and reads from 0 when the entries that follow are gone altogether', async () => {
+  it('forgets everything and reads from 0 when all following entries are missing', async () => {
     await identity.follow(2, entry(1), entry(2));
     await advance(pullIntervalMs);
     await identity.answer(9);
@@ -130,7 +130,7 @@ describe('the follower of the revocation log', () => {
     expect(identity.pulls.at(-1)?.after).toBe(0);
   });
 
-  it('forgets everything and reads from 0 when the history is shorter than it was: a restored backup', async () => {
+  it('forgets everything and reads from 0 when the history is shorter than before: a restored backup', async () => {
     await identity.follow(9, entry(9));
     await advance(pullIntervalMs);
     await identity.answer(4);
@@ -140,13 +140,13 @@ describe('the follower of the revocation log', () => {
     expect(identity.log.isFresh).toBe(true);
   });
 
-  it.each(['accessToken', 'client', 'grant', 'clientSecret', 'signingKey'] as const)('remembers what ended access tokens: %s', async (kind) => {
+  it.each(['accessToken', 'client', 'grant', 'clientSecret', 'signingKey'] as const)('remembers revocations of kind %s', async (kind) => {
     await identity.follow(2, entry(1, kind, 'one'), entry(2, 'apiKey', 'two'));
     expect(identity.log.isRevoked(`${kind}:one`)).toBe(true);
     expect(identity.log.isRevoked(`${kind}:two`)).toBe(false);
   });
 
-  it('forgets a revoked token when no token can live that long any more', async () => {
+  it('drops a revoked token once no token can live that long', async () => {
     await identity.follow(1, entry(1, 'accessToken', 'old'));
     await advance(pullIntervalMs);
     jest.setSystemTime(Date.now() + 49 * 3_600_000);
@@ -155,35 +155,35 @@ describe('the follower of the revocation log', () => {
     expect(identity.log.isRevoked('accessToken:new')).toBe(true);
   });
 
-  describe('seen for the first time', () => {
-    const isSeenWithin = (limitMs: number): { yet: boolean } => {
-      const seen = { yet: false };
-      void identity.log.waitUntilFresh(limitMs).then(() => (seen.yet = true));
-      return seen;
+  describe('waiting until it is fresh', () => {
+    const wait = (limitMs: number): { isOver: boolean } => {
+      const waiting = { isOver: false };
+      void identity.log.waitUntilFresh(limitMs).then(() => (waiting.isOver = true));
+      return waiting;
     };
 
-    it('is when a pull was answered, after however many that failed', async () => {
+    it('ends when a pull is answered, after any number that failed', async () => {
       identity.log.start();
-      const seen = isSeenWithin(3_000);
+      const waiting = wait(3_000);
       await identity.fail();
       await advance(pullIntervalMs);
       await identity.fail();
-      expect(seen.yet).toBe(false);
+      expect(waiting.isOver).toBe(false);
       await advance(pullIntervalMs);
       await identity.answer(0);
-      expect(seen.yet).toBe(true);
+      expect(waiting.isOver).toBe(true);
     });
 
-    it('is given up after its limit', async () => {
+    it('ends after its limit', async () => {
       identity.log.start();
-      const seen = isSeenWithin(3_000);
+      const waiting = wait(3_000);
       for (let ms = 0; ms < 3_000; ms += pullIntervalMs) {
-        expect(seen.yet).toBe(false);
+        expect(waiting.isOver).toBe(false);
         await identity.fail();
         await advance(pullIntervalMs);
       }
       await identity.fail();
-      expect(seen.yet).toBe(true);
+      expect(waiting.isOver).toBe(true);
       expect(identity.log.isFresh).toBe(false);
     });
   });
@@ -201,7 +201,7 @@ describe('the follower of the revocation log', () => {
       expect(identity.log.position).toBe(1);
     });
 
-    it('shares one pull between all who wait', async () => {
+    it('shares one pull between all callers', async () => {
       await identity.follow();
       const all = Promise.all([identity.log.catchUp(), identity.log.catchUp(), identity.log.catchUp()]);
       await settled();
@@ -212,13 +212,13 @@ describe('the follower of the revocation log', () => {
 
     it('fails when its pull fails', async () => {
       await identity.follow();
-      const waiting = expect(identity.log.catchUp()).rejects.toThrow('identity is away');
+      const waiting = expect(identity.log.catchUp()).rejects.toThrow('identity is down');
       await settled();
       await identity.fail();
       await waiting;
     });
 
-    it('ends when the gateway stops', async () => {
+    it('rejects when the log is stopped', async () => {
       await identity.follow();
       await advance(pullIntervalMs);
       const waiting = expect(identity.log.catchUp()).rejects.toThrow('stopping');
@@ -230,19 +230,19 @@ describe('the follower of the revocation log', () => {
   });
 
   describe('a request with credentials', () => {
-    it('goes on at once while the log is fresh', async () => {
+    it('proceeds at once while the log is fresh', async () => {
       await identity.follow();
       await identity.log.ensureFresh();
       expect(identity.pulls).toHaveLength(1);
     });
 
-    it('waits for one pull when only this process had paused', async () => {
+    it('waits for one pull when this process was paused', async () => {
       await identity.follow();
       jest.setSystemTime(Date.now() + 5_000);
-      const followed = identity.log.ensureFresh();
+      const fresh = identity.log.ensureFresh();
       await settled();
       await identity.answer(0);
-      await followed;
+      await fresh;
       expect(identity.log.isFresh).toBe(true);
     });
 
@@ -254,7 +254,7 @@ describe('the follower of the revocation log', () => {
       await expect(identity.log.ensureFresh()).rejects.toMatchObject({ code: 'unavailable' });
     });
 
-    it('makes no pulls beyond the regular ones while identity does not answer', async () => {
+    it('triggers no additional pulls while identity does not answer', async () => {
       await identity.follow();
       await advance(pullIntervalMs);
       await identity.fail();
@@ -266,7 +266,7 @@ describe('the follower of the revocation log', () => {
       expect(identity.pulls).toHaveLength(length + 1);
     });
 
-    it('goes on again when identity is back', async () => {
+    it('proceeds again once identity is back', async () => {
       await identity.follow();
       await advance(pullIntervalMs + freshForMs);
       await identity.fail();

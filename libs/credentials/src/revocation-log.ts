@@ -2,30 +2,30 @@ import type { ReadRevocations, Revocation, Revocations } from '@plant-shop/contr
 import { unavailable } from '@plant-shop/platform/errors';
 import type { Logger } from '@plant-shop/platform/logging';
 
-/** Asks identity for what was revoked after a place in its log, and waits for its answer no longer than this. */
-export type PullRevocations = (place: ReadRevocations, limitMs: number) => Promise<Revocations>;
+/** Reads the revocations after a position of identity's log; rejects without an answer within `limitMs`. */
+export type PullRevocations = (position: ReadRevocations, limitMs: number) => Promise<Revocations>;
 
-/** Who keeps answers that a revocation makes wrong. */
+/** Implemented by holders of answers that a revocation invalidates. */
 export interface RevocationListener {
   revoked(entries: readonly Revocation[]): void;
-  /** The history was lost sight of: no kept answer can be trusted. */
+  /** The follower may have missed revocations: discard all cached answers. */
   forget(): void;
 }
 
-/** An entry of the log as one text. */
+/** Returns the key of a log entry. */
 export const revocationKey = (kind: Revocation['kind'], id: string): string => `${kind}:${id}`;
 
-/** What ends access tokens. */
-const endsTokens: ReadonlySet<Revocation['kind']> = new Set(['accessToken', 'client', 'grant', 'clientSecret', 'signingKey']);
+/** The kinds of entry that revoke access tokens. */
+const tokenKinds: ReadonlySet<Revocation['kind']> = new Set(['accessToken', 'client', 'grant', 'clientSecret', 'signingKey']);
 
 export const pullIntervalMs = 250;
-/** A kept answer counts only while the log was seen whole this recently. */
+/** Cached answers count only while the last complete view of the log is at most this old. */
 export const freshForMs = 1_000;
-/** Until the first pull of a round is given up, and no more than identity gets while it answers at once. */
+/** As many as are sent until the first one times out; identity gets no more when it answers at once. */
 const pullsPerRound = freshForMs / pullIntervalMs;
-/** Longer than any access token lives (identity retains its log as long). */
+/** Longer than any access token lives. Identity retains its log as long. */
 const tokenMemoryMs = 48 * 3_600_000;
-/** Revoked sessions, API keys and users that are remembered, at about 150 bytes each. */
+/** Number of revoked sessions, API keys and users remembered, at about 150 bytes each. */
 const maxRemembered = 10_000;
 
 interface AnsweredPull {
@@ -40,12 +40,12 @@ interface Waiter {
 }
 
 /**
- * Follows identity's numbered log of revocations, so that what was checked once need not be checked again for each
- * request, and a revoked credential is refused everywhere within a second.
+ * Follows identity's numbered log of revocations, so that checked credentials can be cached and a revoked one is still
+ * refused everywhere within a second.
  *
- * One round of pulls at a time, of which the first answer counts and all others are of no effect, however late they come. Freshness
- * counts from the moment when the answered pull was sent: its answer shows that moment or a later one. The clock is monotonic, so a
- * process that was paused finds itself stale.
+ * Runs one round of pulls at a time. The first answer of a round counts; later ones are ignored. Freshness counts from the
+ * moment when the answered pull was sent, since the answer reflects that moment or a later one. The clock is monotonic, so a
+ * process that was paused finds its log stale.
  *
  * Each answer also carries the time of identity's database, by which credentials expire: `identityTime`.
  */
@@ -53,11 +53,12 @@ export class RevocationLog {
   private head = 0;
   private headId: string | undefined;
   private freshAt = -Infinity;
-  /** What identity's clock showed when an answer came, and this process's clock at that moment. */
-  private reading: { readonly time: number; readonly at: number } | undefined;
+  /** The last reading of identity's clock, and this process's clock when it arrived. */
+  private clockReading: { readonly time: number; readonly at: number } | undefined;
   private breaks = 0;
-  private readonly endedTokens = new Map<string, number>();
-  private readonly endedCredentials = new Set<string>();
+  /** Keys of revocations of access tokens, with the time when this process learned of each. */
+  private readonly revokedTokens = new Map<string, number>();
+  private readonly revokedCredentials = new Set<string>();
   private readonly listeners: RevocationListener[] = [];
   private waiters: Waiter[] = [];
   private nudged = false;
@@ -73,12 +74,12 @@ export class RevocationLog {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** The last number whose revocation is known here. */
+  /** The position up to which revocations are known here. */
   get position(): number {
     return this.head;
   }
 
-  /** How often the history was found broken: an answer from before a break says nothing about after it. */
+  /** Number of breaks found in the history. An answer from before a break is not valid after it. */
   get generation(): number {
     return this.breaks;
   }
@@ -92,21 +93,22 @@ export class RevocationLog {
   }
 
   /**
-   * The clock of identity's database, in milliseconds since the epoch: what the last answer said, plus what passed since it came. It
-   * is never ahead, and behind by no more than the answer's way, which is below a second while the log is fresh. This process's wall
-   * clock counts only until the first answer, and beside an identity of the release before, which does not tell the time.
+   * Returns the clock of identity's database, in milliseconds since the epoch: the last reading, plus the time since it
+   * arrived. It is never ahead, and behind by at most the answer's transit time, which is below a second while the log is
+   * fresh. This process's wall clock is used before the first answer, and with an identity of the previous release, which
+   * sends no time.
    */
   identityTime(): number {
-    return this.reading ? this.reading.time + this.now() - this.reading.at : Date.now();
+    return this.clockReading ? this.clockReading.time + this.now() - this.clockReading.at : Date.now();
   }
 
   /**
-   * Whether this follower has seen the entry of something that is revoked for ever: of what ends access tokens (they are checked here
-   * and not at identity) all of 48 hours, of sessions, API keys and users the last 10,000. A break does not change it: the restored
-   * database may have lost the entry, and then identity takes the credential for a live one.
+   * Returns whether this process has seen a revocation: for access tokens, which are verified here and not by identity, all
+   * of the last 48 hours; for sessions, API keys and users, the last 10,000. A break does not clear them: the restored
+   * database may lack the revocation, and identity would then accept the credential.
    */
   isRevoked(key: string): boolean {
-    return this.endedTokens.has(key) || this.endedCredentials.has(key);
+    return this.revokedTokens.has(key) || this.revokedCredentials.has(key);
   }
 
   listen(listener: RevocationListener): void {
@@ -124,16 +126,16 @@ export class RevocationLog {
     this.answerWaiters(this.waiters, new Error('stopping'));
   }
 
-  /** The log has grown, or may have: pulls at once. */
+  /** Pulls at once, because the log may have grown. */
   nudge(): void {
     this.nudged = true;
-    // While identity is away, everybody asks for it: then only time brings the next pull.
+    // While identity is down, every request nudges: only the timer triggers pulls then.
     if (!this.isFailing) this.wake?.();
   }
 
   /**
-   * Resolves when everything that was revoked before this call is known here: after a pull that is sent after it.
-   * Rejects when that pull fails.
+   * Resolves when every revocation before this call is known here, after a pull that is sent after the call. Rejects when
+   * that pull fails.
    */
   catchUp(): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -143,12 +145,12 @@ export class RevocationLog {
   }
 
   /**
-   * Resolves when kept answers count.
+   * Resolves when the log is fresh, so that cached answers count.
    * @throws CodedError `unavailable` when the log cannot be followed
    */
   async ensureFresh(): Promise<void> {
     if (this.isFresh) return;
-    // Stale without a failure is this process's own pause: the pull that ends it is worth waiting for.
+    // Stale without a failure means that this process was paused: wait for the next pull.
     if (this.isFailing) throw unavailable('identity');
     try {
       await this.catchUp();
@@ -158,12 +160,12 @@ export class RevocationLog {
   }
 
   /**
-   * Resolves when kept answers count for the first time, or after the limit.
-   * @param limitMs how long to look for it; a pull that is under way then is still waited for
+   * Resolves when the log is fresh, or after the limit.
+   * @param limitMs a pull under way at the limit is still awaited
    */
   async waitUntilFresh(limitMs: number): Promise<void> {
     const until = this.now() + limitMs;
-    // What is wrong with a pull that failed, the follower says; the next one may see it.
+    // Failures are logged elsewhere, and the next pull may succeed.
     while (!this.isFresh && !this.stopped && this.now() < until) await this.catchUp().catch(() => undefined);
   }
 
@@ -178,7 +180,7 @@ export class RevocationLog {
         this.answerWaiters(waiting);
       } catch (error) {
         this.isFailing = true;
-        this.noteStaleness(error);
+        this.reportStale(error);
         this.answerWaiters(waiting, error);
       }
       await this.pause();
@@ -193,23 +195,24 @@ export class RevocationLog {
   }
 
   private async pullToHead(): Promise<void> {
-    let place = placeAt(this.head, this.headId);
+    let position = positionAt(this.head, this.headId);
     for (;;) {
-      const { sentAt, receivedAt, revocations } = await this.firstAnswer(place);
+      const { sentAt, receivedAt, revocations } = await this.firstAnswer(position);
       if (this.stopped) return;
       const { head, entries, lastId, time } = revocations;
-      if (time !== undefined) this.reading = { time, at: receivedAt };
-      if (isBroken(place, revocations)) {
+      if (time !== undefined) this.clockReading = { time, at: receivedAt };
+      if (isBroken(position, revocations)) {
         this.breaks++;
         this.forget();
-        this.logger.warn({ after: place.after, head, matches: revocations.matches }, 'the revocation log is another one, reading it anew');
-        place = placeAt(0);
+        const { matches } = revocations;
+        this.logger.warn({ after: position.after, head, matches }, 'the revocation log has another history: reading it from the start');
+        position = positionAt(0);
         continue;
       }
       this.apply(entries);
       this.head = entries.at(-1)?.position ?? head;
       this.headId = lastId;
-      place = placeAt(this.head, lastId);
+      position = positionAt(this.head, lastId);
       if (this.head < head) continue;
       this.markFresh(sentAt);
       return;
@@ -217,28 +220,28 @@ export class RevocationLog {
   }
 
   /**
-   * A pull whose frame went down with a replica is never answered, and as long as nobody can say, there is another one each interval
-   * for another replica to answer. None takes an earlier one's place: where every pull is slow, the first is answered first.
-   * Rejects when all have failed: a second after the first, or at once when nobody is there.
+   * Sends a pull, and one more each interval until one is answered: a pull whose replica died is never answered, and another
+   * replica may answer the next. Earlier pulls stay pending, so when every pull is slow, the first is answered first.
+   * Rejects when all have failed: a second after the first was sent, or at once without responders.
    */
-  private firstAnswer(place: ReadRevocations): Promise<AnsweredPull> {
+  private firstAnswer(position: ReadRevocations): Promise<AnsweredPull> {
     const first = Promise.withResolvers<AnsweredPull>();
-    const begun = this.now();
+    const startedAt = this.now();
     let sent = 0;
-    let underWay = 0;
+    let pending = 0;
     const send = (): void => {
       const sentAt = this.now();
-      underWay++;
+      pending++;
       if (++sent === pullsPerRound) clearInterval(timer);
-      // A process that was paused for all of the second sends one more, and gives it this long.
-      const limitMs = Math.max(begun + freshForMs - sentAt, pullIntervalMs);
-      this.pull(place, limitMs).then(
+      // After a pause of a second or more the limit has passed already: the pull still gets one interval.
+      const limitMs = Math.max(startedAt + freshForMs - sentAt, pullIntervalMs);
+      this.pull(position, limitMs).then(
         (revocations) => {
           clearInterval(timer);
           first.resolve({ sentAt, receivedAt: this.now(), revocations });
         },
         (error: unknown) => {
-          if (--underWay > 0) return;
+          if (--pending > 0) return;
           clearInterval(timer);
           first.reject(error);
         },
@@ -253,21 +256,21 @@ export class RevocationLog {
     if (entries.length === 0) return;
     const now = this.now();
     for (const { kind, id } of entries) {
-      if (endsTokens.has(kind)) rememberToken(this.endedTokens, revocationKey(kind, id), now);
-      else if (kind !== 'userChanged') rememberCredential(this.endedCredentials, revocationKey(kind, id));
+      if (tokenKinds.has(kind)) rememberToken(this.revokedTokens, revocationKey(kind, id), now);
+      else if (kind !== 'userChanged') rememberCredential(this.revokedCredentials, revocationKey(kind, id));
     }
     for (const listener of this.listeners) listener.revoked(entries);
   }
 
   private markFresh(sentAt: number): void {
-    // After a silence nothing that was kept is used again, whatever the log says.
+    // After more than a second without an answer, no cached answer is used again, whatever the log contains.
     if (sentAt - this.freshAt > freshForMs) this.forget();
     this.freshAt = sentAt;
     if (!this.wasFresh) this.logger.info({ position: this.head }, 'following the revocation log');
     this.wasFresh = true;
   }
 
-  private noteStaleness(error: unknown): void {
+  private reportStale(error: unknown): void {
     if (this.isFresh || !this.wasFresh) return;
     this.wasFresh = false;
     this.logger.warn({ err: error }, 'the revocation log cannot be followed: requests with credentials are refused');
@@ -290,16 +293,16 @@ export class RevocationLog {
   }
 }
 
-const placeAt = (after: number, afterId?: string): ReadRevocations => (afterId === undefined ? { after } : { after, afterId });
+const positionAt = (after: number, afterId?: string): ReadRevocations => (afterId === undefined ? { after } : { after, afterId });
 
-/** Reading from 0 begins at whatever is retained; after that each entry follows the one before, in the same log. */
+/** Whether the answer is not a continuation of the position. Reading from 0 begins at the oldest retained entry and cannot break. */
 function isBroken({ after }: ReadRevocations, { head, entries, matches }: Revocations): boolean {
   if (after === 0) return false;
   if (matches === false || head < after) return true;
   return entries.length === 0 ? head > after : entries[0]?.position !== after + 1;
 }
 
-/** The least recently revoked goes first. */
+/** Evicts the least recently revoked. */
 function rememberCredential(revoked: Set<string>, key: string): void {
   revoked.delete(key);
   revoked.add(key);
@@ -312,7 +315,7 @@ function rememberCredential(revoked: Set<string>, key: string): void {
 
 function rememberToken(revoked: Map<string, number>, key: string, now: number): void {
   revoked.set(key, now);
-  // In order of insertion, so the oldest come first.
+  // Maps iterate in insertion order, so the oldest come first.
   for (const [oldest, since] of revoked) {
     if (now - since <= tokenMemoryMs) break;
     revoked.delete(oldest);

@@ -2,10 +2,10 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { freshForMs, pullIntervalMs } from './revocation-log.js';
 import { entry, FakeIdentity, advance, settled } from './revocation-log.spec.fixture.js';
 
-describe('the follower of the revocation log whose pull is not answered', () => {
+describe('the follower of the revocation log, when a pull is not answered', () => {
   const identity = FakeIdentity.forEachTest();
 
-  it('pulls once more each interval, and is never stale when the next one is answered', async () => {
+  it('sends another pull each interval, and is never stale if the next one is answered', async () => {
     await identity.follow(2, entry(1), entry(2));
     await advance(pullIntervalMs);
     for (let n = 0; n < 20; n++) {
@@ -22,7 +22,7 @@ describe('the follower of the revocation log whose pull is not answered', () => 
     expect(identity.log.isFresh).toBe(true);
   });
 
-  it('is never stale either when two are lost in a row', async () => {
+  it('is not stale after two lost pulls in a row', async () => {
     await identity.follow();
     await advance(3 * pullIntervalMs + 200);
     expect(identity.log.isFresh).toBe(true);
@@ -30,7 +30,7 @@ describe('the follower of the revocation log whose pull is not answered', () => 
     expect(identity.log.ageMs).toBe(200);
   });
 
-  it('still takes the first one when all are slow: it does not fail for ever', async () => {
+  it('still uses the first answer when all pulls are slow, so that it cannot fail for ever', async () => {
     await identity.follow();
     for (let n = 0; n < 20; n++) {
       await advance(pullIntervalMs);
@@ -43,7 +43,7 @@ describe('the follower of the revocation log whose pull is not answered', () => 
     }
   });
 
-  it('counts freshness from when the answered one was sent, not from the first or the last', async () => {
+  it('counts freshness from when the answered pull was sent, not from the first or the last', async () => {
     await identity.follow();
     await advance(pullIntervalMs);
     const first = identity.pulls.length - 1;
@@ -54,7 +54,7 @@ describe('the follower of the revocation log whose pull is not answered', () => 
     expect(identity.log.ageMs).toBe(pullIntervalMs + 100);
   });
 
-  it('is not set back by an answer that comes after another', async () => {
+  it('ignores an answer that arrives after another one', async () => {
     await identity.follow();
     await advance(pullIntervalMs);
     const [, lost] = identity.pulls;
@@ -65,11 +65,12 @@ describe('the follower of the revocation log whose pull is not answered', () => 
     const { ageMs, generation } = identity.log;
     lost?.answer({ head: 1, entries: [entry(1)] });
     await settled();
-    expect({ position: identity.log.position, generation: identity.log.generation, ageMs: identity.log.ageMs }).toEqual({ position: 3, generation, ageMs });
+    const { log } = identity;
+    expect({ position: log.position, generation: log.generation, ageMs: log.ageMs }).toEqual({ position: 3, generation, ageMs });
     expect(identity.revoked).toEqual([entry(1), entry(2), entry(3)]);
   });
 
-  it('asks an identity that says nothing no more often than one that answers at once, and gives up after a second', async () => {
+  it('pulls no more often without answers than with immediate ones, and gives up after a second', async () => {
     await identity.follow();
     await advance(pullIntervalMs);
     const { length } = identity.pulls;
@@ -82,7 +83,7 @@ describe('the follower of the revocation log whose pull is not answered', () => 
     expect(await caughtUp).toBe('gave up');
   });
 
-  it('waits for one that is under way when another is refused', async () => {
+  it('waits for a pending pull when another fails', async () => {
     await identity.follow();
     await advance(pullIntervalMs);
     const slow = identity.pulls.at(-1);
@@ -94,7 +95,7 @@ describe('the follower of the revocation log whose pull is not answered', () => 
     expect(identity.log.position).toBe(1);
   });
 
-  it('pulls once more after a pause of this process, whose answer is waited for', async () => {
+  it('sends another pull after a pause of this process, and waits for its answer', async () => {
     await identity.follow();
     await advance(pullIntervalMs);
     const { length } = identity.pulls;
