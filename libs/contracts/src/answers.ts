@@ -1,16 +1,16 @@
 import type { JsonSchema } from './schema.js';
 
-// Answers as JSON Schema. Each is written beside the interface that it describes, and does not compile when it has other
-// members, or members of other types.
+// JSON Schemas of answers. Each is typed by the interface that it describes, and does not compile if its members or their types
+// differ.
 
 export interface SchemaWithComponents {
   readonly json: JsonSchema;
-  /** What `json` refers to as `#/components/schemas/<name>`. */
+  /** The schemas that `json` references as `#/components/schemas/<name>`, by name. */
   readonly components: Readonly<Record<string, JsonSchema>>;
 }
 
 export interface AnswerSchema<T> extends SchemaWithComponents {
-  /** Type only, and exact: neither a wider type nor a narrower one. */
+  /** Exists only as a type. Makes `T` invariant: neither a wider nor a narrower type is assignable. */
   readonly exactly?: (value: T) => T;
 }
 
@@ -27,17 +27,17 @@ const inlineSchema = <T>(json: JsonSchema): AnswerSchema<T> => ({ json, componen
 
 export const optional = <T>(schema: AnswerSchema<T>): OptionalMember<T> => ({ optional: schema });
 
-/** The same schema with words for people. */
+/** Returns the schema with a description for human readers. */
 export const described = <T>(schema: AnswerSchema<T>, description: string): AnswerSchema<T> => ({
   json: { ...schema.json, description },
   components: schema.components,
 });
 
-/** An object of the interface `T`, a component of its name. */
+/** Returns a function that makes the schema of `T` from its members, as a component of the given name. */
 export const objectOf =
   <T extends object>(name: string, description?: string) =>
   (members: Members<T>): AnswerSchema<T> => {
-    // The compiler does not look into the members of a T that it does not know.
+    // `as never`: TypeScript cannot resolve `Members<T>` for a generic T.
     const all = Object.entries<AnswerSchema<unknown> | OptionalMember<unknown>>(members as never).map(([key, one]) =>
       'optional' in one ? { key, schema: one.optional, isRequired: false } : { key, schema: one, isRequired: true },
     );
@@ -71,7 +71,7 @@ export const text = (maxLength?: number): AnswerSchema<string> =>
 
 export const boolean: AnswerSchema<boolean> = inlineSchema({ type: 'boolean' });
 
-/** `YYYY-MM-DDTHH:mm:ss.SSSZ`, always. */
+/** Always `YYYY-MM-DDTHH:mm:ss.SSSZ`. */
 export const instant: AnswerSchema<string> = inlineSchema({
   type: 'string',
   format: 'date-time',
@@ -80,12 +80,12 @@ export const instant: AnswerSchema<string> = inlineSchema({
 
 export const uuid: AnswerSchema<string> = inlineSchema({ type: 'string', format: 'uuid' });
 
-/** Lists of answers are compared as read-only ones: whoever reads changes none. */
+/** Lists are compared as read-only: a reader of an answer does not change it. */
 type AnswerOf<O> = O extends { readonly answer?: infer Answer }
   ? Answer extends readonly (infer Entry)[]
     ? readonly Entry[]
     : Exclude<Answer, undefined>
   : never;
 
-/** For a contract's table: the schema of each operation's answer that clients may see. */
+/** Schemas of the answers that clients may see, by operation of a contract. */
 export type AnswersOf<Contract> = { readonly [K in keyof Contract]?: AnswerSchema<AnswerOf<Contract[K]>> };

@@ -8,39 +8,39 @@ import { Description } from './schema.js';
 
 export type { AuditEntry };
 
-/** One service's part of what staff did, newest first. A cursor is a place in the parts of all services together. */
+/** Reads one service's part of the audit log, newest first. A cursor is a position in the merged log of all services. */
 export class ReadAudit extends PageRequest {
-  /** Services know users by their UUID only: the gateway makes one of a name. */
+  /** A UUID: the gateway resolves usernames. */
   @IsOptional()
   @Text({ max: 64 })
-  @Description('Who did it: a username, or the `subject` of an entry, also of a user who is gone. What is both means both.')
+  @Description('The acting user: a username, or the `subject` of an entry, even of a deleted user. A value that is both finds both.')
   subject?: string;
 
   @IsOptional()
   @Text({ max: 100 })
-  @Description('What was done, as entries name it.')
+  @Description('The operation, as in `operation` of an entry.')
   operation?: string;
 }
 
-/** Of each service that keeps a log. Callers have `write:users`: the gateway sees to it. */
+/** Returns the operation of a service that has an audit log. The gateway requires `write:users`. */
 export const readAuditOf = (service: string): Operation<ReadAudit, AuditEntry[]> =>
   operationsOf<ErrorCode>(service).read<AuditEntry[]>()('readAudit', ReadAudit, { errors: ['invalid-cursor'] });
 
-/** As admins see it. */
+/** An entry as admins see it, with the user's name. */
 export interface NamedAuditEntry extends AuditEntry {
   readonly username?: string;
 }
 
 export const auditAnswer = listOf(
-  objectOf<NamedAuditEntry>('AuditEntry', 'Something that took effect, and needed more than being oneself.')({
+  objectOf<NamedAuditEntry>('AuditEntry', 'An operation that took effect and that ordinary users may not perform.')({
     id: described(id, 'Unique among the entries of one service, which `operation` begins with.'),
     at: instant,
     operation: text(100),
-    requestId: described(text(200), 'The `X-Request-Id` of the request; logs have it, too.'),
-    subject: optional(described(text(64), 'Who did it; never given to another user. Absent: a command of an operator.')),
-    username: optional(described(text(64), 'The name that the subject has now. Absent: the user is gone.')),
-    credentials: listOf(described(text(20), 'The kinds of credential that were shown.')),
-    target: described(text(200), 'The id of what it was done to.'),
+    requestId: described(text(200), 'The `X-Request-Id` of the request, which the logs also contain.'),
+    subject: optional(described(text(64), 'Id of the acting user, never reused. Absent: an operator\'s command.')),
+    username: optional(described(text(64), 'The current name of the acting user. Absent: the user was deleted.')),
+    credentials: listOf(described(text(20), 'A kind of credential that the request carried.')),
+    target: described(text(200), 'The id of the affected resource.'),
   }),
   1_000,
 );

@@ -21,14 +21,14 @@ const plant = objectOf<Plant>('Plant')({
   category: optional(category),
   photoUrls: listOf(text(2_048), maxPhotoUrls),
   tags: listOf(tag, 64),
-  status: described(plantStatus, 'What staff list it as. The shop never changes it by itself.'),
+  status: described(plantStatus, 'Set by staff. The shop never changes it on its own.'),
 });
 
 const facet = listOf(objectOf<FacetCount>('FacetCount')({ value: text(200), plants: integer(1) }), maxFacetValues);
 
 const facets = objectOf<PlantFacets>('PlantFacets')({
-  plants: described(integer(0), 'Plants that were counted.'),
-  complete: described(boolean, '`false`: more plants match than were counted, and those counted are the newest.'),
+  plants: described(integer(0), 'Number of plants counted.'),
+  complete: described(boolean, '`false`: more plants match, and only the newest were counted.'),
   status: facet,
   tags: facet,
   category: facet,

@@ -29,10 +29,10 @@ import { Description, Schema } from './schema.js';
 export const plantStatuses = ['available', 'pending', 'sold'] as const;
 export type PlantStatus = (typeof plantStatuses)[number];
 
-/** The most photographs of one plant, uploaded ones included. */
+/** Maximum number of photos of one plant, uploaded ones included. */
 export const maxPhotoUrls = 64;
 
-// What clients send
+// Sent by clients
 
 export class Category {
   @IdToAssign()
@@ -51,19 +51,24 @@ export class Tag {
   name: string;
 }
 
-/** A category without id (or with 0) and without name (or with an empty one): generated clients send it for none. */
+/** Treats a category without id (or with 0) and without name (or with an empty one) as absent: generated clients send it. */
 const EmptyIsAbsent = (): PropertyDecorator =>
   applyDecorators(
     Transform(({ value }: { value: unknown }) => (isEmpty(value) ? undefined : value)),
-    // The quick path of validation applies rules without converting first: with this one it leaves such a category to the other.
-    ValidateBy({ name: 'isNotEmpty', validator: { validate: (value) => !isEmpty(value), defaultMessage: () => 'must have an id or a name' } }),
+    // The compiled validator applies rules without converting first. This rule makes it fall back to class-validator for such a category.
+    ValidateBy({
+      name: 'isNotEmpty',
+      validator: { validate: (value) => !isEmpty(value), defaultMessage: () => 'must have an id or a name' },
+    }),
   );
 
 const isEmpty = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
   !Array.isArray(value) &&
-  Object.entries(value).every(([name, one]) => (one ?? undefined) === undefined || (name === 'id' && one === 0) || (name === 'name' && one === ''));
+  Object.entries(value).every(
+    ([name, one]) => (one ?? undefined) === undefined || (name === 'id' && one === 0) || (name === 'name' && one === ''),
+  );
 
 const PhotoUrls = (): PropertyDecorator =>
   applyDecorators(
@@ -71,15 +76,15 @@ const PhotoUrls = (): PropertyDecorator =>
       name: 'photoUrls',
       validator: {
         validate: (value) => Array.isArray(value) && value.every((one) => typeof one === 'string' && address.test(one)),
-        defaultMessage: () => 'must hold addresses without spaces or control characters',
+        defaultMessage: () => 'must contain addresses without spaces or control characters',
       },
     }),
     Schema({ items: { pattern: address.source } }),
   );
-// eslint-disable-next-line no-control-regex -- control characters are what is looked for
+// eslint-disable-next-line no-control-regex -- the expression excludes control characters
 const address = /^[^\s\u0000-\u001f\u007f]+$/u;
 
-/** All attributes that a plant's own representation has, but its id. */
+/** All attributes of a plant except its id. */
 class PlantAttributes {
   @Text()
   name: string;
@@ -100,7 +105,7 @@ class PlantAttributes {
 
   @IsOptional()
   @OneOf(plantStatuses)
-  @Description('Absent: a new plant is available, a replaced one keeps its status.')
+  @Description('Absent: a new plant is `available`; an existing one keeps its status.')
   status?: PlantStatus;
 }
 
@@ -110,34 +115,34 @@ export class NewPlant extends PlantAttributes {
 
   /** Absent: the store's `INITIAL_STOCK`. */
   @IsOptional()
-  @Description('Free units to begin with; absent: as many as the shop is set to.')
+  @Description('Initial number of free units. Default: a setting of the shop.')
   @Integer(0, 1_000_000_000)
   quantity?: number;
 }
 
-/** Replaces all attributes: absent optional ones are cleared, an absent status keeps the current one. */
+/** Replaces all attributes. Absent optional ones are cleared; an absent status stays the same. */
 export class PlantReplacement extends PlantAttributes {
   @Id()
   id: number;
 }
 
-/** One line of an import: what PUT takes, and the units that a plant that is not there yet begins with. */
+/** One line of an import: the members of PUT, and the initial units of a new plant. */
 export class ImportedPlant extends PlantAttributes {
   @Id()
   id: number;
 
   @IsOptional()
-  @Description('Free units of a new plant; absent: as many as the shop is set to. A plant that exists keeps its stock.')
+  @Description('Free units of a new plant. Default: a setting of the shop. An existing plant keeps its stock.')
   @Integer(0, 1_000_000_000)
   quantity?: number;
 }
 
-// What services ask
+// Requests
 
-/** The most lines that one call of an import carries. */
+/** Maximum number of lines in one call. */
 export const maxImportLines = 256;
 
-/** Creates and replaces plants by their ids. Each line is the JSON of one `ImportedPlant`, and judged by itself. */
+/** Creates and replaces plants by their ids. Each line is the JSON of one `ImportedPlant`, and succeeds or fails alone. */
 export class ImportPlants {
   @IsArray({ message: 'must be a list' })
   @ArrayMaxSize(maxImportLines)
@@ -146,12 +151,12 @@ export class ImportPlants {
   lines: string[];
 }
 
-/** A snapshot of the catalogue that `beginExport` holds open. */
+/** Reads from a snapshot of the catalogue that `beginExport` holds open. */
 export class ReadExport {
   @Pattern(/^[0-9A-F]{1,16}-[0-9A-F]{1,16}-[0-9]{1,10}$/, 'must be a snapshot of beginExport', {})
   snapshot: string;
 
-  /** The incarnation of the last plant that was read; 0: the first page. */
+  /** The incarnation of the last plant read; 0 for the first page. */
   @Integer(0, Number.MAX_SAFE_INTEGER)
   after: number;
 }
@@ -174,7 +179,7 @@ export class ReplacePlant {
   ifVersion?: number;
 }
 
-/** The form of `POST /plant/{plantId}`: at least one of both (`invalid-input` otherwise). */
+/** The form of `POST /plant/{plantId}`. Without name and status: `invalid-input`. */
 export class ChangePlant {
   @Id()
   plantId: number;
@@ -223,12 +228,12 @@ const Query = (): PropertyDecorator =>
   applyDecorators(
     Text(),
     Description(
-      'Words of the name, tags or category, at most 8; a plant must have all of them. A word also stands for those that begin ' +
-        'with it, and one that no plant has for those that look like it. Case and accents do not count.',
+      'At most 8 words of the name, tags or category, all of which must match. A word also matches longer words that begin ' +
+        'with it. A word that no plant has matches similar ones. Case and accents are ignored.',
     ),
   );
 
-/** All conditions must hold. */
+/** A plant must meet all conditions. */
 export class GetPlantFacets {
   @IsOptional()
   @Query()
@@ -242,20 +247,20 @@ export class GetPlantFacets {
   @IsOptional()
   @ListOf(64, 1)
   @Texts(64)
-  @Description('Any of these names.')
+  @Description('The plant has at least one of these tags.')
   tags?: string[];
 
   @IsOptional()
   @Text()
-  @Description("The category's name, exactly.")
+  @Description("The category's exact name.")
   category?: string;
 }
 
-/** The same conditions as those of the facets, and a page. */
+/** The conditions of `GetPlantFacets`, with sorting and pagination. */
 export class SearchPlants extends GetPlantFacets implements PageRequest {
   @IsOptional()
   @OneOf(plantSorts)
-  @Description('Absent: `relevance` with `q`, else `newest`. By name, letters of ASCII have no case.')
+  @Description('Default: `relevance` with `q`, otherwise `newest`. Sorting by name ignores the case of ASCII letters.')
   sort?: PlantSort;
 
   @PageLimit()
@@ -265,7 +270,7 @@ export class SearchPlants extends GetPlantFacets implements PageRequest {
   cursor?: string;
 }
 
-/** The most values that one facet shows: those that most plants have. */
+/** Maximum number of values in one facet: the most frequent ones. */
 export const maxFacetValues = 100;
 
 /** Begins an upload. Chunks follow in order, each acknowledged; `finishImage` makes it an image of the plant. */
@@ -275,8 +280,8 @@ export class BeginImage {
 }
 
 /**
- * Bytes of every chunk but the last one, which has 1 to as many. So byte `n` of an image is byte `n % imageChunkBytes` of
- * chunk `Math.floor(n / imageChunkBytes)`, and a part of an image needs no other chunks than those that it is in.
+ * Size of every chunk in bytes, except the last, which has 1 to this many. Byte `n` of an image is therefore byte
+ * `n % imageChunkBytes` of chunk `Math.floor(n / imageChunkBytes)`, and a range only needs the chunks that contain it.
  */
 export const imageChunkBytes = 256 * 1024;
 export const maxImageBytes = 10 * 1024 * 1024;
@@ -286,13 +291,13 @@ export class WriteImageChunk {
   uploadId: string;
 
   /**
-   * 0, 1, 2, …; a repeated one replaces itself. What was not acknowledged may still arrive: repeat it with the same bytes
-   * before the upload is finished, or give the upload up.
+   * 0, 1, 2, …; a repeated chunk replaces itself. A chunk that was not acknowledged may still arrive: repeat it with the
+   * same bytes before finishing the upload, or abandon the upload.
    */
   @Integer(0, Math.ceil(maxImageBytes / imageChunkBytes))
   index: number;
 
-  /** `imageChunkBytes` bytes, or fewer in the last chunk; base64 since payloads are JSON. */
+  /** `imageChunkBytes` bytes, or fewer in the last chunk. Base64, because payloads are JSON. */
   @IsBase64({}, { message: 'must be base64' })
   @Schema({ type: 'string', contentEncoding: 'base64' })
   data: string;
@@ -302,7 +307,7 @@ export class FinishImage {
   @Uuid()
   uploadId: string;
 
-  /** What the client sent beside the file. It is not kept, but a repeated upload must have the same. */
+  /** Metadata that the client sent with the file. It is not stored, but a repeated upload must send the same. */
   @IsOptional()
   @Text({ min: 0, max: 1_000 })
   additionalMetadata?: string;
@@ -318,7 +323,7 @@ export class ReadImageChunk extends GetImage {
   index: number;
 }
 
-// What it answers
+// Answers
 
 export interface Plant {
   readonly id: number;
@@ -329,56 +334,56 @@ export interface Plant {
   readonly status: PlantStatus;
 }
 
-/** How many of the plants that match have a value. */
+/** The number of matching plants that have a value. */
 export interface FacetCount {
   readonly value: string;
   readonly plants: number;
 }
 
 export interface PlantFacets {
-  /** Plants that were counted. */
+  /** Number of plants counted. */
   readonly plants: number;
-  /** `false`: more plants match than were counted, and those counted are the newest. */
+  /** `false`: more plants match, and only the newest were counted. */
   readonly complete: boolean;
   readonly status: readonly FacetCount[];
   readonly tags: readonly FacetCount[];
   readonly category: readonly FacetCount[];
 }
 
-/** What became of a line of an import. */
+/** The result of one line of an import. */
 export type ImportLineResult =
   | { readonly id: number; readonly result: 'created' | 'updated' | 'unchanged' }
-  /** Refused: nothing of it was stored. `id` where it could be read. */
+  /** Refused, so nothing of the line was stored. `id` is present if it could be read. */
   | { readonly id?: number; readonly refused: { readonly code: string; readonly detail: string; readonly errors?: readonly FieldError[] } };
 
-/** Plants in the order of their creation. */
+/** A page of plants in order of creation. */
 export interface ExportedPage {
   readonly plants: readonly Plant[];
-  /** Where the next page begins; absent: this was the last. */
+  /** `after` of the next page; absent on the last one. */
   readonly next?: number;
 }
 
 export interface StoredImage {
   readonly imageId: string;
-  /** Absolute, on the public address of the API. */
+  /** Absolute, at the public address of the API. */
   readonly url: string;
 }
 
-/** How an image is to be served. Only recognised pictures are `inline`. */
+/** How to serve an image. Only recognised image types are `inline`. */
 export interface ImageHead {
   readonly contentType: string;
   readonly disposition: 'inline' | 'attachment';
   readonly bytes: number;
   /** `Math.ceil(bytes / imageChunkBytes)`, at least one. */
   readonly chunks: number;
-  /** SHA-256 of the content in hex: its entity tag. */
+  /** SHA-256 of the content in hex, used as its entity tag. */
   readonly sha256: string;
 }
 
 const { read, write } = operationsOf<ErrorCode>('catalog');
 
 export const catalog = {
-  /** Answers after the store has opened stock for the plant, also when it is repeated with its Idempotency-Key. */
+  /** Answers once the store has opened stock for the plant, also when repeated with its Idempotency-Key. */
   createPlant: write<Plant>()('createPlant', CreatePlant, {
     errors: ['plant-exists', 'idempotency-key-reused'],
     versioned: true,
@@ -392,56 +397,56 @@ export const catalog = {
     versioned: true,
   }),
   getPlant: read<Plant>()('getPlant', GetPlant, { errors: ['plant-not-found'], versioned: true }),
-  /** A page. */
+  /** Answers a page. */
   findPlantsByStatus: read<Plant[]>()('findPlantsByStatus', FindPlantsByStatus, { errors: ['invalid-cursor'] }),
-  /** Plants with any of the names, each once. A page. */
+  /** Answers a page of the plants that have at least one of the tags, each once. */
   findPlantsByTags: read<Plant[]>()('findPlantsByTags', FindPlantsByTags, { errors: ['invalid-cursor'] }),
-  /** Plants that meet all conditions. A page, which may be short or empty while there is a next one. */
+  /** Answers a page of the plants that meet all conditions. It may be short or empty although there is a next one. */
   searchPlants: read<Plant[]>()('searchPlants', SearchPlants, { errors: ['invalid-cursor'] }),
   getPlantFacets: read<PlantFacets>()('getPlantFacets', GetPlantFacets),
-  /** `plant-has-pending-orders` comes with `orders` (ids). */
+  /** Details of `plant-has-pending-orders`: `orders` (ids). */
   deletePlant: write<{ plantId: number }>()('deletePlant', DeletePlant, {
     errors: ['plant-not-found', 'plant-has-pending-orders', 'precondition-failed'],
   }),
   /**
-   * For caches: all stamps of the catalogue as it is now. `getPlant` and the lists come with one, and what they said holds
-   * for as long as it is among these. Every change of a plant changes some of them, in its own transaction; a stamp that is
-   * gone never comes back, but with the very plants that it was drawn for (a restored backup).
+   * For caches: answers all current stamps of the catalogue. Answers of `getPlant` and of the lists carry a stamp and are
+   * valid while it is current. Every change of a plant replaces some stamps, in the same transaction. A stamp never returns,
+   * except together with the plants that it stood for (a restored backup).
    */
   readStamps: read<readonly string[]>()('readStamps', NoPayload),
 
   /**
-   * One result for each line, in order. It answers when all its plants can be ordered. Repeating it is harmless, and tells the
-   * store what an earlier call left untold.
+   * Answers one result per line, in order, once all its plants can be ordered. It is safe to repeat, and then also sends the
+   * store what an earlier call did not.
    */
   importPlants: write<ImportLineResult[]>()('importPlants', ImportPlants),
-  /** Holds a snapshot open for as long as it is read at least every 15 s, at most for an hour. */
+  /** Holds a snapshot open while it is read at least every 15 s, for at most an hour. */
   beginExport: write<{ snapshot: string }>()('beginExport', NoPayload, { errors: ['overloaded'] }),
-  /** `invalid-cursor`: the snapshot is no longer held open. */
+  /** `invalid-cursor`: the snapshot is no longer open. */
   readExport: read<ExportedPage>()('readExport', ReadExport, { errors: ['invalid-cursor'] }),
   endExport: write<{ snapshot: string }>()('endExport', EndExport),
 
   beginImage: write<{ uploadId: string }>()('beginImage', BeginImage, { errors: ['plant-not-found'] }),
-  /** Acknowledges one chunk, by its length. `image-type-refused` is seen in the first. */
+  /** Answers the length of the stored chunk. `image-type-refused` depends on the first chunk alone. */
   writeImageChunk: write<{ bytes: number }>()('writeImageChunk', WriteImageChunk, {
     errors: ['upload-not-found', 'image-too-large', 'image-type-refused'],
   }),
   /**
-   * `plant-not-found`: deleted meanwhile. Again: the same answer.
+   * `plant-not-found`: the plant was deleted meanwhile. A repeated call gets the same answer.
    *
-   * Its Idempotency-Key stands for the whole upload: another upload that is finished with the same key, plant, content and
-   * metadata gets the answer of the first and becomes no image; with others it is `idempotency-key-reused`.
+   * The Idempotency-Key stands for the whole upload. Another upload that is finished with the same key, plant, content and
+   * metadata gets the first one's answer and creates no image; with different ones it gets `idempotency-key-reused`.
    */
   finishImage: write<StoredImage>()('finishImage', FinishImage, {
     errors: ['upload-not-found', 'plant-not-found', 'image-type-refused', 'too-many-photos', 'idempotency-key-reused'],
   }),
-  /** With `readImageChunk` all that it takes to serve a range: see `imageChunkBytes`. */
+  /** With `readImageChunk`, suffices to serve a range: see `imageChunkBytes`. */
   getImage: read<ImageHead>()('getImage', GetImage, { errors: ['image-not-found'] }),
   readImageChunk: read<{ data: string }>()('readImageChunk', ReadImageChunk, { errors: ['image-not-found'] }),
 
-  /** Moves the numbers that the catalog draws beyond those that the store knows. */
+  /** Advances the catalog's sequences beyond the numbers that the store knows. */
   raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
-  /** Compares a page of plants with the store's stock and mends what differs. Repeating it is harmless. */
+  /** Compares a page of plants with the store's stock and repairs differences. Safe to repeat. */
   reconcilePlants: write<ReconciledPage<PlantFinding, number>>()('reconcilePlants', ReconcilePlants),
   readAudit: readAuditOf('catalog'),
 };

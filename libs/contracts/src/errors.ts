@@ -1,8 +1,8 @@
 import { CodedError, type ErrorDetails, type PlatformCode } from '@plant-shop/platform/errors';
 
 /**
- * Every code that a service of the shop may answer with, beside those of the mechanisms. Closed: the gateway's table of
- * statuses does not compile while one is missing there.
+ * All codes that the shop's services may answer with, besides the platform's. The list is closed: the gateway's table of
+ * statuses does not compile while a code is missing there.
  */
 export const domainCodes = [
   'precondition-failed',
@@ -52,7 +52,7 @@ export const domainCodes = [
 export type DomainCode = (typeof domainCodes)[number];
 export type ErrorCode = DomainCode | PlatformCode;
 
-/** A refusal by a rule. The message says what the caller can do; details are what a program can use. */
+/** A refusal by a business rule. The message tells people what they can do; the details are for programs. */
 export class DomainError extends CodedError {
   constructor(code: DomainCode, message: string, details: ErrorDetails = {}) {
     super(code, message, details);

@@ -2,22 +2,22 @@ import { type AnswerSchema, described, id, instant, integer, objectOf, oneOf, op
 import type { OrderEvent, OrderPlaced, OrderShipped, OrderStatusChanged, RefundDue, WebhookTest } from './events.js';
 import { orderStatuses } from './store.js';
 
-/** A position in the log, for clients that resume. */
+/** Id and log position of an event, for clients that resume. */
 export interface Resumable {
   readonly id: string;
   readonly cursor: string;
 }
 
 const resumable = {
-  id: described(uuid, 'The same on every repetition, and on every way to the client.'),
-  cursor: described(text(500), 'Opaque. Connect with the last one, and every later event follows once.'),
+  id: described(uuid, 'The same in every delivery of the event, by stream or webhook.'),
+  cursor: described(text(500), 'Opaque. Connect with the last cursor received to get every later event once.'),
 };
 
-/** An event in the two forms in which clients get it. */
+/** An event in the two forms in which clients receive it. */
 export interface EventSchemas<E extends OrderEvent> {
-  /** The event and nothing else: by WebSocket without a cursor, by Server-Sent Events, by webhook. */
+  /** The event alone: by WebSocket without a cursor, by Server-Sent Events and by webhook. */
   readonly plain: AnswerSchema<E>;
-  /** With id and cursor: by WebSocket with a cursor, and in pages. */
+  /** The event with id and cursor: by WebSocket with a cursor, and in pages. */
   readonly resumable: AnswerSchema<E & Resumable>;
 }
 
@@ -26,7 +26,7 @@ const statusChange = objectOf<OrderStatusChanged['data']>('OrderStatusChange')({
   plantId: id,
   previousStatus: oneOf(orderStatuses),
   newStatus: oneOf(orderStatuses),
-  trackingNumber: described(text(200), 'Empty until there is one.'),
+  trackingNumber: described(text(200), 'Empty until the order is shipped.'),
 });
 const statusChanged = {
   event: oneOf(['order.status_changed']),
@@ -39,7 +39,7 @@ const placing = objectOf<OrderPlaced['data']>('OrderPlacing')({
   plantId: id,
   quantity: integer(1, 1_000_000),
   shipDate: optional(instant),
-  reservedUntil: optional(described(instant, 'When the order is cancelled without a payment. Absent: it waits for none.')),
+  reservedUntil: optional(described(instant, 'When the order is cancelled unless it is paid. Absent: it does not wait for a payment.')),
 });
 const placed = {
   event: oneOf(['order.placed']),
@@ -51,11 +51,11 @@ const shipment = objectOf<OrderShipped['data']>('OrderShipment')({
   orderId: id,
   plantId: id,
   carrier: text(200),
-  trackingNumber: described(text(200), "The carrier's own."),
+  trackingNumber: described(text(200), "The carrier's number."),
 });
 const shipped = {
   event: oneOf(['order.shipped']),
-  timestamp: described(instant, 'When the shipment was reported. A later report replaces an earlier one.'),
+  timestamp: described(instant, 'When the shipment was reported. A later report replaces it.'),
   data: shipment,
 };
 
@@ -66,7 +66,7 @@ const refund = objectOf<RefundDue['data']>('RefundOfOrder')({
 });
 const refundIsDue = {
   event: oneOf(['refund.due']),
-  timestamp: described(instant, 'When the payment was reported that is owed back.'),
+  timestamp: described(instant, 'When the payment that must be refunded was reported.'),
   data: refund,
 };
 
@@ -87,9 +87,9 @@ export const refundDue: EventSchemas<RefundDue> = {
   resumable: objectOf<RefundDue & Resumable>('ResumableRefundDue')({ ...resumable, ...refundIsDue }),
 };
 
-/** To try a webhook with; no order moves. */
+/** A test of a webhook; no order changes. */
 export const webhookTest = objectOf<WebhookTest>('WebhookTest')({
   event: oneOf(['webhook.test']),
-  timestamp: described(instant, 'When the test was asked for.'),
+  timestamp: described(instant, 'When the test was requested.'),
   data: objectOf<WebhookTest['data']>('WebhookTestData')({ webhookId: uuid }),
 });

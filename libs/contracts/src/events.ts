@@ -1,13 +1,13 @@
 import type { OrderStatus } from './store.js';
 
-/** What clients can ask for, by stream and by webhook. All types share one log, one order and one cursor. */
+/** Event types that clients can subscribe to, by stream and by webhook. All share one log, one order and one cursor. */
 export const eventTypes = ['order.status_changed', 'order.placed', 'order.shipped', 'refund.due'] as const;
 export type EventType = (typeof eventTypes)[number];
 
-/** What a client gets that names no types. The others are opt-in. */
+/** The type that clients receive by default. The others are opt-in. */
 export const defaultEventType = 'order.status_changed' satisfies EventType;
 
-/** An event as clients get it, by WebSocket and by webhook: these members, serialised once by the store. */
+/** An event as clients receive it by WebSocket and by webhook, serialised once by the store. */
 interface Event<Type extends EventType, Data> {
   readonly event: Type;
   /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
@@ -22,7 +22,7 @@ export type OrderStatusChanged = Event<
     readonly plantId: number;
     readonly previousStatus: OrderStatus;
     readonly newStatus: OrderStatus;
-    /** Empty until there is one. */
+    /** Empty until the order is shipped. */
     readonly trackingNumber: string;
   }
 >;
@@ -35,24 +35,24 @@ export type OrderPlaced = Event<
     readonly quantity: number;
     /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
     readonly shipDate?: string;
-    /** When the order is cancelled without a payment. `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+    /** When the order is cancelled unless it is paid. `YYYY-MM-DDTHH:mm:ss.SSSZ` */
     readonly reservedUntil?: string;
   }
 >;
 
-/** Each shipment that staff report: a later one replaces carrier and tracking number. */
+/** A shipment reported by staff. A later one replaces carrier and tracking number. */
 export type OrderShipped = Event<
   'order.shipped',
   { readonly orderId: number; readonly plantId: number; readonly carrier: string; readonly trackingNumber: string }
 >;
 
-/** The refund itself is read with `store.getRefund`. */
+/** Read the refund itself with `store.getRefund`. */
 export type RefundDue = Event<'refund.due', { readonly refundId: number; readonly orderId: number; readonly plantId: number }>;
 
-/** What the store's feed holds. */
+/** An event of the store's feed. */
 export type OrderEvent = OrderStatusChanged | OrderPlaced | OrderShipped | RefundDue;
 
-/** What a webhook gets when its owner asks for a test (`notifications.testWebhook`). */
+/** Sent to a webhook when its owner requests a test (`notifications.testWebhook`). */
 export interface WebhookTest {
   readonly event: 'webhook.test';
   /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */

@@ -18,9 +18,9 @@ import {
 } from 'class-validator';
 import { Description, type FieldSchema, Schema } from './schema.js';
 
-// The bounds of what clients send, each once. The texts are read by the people who sent the value.
+// Validation rules of fields. Clients receive the messages, so they are written for the people who sent the value.
 
-/** First of the ids that the services assign; smaller ones stay free for clients. */
+/** The first id that services assign; clients may choose smaller ones. */
 export const firstAssignedId = 1_000_000_001;
 
 const WellFormed = (): PropertyDecorator =>
@@ -32,37 +32,37 @@ const WellFormed = (): PropertyDecorator =>
     },
   });
 
-/** A whole number; "7" is not 7. */
+/** A whole number. Strings are not converted: "7" is refused. */
 export const Integer = (min: number, max: number): PropertyDecorator => {
   const message = `must be a whole number from ${min} to ${max}`;
   const schema = { type: 'integer', ...(max > 2_147_483_647 && { format: 'int64' }), minimum: min, maximum: max };
   return applyDecorators(IsInt({ message }), Min(min, { message }), Max(max, { message }), Schema(schema));
 };
 
-/** An identifier that must be there. */
+/** A required identifier. */
 export const Id = (): PropertyDecorator => Integer(1, Number.MAX_SAFE_INTEGER);
 
-/** An identifier on creation: 0 or absent means "assign one". */
+/** An identifier on creation. 0 or absent: the service assigns one. */
 export const IdToAssign = (): PropertyDecorator =>
   applyDecorators(
     IsOptional(),
     Integer(0, Number.MAX_SAFE_INTEGER),
-    Schema({ description: '0 or absent: one is assigned.' }),
+    Schema({ description: '0 or absent: the shop assigns one.' }),
   );
 
-/** Like `IdToAssign`, for something that has one already. */
+/** The identifier in a change. 0 or absent: it stays the same. */
 export const IdToChange = (): PropertyDecorator =>
   applyDecorators(
     IsOptional(),
     Integer(0, Number.MAX_SAFE_INTEGER),
-    Schema({ description: '0 or absent: it stays as it is.' }),
+    Schema({ description: '0 or absent: it stays the same.' }),
   );
 
-/** "true" is not true. */
+/** A boolean. Strings are not converted: "true" is refused. */
 export const Flag = (): PropertyDecorator =>
   applyDecorators(IsBoolean({ message: 'must be true or false' }), Schema({ type: 'boolean' }));
 
-/** Text in characters (UTF-16 units), 1..200 unless said otherwise. */
+/** Text of 1 to 200 characters (UTF-16 code units) by default. */
 export const Text = ({ min = 1, max = 200 }: { min?: number; max?: number } = {}): PropertyDecorator => {
   const message = `must be text of ${min} to ${max} characters`;
   return applyDecorators(IsString({ message }), Length(min, max, { message }), WellFormed(), Schema(textSchema(min, max)));
@@ -74,7 +74,7 @@ const textSchema = (minLength: number, maxLength: number): FieldSchema => ({
   maxLength,
 });
 
-/** Like `Text`, for each element of a list of at most `size`. */
+/** A list of at most `size` texts of 1 to `max` characters. */
 export const Texts = (size: number, max = 200): PropertyDecorator =>
   applyDecorators(
     IsArray({ message: 'must be a list' }),
@@ -88,7 +88,7 @@ export const Texts = (size: number, max = 200): PropertyDecorator =>
             (one) =>
               typeof one === 'string' && one.length >= 1 && one.length <= max && !one.includes('\0') && one.isWellFormed(),
           ),
-        defaultMessage: () => `must hold texts of 1 to ${max} characters`,
+        defaultMessage: () => `must contain texts of 1 to ${max} characters`,
       },
     }),
     Schema({ type: 'array', maxItems: size, items: textSchema(1, max) }),
@@ -108,11 +108,11 @@ export const ListOf = (size: number, min = 0): PropertyDecorator =>
     Schema({ type: 'array', ...(min > 0 && { minItems: min }), maxItems: size }),
   );
 
-/** Takes one value for a list of one: what was one value in the release before. */
+/** Accepts a single value as a list of one, as callers of the previous release send it. */
 export const OneOrSeveral = (): PropertyDecorator =>
   Transform(({ value }: { value: unknown }) => (typeof value === 'string' ? [value] : value));
 
-/** A list whose entries are of a closed list; how many there may be is said beside it. */
+/** A list whose entries are among the given values. Combine with `ListOf` for the number of entries. */
 export const SomeOf = (values: readonly string[], message: string): PropertyDecorator =>
   applyDecorators(
     ValidateBy({
@@ -125,13 +125,13 @@ export const SomeOf = (values: readonly string[], message: string): PropertyDeco
     Schema({ items: { type: 'string', enum: values } }),
   );
 
-/** One object of another class. By itself, `@ValidateNested` also takes a list of them, and nothing at all. */
+/** An object of another class. `@ValidateNested` alone would also accept a list of them, or an absent value. */
 export const ObjectOf = (
   type: () => ClassConstructor<object>,
   { message = 'must be a JSON object' }: { message?: string } = {},
 ): PropertyDecorator => applyDecorators(IsObject({ message }), ValidateNested({ message }), Type(type), Schema({ objectOf: type }));
 
-/** A list of objects of another class. By itself, `@ValidateNested` also takes lists of lists of them. */
+/** A list of objects of another class. `@ValidateNested` alone would also accept lists of lists of them. */
 export const ObjectsOf = (
   type: () => ClassConstructor<object>,
   { size, min = 0, message = 'must be a JSON object' }: { size: number; min?: number; message?: string },
@@ -142,7 +142,7 @@ export const ObjectsOf = (
       name: 'noLists',
       validator: {
         validate: (value) => Array.isArray(value) && !value.some((one) => Array.isArray(one)),
-        defaultMessage: () => 'must not hold lists',
+        defaultMessage: () => 'must not contain lists',
       },
     }),
     ValidateNested({ each: true, message }),
@@ -151,8 +151,8 @@ export const ObjectsOf = (
   );
 
 /**
- * An RFC 3339 date-time with an offset. Offsets of ISO 8601's basic and short forms (`+0000`, `+00`) are taken as well, and
- * rewritten: the services see RFC 3339 alone.
+ * An RFC 3339 date-time with an offset. Offsets in ISO 8601's basic and short forms (`+0000`, `+00`) are accepted and
+ * rewritten, so that the services only see RFC 3339.
  */
 export const DateTime = (): PropertyDecorator => {
   const message = 'must be a date-time with an offset, like 2026-05-01T09:30:00.000Z';
@@ -163,7 +163,7 @@ export const DateTime = (): PropertyDecorator => {
     ValidateBy({
       name: 'instant',
       validator: {
-        // Leap seconds, and years that an offset pushes out of four digits, are no instants that we could give back.
+        // Refuses leap seconds, and years that the offset moves outside of 1 to 9999: they could not be returned.
         validate: (value) => {
           const year = typeof value === 'string' ? new Date(value).getUTCFullYear() : NaN;
           return year >= 1 && year <= 9_999;
@@ -178,7 +178,7 @@ export const DateTime = (): PropertyDecorator => {
 const withFullOffset = (dateTime: string): string =>
   dateTime.replace(/(T[\d:.]+[+-]\d\d)(\d\d)?$/, (_, start: string, minutes = '00') => `${start}:${minutes}`);
 
-/** One of a closed list. */
+/** One of the given values. */
 export const OneOf = (values: readonly string[]): PropertyDecorator =>
   applyDecorators(
     ValidateBy({
@@ -191,27 +191,31 @@ export const OneOf = (values: readonly string[]): PropertyDecorator =>
     Schema({ type: 'string', enum: values }),
   );
 
-/** Text of a form that an expression says. */
+/** Text that matches a regular expression. */
 export const Pattern = (form: RegExp, message: string, schema: FieldSchema): PropertyDecorator =>
   applyDecorators(Matches(form, { message }), Schema({ type: 'string', ...schema }));
 
-/** A UUID in lower case: how services know users among themselves. */
+/** A UUID in lower case, by which services refer to users. */
 export const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export const Uuid = (): PropertyDecorator => Pattern(uuidPattern, 'must be a UUID', { format: 'uuid' });
 
-/** The version that a change expects, from `If-Match`; another one there is `precondition-failed`. */
+/** The version that a change expects, from `If-Match`. If the resource has another one: `precondition-failed`. */
 export const ExpectedVersion = (): PropertyDecorator =>
   applyDecorators(IsOptional(), Integer(0, Number.MAX_SAFE_INTEGER));
 
 export const PageLimit = (): PropertyDecorator =>
-  applyDecorators(IsOptional(), Integer(1, 1_000), Description('At most so many entries; absent: 1,000. A page also ends at about 512 KiB.'));
+  applyDecorators(
+    IsOptional(),
+    Integer(1, 1_000),
+    Description('Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB.'),
+  );
 
-/** Forged ones are `invalid-cursor`. */
+/** Forged cursors are refused as `invalid-cursor`. */
 export const PageCursor = (): PropertyDecorator =>
-  applyDecorators(IsOptional(), Text({ max: 500 }), Description('Opaque: from the `Link` of an earlier page of the same list.'));
+  applyDecorators(IsOptional(), Text({ max: 500 }), Description('Opaque cursor from the `Link` header of another page of the same list.'));
 
-/** How a list is paged: newest first, by key. */
+/** Keyset pagination, newest first. */
 export class PageRequest {
   @PageLimit()
   limit?: number;

@@ -5,21 +5,21 @@ import { type CreatedOAuthClient, type GrantType, grantTypes, type OAuthClient }
 import type { OpenSession } from './identity.sessions.js';
 import { type Permission, permissions, type Role, roles } from './permissions.js';
 
-const user = objectOf<User>('User', 'Everybody sees id, username, firstName, lastName and userStatus.')({
+const user = objectOf<User>('User', 'Visible to everyone: id, username, firstName, lastName and userStatus.')({
   id,
   username: text(64),
   firstName: optional(text(200)),
   lastName: optional(text(200)),
-  email: optional(described(text(200), 'Only to the user in person and with write:users.')),
-  phone: optional(described(text(200), 'Only to the user in person and with write:users.')),
+  email: optional(described(text(200), 'Visible to the user and with write:users.')),
+  phone: optional(described(text(200), 'Visible to the user and with write:users.')),
   userStatus: optional(integer(-2_147_483_648, 2_147_483_647)),
-  role: optional(described(oneOf<Role>(roles), 'Only with write:users.')),
+  role: optional(described(oneOf<Role>(roles), 'Visible with write:users.')),
 });
 
 const apiKeyMembers = {
   id: uuid,
   name: text(200),
-  prefix: described(text(), 'The first characters of the key, to recognise it by.'),
+  prefix: described(text(), 'The first characters of the key, to recognise it.'),
   permissions: listOf(oneOf<Permission>(permissions)),
   createdAt: instant,
   expiresAt: optional(instant),
@@ -28,20 +28,20 @@ const apiKeyMembers = {
 const apiKey = objectOf<ApiKey>('ApiKey')(apiKeyMembers);
 const createdApiKey = objectOf<CreatedApiKey>('CreatedApiKey')({
   ...apiKeyMembers,
-  key: described(text(), 'The key itself. It is shown only here and kept only as a hash.'),
+  key: described(text(), 'The key itself. It is returned only once and stored only as a hash.'),
 });
 
 const openSession = objectOf<OpenSession>('Session')({
   id: uuid,
   createdAt: instant,
   expiresAt: instant,
-  lastUsedAt: optional(described(instant, 'At most a minute old.')),
-  userAgent: optional(described(text(200), 'What it was begun with, as that said.')),
+  lastUsedAt: optional(described(instant, 'Accurate to a minute.')),
+  userAgent: optional(described(text(200), 'The User-Agent of the login request.')),
   kind: described(
     oneOf<OpenSession['kind']>(['token', 'application']),
-    '`application`: in a browser, on the way to an application that asked for access.',
+    '`application`: a browser session, for granting access to applications.',
   ),
-  current: described(boolean, 'The one that this request shows.'),
+  current: described(boolean, 'Whether this is the session of the request.'),
 });
 
 const oauthClientMembers = {
@@ -57,7 +57,7 @@ const oauthClientMembers = {
 const oauthClient = objectOf<OAuthClient>('OAuthClient')(oauthClientMembers);
 const createdOAuthClient = objectOf<CreatedOAuthClient>('CreatedOAuthClient')({
   ...oauthClientMembers,
-  secret: optional(described(text(), 'The secret itself. It is shown only here and kept only as a hash.')),
+  secret: optional(described(text(), 'The secret itself. It is returned only once and stored only as a hash.')),
 });
 
 export const identityAnswers = {

@@ -6,18 +6,18 @@ import { UserRequest } from './identity.user-request.js';
 import { type Permission, permissions } from './permissions.js';
 import { Description, Schema } from './schema.js';
 
-// API keys of a user, for the user in person and with `write:users`.
+// API keys of a user. Callers: the user, or anyone with `write:users`.
 
 export class NewApiKey {
   @Text()
   name: string;
 
-  /** More than the user may do is `forbidden`. */
+  /** Permissions that the user does not have: `forbidden`. */
   @IsOptional()
   @ListOf(permissions.length, 1)
   @ArrayUnique({ message: 'must not repeat a permission' })
-  @SomeOf(permissions, `must hold some of ${permissions.join(', ')}`)
-  @Schema({ uniqueItems: true, description: 'Absent: all that the user may do. Never more than that.' })
+  @SomeOf(permissions, `must contain only values from ${permissions.join(', ')}`)
+  @Schema({ uniqueItems: true, description: 'Default: all permissions of the user. The key never has more than the user.' })
   permissions?: Permission[];
 
   @IsOptional()
@@ -27,7 +27,7 @@ export class NewApiKey {
 
 export class ApiKeyRotation {
   @IsOptional()
-  @Description('How long the old key goes on beside its successor, in seconds. Absent: a day. 0: it ends at once.')
+  @Description('How long the old key remains valid, in seconds. Default: one day. 0: it ends at once.')
   @Integer(0, 2_592_000)
   graceSeconds?: number;
 }
@@ -45,8 +45,8 @@ export class RevokeApiKey extends UserRequest {
 }
 
 /**
- * Makes a successor with the name and the permissions of a key, and a life as long as the key was given. The old one ends
- * after the grace, or before if it would have anyway. At most these two live: neither can be rotated again meanwhile.
+ * Creates a successor with the key's name, permissions and lifetime. The old key ends after the grace period, or earlier if
+ * it expires. Until then neither of the two can be rotated again.
  */
 export class RotateApiKey extends UserRequest {
   @Uuid()
@@ -59,7 +59,7 @@ export class RotateApiKey extends UserRequest {
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
-  /** First characters of the key, to recognise it by. */
+  /** First characters of the key, to recognise it. */
   readonly prefix: string;
   readonly permissions: readonly Permission[];
   readonly createdAt: string;
@@ -67,7 +67,7 @@ export interface ApiKey {
   readonly lastUsedAt?: string;
 }
 
-/** `key` is shown once and kept only as a hash. */
+/** `key` is returned only once and stored only as a hash. */
 export type CreatedApiKey = ApiKey & { readonly key: string };
 
 const { read, write } = operationsOf<ErrorCode>('identity');
@@ -80,7 +80,7 @@ export const apiKeyOperations = {
   revokeApiKey: write<ApiKey>()('revokeApiKey', RevokeApiKey, {
     errors: ['user-not-found', 'forbidden', 'api-key-not-found'],
   }),
-  /** Answers the successor. `too-many-api-keys` while the key is being replaced already. */
+  /** Answers the successor. `too-many-api-keys`: the key is being replaced already. */
   rotateApiKey: write<CreatedApiKey>()('rotateApiKey', RotateApiKey, {
     errors: ['user-not-found', 'forbidden', 'api-key-not-found', 'too-many-api-keys', 'idempotency-key-reused'],
   }),

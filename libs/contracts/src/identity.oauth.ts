@@ -5,15 +5,15 @@ import { Flag, ListOf, ObjectOf, SomeOf, Text, Texts } from './fields.js';
 import { type Permission, permissions } from './permissions.js';
 import { Description, Schema } from './schema.js';
 
-// Clients of OAuth 2.0: the applications that users log in to, and programs that get tokens for themselves. All of these
-// operations need `write:users`.
+// OAuth 2.0 clients: applications that users grant access to, and programs that obtain tokens for themselves. All operations
+// require `write:users`.
 
 export const grantTypes = ['authorization_code', 'refresh_token', 'client_credentials'] as const;
 export type GrantType = (typeof grantTypes)[number];
 
 export class NewOAuthClient {
   @Text()
-  @Description('Users are asked whether they trust the client of this name.')
+  @Description('Shown to users when the client asks for access.')
   name: string;
 
   @IsOptional()
@@ -21,29 +21,29 @@ export class NewOAuthClient {
   @ArrayUnique({ message: 'must not repeat an address' })
   @Schema({
     uniqueItems: true,
-    description: 'Compared letter by letter. https, or http on this machine (127.0.0.1, [::1], localhost). For `authorization_code`.',
+    description: 'Compared exactly. https, or http on this machine (127.0.0.1, [::1], localhost). For `authorization_code`.',
   })
   redirectUris?: string[];
 
   @ListOf(grantTypes.length, 1)
   @ArrayUnique({ message: 'must not repeat a grant type' })
-  @SomeOf(grantTypes, `must hold some of ${grantTypes.join(', ')}`)
-  @Schema({ uniqueItems: true, description: '`refresh_token` goes with `authorization_code`.' })
+  @SomeOf(grantTypes, `must contain only values from ${grantTypes.join(', ')}`)
+  @Schema({ uniqueItems: true, description: '`refresh_token` requires `authorization_code`.' })
   grantTypes: GrantType[];
 
   @ListOf(permissions.length, 1)
   @ArrayUnique({ message: 'must not repeat a scope' })
-  @SomeOf(permissions, `must hold some of ${permissions.join(', ')}`)
-  @Schema({ uniqueItems: true, description: 'The most that it may ask for. Never more than its user may.' })
+  @SomeOf(permissions, `must contain only values from ${permissions.join(', ')}`)
+  @Schema({ uniqueItems: true, description: 'All scopes that the client may request. A token never has more permissions than its user.' })
   scopes: Permission[];
 
   @IsOptional()
-  @Description('Username of whom tokens act for that the client gets for itself. For `client_credentials`, and only then.')
+  @Description('Username of the user for whom the client acts. Required with `client_credentials`, and only allowed with it.')
   @Text()
   owner?: string;
 
   @IsOptional()
-  @Description('It runs where nothing is secret, like a browser, and gets no secret. Not with `client_credentials`.')
+  @Description('The client cannot keep a secret, for instance in a browser, and gets none. Not with `client_credentials`.')
   @Flag()
   public?: boolean;
 }
@@ -60,10 +60,10 @@ class OAuthClientRequest {
 
 export class GetOAuthClient extends OAuthClientRequest {}
 
-/** Ends its tokens, and all that users granted to it. */
+/** Also ends the client's tokens and all grants of users to it. */
 export class DeleteOAuthClient extends OAuthClientRequest {}
 
-/** The old secret and the access tokens that were issued for it end at once; refresh tokens go on, with the new secret. */
+/** The old secret and the access tokens issued for it end at once. Refresh tokens remain valid, with the new secret. */
 export class RotateOAuthClientSecret extends OAuthClientRequest {}
 
 export interface OAuthClient {
@@ -77,13 +77,13 @@ export interface OAuthClient {
   readonly createdAt: string;
 }
 
-/** `secret` is shown once and kept only as a hash; a public client has none. */
+/** `secret` is returned only once and stored only as a hash; a public client has none. */
 export type CreatedOAuthClient = OAuthClient & { readonly secret?: string };
 
 const { read, write } = operationsOf<ErrorCode>('identity');
 
 export const oauthClientOperations = {
-  /** `invalid-input` also for an owner who does not exist. */
+  /** `invalid-input` also if the owner does not exist. */
   createOAuthClient: write<CreatedOAuthClient>()('createOAuthClient', CreateOAuthClient, {
     errors: ['forbidden', 'too-many-oauth-clients', 'idempotency-key-reused'],
   }),

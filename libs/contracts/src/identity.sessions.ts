@@ -4,13 +4,13 @@ import type { ErrorCode } from './errors.js';
 import { Pattern, Uuid } from './fields.js';
 import { UserRequest } from './identity.user-request.js';
 
-// Sessions that a user has open, for the user in person and with `write:users`.
+// Open sessions of a user. Callers: the user, or anyone with `write:users`.
 
 export const Digest = (): PropertyDecorator =>
   Pattern(/^[\w-]{43}$/, 'must be a SHA-256 in base64url', { pattern: '^[\\w-]{43}$' });
 
 export class ListSessions extends UserRequest {
-  /** SHA-256 of the session token that the caller showed, if any: the one that is `current`. */
+  /** SHA-256 of the caller's session token, if any: marks the `current` session. */
   @IsOptional()
   @Digest()
   ownSession?: string;
@@ -21,20 +21,20 @@ export class EndSession extends UserRequest {
   sessionId: string;
 }
 
-/** Logs the user out everywhere: all sessions end, the caller's own as well, and what was granted to applications. */
+/** Ends all sessions of the user, including the caller's own, and all grants to applications. */
 export class EndSessions extends UserRequest {}
 
 export interface OpenSession {
   readonly id: string;
   readonly createdAt: string;
   readonly expiresAt: string;
-  /** At most a minute old. */
+  /** Accurate to a minute. */
   readonly lastUsedAt?: string;
-  /** What it was begun with, as that said. */
+  /** The User-Agent of the login request. */
   readonly userAgent?: string;
-  /** `application`: in a browser, on the way to an application that asked for access. */
+  /** `application`: a browser session, for granting access to applications. */
   readonly kind: 'token' | 'application';
-  /** The one that this request shows. */
+  /** Whether this is the session of the request. */
   readonly current: boolean;
 }
 

@@ -32,12 +32,12 @@ const Username = (): PropertyDecorator =>
   Pattern(
     username,
     'must be 1 to 64 of A-Z a-z 0-9 . _ @ + -, begin with a letter or digit, and not be login, logout or createWithList',
-    // In any case of letters; an expression in JSON Schema has no flag that says so.
+    // The reserved names are case-insensitive, which a JSON Schema pattern cannot express.
     { pattern: '^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$', description: 'Not login, logout or createWithList.' },
   );
 const username = /^(?!(?:login|logout|createwithlist)$)[a-z0-9][a-z0-9._@+-]{0,63}$/i;
 
-// What clients send
+// Sent by clients
 
 class Profile {
   @IsOptional()
@@ -69,11 +69,11 @@ export class NewUser extends Profile {
   username: string;
 
   @Text({ max: 256 })
-  @Description('Its least length is a setting of the shop.')
+  @Description('The minimum length is a setting of the shop.')
   password: string;
 }
 
-/** Changes the given fields. */
+/** Changes the fields that are present. */
 export class UserChanges extends Profile {
   @IdToChange()
   id?: number;
@@ -92,7 +92,7 @@ export class RoleAssignment {
   role: Role;
 }
 
-// What services ask
+// Requests
 
 export class CreateUser {
   @ObjectOf(() => NewUser)
@@ -106,16 +106,16 @@ export class CreateUsers {
 
 export class GetUser extends UserRequest {}
 
-/** In the order of their names, whose upper and lower case do not differ. */
+/** Lists users by name, ignoring case. */
 export class ListUsers extends PageRequest {
   @IsOptional()
   @Text({ min: 0, max: 64 })
-  @Description('Users whose names begin with this.')
+  @Description('Beginning of the username.')
   q?: string;
 
   @IsOptional()
   @OneOf(roles)
-  @Description('Users who have this role.')
+  @Description('Only users with this role.')
   role?: Role;
 }
 
@@ -123,7 +123,7 @@ export class UpdateUser extends UserRequest {
   @ObjectOf(() => UserChanges)
   user: UserChanges;
 
-  /** SHA-256 of the session token that the caller showed, if any: the one session that a new password leaves alive. */
+  /** SHA-256 of the caller's session token, if any: the only session that survives a new password. */
   @IsOptional()
   @Digest()
   ownSession?: string;
@@ -156,19 +156,19 @@ export class Login {
   @Text()
   address: string;
 
-  /** What the client calls itself, for the user's list of sessions. */
+  /** The client's User-Agent, for the user's list of sessions. */
   @IsOptional()
   @Text()
   userAgent?: string;
 }
 
-/** Ends a session by the SHA-256 of its token; one that does not exist is no error. */
+/** Ends a session by the SHA-256 of its token. A session that does not exist is not an error. */
 export class Logout {
   @Digest()
   digest: string;
 }
 
-/** From whoever was shown a secret: its SHA-256, never itself. Access tokens are checked where they are shown. */
+/** Checks a secret by its SHA-256, which is all that leaves the receiving service. Access tokens are verified where received. */
 export class CheckCredential {
   @OneOf(['session', 'apiKey'])
   kind: 'session' | 'apiKey';
@@ -177,7 +177,7 @@ export class CheckCredential {
   digest: string;
 }
 
-/** The owner of an OAuth client or the subject of its tokens must still exist: what a valid access token leads to. */
+/** Looks up the user of a valid access token, who may have been deleted since. */
 export class ResolveSubject {
   @Uuid()
   userId: string;
@@ -187,31 +187,32 @@ export class ResolveUsername extends UserRequest {}
 
 export class ResolveUserIds {
   @Texts(1_000, 36)
-  @Matches(uuidPattern, { each: true, message: 'must hold UUIDs' })
+  @Matches(uuidPattern, { each: true, message: 'must contain UUIDs' })
   userIds: string[];
 }
 
 /**
- * How to follow the log: pull this every 250 ms, whether the last pull was answered or not, and on a nudge, and count an
- * answer as fresh from the moment the pull was sent, on a monotonic clock. A follower that starts late reads from 0: it gets
- * the entries that are retained (48 hours, longer than any access token lives). The history is broken when `matches` is false, or
- * when `after` is above 0 and the first entry is not the next one or `head` is below `after`: forget every cached answer, keep
- * refusing what was revoked, and read from 0.
+ * Reads the revocation log. How to follow it:
+ * - Pull every 250 ms, even if the last pull is unanswered, and on a nudge. An answer is as fresh as the moment when its
+ *   pull was sent, on a monotonic clock.
+ * - A new follower reads from 0 and gets the retained entries (48 hours, longer than any access token lives).
+ * - The history is broken if `matches` is false, or if `after` is above 0 and either the first entry is not the next one or
+ *   `head` is below `after`. Then discard all cached answers, keep refusing what was revoked, and read from 0.
  */
 export class ReadRevocations {
-  /** The last number that is known. */
+  /** The last position that the follower knows. */
   @Integer(0, Number.MAX_SAFE_INTEGER)
   after: number;
 
-  /** Random id of that entry: `lastId` of the page that it came with. */
+  /** Random id of that entry: `lastId` of the page that contained it. */
   @IsOptional()
   @Uuid()
   afterId?: string;
 }
 
-// What it answers
+// Answers
 
-/** Own profile, or with `write:users`; others see the fields of `PublicUser`. */
+/** As seen by the user and with `write:users`. Other callers get no `email` and `phone`. */
 export interface User {
   readonly id: number;
   readonly username: string;
@@ -220,22 +221,22 @@ export interface User {
   readonly email?: string;
   readonly phone?: string;
   readonly userStatus?: number;
-  /** In what callers with `write:users` read. */
+  /** Only for callers with `write:users`. */
   readonly role?: Role;
 }
 
 export interface Session {
-  /** Shown once, kept only as a hash. */
+  /** Returned only once, stored only as a hash. */
   readonly token: string;
   readonly expiresAt: string;
-  /** Logins that the name may still fail in the present window. */
+  /** Failed logins still allowed for the name in the current window. */
   readonly attemptsLeft: number;
 }
 
-/** What a live credential leads to. */
+/** A valid credential with its user and permissions. */
 export interface Credential {
   readonly kind: CredentialKind;
-  /** Id of the key or session, as the revocation log names it. */
+  /** Id of the key or session, as in the revocation log. */
   readonly id: string;
   readonly userId: string;
   readonly permissions: readonly Permission[];
@@ -245,12 +246,12 @@ export interface Credential {
 }
 
 /**
- * What is revoked for ever: a key, a session, a user with all credentials, an OAuth client; an access token (`jti`), all
- * that were issued under what a user granted (claim `grant_id`), to who showed a client secret (claim `secret_id`), or that a
- * signing key signed (header `kid`): then another key is published from the same moment on.
+ * A permanent revocation: of an API key, a session, a user with all credentials, or an OAuth client; of one access token
+ * (`jti`), or of all issued under a user's grant (claim `grant_id`), for a client secret (claim `secret_id`) or with a
+ * signing key (header `kid`). When a signing key is revoked, another one is published at the same moment.
  *
- * `userChanged` ends nothing: what the credentials of this user lead to (permissions, expiry) is another thing than was
- * answered before. Forget those answers and ask anew; what was opened with them goes on as far as the new answers allow.
+ * `userChanged` ends nothing: permissions or expiry of the user's credentials have changed. Discard cached answers and fetch
+ * them again; connections stay open as far as the new answers allow.
  */
 export interface Revocation {
   readonly position: number;
@@ -259,17 +260,17 @@ export interface Revocation {
 }
 
 export interface Revocations {
-  /** Head of the log when this was read. */
+  /** Head of the log at the time of reading. */
   readonly head: number;
-  /** In ascending order without a gap, at most 1,000; more may follow when the last one is below `head`. */
+  /** Consecutive entries in ascending order, at most 1,000. If the last one is below `head`, more may follow. */
   readonly entries: readonly Revocation[];
-  /** False when the log has no entry `after` with the id `afterId`: the database was restored from a backup. */
+  /** False if the log has no entry `after` with the id `afterId`: the database was restored from a backup. */
   readonly matches?: boolean;
-  /** Random id of the last of `entries`, or of the entry at `head` where there are none. Absent for an empty log. */
+  /** Random id of the last of `entries`, or of the entry at `head` without entries. Absent if the log is empty. */
   readonly lastId?: string;
   /**
-   * The clock of identity's database, read while it answered, in milliseconds since the epoch. Credentials expire by this clock;
-   * a follower's own may differ by minutes.
+   * The clock of identity's database while it answered, in milliseconds since the epoch. Credentials expire by this clock; a
+   * follower's own may differ by minutes.
    */
   readonly time?: number;
 }
@@ -282,32 +283,32 @@ export interface SigningKeys {
 const { read, write } = operationsOf<ErrorCode>('identity');
 
 export const identity = {
-  /** `username-taken` and `user-id-taken` come with the pointer of the field. */
+  /** Details of `username-taken` and `user-id-taken`: the pointer of the field. */
   createUser: write<User>()('createUser', CreateUser, {
     errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
     versioned: true,
   }),
-  /** All or none; pointers name the index: `/users/3/username`. */
+  /** Creates all or none. Pointers contain the index: `/users/3/username`. */
   createUsers: write<User[]>()('createUsers', CreateUsers, {
     errors: ['username-taken', 'user-id-taken', 'idempotency-key-reused'],
   }),
   getUser: read<User>()('getUser', GetUser, { errors: ['user-not-found'], versioned: true }),
-  /** A page. `forbidden`: without `write:users`. */
+  /** Answers a page. Without `write:users`: `forbidden`. */
   listUsers: read<User[]>()('listUsers', ListUsers, { errors: ['invalid-cursor', 'forbidden'] }),
   updateUser: write<User>()('updateUser', UpdateUser, {
     errors: ['user-not-found', 'forbidden', 'username-taken', 'user-id-taken', 'precondition-failed'],
     versioned: true,
   }),
-  /** For `write:users`. `last-admin`: nobody else would be an admin. */
+  /** Requires `write:users`. `last-admin`: no admin would remain. */
   setUserRole: write<User>()('setUserRole', SetUserRole, {
     errors: ['user-not-found', 'forbidden', 'last-admin', 'precondition-failed'],
     versioned: true,
   }),
-  /** `user-has-open-orders` comes with `orders` (ids). */
+  /** Details of `user-has-open-orders`: `orders` (ids). */
   deleteUser: write<{ username: string }>()('deleteUser', DeleteUser, {
     errors: ['user-not-found', 'forbidden', 'user-has-open-orders', 'last-admin', 'precondition-failed'],
   }),
-  /** `login-failed` for a wrong name as for a wrong password; `too-many-logins` comes with `retryAfter` (seconds). */
+  /** `login-failed`: wrong name or password. Details of `too-many-logins`: `retryAfter` (seconds). */
   login: write<Session>()('login', Login, { errors: ['login-failed', 'too-many-logins'] }),
   logout: write<{ ended: boolean }>()('logout', Logout),
   ...sessionOperations,
@@ -315,20 +316,20 @@ export const identity = {
   ...oauthClientOperations,
 
   checkCredential: read<Credential>()('checkCredential', CheckCredential, { errors: ['credential-refused'] }),
-  /** `credential-refused` when the user is gone. */
+  /** `credential-refused`: the user was deleted. */
   resolveSubject: read<{ permissions: Permission[]; position: number }>()('resolveSubject', ResolveSubject, {
     errors: ['credential-refused'],
   }),
-  /** For services that know users by their UUID only. */
+  /** For services that know users only by UUID. */
   resolveUsername: read<{ userId: string }>()('resolveUsername', ResolveUsername, { errors: ['user-not-found'] }),
-  /** The names that they have now; whoever is gone is left out. */
+  /** Answers the current names; omits deleted users. */
   resolveUserIds: read<{ userId: string; username: string }[]>()('resolveUserIds', ResolveUserIds),
   readRevocations: read<Revocations>()('readRevocations', ReadRevocations),
   readSigningKeys: read<SigningKeys>()('readSigningKeys', NoPayload),
 
-  /** Moves the numbers that identity draws beyond those that the store knows. */
+  /** Advances identity's sequences beyond the numbers that the store knows. */
   raiseNumbers: write<{ raised: RaisedNumber[] }>()('raiseNumbers', RaiseNumbers),
-  /** Compares a page of the store's customers with the users and mends what differs. Repeating it is harmless. */
+  /** Compares a page of the store's customers with the users and repairs differences. Safe to repeat. */
   reconcileUsers: write<ReconciledPage<UserFinding, string>>()('reconcileUsers', ReconcileUsers),
   readAudit: readAuditOf('identity'),
 };

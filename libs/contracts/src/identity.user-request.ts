@@ -1,8 +1,8 @@
 import { Text } from './fields.js';
 
-/** What is asked about a user, by name. */
+/** A request about a user, by name. */
 export class UserRequest {
-  /** Any text: a name that cannot exist is `user-not-found`, like one that does not. */
+  /** Any text: a name of an invalid form is `user-not-found`, like one that does not exist. */
   @Text()
   username: string;
 }

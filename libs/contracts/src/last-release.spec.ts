@@ -8,10 +8,10 @@ import { notifications } from './notifications.js';
 import { type Sample, type Samples, samplesOf } from './samples.js';
 import { store } from './store.js';
 
-/** `releases/<service>.json`: what the last release of a service answered and took, kept by `npm run freeze`. */
+/** `releases/<service>.json`: the samples of a service's last release, written by `npm run freeze`. */
 interface Release {
   readonly samples: Samples;
-  /** Changes that break a neighbour and are wanted, with the reason. */
+  /** Intended breaking changes, with the reason. */
   readonly wanted: Readonly<Record<string, string>>;
 }
 
@@ -23,27 +23,28 @@ const releaseOf = (service: string): Release =>
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 const kindOf = (value: unknown): string => (Array.isArray(value) ? 'list' : value === null ? 'null' : typeof value);
 
-/** The members that any element of a list has. */
+/** The union of the members of a list's elements. */
 const anyOf = (list: readonly unknown[]): unknown => (list.every(isObject) ? Object.assign({}, ...list) as unknown : list[0]);
 
-/** Members of `wanted` that `given` lacks or has with another type. */
-function missing(wanted: unknown, given: unknown, path: string): string[] {
-  if (wanted === null || given === null) return [];
-  if (kindOf(wanted) !== kindOf(given)) return [`${path} is ${kindOf(given)} and was ${kindOf(wanted)}`];
-  if (Array.isArray(wanted) && Array.isArray(given)) {
-    return wanted.length === 0 || given.length === 0 ? [] : missing(anyOf(wanted), anyOf(given), `${path}/*`);
+/** Returns the members of `before` that `now` lacks or has with another type. */
+function missing(before: unknown, now: unknown, path: string): string[] {
+  if (before === null || now === null) return [];
+  if (kindOf(before) !== kindOf(now)) return [`${path} is ${kindOf(now)} and was ${kindOf(before)}`];
+  if (Array.isArray(before) && Array.isArray(now)) {
+    return before.length === 0 || now.length === 0 ? [] : missing(anyOf(before), anyOf(now), `${path}/*`);
   }
-  if (!isObject(wanted) || !isObject(given)) return [];
-  return Object.entries(wanted).flatMap(([name, one]) =>
-    given[name] === undefined ? [`${path}/${name} is gone`] : missing(one, given[name], `${path}/${name}`),
+  if (!isObject(before) || !isObject(now)) return [];
+  return Object.entries(before).flatMap(([name, one]) =>
+    now[name] === undefined ? [`${path}/${name} is gone`] : missing(one, now[name], `${path}/${name}`),
   );
 }
 
-/** Members of both, of another type. */
-const retyped = (one: unknown, other: unknown, path: string): string[] => missing(one, other, path).filter((fault) => !fault.endsWith(' is gone'));
+/** Returns the members that both have, with different types. */
+const retyped = (before: unknown, now: unknown, path: string): string[] =>
+  missing(before, now, path).filter((fault) => !fault.endsWith(' is gone'));
 
-/** What breaks callers, or the service, of the last release. */
-function breaks(
+/** Returns the changes that break callers, or the service, of the last release. */
+function breakingChanges(
   pattern: string,
   before: Sample<object, unknown>,
   operation: Operation<object, unknown> | undefined,
@@ -51,7 +52,7 @@ function breaks(
 ): string[] {
   if (!operation || !today) return [`${pattern} is gone`];
   return [
-    ...refusal(operation, before.request).map((why) => `${pattern} refuses the request of the last release: ${why}`),
+    ...refusal(operation, before.request).map((reason) => `${pattern} refuses the request of the last release: ${reason}`),
     ...missing(before.answer, today.answer, `${pattern} answer`),
     ...missing(before.facts ?? {}, today.facts ?? {}, `${pattern} facts`),
     ...retyped(before.request, today.request, `${pattern} request`),
@@ -67,37 +68,37 @@ function refusal({ payload }: Operation<object, unknown>, request: object): stri
   }
 }
 
-describe.each(services)('%s, beside its neighbours of another release', (service, operations) => {
+describe.each(services)('%s, next to services of the last release', (service, operations) => {
   const { samples, wanted } = releaseOf(service);
   const today = samplesOf(service);
   const released = Object.entries(samples).map(([name, sample]) => ({
     name,
-    found: breaks(`${service}.${name}`, sample, operations[name], today[name]),
+    found: breakingChanges(`${service}.${name}`, sample, operations[name], today[name]),
   }));
 
-  it('has a release to be compared with', () => expect(released).not.toEqual([]));
+  it('has a release to compare with', () => expect(released).not.toEqual([]));
 
-  it.each(released)('$name breaks nobody, unless the release says that it is wanted', ({ found }) => {
+  it.each(released)('$name has no breaking change, except those listed as intended', ({ found }) => {
     expect(found.filter((one) => !wanted[one])).toEqual([]);
   });
 
-  it('wants only changes that there are', () => {
+  it('lists only breaking changes that exist', () => {
     const found = released.flatMap((one) => one.found);
     expect(Object.keys(wanted).filter((one) => one.startsWith(`${service}.`) && !found.includes(one))).toEqual([]);
   });
 });
 
-describe('a change that breaks a neighbour', () => {
+describe('a breaking change', () => {
   const sample: Sample<object, unknown> = { request: { orderId: 7 }, answer: { id: 7, events: [{ kind: 'a' }] }, facts: { version: 1 } };
   const changes = (today: Partial<Sample<object, unknown>>, operation: Operation<object, unknown> | undefined = store.getOrder): string[] =>
-    breaks('store.getOrder', sample, operation, { ...sample, ...today });
+    breakingChanges('store.getOrder', sample, operation, { ...sample, ...today });
 
-  it('is none when members are added', () => {
+  it('is not an added member', () => {
     expect(changes({ answer: { id: 7, events: [{ kind: 'a', more: 1 }], more: 1 }, request: { orderId: 7, more: 1 } })).toEqual([]);
   });
 
-  it('is found wherever it is', () => {
-    expect(breaks('store.getOrder', sample, undefined, sample)).toEqual(['store.getOrder is gone']);
+  it('is found at every level', () => {
+    expect(breakingChanges('store.getOrder', sample, undefined, sample)).toEqual(['store.getOrder is gone']);
     expect(changes({}, store.placeOrder)).toEqual([expect.stringContaining('store.getOrder refuses the request of the last release: ')]);
     expect(changes({ answer: { id: '7', events: [{}] } })).toEqual([
       'store.getOrder answer/id is string and was number',

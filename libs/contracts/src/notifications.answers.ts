@@ -14,7 +14,7 @@ import {
   webhookStates,
 } from './notifications.js';
 
-const secret = described(text(), 'Signs what is sent (Standard Webhooks). It is shown only here and kept only encrypted.');
+const secret = described(text(), 'Signs deliveries (Standard Webhooks). It is returned only once and stored only encrypted.');
 
 const webhookMembers = {
   id: uuid,
@@ -25,7 +25,10 @@ const webhookMembers = {
   description: optional(text(1_000)),
   state: oneOf<WebhookState>(webhookStates),
   disabledReason: optional(
-    described(oneOf<'gone' | 'failing'>(['gone', 'failing']), 'When nobody asked for it: it answered 410, or has failed for days.'),
+    described(
+      oneOf<'gone' | 'failing'>(['gone', 'failing']),
+      'Present if the shop disabled the webhook: it answered 410 (`gone`), or failed for days (`failing`).',
+    ),
   ),
   createdAt: instant,
 };
@@ -36,11 +39,11 @@ const attempt = objectOf<DeliveryAttempt>('DeliveryAttempt')({
   at: instant,
   status: optional(described(integer(100, 599), "The receiver's HTTP status, if it answered.")),
   durationMs: integer(0),
-  error: optional(described(text(), 'Why it was no success.')),
+  error: optional(described(text(), 'Why the attempt failed.')),
 });
 const delivery = objectOf<Delivery>('Delivery')({
   id,
-  eventId: described(uuid, 'What the receiver saw as webhook-id.'),
+  eventId: described(uuid, 'The webhook-id that the receiver gets.'),
   orderId: optional(described(id, 'Absent for a webhook.test.')),
   state: oneOf<DeliveryState>(deliveryStates),
   attempts: listOf(attempt),
@@ -54,13 +57,13 @@ export const notificationsAnswers = {
   replaceWebhook: webhook,
   rotateWebhookSecret: objectOf<RotatedSecret>('RotatedSecret')({
     secret,
-    previousUntil: described(instant, 'Until then both secrets sign.'),
+    previousUntil: described(instant, 'Until then deliveries are signed with both secrets.'),
   }),
   testWebhook: delivery,
   listDeliveries: listOf(delivery),
   resendDelivery: delivery,
   replayEvents: objectOf<Replay>('Replay')({
     scheduled: integer(0),
-    cursor: optional(described(text(500), 'There is more: send it as fromCursor to go on.')),
+    cursor: optional(described(text(500), 'Present if there are more events: send it as fromCursor to continue.')),
   }),
 } satisfies AnswersOf<typeof notifications>;

@@ -23,28 +23,30 @@ export const webhookStates = ['enabled', 'disabled'] as const;
 export type WebhookState = (typeof webhookStates)[number];
 
 /**
- * - `pending`: due now or later. - `held`: the endpoint is disabled; it goes on when the endpoint is enabled again.
- * - `delivered`: answered with 2xx. - `failed`: all attempts are used up, or it was held for too long.
+ * - `pending`: due now or later.
+ * - `held`: the endpoint is disabled; delivery continues when it is enabled again.
+ * - `delivered`: answered with 2xx.
+ * - `failed`: all attempts failed, or it was held for too long.
  */
 export const deliveryStates = ['pending', 'held', 'delivered', 'failed'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
-// What clients send
+// Sent by clients
 
 export class NewWebhook {
   @Pattern(/^https?:\/\/\S{1,2000}$/i, 'must be an http or https URL of at most 2,000 characters without spaces', {
     format: 'uri',
     maxLength: 2_008,
   })
-  @Description('Where events are sent by POST. It must be reachable from the internet by https, unless the shop says otherwise.')
+  @Description('Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.')
   url: string;
 
   @IsOptional()
   @ListOf(eventTypes.length, 1)
   @ArrayUnique({ message: 'must not repeat an event type' })
-  @SomeOf(eventTypes, `must hold some of ${eventTypes.join(', ')}`)
+  @SomeOf(eventTypes, `must contain only values from ${eventTypes.join(', ')}`)
   @Schema({ uniqueItems: true })
-  @Description('Absent: `order.status_changed` alone.')
+  @Description('Default: only `order.status_changed`.')
   eventTypes?: EventType[];
 
   @IsOptional()
@@ -62,25 +64,25 @@ export class NewWebhook {
   description?: string;
 }
 
-/** Replaces all that was set; absent filters and description are cleared. */
+/** Replaces all settings. Absent filters and an absent description are cleared. */
 export class WebhookReplacement extends NewWebhook {
   @IsOptional()
   @OneOf(webhookStates)
-  @Description('Absent: as it is. Events for a disabled endpoint are held for 30 days.')
+  @Description('Absent: it stays the same. Events for a disabled endpoint are held for 30 days.')
   state?: WebhookState;
 }
 
 export class SecretRotation {
   @IsOptional()
-  @Description('How long both secrets sign, in seconds. Absent: a day. 0: the old one ends at once.')
+  @Description('How long deliveries are signed with both secrets, in seconds. Default: one day. 0: the old secret ends at once.')
   @Integer(0, 2_592_000)
   graceSeconds?: number;
 }
 
-/** A stretch of the past, from a cursor or from a time. */
+/** A range of past events, from a cursor or from a time. */
 export class ReplayRange {
   @IsOptional()
-  @Description('A cursor of the event stream, or of an earlier answer to this: events after it. Instead of `since`.')
+  @Description('Events after this cursor, from the event stream or an earlier replay. Use instead of `since`.')
   @Text({ max: 500 })
   fromCursor?: string;
 
@@ -90,24 +92,24 @@ export class ReplayRange {
   since?: string;
 
   @IsOptional()
-  @Description('Events before this time. Absent: until now.')
+  @Description('Events before this time. Default: now.')
   @DateTime()
   until?: string;
 
   @IsOptional()
   @Flag()
-  @Description('Only what has failed at this endpoint.')
+  @Description('Only events whose delivery to this endpoint failed.')
   onlyFailed?: boolean;
 }
 
-// What services ask
+// Requests
 
 export class CreateWebhook {
   @ObjectOf(() => NewWebhook)
   webhook: NewWebhook;
 }
 
-/** One's own, newest first. */
+/** Lists the caller's webhooks, newest first. */
 export class ListWebhooks extends PageRequest {}
 
 class WebhookRequest {
@@ -135,7 +137,7 @@ export class RotateWebhookSecret extends WebhookRequest {
   rotation: SecretRotation;
 }
 
-/** Sends a `webhook.test`, with the retries of any other event. */
+/** Sends a `webhook.test`, with the same retries as other events. */
 export class TestWebhook extends WebhookRequest {}
 
 /** Newest first. */
@@ -148,7 +150,7 @@ export class ListDeliveries extends PageRequest {
   state?: DeliveryState;
 }
 
-/** Sends the same event, with the same id and bytes, once more, at once. */
+/** Sends the event again at once, with the same id and bytes. */
 export class ResendDelivery extends WebhookRequest {
   @Id()
   deliveryId: number;
@@ -159,7 +161,7 @@ export class ReplayEvents extends WebhookRequest {
   replay: ReplayRange;
 }
 
-// What it answers
+// Answers
 
 export interface Webhook {
   readonly id: string;
@@ -169,17 +171,17 @@ export interface Webhook {
   readonly plantId?: number;
   readonly description?: string;
   readonly state: WebhookState;
-  /** Why it is disabled, when nobody asked for it: it answered 410, or has failed for days. */
+  /** Present if the shop disabled the webhook: it answered 410 (`gone`), or failed for days (`failing`). */
   readonly disabledReason?: 'gone' | 'failing';
   readonly createdAt: string;
 }
 
-/** `secret` is shown here and when it is rotated, and kept only encrypted. */
+/** `secret` is returned here and on rotation, and stored only encrypted. */
 export type CreatedWebhook = Webhook & { readonly secret: string };
 
 export interface RotatedSecret {
   readonly secret: string;
-  /** Until then both sign. */
+  /** Until then deliveries are signed with both secrets. */
   readonly previousUntil: string;
 }
 
@@ -188,7 +190,7 @@ export interface DeliveryAttempt {
   /** The receiver's HTTP status, if it answered. */
   readonly status?: number;
   readonly durationMs: number;
-  /** Why it was no success, for people. */
+  /** Why the attempt failed, for people. */
   readonly error?: string;
 }
 
@@ -202,7 +204,7 @@ export interface Delivery {
   readonly nextAttemptAt?: string;
 }
 
-/** What a replay has scheduled; with `cursor` there is more, and it goes on from there. */
+/** The result of a replay. With `cursor` there are more events: call again from there. */
 export interface Replay {
   readonly scheduled: number;
   readonly cursor?: string;
@@ -210,21 +212,21 @@ export interface Replay {
 
 const { read, write } = operationsOf<ErrorCode>('notifications');
 
-/** Others' webhooks are `webhook-not-found`, like those that do not exist. */
+/** Webhooks of other users are `webhook-not-found`, like those that do not exist. */
 export const notifications = {
-  /** A URL that may not be called is `invalid-input` with the pointer of the field. */
+  /** `invalid-input`, with the pointer of the field, for a URL that the shop must not call. */
   createWebhook: write<CreatedWebhook>()('createWebhook', CreateWebhook, {
     errors: ['forbidden', 'too-many-webhooks', 'idempotency-key-reused'],
     versioned: true,
   }),
-  /** A page. */
+  /** Answers a page. */
   listWebhooks: read<Webhook[]>()('listWebhooks', ListWebhooks, { errors: ['forbidden', 'invalid-cursor'] }),
   getWebhook: read<Webhook>()('getWebhook', GetWebhook, { errors: ['forbidden', 'webhook-not-found'], versioned: true }),
   replaceWebhook: write<Webhook>()('replaceWebhook', ReplaceWebhook, {
     errors: ['forbidden', 'webhook-not-found', 'precondition-failed'],
     versioned: true,
   }),
-  /** What was not delivered is not sent any more. */
+  /** Also drops pending and held deliveries. */
   deleteWebhook: write<{ id: string }>()('deleteWebhook', DeleteWebhook, {
     errors: ['forbidden', 'webhook-not-found', 'precondition-failed'],
   }),
@@ -234,11 +236,11 @@ export const notifications = {
   testWebhook: write<Delivery>()('testWebhook', TestWebhook, {
     errors: ['forbidden', 'webhook-not-found', 'webhook-disabled', 'idempotency-key-reused'],
   }),
-  /** A page. */
+  /** Answers a page. */
   listDeliveries: read<Delivery[]>()('listDeliveries', ListDeliveries, {
     errors: ['forbidden', 'webhook-not-found', 'invalid-cursor'],
   }),
-  /** `delivery-not-found` also for what the retention has removed. */
+  /** `delivery-not-found` also for deliveries that retention has deleted. */
   resendDelivery: write<Delivery>()('resendDelivery', ResendDelivery, {
     errors: ['forbidden', 'webhook-not-found', 'delivery-not-found', 'webhook-disabled', 'idempotency-key-reused'],
   }),

@@ -1,7 +1,7 @@
-/** What a credential may do; the same names are OAuth scopes. What each is needed for: apps/gateway/src/access.ts. */
+/** Permissions of credentials; OAuth scopes have the same names. apps/gateway/src/access.ts says which route needs which. */
 export const permissions = [
   'write:plants',
-  // What everybody may. Clients of Petstore's kind ask for it beside `write:plants`.
+  // Everyone has it. Clients in the style of the Petstore example request it together with `write:plants`.
   'read:plants',
   'write:stock',
   'read:orders',
@@ -15,7 +15,7 @@ export const permissions = [
 
 export type Permission = (typeof permissions)[number];
 
-/** For people: what whoever holds it may do. */
+/** What each permission allows, as shown to users. */
 export const permissionMeanings: Readonly<Record<Permission, string>> = {
   'write:plants': 'Add, change and delete plants and their images',
   'read:plants': 'See plants and their images',
@@ -26,7 +26,7 @@ export const permissionMeanings: Readonly<Record<Permission, string>> = {
   'write:payments': 'Report payments',
   'write:shipments': 'Report shipments and deliveries',
   'write:users': 'Change and delete all users, and manage OAuth clients',
-  webhooks: 'Be told of order events by webhooks',
+  webhooks: 'Receive order events by webhook',
 };
 
 export const roles = ['customer', 'staff', 'admin'] as const;
@@ -38,6 +38,6 @@ export const permissionsOfRole: Readonly<Record<Role, readonly Permission[]>> = 
   admin: permissions,
 };
 
-/** The kinds of credential; `Principal.shown` names those that a request carried. */
+/** The kinds of credential. `Principal.shown` lists those that a request carried. */
 export const credentialKinds = ['session', 'apiKey', 'accessToken'] as const;
 export type CredentialKind = (typeof credentialKinds)[number];

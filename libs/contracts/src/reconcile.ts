@@ -3,14 +3,14 @@ import { IsOptional } from 'class-validator';
 import type { PlantStatus } from './catalog.js';
 import { Flag, Integer, Uuid } from './fields.js';
 
-// What is asked to find and mend drift between databases after one of them was set back to an older backup
-// (docs/operations/reconcile.md). Pages are by key, ascending: `after` is the last key of the page before.
+// Operations that find and repair drift between databases after one of them was restored from an older backup
+// (docs/operations/reconcile.md). Pages are in ascending order of keys; `after` is the last key of the previous page.
 
 const DryRun = (): PropertyDecorator =>
   applyDecorators(IsOptional(), Flag());
 
 class PlantPage {
-  /** Absent: from the beginning. */
+  /** Absent: the first page. */
   @IsOptional()
   @Integer(0, Number.MAX_SAFE_INTEGER)
   after?: number;
@@ -21,7 +21,7 @@ class PlantPage {
 }
 
 class OrderPage {
-  /** Absent: from the beginning. */
+  /** Absent: the first page. */
   @IsOptional()
   @Integer(0, Number.MAX_SAFE_INTEGER)
   after?: number;
@@ -32,7 +32,7 @@ class OrderPage {
 }
 
 class UserPage {
-  /** Absent: from the beginning. */
+  /** Absent: the first page. */
   @IsOptional()
   @Uuid()
   after?: string;
@@ -47,47 +47,47 @@ export class ListAllStock extends PlantPage {}
 export class ListCustomers extends UserPage {}
 
 export class RaiseNumbers {
-  /** Only says what would be raised. */
+  /** Reports what would be raised, without changing anything. */
   @DryRun()
   dryRun?: boolean;
 }
 
 export class ReconcilePlants extends PlantPage {
-  /** Only says what would be mended. */
+  /** Reports what would be repaired, without changing anything. */
   @DryRun()
   dryRun?: boolean;
 }
 
 export class ReconcileOrders extends OrderPage {
-  /** Only says which orders are set aside. */
+  /** Reports which orders are set aside, without changing anything. */
   @DryRun()
   dryRun?: boolean;
 }
 
 export class ReconcileUsers extends UserPage {
-  /** Only says what would be mended. */
+  /** Reports what would be repaired, without changing anything. */
   @DryRun()
   dryRun?: boolean;
 }
 
-/** The highest numbers that the store was ever given. Their owners must draw higher ones only. */
+/** The highest numbers that the store has received. Their owners must only assign higher ones. */
 export interface HighestNumbers {
-  /** Of incarnations and versions of plants. */
+  /** The highest incarnation or version of a plant. */
   readonly plantVersion: number;
-  /** Of the plant ids that the catalog assigns; ids that clients chose far away from them do not count. */
+  /** The highest plant id assigned by the catalog. Ignores ids that clients chose far away from those. */
   readonly assignedPlantId: number;
-  /** Of attempts to retire a plant that were refused. */
+  /** The highest refused attempt to retire a plant. */
   readonly retireAttempt: number;
-  /** Of attempts to close a customer that were refused. */
+  /** The highest refused attempt to close a customer. */
   readonly closeAttempt: number;
 }
 
-/** What the store knows of a plant, tombstones included. */
+/** What the store knows about a plant, including tombstones. */
 export interface KnownStock {
   readonly plantId: number;
   readonly incarnation: number;
   readonly listing: PlantStatus | 'retired';
-  /** The plant's version that `listing` belongs to. */
+  /** The version of the plant that `listing` belongs to. */
   readonly listingVersion: number;
 }
 
@@ -96,7 +96,7 @@ export interface KnownCustomer {
   readonly closed: boolean;
 }
 
-/** A sequence that was behind what the store knows. */
+/** A sequence that was behind the numbers that the store knows. */
 export interface RaisedNumber {
   readonly sequence: string;
   readonly from: number;
@@ -104,41 +104,44 @@ export interface RaisedNumber {
 }
 
 /**
- * What became of a difference: only looked at (`found`), mended, left to a person because orders are open (`left`), or begun
- * and not ended because a service was away or busy (`unfinished`: run again).
+ * What was done about a difference:
+ * - `found`: only reported.
+ * - `mended`: repaired.
+ * - `left`: left to the operator, because orders are open.
+ * - `unfinished`: begun, but a service was down or busy; run again.
  */
 export type DriftOutcome = 'found' | 'mended' | 'left' | 'unfinished';
 
 /**
- * - `stock-missing`: the store does not know the plant, or only an earlier one of its id. Opened with 0 units.
- * - `listing-differs`: the store lists it under another status. Told again what the catalog says.
- * - `plant-deleted`: the store knows that it was deleted. Deleted again.
- * - `plant-missing`: the store has stock of a plant that the catalog does not have. Retired, unless orders are open.
+ * - `stock-missing`: the store does not know the plant, or only an earlier one with its id. Repair: opens stock with 0 units.
+ * - `listing-differs`: the store lists it under another status. Repair: sends the catalog's status again.
+ * - `plant-deleted`: the store knows that it was deleted. Repair: deletes it again.
+ * - `plant-missing`: the store has stock of a plant that the catalog lacks. Repair: retires it, unless orders are open.
  */
 export type PlantDrift = 'stock-missing' | 'listing-differs' | 'plant-deleted' | 'plant-missing';
 
 /**
- * - `user-deleted`: the store knows that the user was deleted. Deleted again.
- * - `user-missing`: the store takes orders for a user who does not exist. Closed, unless orders are open.
+ * - `user-deleted`: the store knows that the user was deleted. Repair: deletes the user again.
+ * - `user-missing`: the store accepts orders for a user who does not exist. Repair: closes the customer, unless orders are open.
  */
 export type UserDrift = 'user-deleted' | 'user-missing';
 
-/** An order that is due and that Postgres refused to move for what its rows hold. */
+/** A due order whose transition Postgres refused because of the data in its rows. */
 export interface OrderFinding {
   readonly orderId: number;
   readonly drift: 'order-set-aside';
-  /** `mended`: it has moved now. `left`: it is refused still. */
+  /** `mended`: the transition succeeded now. `left`: it was refused again. */
   readonly outcome: Exclude<DriftOutcome, 'unfinished'>;
   readonly move: 'approve' | 'deliver' | 'expire';
-  /** Postgres' code of the error. */
+  /** SQLSTATE of the error. */
   readonly sqlState: string;
-  /** The constraint that is broken; absent: the error names none. */
+  /** The violated constraint; absent if the error names none. */
   readonly constraint?: string;
 }
 
 interface Finding {
   readonly outcome: DriftOutcome;
-  /** Ids, at most 100, where they keep it from being mended. */
+  /** Ids of at most 100 open orders that prevent the repair. */
   readonly openOrders?: readonly number[];
 }
 
@@ -149,16 +152,16 @@ export interface PlantFinding extends Finding {
 
 export interface UserFinding extends Finding {
   readonly userId: string;
-  /** Absent: there is no such user. */
+  /** Absent if there is no such user. */
   readonly username?: string;
   readonly drift: UserDrift;
 }
 
 /** One page of a comparison. */
 export interface ReconciledPage<Found, Key> {
-  /** How many were compared. */
+  /** Number of entries compared. */
   readonly checked: number;
-  /** Where the next page begins (`after`); absent: this was the last one. */
+  /** `after` of the next page; absent on the last one. */
   readonly next?: Key;
   readonly findings: readonly Found[];
 }

@@ -36,13 +36,13 @@ const operations: readonly Operation<object, unknown>[] = [catalog, store, ident
 const sampled = ['catalog', 'store', 'identity', 'notifications'].flatMap((service) =>
   Object.keys(samplesOf(service)).map((name) => `${service}.${name}`),
 );
-/** Those without a sample are named by the first test, once. */
+/** Operations with a sample; the first test reports those without. */
 const byPattern = operations
   .filter(({ pattern }) => sampled.includes(pattern))
   .map((operation) => [operation.pattern, operation] as const);
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-/** What the operation says to a payload: `fine`, or the code of the refusal. Every other error is a defect. */
+/** Returns `fine` for a valid payload, otherwise the code of the refusal. Any other error is a defect. */
 function verdict(operation: Operation<object, unknown>, payload: unknown): string {
   try {
     validated(operation.payload, payload);
@@ -54,7 +54,7 @@ function verdict(operation: Operation<object, unknown>, payload: unknown): strin
   }
 }
 
-/** Each place in a value, with a function that gives the whole value with something else there. */
+/** Returns every place in a value, each with a function that returns a copy of the value with something else there. */
 function placesIn(value: unknown): { readonly at: unknown; readonly replaced: (by: unknown) => unknown }[] {
   const below = (): { at: unknown; replaced: (by: unknown) => unknown }[] => {
     if (Array.isArray(value)) {
@@ -70,7 +70,7 @@ function placesIn(value: unknown): { readonly at: unknown; readonly replaced: (b
   };
   return [{ at: value, replaced: (by) => by }, ...below()];
 }
-/** Values that are wrong in most places, or would do harm if they were believed. */
+/** Values that are invalid in most places, or would do harm if accepted. */
 const nasty = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom<unknown>(null, -1, 0, 1.5, 2 ** 53, 1e21, '', '\0', '\ud800', 'x'.repeat(5_000), [], [null], [[]], {}),
@@ -79,16 +79,16 @@ const nasty = fc.oneof(
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 describe('the sample messages', () => {
-  it('are one for each operation, and none without', () => {
+  it('exist for every operation, and for nothing else', () => {
     expect(sampled.toSorted()).toEqual(operations.map(({ pattern }) => pattern).sort());
   });
 
-  it.each(byPattern)('%s: the request passes its class, with nothing in it that the class does not declare', (_, operation) => {
+  it.each(byPattern)('%s: the request is valid, and all its members are declared', (_, operation) => {
     const { request } = sampleOf(operation);
     expect(plain(validated(operation.payload, request))).toEqual(request);
   });
 
-  it.each(byPattern)('%s: the answer is JSON, and facts beside it are known', (_, operation) => {
+  it.each(byPattern)('%s: the answer is JSON with known metadata', (_, operation) => {
     const { answer, facts = {} } = sampleOf(operation);
     expect(answer).toBeDefined();
     expect(() => checkAnswerMeta({ id: 1, ...facts })).not.toThrow();
@@ -97,21 +97,23 @@ describe('the sample messages', () => {
 });
 
 describe('every operation', () => {
-  it.each(byPattern)('%s takes neither a list nor a text nor nothing where it wants an object', (_, operation) => {
+  it.each(byPattern)('%s refuses lists, texts and numbers in place of an object', (_, operation) => {
     const places = placesIn(sampleOf(operation).request).filter(({ at }) => isObject(at)).slice(1);
     for (const { at, replaced } of places) {
-      for (const other of [[at], [], [[at]], 'text', 5]) expect([other, verdict(operation, replaced(other))]).toEqual([other, 'invalid-input']);
+      for (const other of [[at], [], [[at]], 'text', 5]) {
+        expect([other, verdict(operation, replaced(other))]).toEqual([other, 'invalid-input']);
+      }
     }
   });
 
-  it.each(byPattern)('%s wants what it does its work on', (_, operation) => {
+  it.each(byPattern)('%s requires its objects', (_, operation) => {
     const { request } = sampleOf(operation);
     for (const [name, one] of Object.entries(request)) {
       if (isObject(one)) expect([name, verdict(operation, { ...request, [name]: undefined })]).toEqual([name, 'invalid-input']);
     }
   });
 
-  it.each(byPattern)('%s accepts or refuses whatever stands in any place, and never fails', (_, operation) => {
+  it.each(byPattern)('%s accepts or refuses any value in any place, and never fails', (_, operation) => {
     const places = placesIn(sampleOf(operation).request);
     fc.assert(
       fc.property(fc.constantFrom(...places), nasty, (place, value) => {
@@ -122,16 +124,17 @@ describe('every operation', () => {
   });
 });
 
-describe('the quick path of validation', () => {
-  const asking = byPattern.filter(([, { payload }]) => payload !== NoPayload);
-  /** Their payloads have a field that class-transformer converts. */
+describe('the compiled validator', () => {
+  const withPayload = byPattern.filter(([, { payload }]) => payload !== NoPayload);
+  /** Operations whose payload has a field that class-transformer converts. */
   const converting = ['store.listOrders'];
 
-  it.each(asking.filter(([pattern]) => !converting.includes(pattern)))('%s: takes the sample by itself', (_, operation) => {
+  const unconverted = withPayload.filter(([pattern]) => !converting.includes(pattern));
+  it.each(unconverted)('%s: accepts the sample without falling back to class-validator', (_, operation) => {
     expect(compiledValidatorOf(operation.payload)(sampleOf(operation).request)).toBeDefined();
   });
 
-  it.each(asking)('%s: takes nothing that class-validator refuses, and makes the same of the rest', (_, operation) => {
+  it.each(withPayload)('%s: accepts nothing that class-validator refuses, and returns the same otherwise', (_, operation) => {
     const { payload } = operation;
     const places = placesIn(sampleOf(operation).request);
     const added = fc.tuple(fc.constantFrom('constructor', 'toString', 'isAdmin', 'limit'), nasty);
@@ -150,10 +153,11 @@ describe('the quick path of validation', () => {
 });
 
 describe('the frames of version 1', () => {
-  const frames = JSON.parse(readFileSync(new URL('../samples/frames.json', import.meta.url), 'utf8')) as Readonly<Record<string, SampleFrame>>;
+  const recorded = readFileSync(new URL('../samples/frames.json', import.meta.url), 'utf8');
+  const frames = JSON.parse(recorded) as Readonly<Record<string, SampleFrame>>;
   const all = Object.entries(frames);
 
-  it('are explained in the README by one that is recorded', () => {
+  it('are explained in the README by a recorded one', () => {
     const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
     const dump = [...readme.matchAll(/^[0-9a-f]{4} {2}((?: ?[0-9a-f]{2}| )+?) {3,}/gm)].map(([, bytes]) => bytes).join('');
     expect(dump.replaceAll(' ', '')).toBe(frames['a-call-alone']?.hex.join(''));
@@ -163,20 +167,20 @@ describe('the frames of version 1', () => {
     expect(new Set(all.map(([, frame]) => frame.kind))).toEqual(new Set(Object.values(frameKinds)));
   });
 
-  it.each(all)('%s is read as it was recorded', (_, { kind, entries, hex }) => {
+  it.each(all)('%s is decoded as recorded', (_, { kind, entries, hex }) => {
     const decoded = decodeFrame<Partial<CallMeta & AnswerMeta & ClockReading>>(Buffer.from(hex.join(''), 'hex'));
     expect(decoded.kind).toBe(kind);
     expect(decoded.entries.map(({ meta }) => meta)).toEqual(entries.map(({ meta }) => meta));
     for (const [n, { meta, payload }] of decoded.entries.entries()) {
-      const recorded = entries[n]?.payload;
-      expect(parseJson(payload)).toEqual(recorded === undefined ? {} : recorded);
+      const expected = entries[n]?.payload;
+      expect(parseJson(payload)).toEqual(expected === undefined ? {} : expected);
       if (kind === frameKinds.calls) checkCallMeta(meta);
       else if (kind === frameKinds.clockReading) checkClockReading(meta);
       else checkAnswerMeta(meta);
     }
   });
 
-  it.each(all)('%s is written as it was recorded', (_, { kind, entries, hex }) => {
+  it.each(all)('%s is encoded as recorded', (_, { kind, entries, hex }) => {
     const encoded = entries.map(({ meta, payload }) =>
       encodeEntry(meta, payload === undefined ? undefined : Buffer.from(JSON.stringify(payload))),
     );

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { ResponseMeta } from '@plant-shop/platform/rpc/answer';
 import type { Operation } from '@plant-shop/platform/rpc/operation';
 
-/** The sample messages of an operation: what its service's tests produce and its callers' tests take for an answer. */
+/** The sample messages of an operation. Tests of its service produce the answer, tests of its callers receive it. */
 export interface Sample<Payload, Answer> {
   readonly request: Payload;
   readonly answer: Answer;
-  /** What travels beside the answer. */
+  /** The answer's metadata. */
   readonly facts?: ResponseMeta;
 }
 
@@ -16,7 +16,7 @@ export type Samples = Readonly<Record<string, Sample<object, unknown>>>;
 export const samplesOf = (service: string): Samples =>
   JSON.parse(readFileSync(new URL(`../samples/${service}.json`, import.meta.url), 'utf8')) as Samples;
 
-/** @throws Error when the operation has no sample */
+/** Returns the sample of an operation. @throws Error when it has none */
 export function sampleOf<Payload, Answer>({ pattern }: Operation<Payload, Answer>): Sample<Payload, Answer> {
   const [service = '', name = ''] = pattern.split('.');
   const sample = samplesOf(service)[name];

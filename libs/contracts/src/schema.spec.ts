@@ -25,8 +25,8 @@ class Tree extends Branch {
   leaves: Leaf[];
 }
 
-describe('a payload class as JSON Schema', () => {
-  it('has what its decorators check and say, and what it inherits', () => {
+describe('the JSON Schema of a payload class', () => {
+  it('contains the rules and descriptions of its decorators, and those of base classes', () => {
     expect(schemaOfClass(Leaf)).toEqual({
       properties: { name: { type: 'string', minLength: 1, maxLength: 10, description: 'On a branch.' } },
       required: ['name'],
@@ -38,12 +38,12 @@ describe('a payload class as JSON Schema', () => {
     expect(tree.properties['leaves']?.items?.objectOf?.()).toBe(Leaf);
   });
 
-  it('is refused while a field has rules that no schema tells', () => {
-    class Silent {
+  it('is refused if a field has validation rules but no schema', () => {
+    class WithoutSchema {
       @IsString()
       name: string;
     }
-    expect(() => schemaOfClass(Silent)).toThrow('Silent.name has rules and no schema');
+    expect(() => schemaOfClass(WithoutSchema)).toThrow('WithoutSchema.name has validation rules but no schema');
   });
 });
 
@@ -52,7 +52,8 @@ const operations: readonly Operation<object, unknown>[] = [catalog, store, ident
 );
 
 describe('every operation', () => {
-  it.each(operations.map((operation) => [operation.pattern, operation] as const))('%s has a payload with a whole schema', (_, { payload }) => {
+  const byPattern = operations.map((operation) => [operation.pattern, operation] as const);
+  it.each(byPattern)('%s has a payload class with a complete schema', (_, { payload }) => {
     const classesIn = ({ properties }: ClassSchema): ClassConstructor<object>[] =>
       Object.values(properties).flatMap((field: FieldSchema) => {
         const nested = (field.items ?? field).objectOf;

@@ -1,26 +1,26 @@
 import type { ClassConstructor } from 'class-transformer';
 import { getMetadataStorage } from 'class-validator';
 
-// What the payload classes take, as JSON Schema 2020-12. The decorators of fields.ts say it beside the rule that they check,
-// so that what is documented and what is refused cannot differ.
+// JSON Schemas (2020-12) of the payload classes. The decorators of fields.ts declare a field's schema together with its
+// validation rule, so that documentation and validation cannot differ.
 
-/** A JSON Schema; only what is looked into here is named. */
+/** A JSON Schema. Only the keywords that the code reads are listed. */
 export interface JsonSchema {
   readonly type?: string;
   readonly items?: JsonSchema;
   readonly [keyword: string]: unknown;
 }
 
-/** What one decorator says of a field. */
+/** The part of a field's schema that one decorator declares. */
 export interface FieldSchema extends JsonSchema {
-  /** Instead of other keywords: an object of this class. */
+  /** The field is an object of this class; replaces all other keywords. */
   readonly objectOf?: () => ClassConstructor<object>;
   readonly items?: FieldSchema;
 }
 
 const fieldSchemas = new WeakMap<object, Map<string | symbol, FieldSchema>>();
 
-/** Says what a field holds; several on one field add up. */
+/** Declares a part of a field's schema. Several decorators on one field are merged. */
 export const Schema =
   (schema: FieldSchema): PropertyDecorator =>
   (prototype, property) => {
@@ -28,7 +28,7 @@ export const Schema =
     fieldSchemas.set(prototype, fields.set(property, mergeSchemas(fields.get(property) ?? {}, schema)));
   };
 
-/** For people: what the field means, beyond its name and type. */
+/** Describes a field to human readers, beyond its name and type. */
 export const Description = (description: string): PropertyDecorator => Schema({ description });
 
 const mergeSchemas = (one: FieldSchema, other: FieldSchema): FieldSchema => ({
@@ -43,8 +43,8 @@ export interface ClassSchema {
 }
 
 /**
- * The fields that a payload class validates, its base classes' included.
- * @throws Error for a field that is validated without anything said of it: it would be missing in the document
+ * Returns the schemas of all fields that a payload class validates, including those of its base classes.
+ * @throws Error for a validated field without a schema, which would be missing in the document
  */
 export function schemaOfClass(type: ClassConstructor<object>): ClassSchema {
   const rules = getMetadataStorage().getTargetValidationMetadatas(type, '', false, false);
@@ -56,7 +56,7 @@ export function schemaOfClass(type: ClassConstructor<object>): ClassSchema {
   };
 }
 
-/** What `IsOptional` registers. */
+/** The type of rule that `IsOptional` registers. */
 const optionalType = 'conditionalValidation';
 
 function fieldOf(type: ClassConstructor<object>, name: string): FieldSchema {
@@ -64,5 +64,5 @@ function fieldOf(type: ClassConstructor<object>, name: string): FieldSchema {
     const field = fieldSchemas.get(at)?.get(name);
     if (field) return field;
   }
-  throw new Error(`${type.name}.${name} has rules and no schema`);
+  throw new Error(`${type.name}.${name} has validation rules but no schema`);
 }

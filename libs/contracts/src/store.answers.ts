@@ -22,38 +22,40 @@ const order = objectOf<Order>('Order')({
   quantity: integer(1, 1_000_000),
   shipDate: optional(instant),
   status: orderStatus,
-  complete: described(boolean, 'Whether it is delivered.'),
+  complete: described(boolean, 'Whether the order is delivered.'),
   placedAt: optional(instant),
-  reservedUntil: optional(described(instant, 'While it waits for a payment: when it is cancelled without one.')),
+  reservedUntil: optional(described(instant, 'When the order is cancelled unless it is paid. Absent: it does not wait for a payment.')),
   carrier: optional(text(200)),
   trackingNumber: optional(text(200)),
-  refund: optional(described(refundStatus, 'Whether money is owed back for it, or was given back.')),
-  owner: optional(described(text(200), "The owner's username, in what callers with `read:orders` read. Absent: that user was deleted.")),
+  refund: optional(described(refundStatus, '`due`: a payment must be refunded. `completed`: it was refunded.')),
+  owner: optional(described(text(200), "The owner's username, only for callers with `read:orders`. Absent: the user was deleted.")),
 });
 
-const timelineEntry = objectOf<TimelineEntry>('TimelineEntry', "One step of an order's life.")({
+const timelineEntry = objectOf<TimelineEntry>('TimelineEntry', "One step in the history of an order.")({
   at: instant,
   previousStatus: optional(described(orderStatus, 'Absent: the step changed no status (placing, shipping, a transfer).')),
   newStatus: orderStatus,
-  actor: described(oneOf(['owner', 'staff', 'store']), 'The owner of that time, staff, or the store itself.'),
+  actor: described(oneOf(['owner', 'staff', 'store']), 'The owner at that time, staff, or the store itself.'),
   reason: text(),
-  carrier: optional(described(text(200), 'Of a shipment.')),
-  trackingNumber: optional(described(text(200), 'Of a shipment.')),
-  refundId: optional(described(id, 'Of a refund that became due or was completed.')),
-  eventId: optional(described(uuid, 'Id of the event that the stream and webhooks deliver of this step. Absent: the step has none (a transfer, a completed refund).')),
+  carrier: optional(described(text(200), 'Only for a shipment.')),
+  trackingNumber: optional(described(text(200), 'Only for a shipment.')),
+  refundId: optional(described(id, 'Only for a refund that became due or was completed.')),
+  eventId: optional(
+    described(uuid, 'Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund).'),
+  ),
 });
 
-const refund = objectOf<Refund>('Refund', 'Money that came too late or twice, and is owed back.')({
+const refund = objectOf<Refund>('Refund', 'A payment that arrived too late or twice and must be returned.')({
   id,
   orderId: id,
   status: refundStatus,
-  paymentReference: described(text(200), "The provider's name for the payment."),
+  paymentReference: described(text(200), "The provider's reference of the payment."),
   dueAt: instant,
   completedAt: optional(instant),
-  reference: optional(described(text(200), "The provider's name for the transfer that gave the money back.")),
+  reference: optional(described(text(200), "The provider's reference of the transfer that returned the money.")),
 });
 
-const inventory = objectOf<Inventory>('Inventory', 'Units per plant status, summed over all plants. Always all three.')({
+const inventory = objectOf<Inventory>('Inventory', 'Units per plant status, summed over all plants. Always has all three members.')({
   available: units,
   pending: units,
   sold: units,
@@ -61,9 +63,9 @@ const inventory = objectOf<Inventory>('Inventory', 'Units per plant status, summ
 
 const stock = objectOf<Stock>('Stock', 'Units of one plant.')({
   plantId: id,
-  free: described(units, 'Can be ordered.'),
-  reserved: described(units, 'In orders that are placed.'),
-  sold: described(units, 'In orders that are approved or delivered.'),
+  free: described(units, 'Units that can be ordered.'),
+  reserved: described(units, 'Units in placed orders.'),
+  sold: described(units, 'Units in approved or delivered orders.'),
 });
 
 export const storeAnswers = {

@@ -5,12 +5,12 @@ import { Integer, Text, Uuid } from './fields.js';
 
 // The store's feed of order events: see libs/events.
 
-/** Published by the store (core NATS, may be lost) with what was just numbered: a `FeedNudge` of libs/events. */
+/** The store publishes newly numbered events here, as a `FeedNudge` of libs/events (core NATS, may be lost). */
 export const feedSubject = 'store.feed';
 
-/** From followers. */
+/** Sent by followers. */
 export class ReadFeed {
-  /** Who asks: registered, and waited for when old events are dropped. */
+  /** The follower's name. It is registered, and old events are retained until it has confirmed them. */
   @Text()
   follower: string;
 
@@ -18,7 +18,7 @@ export class ReadFeed {
   @Integer(0, Number.MAX_SAFE_INTEGER)
   after: number;
 
-  /** The id of that event; absent at the beginning, and where the follower's log ends with a gap. */
+  /** The id of that event; absent at the beginning, and when the follower's log ends with a gap. */
   @IsOptional()
   @Uuid()
   afterId?: string;
@@ -27,7 +27,7 @@ export class ReadFeed {
   limit: number;
 }
 
-/** A follower has another history: one of the two databases was set back. */
+/** Sent by a follower that has another history, because one of the two databases was restored. */
 export class StartNewEpoch {
   /** The follower's last number. */
   @Integer(0, Number.MAX_SAFE_INTEGER)
@@ -38,26 +38,26 @@ export class StartNewEpoch {
   agreed: number;
 }
 
-/** Where the feed stands. */
+/** The end of the feed. */
 export interface FeedHead {
   /** Names one history. */
   readonly epoch: string;
-  /** The last number that was given. */
+  /** The last number assigned. */
   readonly head: number;
 }
 
-/** What comes after a place in it. */
+/** The events after a position. */
 export interface FeedPage extends FeedHead {
-  /** The place is part of this history. */
+  /** Whether the position is part of this history. */
   readonly matches: boolean;
-  /** The number after the place; a higher one where what was in between was dropped or lost: a gap. */
+  /** The number at which the feed continues; not the next one when the events between were deleted or lost (a gap). */
   readonly next: number;
   readonly events: readonly {
     readonly seq: number;
     readonly id: string;
     readonly subject: string;
     readonly body: string;
-    /** Of the transition, when it was traced (W3C Trace Context). */
+    /** Trace context of the transition, when it was traced (W3C Trace Context). */
     readonly traceparent?: string;
   }[];
 }

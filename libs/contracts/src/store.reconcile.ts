@@ -13,13 +13,13 @@ import {
 
 const { read, write } = operationsOf<ErrorCode>('store');
 
-/** What others compare themselves with after a restore. */
+/** Operations by which the other services compare themselves with the store after a restore. */
 export const reconcileOperations = {
   readHighestNumbers: read<HighestNumbers>()('readHighestNumbers', NoPayload),
-  /** By ascending plant id. A page of fewer than `limit` (1,000 when absent) is the last one. */
+  /** Answers a page by ascending plant id. A page of fewer than `limit` entries (default 1,000) is the last one. */
   listAllStock: read<KnownStock[]>()('listAllStock', ListAllStock),
-  /** By ascending user id. A page of fewer than `limit` (1,000 when absent) is the last one. */
+  /** Answers a page by ascending user id. A page of fewer than `limit` entries (default 1,000) is the last one. */
   listCustomers: read<KnownCustomer[]>()('listCustomers', ListCustomers),
-  /** Orders that are set aside, by ascending id; tries each again. */
+  /** Retries the orders that are set aside, by ascending id. */
   reconcileOrders: write<ReconciledPage<OrderFinding, number>>()('reconcileOrders', ReconcileOrders),
 };

@@ -27,7 +27,7 @@ import { reconcileOperations } from './store.reconcile.js';
 export const orderStatuses = ['placed', 'approved', 'delivered', 'cancelled'] as const;
 export type OrderStatus = (typeof orderStatuses)[number];
 
-// What clients send
+// Sent by clients
 
 export class NewOrder {
   @IdToAssign()
@@ -47,7 +47,7 @@ export class NewOrder {
 
   @IsOptional()
   @OneOf(orderStatuses)
-  @Description('Must be a status that exists, and is otherwise ignored: the store owns it.')
+  @Description('Ignored, because the store sets it; must be a valid status.')
   status?: OrderStatus;
 
   @IsOptional()
@@ -63,7 +63,7 @@ export class StockChange {
 
 export class Transfer {
   @Text()
-  @Description('The user who gets the order.')
+  @Description('The new owner of the order.')
   username: string;
 }
 
@@ -72,7 +72,7 @@ export class Payment {
   outcome: 'succeeded' | 'failed';
 
   @Text()
-  @Description("The provider's name for this payment: reported twice, it counts once.")
+  @Description("The provider's reference of this payment. Reporting it twice has no further effect.")
   reference: string;
 }
 
@@ -89,11 +89,11 @@ export type RefundStatus = (typeof refundStatuses)[number];
 
 export class RefundCompletion {
   @Text()
-  @Description("The provider's name for the transfer that gave the money back: reported twice, it counts once.")
+  @Description("The provider's reference of the transfer that returned the money. Reporting it twice has no further effect.")
   reference: string;
 }
 
-// What services ask
+// Requests
 
 export class PlaceOrder {
   @ObjectOf(() => NewOrder)
@@ -119,7 +119,7 @@ export class ListOrders extends PageRequest {
 
   @IsOptional()
   @Text()
-  @Description('A username, or `*` for everybody: needs `read:orders`. Absent: one\'s own orders.')
+  @Description('A username, or `*` for all users; requires `read:orders`. Default: the caller\'s own orders.')
   owner?: string;
 
   @IsOptional()
@@ -220,7 +220,7 @@ export class SetStock {
   ifVersion?: number;
 }
 
-/** From the catalog. Per plant id, the highest incarnation wins: a late or repeated call changes nothing. */
+/** Sent by the catalog. The highest incarnation of a plant id wins, so late and repeated calls change nothing. */
 export class OpenStock {
   @Id()
   plantId: number;
@@ -235,19 +235,19 @@ export class OpenStock {
   @Id()
   version: number;
 
-  /** Absent: `INITIAL_STOCK`. */
+  /** Default: `INITIAL_STOCK`. */
   @IsOptional()
   @Integer(0, 1_000_000_000)
   units?: number;
 }
 
-/** Several at once: an import's. Each is judged by itself. */
+/** Opens stock for several plants of an import. The rule of `OpenStock` applies to each. */
 export class OpenStocks {
   @ObjectsOf(() => OpenStock, { size: 256, min: 1 })
   plants: OpenStock[];
 }
 
-/** From the catalog: staff list the plant under another status. Within one incarnation, the highest version wins. */
+/** Sent by the catalog when staff change a plant's status. Within one incarnation, the highest version wins. */
 export class ListStock {
   @Id()
   plantId: number;
@@ -262,7 +262,7 @@ export class ListStock {
   status: PlantStatus;
 }
 
-/** From the catalog: the plant is about to be deleted. Leaves a tombstone whatever was there, unless orders are open. */
+/** Sent by the catalog before it deletes a plant. Leaves a tombstone, even of an unknown plant, unless orders are open. */
 export class RetirePlant {
   @Id()
   plantId: number;
@@ -271,29 +271,29 @@ export class RetirePlant {
   incarnation: number;
 
   /**
-   * Ever increasing per plant. Once the store has answered an attempt with open orders, an older one may retire nothing
-   * any more: it was given up, and would find those orders closed. Absent: such calls are not told apart.
+   * Increases with each attempt for a plant. Once the store has answered an attempt with open orders, older attempts have no
+   * effect: the catalog has abandoned them, and they might arrive after those orders were closed. Absent: no such check.
    */
   @IsOptional()
   @Id()
   attempt?: number;
 }
 
-/** From identity: the user is about to be deleted and may place nothing any more. */
+/** Sent by identity before it deletes a user, who may not place orders any more. */
 export class CloseCustomer {
   @Uuid()
   userId: string;
 
   /**
-   * Ever increasing per user. Once the store has answered an attempt with open orders, an older one may close nothing any
-   * more: it was given up, and would find those orders closed. Absent: such calls are not told apart.
+   * Increases with each attempt for a user. Once the store has answered an attempt with open orders, older attempts have no
+   * effect: identity has abandoned them, and they might arrive after those orders were closed. Absent: no such check.
    */
   @IsOptional()
   @Id()
   attempt?: number;
 }
 
-// What it answers
+// Answers
 
 export interface Order {
   readonly id: number;
@@ -305,51 +305,51 @@ export interface Order {
   readonly complete: boolean;
   /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
   readonly placedAt?: string;
-  /** While it waits for a payment: when it is cancelled without one. `YYYY-MM-DDTHH:mm:ss.SSSZ` */
+  /** When it is cancelled unless it is paid; absent if it does not wait for a payment. `YYYY-MM-DDTHH:mm:ss.SSSZ` */
   readonly reservedUntil?: string;
   readonly carrier?: string;
   readonly trackingNumber?: string;
-  /** Whether money is owed back for it, or was given back. */
+  /** `due`: a payment must be refunded. `completed`: it was refunded. */
   readonly refund?: RefundStatus;
-  /** The owner's username, in what callers with `read:orders` read; absent when that user was deleted. */
+  /** The owner's username, only for callers with `read:orders`; absent if the user was deleted. */
   readonly owner?: string;
 }
 
-/** One step of an order's life. */
+/** One step in the history of an order. */
 export interface TimelineEntry {
   /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
   readonly at: string;
   /** Absent: the step changed no status (placing, shipping, a transfer). */
   readonly previousStatus?: OrderStatus;
   readonly newStatus: OrderStatus;
-  /** `owner` of that time, `staff`, or the `store` itself. */
+  /** The `owner` at that time, `staff`, or the `store` itself. */
   readonly actor: 'owner' | 'staff' | 'store';
   readonly reason: string;
-  /** Of a shipment. */
+  /** Only for a shipment. */
   readonly carrier?: string;
   readonly trackingNumber?: string;
-  /** Of a refund that became due or was completed. */
+  /** Only for a refund that became due or was completed. */
   readonly refundId?: number;
-  /** Id of the event that clients get of it. */
+  /** Id of the step's event. */
   readonly eventId?: string;
 }
 
-/** Money that came too late or twice, and is owed back. */
+/** A payment that arrived too late or twice and must be returned. */
 export interface Refund {
   readonly id: number;
   readonly orderId: number;
   readonly status: RefundStatus;
-  /** The provider's name for the payment. */
+  /** The provider's reference of the payment. */
   readonly paymentReference: string;
   /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
   readonly dueAt: string;
   /** `YYYY-MM-DDTHH:mm:ss.SSSZ` */
   readonly completedAt?: string;
-  /** The provider's name for the transfer that gave the money back. */
+  /** The provider's reference of the transfer that returned the money. */
   readonly reference?: string;
 }
 
-/** Units per status, summed over all plants. Always all three. */
+/** Units per status, summed over all plants. Always has all three members. */
 export type Inventory = Readonly<Record<PlantStatus, number>>;
 
 export interface Stock {
@@ -359,7 +359,7 @@ export interface Stock {
   readonly sold: number;
 }
 
-/** What retiring or closing found: open orders keep it from happening, and nothing was changed. */
+/** The result of retiring or closing. With open orders, nothing was changed. */
 export interface OpenOrders {
   readonly openOrders: readonly number[];
 }
@@ -367,7 +367,7 @@ export interface OpenOrders {
 const { read, write } = operationsOf<ErrorCode>('store');
 
 export const store = {
-  /** `insufficient-stock` comes with `available`. */
+  /** Details of `insufficient-stock`: `available`. */
   placeOrder: write<Order>()('placeOrder', PlaceOrder, {
     errors: [
       'plant-not-found',
@@ -379,18 +379,18 @@ export const store = {
     ],
     versioned: true,
   }),
-  /** `order-not-found` also for others' orders without `read:orders`. */
+  /** `order-not-found` also for orders of others without `read:orders`. */
   getOrder: read<Order>()('getOrder', GetOrder, { errors: ['order-not-found'], versioned: true }),
-  /** Again: the same order. */
+  /** Cancelling again answers the same order. */
   cancelOrder: write<Order>()('cancelOrder', CancelOrder, {
     errors: ['order-not-found', 'forbidden', 'order-not-cancellable', 'precondition-failed'],
     versioned: true,
   }),
-  /** A page. `forbidden`: others' orders without `read:orders`. */
+  /** Answers a page. `forbidden`: orders of others without `read:orders`. */
   listOrders: read<Order[]>()('listOrders', ListOrders, { errors: ['invalid-cursor', 'forbidden', 'user-not-found'] }),
-  /** From placing on. */
+  /** Answers all steps, beginning with the placing. */
   getTimeline: read<TimelineEntry[]>()('getTimeline', GetTimeline, { errors: ['order-not-found'] }),
-  /** Hands an open order to another user. */
+  /** Transfers an open order to another user. */
   transferOrder: write<Order>()('transferOrder', TransferOrder, {
     errors: [
       'order-not-found',
@@ -403,17 +403,17 @@ export const store = {
     versioned: true,
   }),
   /**
-   * A failed payment leaves the order as it is. `order-not-payable`: a payment that came too late or twice, noted as
-   * `refund-due`.
+   * A failed payment does not change the order. `order-not-payable`: the payment arrived too late or twice and was recorded
+   * as a due refund.
    */
   reportPayment: write<Order>()('reportPayment', ReportPayment, {
     errors: ['order-not-found', 'order-not-payable', 'idempotency-key-reused'],
     versioned: true,
   }),
-  /** A page. */
+  /** Answers a page. */
   listRefunds: read<Refund[]>()('listRefunds', ListRefunds, { errors: ['invalid-cursor'] }),
   getRefund: read<Refund>()('getRefund', GetRefund, { errors: ['refund-not-found'] }),
-  /** The same reference again: the same refund. `refund-completed`: it was completed with another reference. */
+  /** Repeating a reference answers the same refund. `refund-completed`: it was completed with another reference. */
   completeRefund: write<Refund>()('completeRefund', CompleteRefund, {
     errors: ['refund-not-found', 'refund-completed', 'idempotency-key-reused'],
   }),
@@ -438,9 +438,9 @@ export const store = {
   /** `openStock` for several plants in one transaction. */
   openStocks: write<{ plants: number }>()('openStocks', OpenStocks),
   listStock: write<{ plantId: number }>()('listStock', ListStock),
-  /** Retired when `openOrders` is empty. */
+  /** Retires the plant if `openOrders` is empty. */
   retirePlant: write<OpenOrders>()('retirePlant', RetirePlant),
-  /** Closed when `openOrders` is empty. */
+  /** Closes the customer if `openOrders` is empty. */
   closeCustomer: write<OpenOrders>()('closeCustomer', CloseCustomer),
 
   ...feedOperations,

@@ -1139,7 +1139,7 @@ export interface components {
         Category: {
             /**
              * Format: int64
-             * @description 0 or absent: one is assigned.
+             * @description 0 or absent: the shop assigns one.
              */
             id?: number;
             name?: string;
@@ -1147,7 +1147,7 @@ export interface components {
         Tag: {
             /**
              * Format: int64
-             * @description 0 or absent: one is assigned.
+             * @description 0 or absent: the shop assigns one.
              */
             id?: number;
             name: string;
@@ -1155,17 +1155,17 @@ export interface components {
         NewPlant: {
             /**
              * Format: int64
-             * @description 0 or absent: one is assigned.
+             * @description 0 or absent: the shop assigns one.
              */
             id?: number;
-            /** @description Free units to begin with; absent: as many as the shop is set to. */
+            /** @description Initial number of free units. Default: a setting of the shop. */
             quantity?: number;
             name: string;
             category?: components["schemas"]["Category"];
             photoUrls?: string[];
             tags?: components["schemas"]["Tag"][];
             /**
-             * @description Absent: a new plant is available, a replaced one keeps its status.
+             * @description Absent: a new plant is `available`; an existing one keeps its status.
              * @enum {string}
              */
             status?: "available" | "pending" | "sold";
@@ -1178,7 +1178,7 @@ export interface components {
             photoUrls: string[];
             tags: components["schemas"]["PlantTag"][];
             /**
-             * @description What staff list it as. The shop never changes it by itself.
+             * @description Set by staff. The shop never changes it on its own.
              * @enum {string}
              */
             status: "available" | "pending" | "sold";
@@ -1201,7 +1201,7 @@ export interface components {
             photoUrls?: string[];
             tags?: components["schemas"]["Tag"][];
             /**
-             * @description Absent: a new plant is available, a replaced one keeps its status.
+             * @description Absent: a new plant is `available`; an existing one keeps its status.
              * @enum {string}
              */
             status?: "available" | "pending" | "sold";
@@ -1209,10 +1209,10 @@ export interface components {
         PlantFacets: {
             /**
              * Format: int64
-             * @description Plants that were counted.
+             * @description Number of plants counted.
              */
             plants: number;
-            /** @description `false`: more plants match than were counted, and those counted are the newest. */
+            /** @description `false`: more plants match, and only the newest were counted. */
             complete: boolean;
             status: components["schemas"]["FacetCount"][];
             tags: components["schemas"]["FacetCount"][];
@@ -1226,14 +1226,14 @@ export interface components {
         ImportedPlant: {
             /** Format: int64 */
             id: number;
-            /** @description Free units of a new plant; absent: as many as the shop is set to. A plant that exists keeps its stock. */
+            /** @description Free units of a new plant. Default: a setting of the shop. An existing plant keeps its stock. */
             quantity?: number;
             name: string;
             category?: components["schemas"]["Category"];
             photoUrls?: string[];
             tags?: components["schemas"]["Tag"][];
             /**
-             * @description Absent: a new plant is available, a replaced one keeps its status.
+             * @description Absent: a new plant is `available`; an existing one keeps its status.
              * @enum {string}
              */
             status?: "available" | "pending" | "sold";
@@ -1241,7 +1241,7 @@ export interface components {
         NewOrder: {
             /**
              * Format: int64
-             * @description 0 or absent: one is assigned.
+             * @description 0 or absent: the shop assigns one.
              */
             id?: number;
             /** Format: int64 */
@@ -1251,7 +1251,7 @@ export interface components {
             /** Format: date-time */
             shipDate?: string;
             /**
-             * @description Must be a status that exists, and is otherwise ignored: the store owns it.
+             * @description Ignored, because the store sets it; must be a valid status.
              * @enum {string}
              */
             status?: "placed" | "approved" | "delivered" | "cancelled";
@@ -1268,26 +1268,26 @@ export interface components {
             shipDate?: string;
             /** @enum {string} */
             status: "placed" | "approved" | "delivered" | "cancelled";
-            /** @description Whether it is delivered. */
+            /** @description Whether the order is delivered. */
             complete: boolean;
             /** Format: date-time */
             placedAt?: string;
             /**
              * Format: date-time
-             * @description While it waits for a payment: when it is cancelled without one.
+             * @description When the order is cancelled unless it is paid. Absent: it does not wait for a payment.
              */
             reservedUntil?: string;
             carrier?: string;
             trackingNumber?: string;
             /**
-             * @description Whether money is owed back for it, or was given back.
+             * @description `due`: a payment must be refunded. `completed`: it was refunded.
              * @enum {string}
              */
             refund?: "due" | "completed";
-            /** @description The owner's username, in what callers with `read:orders` read. Absent: that user was deleted. */
+            /** @description The owner's username, only for callers with `read:orders`. Absent: the user was deleted. */
             owner?: string;
         };
-        /** @description One step of an order's life. */
+        /** @description One step in the history of an order. */
         TimelineEntry: {
             /** Format: date-time */
             at: string;
@@ -1299,37 +1299,37 @@ export interface components {
             /** @enum {string} */
             newStatus: "placed" | "approved" | "delivered" | "cancelled";
             /**
-             * @description The owner of that time, staff, or the store itself.
+             * @description The owner at that time, staff, or the store itself.
              * @enum {string}
              */
             actor: "owner" | "staff" | "store";
             reason: string;
-            /** @description Of a shipment. */
+            /** @description Only for a shipment. */
             carrier?: string;
-            /** @description Of a shipment. */
+            /** @description Only for a shipment. */
             trackingNumber?: string;
             /**
              * Format: int64
-             * @description Of a refund that became due or was completed.
+             * @description Only for a refund that became due or was completed.
              */
             refundId?: number;
             /**
              * Format: uuid
-             * @description Id of the event that the stream and webhooks deliver of this step. Absent: the step has none (a transfer, a completed refund).
+             * @description Id of the event that the stream and webhooks deliver. Absent: the step has none (a transfer, a completed refund).
              */
             eventId?: string;
         };
         Transfer: {
-            /** @description The user who gets the order. */
+            /** @description The new owner of the order. */
             username: string;
         };
         Payment: {
             /** @enum {string} */
             outcome: "succeeded" | "failed";
-            /** @description The provider's name for this payment: reported twice, it counts once. */
+            /** @description The provider's reference of this payment. Reporting it twice has no further effect. */
             reference: string;
         };
-        /** @description Money that came too late or twice, and is owed back. */
+        /** @description A payment that arrived too late or twice and must be returned. */
         Refund: {
             /** Format: int64 */
             id: number;
@@ -1337,24 +1337,24 @@ export interface components {
             orderId: number;
             /** @enum {string} */
             status: "due" | "completed";
-            /** @description The provider's name for the payment. */
+            /** @description The provider's reference of the payment. */
             paymentReference: string;
             /** Format: date-time */
             dueAt: string;
             /** Format: date-time */
             completedAt?: string;
-            /** @description The provider's name for the transfer that gave the money back. */
+            /** @description The provider's reference of the transfer that returned the money. */
             reference?: string;
         };
         RefundCompletion: {
-            /** @description The provider's name for the transfer that gave the money back: reported twice, it counts once. */
+            /** @description The provider's reference of the transfer that returned the money. Reporting it twice has no further effect. */
             reference: string;
         };
         Shipment: {
             carrier: string;
             trackingNumber: string;
         };
-        /** @description Units per plant status, summed over all plants. Always all three. */
+        /** @description Units per plant status, summed over all plants. Always has all three members. */
         Inventory: {
             /** Format: int64 */
             available: number;
@@ -1369,17 +1369,17 @@ export interface components {
             plantId: number;
             /**
              * Format: int64
-             * @description Can be ordered.
+             * @description Units that can be ordered.
              */
             free: number;
             /**
              * Format: int64
-             * @description In orders that are placed.
+             * @description Units in placed orders.
              */
             reserved: number;
             /**
              * Format: int64
-             * @description In orders that are approved or delivered.
+             * @description Units in approved or delivered orders.
              */
             sold: number;
         };
@@ -1389,12 +1389,12 @@ export interface components {
         NewUser: {
             /**
              * Format: int64
-             * @description 0 or absent: one is assigned.
+             * @description 0 or absent: the shop assigns one.
              */
             id?: number;
             /** @description Not login, logout or createWithList. */
             username: string;
-            /** @description Its least length is a setting of the shop. */
+            /** @description The minimum length is a setting of the shop. */
             password: string;
             firstName?: string;
             lastName?: string;
@@ -1402,20 +1402,20 @@ export interface components {
             phone?: string;
             userStatus?: number;
         };
-        /** @description Everybody sees id, username, firstName, lastName and userStatus. */
+        /** @description Visible to everyone: id, username, firstName, lastName and userStatus. */
         User: {
             /** Format: int64 */
             id: number;
             username: string;
             firstName?: string;
             lastName?: string;
-            /** @description Only to the user in person and with write:users. */
+            /** @description Visible to the user and with write:users. */
             email?: string;
-            /** @description Only to the user in person and with write:users. */
+            /** @description Visible to the user and with write:users. */
             phone?: string;
             userStatus?: number;
             /**
-             * @description Only with write:users.
+             * @description Visible with write:users.
              * @enum {string}
              */
             role?: "customer" | "staff" | "admin";
@@ -1427,7 +1427,7 @@ export interface components {
         UserChanges: {
             /**
              * Format: int64
-             * @description 0 or absent: it stays as it is.
+             * @description 0 or absent: it stays the same.
              */
             id?: number;
             /** @description Not login, logout or createWithList. */
@@ -1448,22 +1448,22 @@ export interface components {
             expiresAt: string;
             /**
              * Format: date-time
-             * @description At most a minute old.
+             * @description Accurate to a minute.
              */
             lastUsedAt?: string;
-            /** @description What it was begun with, as that said. */
+            /** @description The User-Agent of the login request. */
             userAgent?: string;
             /**
-             * @description `application`: in a browser, on the way to an application that asked for access.
+             * @description `application`: a browser session, for granting access to applications.
              * @enum {string}
              */
             kind: "token" | "application";
-            /** @description The one that this request shows. */
+            /** @description Whether this is the session of the request. */
             current: boolean;
         };
         NewApiKey: {
             name: string;
-            /** @description Absent: all that the user may do. Never more than that. */
+            /** @description Default: all permissions of the user. The key never has more than the user. */
             permissions?: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** Format: date-time */
             expiresAt?: string;
@@ -1472,7 +1472,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             name: string;
-            /** @description The first characters of the key, to recognise it by. */
+            /** @description The first characters of the key, to recognise it. */
             prefix: string;
             permissions: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** Format: date-time */
@@ -1481,14 +1481,14 @@ export interface components {
             expiresAt?: string;
             /** Format: date-time */
             lastUsedAt?: string;
-            /** @description The key itself. It is shown only here and kept only as a hash. */
+            /** @description The key itself. It is returned only once and stored only as a hash. */
             key: string;
         };
         ApiKey: {
             /** Format: uuid */
             id: string;
             name: string;
-            /** @description The first characters of the key, to recognise it by. */
+            /** @description The first characters of the key, to recognise it. */
             prefix: string;
             permissions: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
             /** Format: date-time */
@@ -1499,21 +1499,21 @@ export interface components {
             lastUsedAt?: string;
         };
         ApiKeyRotation: {
-            /** @description How long the old key goes on beside its successor, in seconds. Absent: a day. 0: it ends at once. */
+            /** @description How long the old key remains valid, in seconds. Default: one day. 0: it ends at once. */
             graceSeconds?: number;
         };
         NewOAuthClient: {
-            /** @description Users are asked whether they trust the client of this name. */
+            /** @description Shown to users when the client asks for access. */
             name: string;
-            /** @description Compared letter by letter. https, or http on this machine (127.0.0.1, [::1], localhost). For `authorization_code`. */
+            /** @description Compared exactly. https, or http on this machine (127.0.0.1, [::1], localhost). For `authorization_code`. */
             redirectUris?: string[];
-            /** @description `refresh_token` goes with `authorization_code`. */
+            /** @description `refresh_token` requires `authorization_code`. */
             grantTypes: ("authorization_code" | "refresh_token" | "client_credentials")[];
-            /** @description The most that it may ask for. Never more than its user may. */
+            /** @description All scopes that the client may request. A token never has more permissions than its user. */
             scopes: ("write:plants" | "read:plants" | "write:stock" | "read:orders" | "write:orders" | "manage:orders" | "write:payments" | "write:shipments" | "write:users" | "webhooks")[];
-            /** @description Username of whom tokens act for that the client gets for itself. For `client_credentials`, and only then. */
+            /** @description Username of the user for whom the client acts. Required with `client_credentials`, and only allowed with it. */
             owner?: string;
-            /** @description It runs where nothing is secret, like a browser, and gets no secret. Not with `client_credentials`. */
+            /** @description The client cannot keep a secret, for instance in a browser, and gets none. Not with `client_credentials`. */
             public?: boolean;
         };
         CreatedOAuthClient: {
@@ -1526,7 +1526,7 @@ export interface components {
             public: boolean;
             /** Format: date-time */
             createdAt: string;
-            /** @description The secret itself. It is shown only here and kept only as a hash. */
+            /** @description The secret itself. It is returned only once and stored only as a hash. */
             secret?: string;
         };
         OAuthClient: {
@@ -1543,10 +1543,10 @@ export interface components {
         NewWebhook: {
             /**
              * Format: uri
-             * @description Where events are sent by POST. It must be reachable from the internet by https, unless the shop says otherwise.
+             * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
              */
             url: string;
-            /** @description Absent: `order.status_changed` alone. */
+            /** @description Default: only `order.status_changed`. */
             eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due")[];
             /**
              * Format: int64
@@ -1573,13 +1573,13 @@ export interface components {
             /** @enum {string} */
             state: "enabled" | "disabled";
             /**
-             * @description When nobody asked for it: it answered 410, or has failed for days.
+             * @description Present if the shop disabled the webhook: it answered 410 (`gone`), or failed for days (`failing`).
              * @enum {string}
              */
             disabledReason?: "gone" | "failing";
             /** Format: date-time */
             createdAt: string;
-            /** @description Signs what is sent (Standard Webhooks). It is shown only here and kept only encrypted. */
+            /** @description Signs deliveries (Standard Webhooks). It is returned only once and stored only encrypted. */
             secret: string;
         };
         Webhook: {
@@ -1595,7 +1595,7 @@ export interface components {
             /** @enum {string} */
             state: "enabled" | "disabled";
             /**
-             * @description When nobody asked for it: it answered 410, or has failed for days.
+             * @description Present if the shop disabled the webhook: it answered 410 (`gone`), or failed for days (`failing`).
              * @enum {string}
              */
             disabledReason?: "gone" | "failing";
@@ -1604,16 +1604,16 @@ export interface components {
         };
         WebhookReplacement: {
             /**
-             * @description Absent: as it is. Events for a disabled endpoint are held for 30 days.
+             * @description Absent: it stays the same. Events for a disabled endpoint are held for 30 days.
              * @enum {string}
              */
             state?: "enabled" | "disabled";
             /**
              * Format: uri
-             * @description Where events are sent by POST. It must be reachable from the internet by https, unless the shop says otherwise.
+             * @description Receives events by POST. Must be an https address reachable from the internet, unless the shop is configured otherwise.
              */
             url: string;
-            /** @description Absent: `order.status_changed` alone. */
+            /** @description Default: only `order.status_changed`. */
             eventTypes?: ("order.status_changed" | "order.placed" | "order.shipped" | "refund.due")[];
             /**
              * Format: int64
@@ -1628,15 +1628,15 @@ export interface components {
             description?: string;
         };
         SecretRotation: {
-            /** @description How long both secrets sign, in seconds. Absent: a day. 0: the old one ends at once. */
+            /** @description How long deliveries are signed with both secrets, in seconds. Default: one day. 0: the old secret ends at once. */
             graceSeconds?: number;
         };
         RotatedSecret: {
-            /** @description Signs what is sent (Standard Webhooks). It is shown only here and kept only encrypted. */
+            /** @description Signs deliveries (Standard Webhooks). It is returned only once and stored only encrypted. */
             secret: string;
             /**
              * Format: date-time
-             * @description Until then both secrets sign.
+             * @description Until then deliveries are signed with both secrets.
              */
             previousUntil: string;
         };
@@ -1645,7 +1645,7 @@ export interface components {
             id: number;
             /**
              * Format: uuid
-             * @description What the receiver saw as webhook-id.
+             * @description The webhook-id that the receiver gets.
              */
             eventId: string;
             /**
@@ -1666,11 +1666,11 @@ export interface components {
             status?: number;
             /** Format: int64 */
             durationMs: number;
-            /** @description Why it was no success. */
+            /** @description Why the attempt failed. */
             error?: string;
         };
         ReplayRange: {
-            /** @description A cursor of the event stream, or of an earlier answer to this: events after it. Instead of `since`. */
+            /** @description Events after this cursor, from the event stream or an earlier replay. Replaces `since`. */
             fromCursor?: string;
             /**
              * Format: date-time
@@ -1679,19 +1679,19 @@ export interface components {
             since?: string;
             /**
              * Format: date-time
-             * @description Events before this time. Absent: until now.
+             * @description Events before this time. Default: now.
              */
             until?: string;
-            /** @description Only what has failed at this endpoint. */
+            /** @description Only events whose delivery to this endpoint failed. */
             onlyFailed?: boolean;
         };
         Replay: {
             /** Format: int64 */
             scheduled: number;
-            /** @description There is more: send it as fromCursor to go on. */
+            /** @description Present if there are more events: send it as fromCursor to continue. */
             cursor?: string;
         };
-        /** @description Something that took effect, and needed more than being oneself. */
+        /** @description An operation that took effect and that ordinary users may not perform. */
         AuditEntry: {
             /**
              * Format: int64
@@ -1701,14 +1701,14 @@ export interface components {
             /** Format: date-time */
             at: string;
             operation: string;
-            /** @description The `X-Request-Id` of the request; logs have it, too. */
+            /** @description The `X-Request-Id` of the request, which the logs also contain. */
             requestId: string;
-            /** @description Who did it; never given to another user. Absent: a command of an operator. */
+            /** @description Id of the acting user, never reused. Absent: an operator's command. */
             subject?: string;
-            /** @description The name that the subject has now. Absent: the user is gone. */
+            /** @description The current name of the acting user. Absent: the user was deleted. */
             username?: string;
             credentials: string[];
-            /** @description The id of what it was done to. */
+            /** @description The id of the affected resource. */
             target: string;
         };
         OrderStatusChanged: {
@@ -1730,7 +1730,7 @@ export interface components {
             previousStatus: "placed" | "approved" | "delivered" | "cancelled";
             /** @enum {string} */
             newStatus: "placed" | "approved" | "delivered" | "cancelled";
-            /** @description Empty until there is one. */
+            /** @description Empty until the order is shipped. */
             trackingNumber: string;
         };
         OrderPlaced: {
@@ -1753,7 +1753,7 @@ export interface components {
             shipDate?: string;
             /**
              * Format: date-time
-             * @description When the order is cancelled without a payment. Absent: it waits for none.
+             * @description When the order is cancelled unless it is paid. Absent: it does not wait for a payment.
              */
             reservedUntil?: string;
         };
@@ -1762,7 +1762,7 @@ export interface components {
             event: "order.shipped";
             /**
              * Format: date-time
-             * @description When the shipment was reported. A later report replaces an earlier one.
+             * @description When the shipment was reported. A later report replaces it.
              */
             timestamp: string;
             data: components["schemas"]["OrderShipment"];
@@ -1773,7 +1773,7 @@ export interface components {
             /** Format: int64 */
             plantId: number;
             carrier: string;
-            /** @description The carrier's own. */
+            /** @description The carrier's number. */
             trackingNumber: string;
         };
         RefundDue: {
@@ -1781,7 +1781,7 @@ export interface components {
             event: "refund.due";
             /**
              * Format: date-time
-             * @description When the payment was reported that is owed back.
+             * @description When the payment that must be refunded was reported.
              */
             timestamp: string;
             data: components["schemas"]["RefundOfOrder"];
@@ -1802,7 +1802,7 @@ export interface components {
             event: "webhook.test";
             /**
              * Format: date-time
-             * @description When the test was asked for.
+             * @description When the test was requested.
              */
             timestamp: string;
             data: components["schemas"]["WebhookTestData"];
@@ -2851,9 +2851,9 @@ export interface operations {
                  *     ]
                  */
                 status: ("available" | "pending" | "sold")[];
-                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -2917,9 +2917,9 @@ export interface operations {
                  *     ]
                  */
                 tags: string[];
-                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -2977,18 +2977,18 @@ export interface operations {
     searchPlants: {
         parameters: {
             query?: {
-                /** @description Words of the name, tags or category, at most 8; a plant must have all of them. A word also stands for those that begin with it, and one that no plant has for those that look like it. Case and accents do not count. */
+                /** @description At most 8 words of the name, tags or category, all of which must match. A word also matches longer words that begin with it. A word that no plant has matches similar ones. Case and accents are ignored. */
                 q?: string;
                 status?: ("available" | "pending" | "sold")[];
-                /** @description Any of these names. */
+                /** @description The plant has at least one of these tags. */
                 tags?: string[];
-                /** @description The category's name, exactly. */
+                /** @description The category's exact name. */
                 category?: string;
-                /** @description Absent: `relevance` with `q`, else `newest`. By name, letters of ASCII have no case. */
+                /** @description Default: `relevance` with `q`, otherwise `newest`. Sorting by name ignores the case of ASCII letters. */
                 sort?: "relevance" | "name" | "newest";
-                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -3046,12 +3046,12 @@ export interface operations {
     getPlantFacets: {
         parameters: {
             query?: {
-                /** @description Words of the name, tags or category, at most 8; a plant must have all of them. A word also stands for those that begin with it, and one that no plant has for those that look like it. Case and accents do not count. */
+                /** @description At most 8 words of the name, tags or category, all of which must match. A word also matches longer words that begin with it. A word that no plant has matches similar ones. Case and accents are ignored. */
                 q?: string;
                 status?: ("available" | "pending" | "sold")[];
-                /** @description Any of these names. */
+                /** @description The plant has at least one of these tags. */
                 tags?: string[];
-                /** @description The category's name, exactly. */
+                /** @description The category's exact name. */
                 category?: string;
             };
             header?: {
@@ -3336,15 +3336,15 @@ export interface operations {
             query?: {
                 status?: ("placed" | "approved" | "delivered" | "cancelled")[];
                 plantId?: number;
-                /** @description A username, or `*` for everybody: needs `read:orders`. Absent: one's own orders. */
+                /** @description A username, or `*` for all users; requires `read:orders`. Default: the caller's own orders. */
                 owner?: string;
                 /** @description Placed at this time or later. */
                 placedFrom?: string;
                 /** @description Placed before this time. */
                 placedBefore?: string;
-                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -3797,9 +3797,9 @@ export interface operations {
         parameters: {
             query?: {
                 status?: "due" | "completed";
-                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -4255,13 +4255,13 @@ export interface operations {
     listUsers: {
         parameters: {
             query?: {
-                /** @description Users whose names begin with this. */
+                /** @description Beginning of the username. */
                 q?: string;
-                /** @description Users who have this role. */
+                /** @description Only users with this role. */
                 role?: "customer" | "staff" | "admin";
-                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -5488,9 +5488,9 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
-                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -5915,9 +5915,9 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "pending" | "held" | "delivered" | "failed";
-                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
                 cursor?: string;
             };
             header?: {
@@ -6193,13 +6193,13 @@ export interface operations {
     listAudit: {
         parameters: {
             query?: {
-                /** @description Who did it: a username, or the `subject` of an entry, also of a user who is gone. What is both means both. */
+                /** @description The acting user: a username, or the `subject` of an entry, even of a deleted user. A value that is both finds both. */
                 subject?: string;
-                /** @description What was done, as entries name it. */
+                /** @description The operation, as in `operation` of an entry. */
                 operation?: string;
-                /** @description At most so many entries; absent: 1,000. A page also ends at about 512 KiB. */
+                /** @description Maximum number of entries. Default: 1,000. A page also ends at about 512 KiB. */
                 limit?: number;
-                /** @description Opaque: from the `Link` of an earlier page of the same list. */
+                /** @description Opaque cursor from the `Link` header of another page of the same list. */
                 cursor?: string;
             };
             header?: {

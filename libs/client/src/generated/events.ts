@@ -21,16 +21,16 @@ export interface components {
             previousStatus: "placed" | "approved" | "delivered" | "cancelled";
             /** @enum {string} */
             newStatus: "placed" | "approved" | "delivered" | "cancelled";
-            /** @description Empty until there is one. */
+            /** @description Empty until the order is shipped. */
             trackingNumber: string;
         };
         ResumableOrderStatusChanged: {
             /**
              * Format: uuid
-             * @description The same on every repetition, and on every way to the client.
+             * @description The same in every delivery of the event, by stream or webhook.
              */
             id: string;
-            /** @description Opaque. Connect with the last one, and every later event follows once. */
+            /** @description Opaque. Connect with the last cursor received to get every later event once. */
             cursor: string;
             /** @enum {string} */
             event: "order.status_changed";
@@ -61,17 +61,17 @@ export interface components {
             shipDate?: string;
             /**
              * Format: date-time
-             * @description When the order is cancelled without a payment. Absent: it waits for none.
+             * @description When the order is cancelled unless it is paid. Absent: it does not wait for a payment.
              */
             reservedUntil?: string;
         };
         ResumableOrderPlaced: {
             /**
              * Format: uuid
-             * @description The same on every repetition, and on every way to the client.
+             * @description The same in every delivery of the event, by stream or webhook.
              */
             id: string;
-            /** @description Opaque. Connect with the last one, and every later event follows once. */
+            /** @description Opaque. Connect with the last cursor received to get every later event once. */
             cursor: string;
             /** @enum {string} */
             event: "order.placed";
@@ -87,7 +87,7 @@ export interface components {
             event: "order.shipped";
             /**
              * Format: date-time
-             * @description When the shipment was reported. A later report replaces an earlier one.
+             * @description When the shipment was reported. A later report replaces it.
              */
             timestamp: string;
             data: components["schemas"]["OrderShipment"];
@@ -98,22 +98,22 @@ export interface components {
             /** Format: int64 */
             plantId: number;
             carrier: string;
-            /** @description The carrier's own. */
+            /** @description The carrier's number. */
             trackingNumber: string;
         };
         ResumableOrderShipped: {
             /**
              * Format: uuid
-             * @description The same on every repetition, and on every way to the client.
+             * @description The same in every delivery of the event, by stream or webhook.
              */
             id: string;
-            /** @description Opaque. Connect with the last one, and every later event follows once. */
+            /** @description Opaque. Connect with the last cursor received to get every later event once. */
             cursor: string;
             /** @enum {string} */
             event: "order.shipped";
             /**
              * Format: date-time
-             * @description When the shipment was reported. A later report replaces an earlier one.
+             * @description When the shipment was reported. A later report replaces it.
              */
             timestamp: string;
             data: components["schemas"]["OrderShipment"];
@@ -123,7 +123,7 @@ export interface components {
             event: "refund.due";
             /**
              * Format: date-time
-             * @description When the payment was reported that is owed back.
+             * @description When the payment that must be refunded was reported.
              */
             timestamp: string;
             data: components["schemas"]["RefundOfOrder"];
@@ -142,16 +142,16 @@ export interface components {
         ResumableRefundDue: {
             /**
              * Format: uuid
-             * @description The same on every repetition, and on every way to the client.
+             * @description The same in every delivery of the event, by stream or webhook.
              */
             id: string;
-            /** @description Opaque. Connect with the last one, and every later event follows once. */
+            /** @description Opaque. Connect with the last cursor received to get every later event once. */
             cursor: string;
             /** @enum {string} */
             event: "refund.due";
             /**
              * Format: date-time
-             * @description When the payment was reported that is owed back.
+             * @description When the payment that must be refunded was reported.
              */
             timestamp: string;
             data: components["schemas"]["RefundOfOrder"];
@@ -175,7 +175,7 @@ export interface components {
             event: "webhook.test";
             /**
              * Format: date-time
-             * @description When the test was asked for.
+             * @description When the test was requested.
              */
             timestamp: string;
             data: components["schemas"]["WebhookTestData"];
@@ -195,7 +195,7 @@ export interface components {
 type Schemas = components["schemas"];
 /** An event of the stream, with its id and cursor. */
 export type OrderEvent = Schemas["ResumableOrderStatusChanged"] | Schemas["ResumableOrderPlaced"] | Schemas["ResumableOrderShipped"] | Schemas["ResumableRefundDue"];
-/** Events are missing at this place: read the state that you keep again. */
+/** Events are missing here: read the current state again. */
 export type StreamGap = Schemas["StreamGap"];
-/** What a webhook delivers. */
+/** A message that a webhook delivers. */
 export type WebhookEvent = Schemas["OrderStatusChanged"] | Schemas["OrderPlaced"] | Schemas["OrderShipped"] | Schemas["RefundDue"] | Schemas["WebhookTest"];
